@@ -1,0 +1,1 @@
+"""What we change: evictions, events, the ledger and the lease."""

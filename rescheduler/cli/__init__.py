@@ -1,0 +1,1 @@
+"""How people speak to it: one file per verb."""

@@ -1,0 +1,1 @@
+"""What is: cluster objects, topology, readings, moves, plans, reasons, errors. Values only."""

@@ -1,0 +1,115 @@
+"""The faults of the rescheduler, in one tree.
+
+    ReschedulerError
+    ├── PolicyError            a policy file cannot be used
+    ├── SettingsError          an option, URL or kubeconfig cannot be used
+    ├── SourceError            something we read from failed
+    │   ├── ClusterUnavailable     the API server cannot be read
+    │   ├── MetricsUnavailable     Prometheus cannot be read
+    │   └── SnapshotUnreadable     a recorded snapshot cannot be used
+    ├── PlanError              a plan file cannot be applied
+    │   ├── PlanUnreadable         not a plan of this schema
+    │   ├── PlanForeign            made for another cluster
+    │   ├── PlanExpired            too old
+    │   └── PlanDrifted            the cluster is no longer the one that was planned for
+    └── ActionError            acting had to stop
+        ├── LockHeld               somebody else holds the lock
+        ├── LockLost               the lock went away while acting
+        └── LedgerUnreadable       the durable state cannot be trusted
+
+Expected outcomes (a refused pod, a blocked eviction, a reading without data) are values with a
+reason code and never pass through here.
+"""
+
+from typing import ClassVar
+
+
+class ReschedulerError(Exception):
+    """A fault, told in two lines: what happened with names and values, and what may help.
+
+    Args:
+        message: what happened, naming the thing and its value.
+        hint: advice, without the leading "Maybe".
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  Maybe {self.hint}" if self.hint else self.message
+
+
+class PolicyError(ReschedulerError):
+    """A policy file cannot be used; the message holds every problem, each as file:line:column."""
+
+    exit_code = 2
+
+
+class SettingsError(ReschedulerError):
+    """An option, an address or a credential cannot be used."""
+
+    exit_code = 2
+
+
+class SourceError(ReschedulerError):
+    """Something we read from failed."""
+
+
+class ClusterUnavailable(SourceError):
+    """The Kubernetes API server cannot be read."""
+
+
+class MetricsUnavailable(SourceError):
+    """Prometheus cannot be read."""
+
+
+class SnapshotUnreadable(SourceError):
+    """A recorded snapshot cannot be used."""
+
+    exit_code = 2
+
+
+class PlanError(ReschedulerError):
+    """A plan file cannot be applied."""
+
+    exit_code = 5
+
+
+class PlanUnreadable(PlanError):
+    """The file is not a plan of a schema that this version knows."""
+
+    exit_code = 2
+
+
+class PlanForeign(PlanError):
+    """The plan was made for another cluster."""
+
+
+class PlanExpired(PlanError):
+    """The plan is older than it may be."""
+
+
+class PlanDrifted(PlanError):
+    """The cluster is no longer the one that the plan was made for."""
+
+
+class ActionError(ReschedulerError):
+    """Acting had to stop."""
+
+
+class LockHeld(ActionError):
+    """Another instance holds the lock; nothing was done."""
+
+    exit_code = 0
+
+
+class LockLost(ActionError):
+    """The lock went away while acting; nothing more was sent."""
+
+
+class LedgerUnreadable(ActionError):
+    """The durable state cannot be trusted, so nothing may be evicted."""

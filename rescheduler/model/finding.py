@@ -1,0 +1,21 @@
+"""Findings: why a policy is not content, in pieces that sum to its cost."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One justified piece of a policy's cost.
+
+    code: a reason code of the policy's family, such as SPR001.
+    subject: what it is about, as people write it: `node n7`, `Deployment ml/bert in zone a`.
+    cost: this finding's share of the policy's cost, never negative.
+    message: a sentence with the numbers.
+    pods: indices of the pods of which moving any may lower this cost.
+    """
+
+    code: str
+    subject: str
+    cost: float
+    message: str
+    pods: tuple[int, ...] = field(default=())

@@ -1,0 +1,227 @@
+"""The plan and the outcome, as they are written to JSON and read back.
+
+The field names are the file format that other tools rely on; `schemaVersion` changes when one of
+them changes its meaning. Fields of an outcome are UNSET, and left out, in a plan.
+"""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+SCHEMA_VERSION = "1"
+
+Mode = Literal["Audit", "Enforce"]
+
+Result = Literal[
+    "evicted",  # accepted by the API server
+    "refused",  # the re-check or the API server said no
+    "unknown",  # no answer, and not resolved yet
+    "skipped",  # not tried: the run stopped before it
+]
+
+
+class Code(msgspec.Struct, kw_only=True):
+    """A reason code with its sentence."""
+
+    code: str
+    message: str
+
+
+class PodRef(msgspec.Struct, kw_only=True):
+    """A pod, pinned by its UID."""
+
+    namespace: str
+    name: str
+    uid: str
+    resourceVersion: str = ""
+
+
+class OwnerRef(msgspec.Struct, kw_only=True):
+    """The workload of a pod, and the controller that makes its replacement."""
+
+    kind: str
+    name: str
+    uid: str
+    controllerKind: str = ""
+    controllerUid: str = ""
+
+
+class LandingShare(msgspec.Struct, kw_only=True):
+    """One node where the replacement may land."""
+
+    node: str
+    probability: float
+
+
+class BudgetUse(msgspec.Struct, kw_only=True):
+    """The PodDisruptionBudget that a move spends, and what was left when it was planned."""
+
+    name: str
+    allowed: int
+
+
+class PlannedMove(msgspec.Struct, kw_only=True):
+    """One move of a plan, and in an outcome what became of it.
+
+    gain: expected decrease of the weighted cost. disruption: its cost in pods (1.0 = a plain pod).
+    gains: the unweighted gain of each policy by name. usage: load that moves, by reading name.
+    mode: Audit when only Audit policies want it; such a move is shown and never acted on.
+    """
+
+    pod: PodRef
+    owner: OwnerRef
+    source: str
+    landing: list[LandingShare]
+    returns: float
+    unschedulable: float
+    gain: float
+    disruption: float
+    batch: int
+    mode: Mode = "Enforce"
+    reasons: list[Code] = []
+    gains: dict[str, float] = {}
+    usage: dict[str, float] = {}
+    budget: BudgetUse | None = None
+    result: Result | UnsetType = UNSET
+    code: str | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+    landedOn: str | UnsetType | None = UNSET
+    predicted: float | UnsetType | None = UNSET
+    """The probability that the plan gave the node where it landed."""
+    readySeconds: float | UnsetType | None = UNSET
+
+
+class Refusal(msgspec.Struct, kw_only=True):
+    """A candidate that is left alone, and why."""
+
+    pod: PodRef
+    code: str
+    message: str
+    owner: OwnerRef | None = None
+    node: str = ""
+
+
+class Cost(msgspec.Struct, kw_only=True):
+    """A policy's cost before and after the plan (or as predicted, in an outcome)."""
+
+    before: float
+    after: float
+
+
+class FindingView(msgspec.Struct, kw_only=True):
+    """A finding as reports show it."""
+
+    code: str
+    subject: str
+    cost: float
+    message: str
+
+
+class PolicyResult(msgspec.Struct, kw_only=True):
+    """What one policy says of the placement.
+
+    problem: why the policy had no say (no data); then its costs are 0 and mean nothing.
+    """
+
+    name: str
+    kind: str
+    mode: Mode
+    weight: float
+    cost: Cost
+    scope: int = 0
+    """How many pods or nodes the policy looks at."""
+    worst: float = 0.0
+    """The highest cost that this policy could have here: what a score of 0 means."""
+    digest: str = ""
+    source: str = ""
+    findings: list[FindingView] = []
+    problem: Code | None = None
+
+
+class ReadingResult(msgspec.Struct, kw_only=True):
+    """How good a reading was. ageSeconds: the oldest value that was used."""
+
+    name: str
+    coverage: float
+    ageSeconds: float | None
+    windowSeconds: float
+    maxAgeSeconds: float
+    minCoverage: float
+    unit: str
+    query: str
+    notes: list[str] = []
+    problem: Code | None = None
+
+
+class Change(msgspec.Struct, kw_only=True):
+    """A number before and after the plan; None is not known."""
+
+    before: float | None
+    after: float | None
+
+
+class NodeView(msgspec.Struct, kw_only=True):
+    """A node before and after: pods, and its load by reading name (0 to 1)."""
+
+    name: str
+    zone: str
+    pods: Change
+    load: dict[str, Change] = {}
+
+
+class ClusterRef(msgspec.Struct, kw_only=True):
+    """The cluster that the plan is for."""
+
+    uid: str
+    version: str = ""
+    name: str = ""
+
+
+class Totals(msgspec.Struct, kw_only=True):
+    """The size of what was looked at. candidates: pods of which a move could lower a cost."""
+
+    nodes: int
+    pods: int
+    candidates: int
+    moves: int
+    disruption: float
+    refused: dict[str, int] = {}
+    """All refused candidates, counted by code; `Plan.refused` may list only some of each."""
+
+
+class Plan(msgspec.Struct, kw_only=True):
+    """A plan: all that is needed to review it, to apply it, and to explain it afterwards.
+
+    id: the first characters of digest. digest: SHA-256 over what decides the moves, so that two
+    runs on the same snapshot, policies and seed have the same one, whatever the mode.
+    recorded: whether it was made from a recorded snapshot. guards: what holds the whole cycle.
+    """
+
+    kind: Literal["Plan", "Outcome"] = "Plan"
+    schemaVersion: str = SCHEMA_VERSION
+    id: str = ""
+    digest: str = ""
+    tool: str = ""
+    mode: Mode = "Audit"
+    cluster: ClusterRef
+    created: datetime
+    expires: datetime
+    taken: datetime
+    recorded: bool = False
+    seed: int = 0
+    totals: Totals
+    score: Change = msgspec.field(default_factory=lambda: Change(before=None, after=None))
+    policies: list[PolicyResult]
+    readings: list[ReadingResult]
+    guards: list[Code] = []
+    moves: list[PlannedMove]
+    refused: list[Refusal]
+    nodes: list[NodeView] = []
+    limits: dict[str, str | int | float] = {}
+    notes: list[Code] = []
+    """Findings about the data itself: quarantined objects, kinds that could not be read."""
+    started: datetime | UnsetType = UNSET
+    finished: datetime | UnsetType = UNSET
+    verdict: Code | UnsetType = UNSET

@@ -1,0 +1,61 @@
+"""Kubernetes quantities, exactly: `500m`, `1Gi`, `2e3`, never a float."""
+
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+
+NANO = 1_000_000_000
+
+_SUFFIXES = {
+    "n": Decimal(1),
+    "u": Decimal(10) ** 3,
+    "m": Decimal(10) ** 6,
+    "": Decimal(10) ** 9,
+    "k": Decimal(10) ** 12,
+    "M": Decimal(10) ** 15,
+    "G": Decimal(10) ** 18,
+    "T": Decimal(10) ** 21,
+    "P": Decimal(10) ** 24,
+    "E": Decimal(10) ** 27,
+    "Ki": Decimal(NANO) * 2**10,
+    "Mi": Decimal(NANO) * 2**20,
+    "Gi": Decimal(NANO) * 2**30,
+    "Ti": Decimal(NANO) * 2**40,
+    "Pi": Decimal(NANO) * 2**50,
+    "Ei": Decimal(NANO) * 2**60,
+}
+
+
+@lru_cache(maxsize=16_384)
+def nanos(quantity: str | float) -> int:
+    """The quantity in billionths of its unit, rounded up as Kubernetes does below a nano.
+
+    Raises:
+        ValueError: the text is not a Kubernetes quantity.
+    """
+    text = str(quantity).strip()
+    digits = text.rstrip("numkMGTPEi")
+    suffix = text[len(digits) :]
+    if suffix not in _SUFFIXES or not digits:
+        raise ValueError(f"{quantity!r} is not a Kubernetes quantity")
+    try:
+        value = Decimal(digits) * _SUFFIXES[suffix]
+    except InvalidOperation as error:
+        raise ValueError(f"{quantity!r} is not a Kubernetes quantity") from error
+    if not value.is_finite():
+        raise ValueError(f"{quantity!r} is not a Kubernetes quantity")
+    return int(value.to_integral_value(rounding="ROUND_CEILING"))
+
+
+def milli(quantity: str | float) -> int:
+    """The quantity in thousandths, rounded up: how kube-scheduler counts CPU."""
+    return -(-nanos(quantity) // 1_000_000)
+
+
+def units(quantity: str | float) -> int:
+    """The quantity in whole units, rounded up: how kube-scheduler counts all but CPU."""
+    return -(-nanos(quantity) // NANO)
+
+
+def scaled(resource: str, quantity: str | float) -> int:
+    """The quantity as kube-scheduler counts that resource: milli for `cpu`, else whole units."""
+    return milli(quantity) if resource == "cpu" else units(quantity)

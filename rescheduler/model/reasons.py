@@ -1,0 +1,111 @@
+"""The one catalogue of reason codes: what each means, and what a person can do about it.
+
+Families: ELG eligibility, BUD budgets, FEA feasibility and landing, MRG margin, PAC pacing, GRD
+guards, RDG readings, SPR and UTL policies, ACT outcomes, DRF drift, DAT the data itself. A code is
+never reused for another meaning.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A reason code. sentence: what it means in general. advice: what to do, if anything."""
+
+    code: str
+    sentence: str
+    advice: str
+
+
+_ALL = (
+    # Eligibility: may this pod be moved at all?
+    Reason("ELG001", "The pod has no controller that would replace it.", "Give it an owner."),
+    Reason("ELG002", "A DaemonSet pod belongs to its node.", "Nothing to do."),
+    Reason("ELG003", "A mirror or static pod is managed by its kubelet.", "Nothing to do."),
+    Reason("ELG004", "The pod is not Running.", "Wait until it runs."),
+    Reason("ELG005", "The pod is being deleted already.", "Wait until it is gone."),
+    Reason("ELG006", "The pod is not Ready, or has not been for long enough.", "Wait, or lower `minReadyTime`."),
+    Reason("ELG007", "The pod is younger than `minPodAge`.", "Wait, or lower `minPodAge`."),
+    Reason("ELG008", "The namespace is protected.", "Change `protectedNamespaces` if it is meant to move."),
+    Reason("ELG009", "The pod's priority is above `maxPriority`, or it is critical to the system.", "Raise `maxPriority`; critical pods never move."),
+    Reason("ELG010", "The pod has local storage that a move would lose.", "Set `localStorage: Allow`, or annotate the pod as safe to evict."),
+    Reason("ELG011", "The pod opted out by an annotation.", "Remove the annotation to let it move."),
+    Reason("ELG012", "The workload has fewer Ready pods than `minReplicas`.", "Scale it up, or lower `minReplicas`."),
+    Reason("ELG013", "The workload is rolling out or being scaled.", "Wait until it has settled."),
+    Reason("ELG014", "Evicting this Job's pod would count as a failure.", "Ignore DisruptionTarget in its podFailurePolicy, or set `jobs: Allow`."),
+    Reason("ELG015", "The owner is of a kind, or in a state, that we cannot follow.", "Nothing to do; its replacement cannot be predicted."),
+    Reason("ELG016", "The pod belongs to a gang that would break as a whole.", "Move the gang as a whole by hand."),
+    Reason("ELG017", "The pod's volume or device claim ties it to its node.", "Nothing to do; it could only come back."),
+    Reason("ELG018", "The pod's scheduler is not one that we model.", "Nothing to do; its landing cannot be predicted."),
+    Reason("ELG019", "The pod is needed by the rescheduler itself.", "Nothing to do."),
+    Reason("ELG020", "The node is not Ready, is being drained, or is too young.", "Wait until the node has settled."),
+    Reason("ELG021", "The pod is being resized in place.", "Wait until the resize has ended."),
+    Reason("ELG022", "The pod was moved by us a short while ago, or its replacement is awaited.", "Wait for the cool-down."),
+    # Budgets
+    Reason("BUD001", "Two PodDisruptionBudgets select the pod; the API server refuses that.", "Leave only one that selects it."),
+    Reason("BUD002", "The PodDisruptionBudget allows no disruption now.", "Wait, or add replicas."),
+    Reason("BUD003", "The PodDisruptionBudget's status is older than its specification.", "Wait for its controller."),
+    Reason("BUD004", "A ResourceQuota leaves no room for the replacement beside the old pod.", "Raise the quota."),
+    # Feasibility and landing
+    Reason("FEA001", "No node is feasible for the replacement.", "Free or add capacity; `refused` says which filter rejects."),
+    Reason("FEA002", "The replacement would come back to the node it left.", "Lower that node's standing: requests, taints or affinity decide."),
+    Reason("FEA003", "The replacement would land where it is no better placed.", "Requests, taints or affinity decide where it lands."),
+    Reason("FEA004", "The replacement may stay Pending.", "Free capacity, or raise `maxUnschedulable`."),
+    Reason("FEA005", "The pod uses something that our model of the scheduler does not cover.", "Nothing to do; its landing cannot be predicted."),
+    Reason("FEA006", "The replacement could land on a node without trusted readings.", "Repair the readings of that node."),
+    # Margin and pacing
+    Reason("MRG001", "The expected gain does not exceed the margin.", "Lower `margin` to let smaller gains count."),
+    Reason("MRG002", "The gain is too small for the disruption it costs.", "Lower `gainShare`, or raise the policy's weight."),
+    Reason("MRG003", "The move would undo a recent move.", "Look at which two policies pull in opposite directions."),
+    Reason("PAC001", "The cycle has its number of moves.", "The next cycle goes on; or raise `movesPerCycle`."),
+    Reason("PAC002", "The node has given its number of pods in this cycle.", "The next cycle goes on; or raise `movesPerNode`."),
+    Reason("PAC003", "The namespace has given its number of pods in this cycle.", "The next cycle goes on; or raise `movesPerNamespace`."),
+    Reason("PAC004", "The workload has given its number of pods in this cycle.", "The next cycle goes on; or raise `movesPerWorkload`."),
+    Reason("PAC005", "The hour has its number of moves.", "A later cycle goes on; or raise `movesPerHour`."),
+    # Guards: they hold the whole cycle
+    Reason("GRD001", "Too many nodes are hot at once: that is a wrong query or a real overload.", "Look at the readings; add capacity; or raise `maxHotShare`."),
+    Reason("GRD002", "Too many nodes are not Ready.", "Repair the nodes first."),
+    Reason("GRD003", "A pod that we evicted has had no Ready replacement for too long.", "Find out why it is Pending."),
+    Reason("GRD004", "The durable state cannot be trusted.", "Read the message; reset it on purpose if it is lost."),
+    Reason("GRD005", "Another instance holds the lock.", "Nothing to do: one instance acts at a time."),
+    Reason("GRD006", "Acting is paused.", "Set `paused` to `false` in the state ConfigMap."),
+    Reason("GRD007", "The clocks of this host and of the API server differ.", "Synchronize the clocks."),
+    Reason("GRD008", "Pods of the same or a higher priority are Pending.", "Give them room first."),
+    # Readings
+    Reason("RDG001", "The metric source could not be read.", "Check the address, the credentials and the network."),
+    Reason("RDG002", "The metric source answered only in part.", "Repair the source that it warns about."),
+    Reason("RDG003", "Too few of the expected nodes or pods have a value.", "Repair the exporters, or lower `minCoverage`."),
+    Reason("RDG004", "The values are too old.", "Repair the exporters, or raise `maxAge`."),
+    Reason("RDG005", "One node or pod has several differing values.", "Look for an exporter that is scraped twice."),
+    Reason("RDG006", "The values are not finite, or out of their range.", "Repair the exporter."),
+    Reason("RDG007", "The reading is not in the recorded snapshot.", "Record again with these policies."),
+    Reason("RDG008", "The reading is not known.", "Use one of the catalogue's names."),
+    Reason("RDG009", "The metric source does not have this metric at all.", "Install its exporter."),
+    # Policies
+    Reason("SPR001", "A domain holds more pods of a workload than its fair share and `maxSkew`.", "A move to an emptier domain repairs it."),
+    Reason("UTL001", "A node's load is above its target.", "A move to a node with room repairs it."),
+    # Outcomes
+    Reason("ACT001", "The pod was evicted.", ""),
+    Reason("ACT002", "The pod was gone already.", "Nothing to do."),
+    Reason("ACT003", "Another pod has its name now.", "Nothing to do; the fresh pod was left alone."),
+    Reason("ACT004", "The PodDisruptionBudget did not allow the eviction.", "A later cycle tries again."),
+    Reason("ACT005", "The API server asked to wait.", "A later cycle tries again."),
+    Reason("ACT006", "Two PodDisruptionBudgets select the pod.", "Leave only one that selects it."),
+    Reason("ACT007", "The API server forbids it.", "Give the service account the right to create pods/eviction."),
+    Reason("ACT008", "The API server did not accept the request.", "Read the message; an admission policy may refuse it."),
+    Reason("ACT009", "No answer came: the outcome is not known, and is resolved by UID later.", "Nothing to do; its budget stays charged."),
+    Reason("ACT010", "Not tried: the run stopped before it.", "Read the verdict."),
+    Reason("ACT011", "No Ready replacement came in time.", "Find out why it is Pending."),
+    Reason("ACT012", "The replacement came back to the node it left.", "Its workload is left alone for twice as long."),
+    # Drift: what the re-check before a move found
+    Reason("DRF001", "The pod is on another node, or no longer Running and Ready.", "Make a new plan."),
+    Reason("DRF002", "The pod is no longer eligible.", "Make a new plan."),
+    Reason("DRF003", "Its node, or its expected node, has changed.", "Make a new plan."),
+    Reason("DRF004", "The move would no longer gain enough, or would land elsewhere.", "Make a new plan."),
+    # The data itself
+    Reason("DAT001", "An object could not be decoded; it is left out, and its node is left alone.", "Report the object."),
+    Reason("DAT002", "An optional kind of object could not be read.", "Grant the right if the kind matters to you."),
+)  # fmt: skip
+
+CATALOG: dict[str, Reason] = {reason.code: reason for reason in _ALL}
+"""Every reason by its code."""

@@ -1,0 +1,123 @@
+"""The snapshot: the cluster at one instant, with its readings, and the indices into it.
+
+Everything after reading works on one snapshot. Nodes and pods are numbered in its order; arrays
+over nodes have shape (nodes,), arrays over pods (pods,).
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+import numpy as np
+
+from rescheduler.model.controllers import (
+    Controller,
+    HorizontalPodAutoscaler,
+    Namespace,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PodDisruptionBudget,
+    PriorityClass,
+    ResourceQuota,
+    Service,
+)
+from rescheduler.model.objects import Labels, Node, Pod
+from rescheduler.model.readings import IntArray, Readings
+from rescheduler.model.selectors import matches
+from rescheduler.model.workload import Workload, resolve
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """An object that could not be decoded. Its node and its pods must be left alone."""
+
+    kind: str
+    namespace: str
+    name: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Which cluster this is: the UID of namespace kube-system, and what its server says it is."""
+
+    uid: str
+    version: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The cluster at one instant. Pods that ended (Succeeded, Failed) are not in it."""
+
+    taken: datetime
+    cluster: Cluster
+    nodes: list[Node]
+    pods: list[Pod]
+    controllers: list[Controller] = field(default_factory=list)
+    budgets: list[PodDisruptionBudget] = field(default_factory=list)
+    services: list[Service] = field(default_factory=list)
+    namespaces: list[Namespace] = field(default_factory=list)
+    claims: list[PersistentVolumeClaim] = field(default_factory=list)
+    volumes: list[PersistentVolume] = field(default_factory=list)
+    priority_classes: list[PriorityClass] = field(default_factory=list)
+    autoscalers: list[HorizontalPodAutoscaler] = field(default_factory=list)
+    quotas: list[ResourceQuota] = field(default_factory=list)
+    quarantined: list[Quarantined] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    """Optional kinds that could not be listed (not served, or forbidden)."""
+    readings: Readings = field(default_factory=Readings)
+
+    @cached_property
+    def node_index(self) -> dict[str, int]:
+        """Node name to index."""
+        return {node.metadata.name: index for index, node in enumerate(self.nodes)}
+
+    @cached_property
+    def pod_index(self) -> dict[str, int]:
+        """Pod UID to index."""
+        return {pod.metadata.uid: index for index, pod in enumerate(self.pods)}
+
+    @cached_property
+    def pod_node(self) -> IntArray:
+        """(pods,) the index of each pod's node; -1 while unbound or on an unknown node."""
+        index = self.node_index
+        return np.fromiter(
+            (index.get(pod.node, -1) for pod in self.pods), dtype=np.int32, count=len(self.pods)
+        )
+
+    @cached_property
+    def _resolved(self) -> tuple[list[Workload], IntArray]:
+        workloads, of_pod = resolve(self.pods, self.controllers)
+        return workloads, np.asarray(of_pod, dtype=np.int32)
+
+    @property
+    def workloads(self) -> list[Workload]:
+        """The top owners of the pods."""
+        return self._resolved[0]
+
+    @property
+    def pod_workload(self) -> IntArray:
+        """(pods,) the index of each pod's workload; -1 for a bare pod."""
+        return self._resolved[1]
+
+    @cached_property
+    def namespace_labels(self) -> dict[str, Labels]:
+        """Namespace name to its labels."""
+        return {each.metadata.name: each.metadata.labels or {} for each in self.namespaces}
+
+    @cached_property
+    def _budgets_by_namespace(self) -> dict[str, list[int]]:
+        answer: dict[str, list[int]] = {}
+        for index, budget in enumerate(self.budgets):
+            answer.setdefault(budget.metadata.namespace, []).append(index)
+        return answer
+
+    def budgets_of(self, pod: int) -> list[int]:
+        """The indices of the PodDisruptionBudgets that select this pod."""
+        metadata = self.pods[pod].metadata
+        return [
+            index
+            for index in self._budgets_by_namespace.get(metadata.namespace, ())
+            if matches(self.budgets[index].spec.selector, metadata.labels)
+        ]

@@ -1,0 +1,131 @@
+"""Workloads: the top owner of a pod, found through its chain of controllers."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rescheduler.model.controllers import Controller
+from rescheduler.model.objects import OwnerReference, Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The top owner of some pods.
+
+    controller_kind: the kind that replaces a pod (ReplicaSet where the top is a Deployment).
+    replicas: how many pods the owner wants, None where we do not know the kind.
+    ready: pods the owner counts as Ready, None where we do not know the kind.
+    rolling: whether a rollout is under way (or the owner has not seen its newest generation).
+    known: whether every link of the chain was found.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    controller_kind: str
+    controller_uid: str
+    replicas: int | None = None
+    ready: int | None = None
+    rolling: bool = False
+    known: bool = True
+
+    @property
+    def key(self) -> str:
+        """`kind/namespace/name`, as reports write it."""
+        return f"{self.kind}/{self.namespace}/{self.name}"
+
+
+def resolve(
+    pods: Sequence[Pod], controllers: Iterable[Controller]
+) -> tuple[list[Workload], list[int]]:
+    """The workloads of these pods, and for each pod the index of its workload or -1.
+
+    A bare pod has none. Pods of one Deployment share one workload, whichever ReplicaSet made them.
+    """
+    by_uid = {each.metadata.uid: each for each in controllers}
+    workloads: list[Workload] = []
+    of_controller: dict[str, int] = {}
+    of_top: dict[tuple[str, str], int] = {}
+    answer: list[int] = []
+    for pod in pods:
+        reference = pod.controller
+        if reference is None:
+            answer.append(-1)
+            continue
+        index = of_controller.get(reference.uid)
+        if index is None:
+            workload = _top(pod.metadata.namespace, reference, by_uid)
+            key = (workload.uid, workload.controller_kind)
+            index = of_top.get(key, -1)
+            if index < 0:
+                index = len(workloads)
+                workloads.append(workload)
+                of_top[key] = index
+            of_controller[reference.uid] = index
+        answer.append(index)
+    return workloads, answer
+
+
+def _top(namespace: str, reference: OwnerReference, by_uid: dict[str, Controller]) -> Workload:
+    controller = by_uid.get(reference.uid)
+    top = controller
+    seen = {reference.uid}
+    while top is not None:
+        above = next((o for o in top.metadata.ownerReferences or () if o.controller), None)
+        if above is None or above.uid in seen or above.uid not in by_uid:
+            break
+        seen.add(above.uid)
+        top = by_uid[above.uid]
+    if top is None or controller is None:
+        return Workload(
+            kind=reference.kind,
+            namespace=namespace,
+            name=reference.name,
+            uid=reference.uid,
+            controller_kind=reference.kind,
+            controller_uid=reference.uid,
+            known=False,
+        )
+    return Workload(
+        kind=top.kind,
+        namespace=namespace,
+        name=top.metadata.name,
+        uid=top.metadata.uid,
+        controller_kind=reference.kind,
+        controller_uid=reference.uid,
+        replicas=_replicas(top),
+        ready=_ready(top),
+        rolling=_rolling(top),
+    )
+
+
+def _replicas(top: Controller) -> int:
+    if top.kind == "DaemonSet":
+        return top.status.desiredNumberScheduled
+    if top.kind == "Job":
+        return 1 if top.spec.parallelism is None else top.spec.parallelism
+    return 1 if top.spec.replicas is None else top.spec.replicas
+
+
+def _ready(top: Controller) -> int:
+    if top.kind == "DaemonSet":
+        return top.status.numberReady
+    return top.status.readyReplicas or 0
+
+
+def _rolling(top: Controller) -> bool:
+    """Whether a Deployment or StatefulSet is between two templates.
+
+    A Deployment is settled when all its replicas are updated; a StatefulSet when its current and
+    update revision agree. Missing (not Ready) replicas alone are not a rollout.
+    """
+    if top.metadata.generation > top.status.observedGeneration > 0:
+        return True
+    if top.kind == "Deployment":
+        wanted = _replicas(top)
+        return (top.status.updatedReplicas or 0) < wanted or top.status.replicas > wanted
+    if top.kind == "StatefulSet":
+        return bool(top.status.updateRevision) and (
+            top.status.currentRevision != top.status.updateRevision
+        )
+    return False

@@ -1,0 +1,1 @@
+"""What to move: eligibility, disruption, search, budgets and batches make a plan."""

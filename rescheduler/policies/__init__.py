@@ -1,0 +1,1 @@
+"""What we want: one file per policy kind, its YAML model and its term."""

@@ -1,0 +1,81 @@
+"""Limits: the budgets that hold beside every PodDisruptionBudget, and even where there is none."""
+
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from rescheduler.policies.base import Duration, Ratio, Strict
+
+
+class Limits(Strict):
+    """How much may move, how often, and what a move must gain. At most one per set of policies."""
+
+    kind: Literal["Limits"] = "Limits"
+    name: str = Field("default", min_length=1, description="metadata.name")
+    movesPerCycle: int = Field(5, ge=0, description="Moves in one cycle.")
+    movesPerNode: int = Field(1, ge=0, description="Moves away from one node in one cycle.")
+    movesPerNamespace: int = Field(2, ge=0, description="Moves in one namespace in one cycle.")
+    movesPerWorkload: int = Field(1, ge=0, description="Moves of one workload in one cycle.")
+    movesPerHour: int = Field(10, ge=0, description="Moves in one hour, across cycles.")
+    inFlightPerWorkload: int = Field(
+        1, ge=1, description="Replacements of one workload that may be awaited at a time."
+    )
+    batchSize: int = Field(1, ge=1, description="Moves sent before their replacements are awaited.")
+    coolDown: Duration = Field(
+        timedelta(minutes=30),
+        description="Quiet time of a workload after a move; doubles when a pod came back.",
+    )
+    coolDownCap: Duration = Field(timedelta(hours=24), description="The longest quiet time.")
+    margin: float = Field(
+        0.05, ge=0, description="Expected gain (in weighted cost) that a move must exceed."
+    )
+    gainShare: float = Field(
+        0.5,
+        ge=0,
+        description="A move's share of all cost it can remove, divided by its share of all "
+        "disruption, must reach this.",
+    )
+    minPodAge: Duration = Field(timedelta(minutes=10), description="Younger pods are left alone.")
+    minReadyTime: Duration = Field(timedelta(seconds=60), description="Ready at least this long.")
+    minNodeAge: Duration = Field(
+        timedelta(minutes=10), description="Younger nodes are neither left nor counted on."
+    )
+    minReplicas: int = Field(2, ge=1, description="Workloads with fewer Ready pods are left alone.")
+    localStorage: Literal["Refuse", "Allow"] = Field(
+        "Refuse", description="Pods with emptyDir or hostPath volumes."
+    )
+    jobs: Literal["Refuse", "Allow"] = Field(
+        "Refuse", description="Job pods whose policy does not ignore disruption."
+    )
+    protectedNamespaces: list[str] = Field(
+        default_factory=lambda: ["kube-system"], description="Namespaces that are never touched."
+    )
+    maxPriority: int = Field(
+        1_999_999_999, description="Pods above this priority are left alone; critical ones always."
+    )
+    maxHotShare: Ratio = Field(
+        0.2, description="If a greater share of the nodes is hot at once, nothing is evicted."
+    )
+    maxNotReadyShare: Ratio = Field(
+        0.1,
+        description="If a greater share of nodes (and over 3) is not Ready, nothing is evicted.",
+    )
+    planExpiry: Duration = Field(
+        timedelta(minutes=30), description="How long a plan may be applied."
+    )
+    readyTimeout: Duration = Field(
+        timedelta(minutes=5), description="How long a batch waits for its replacements."
+    )
+    maxReturn: Ratio = Field(
+        0.5, description="A pod more likely than this to come back to its node is left alone."
+    )
+    maxUnschedulable: Ratio = Field(
+        0.0, description="A pod more likely than this to stay Pending is left alone."
+    )
+
+    @model_validator(mode="after")
+    def _cap_is_not_below(self) -> "Limits":
+        if self.coolDownCap < self.coolDown:
+            raise ValueError("coolDownCap must not be below coolDown")
+        return self

@@ -1,0 +1,1 @@
+"""What to show: a plan or an outcome as terminal text, HTML or JSON."""

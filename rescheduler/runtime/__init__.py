@@ -1,0 +1,1 @@
+"""How it runs: settings, one cycle, guards, the service, telemetry."""

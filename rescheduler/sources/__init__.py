@@ -1,0 +1,1 @@
+"""What we read: Kubernetes, Prometheus, recorded snapshots."""
