@@ -1,0 +1,62 @@
+# Two commands on a fresh machine that has Python 3.11 or later: `make demo` and `make test`.
+# `make e2e` also needs Go and a `prometheus` binary; it builds the rest.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+RECORDING := tests/recordings/gpu-cluster.snapshot
+OUT := out
+
+.PHONY: help demo test check format e2e controlplane bench bench-landing lock clean
+
+help: ## say what there is
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
+
+$(READY): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "$(PYTHON) is older than 3.11. Maybe: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(READY) ## plan on a recorded cluster, and leave a report to look at
+	@mkdir -p $(OUT)
+	@$(BIN)/rescheduler plan --policies tests/recordings/policies --snapshot $(RECORDING) -o json --out $(OUT)/plan.json
+	@$(BIN)/rescheduler render $(OUT)/plan.json -o html --out $(OUT)/report.html
+	@$(BIN)/rescheduler render $(OUT)/plan.json -o table
+	@echo "The same as a page: $(OUT)/report.html, and as data: $(OUT)/plan.json"
+
+test: $(READY) ## the fast suite: everything but real servers
+	$(BIN)/python -m pytest -q
+
+check: $(READY) ## format, lint, types, import contracts, YAML
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/yamllint --strict .
+
+format: $(READY) ## put the code into the house's format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+controlplane: $(READY) ## build the real control plane into the cache, unless it is there
+	$(BIN)/python -m tests.e2e.controlplane.build
+
+e2e: $(READY) controlplane ## the suite on a real control plane and a real Prometheus
+	$(BIN)/python -m pytest -q tests/e2e -m e2e -o addopts="--strict-markers --strict-config -ra" -p no:randomly
+
+bench: $(READY) ## time and memory at 5,000 nodes and 150,000 pods
+	$(BIN)/python -m tests.bench
+
+bench-landing: $(READY) ## how fast landings are predicted at full size
+	$(BIN)/python -m tests.bench.bench_landing
+
+lock: $(READY) ## resolve the dependencies again
+	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --universal --generate-hashes --custom-compile-command "make lock" -o requirements.lock
+	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group dev --universal --generate-hashes --custom-compile-command "make lock" -o requirements-dev.lock
+
+clean: ## remove what the other targets made in the tree
+	rm -rf $(VENV) $(OUT) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
