@@ -1,0 +1,45 @@
+"""The annotations that we read, by name; sources keep these and drop all others."""
+
+MIRROR = "kubernetes.io/config.mirror"
+SOURCE = "kubernetes.io/config.source"
+"""Where a kubelet got the pod from; `api` is an ordinary pod, `file` and `http` are static ones."""
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+OPT_OUT = "rescheduler.io/opt-out"
+"""Our own: `true`, or `until <RFC 3339 time>`; on a pod, its controllers or its namespace."""
+
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+SAFE_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+"""Names of local volumes, separated by commas, that may be lost."""
+DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+DO_NOT_EVICT = "karpenter.sh/do-not-evict"
+PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
+REQUEST_EVICT_ONLY = "descheduler.alpha.kubernetes.io/request-evict-only"
+EVICTION_IN_PROGRESS = "descheduler.alpha.kubernetes.io/eviction-in-progress"
+
+GANGS = frozenset(
+    {
+        "scheduling.k8s.io/group-name",  # Volcano, kube-batch
+        "scheduling.volcano.sh/group-name",
+        "pod-group-name",  # KAI Scheduler
+        "kueue.x-k8s.io/pod-group-total-count",
+        "pod-group.scheduling.sigs.k8s.io/name",
+        "batch.x-k8s.io/pod-group",
+    }
+)
+"""Annotations that make a pod a member of a gang."""
+
+READ = GANGS | {
+    MIRROR,
+    SOURCE,
+    DELETION_COST,
+    OPT_OUT,
+    SAFE_TO_EVICT,
+    SAFE_VOLUMES,
+    DO_NOT_DISRUPT,
+    DO_NOT_EVICT,
+    PREFER_NO_EVICTION,
+    REQUEST_EVICT_ONLY,
+    EVICTION_IN_PROGRESS,
+}
+"""Every annotation that any part of the rescheduler reads."""
