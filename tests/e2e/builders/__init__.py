@@ -1,0 +1,1 @@
+"""Builders of clusters: nodes, workloads, budgets, volumes, and where pods stand."""

@@ -1,0 +1,54 @@
+"""Fixtures of the end-to-end suite: one control plane for all tests, a clean cluster for each."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.builders.cluster import Cluster
+from tests.e2e.controlplane.cleaning import Cleaner
+from tests.e2e.controlplane.server import ControlPlane
+
+_failed = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Remember for the whole session whether something failed, so that logs are kept."""
+    report = yield
+    if report.failed:
+        item.session.stash[_failed] = True
+    return report
+
+
+@pytest.fixture(scope="session")
+def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """A running control plane, see ControlPlane; its logs are kept where a test failed."""
+    folder = Path(tempfile.mkdtemp(prefix="rescheduler-e2e-"))
+    plane = ControlPlane(folder)
+    try:
+        yield plane
+    finally:
+        plane.stop()
+        if request.session.stash.get(_failed, False):
+            sys.stderr.write(f"\nlogs of the control plane: {plane.logs}\n")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def cleaner(control_plane: ControlPlane) -> Cleaner:
+    """Knows the empty control plane, and makes it so again."""
+    return Cleaner(control_plane.api)
+
+
+@pytest.fixture
+def cluster(control_plane: ControlPlane, cleaner: Cleaner) -> Cluster:
+    """An empty cluster; what a failed test left stays to be looked at until the next test."""
+    cleaner.clean()
+    return Cluster(control_plane)

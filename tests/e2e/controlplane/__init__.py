@@ -1,0 +1,1 @@
+"""The real control plane of the end-to-end suite: build, start, clean, audit."""

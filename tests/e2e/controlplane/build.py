@@ -1,0 +1,107 @@
+"""Build the programs of the control plane into a cache outside the tree.
+
+`python -m tests.e2e.controlplane.build` builds what is missing and prints where each binary is.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+from tests.e2e.controlplane.versions import PROGRAMS, Program
+
+
+class BuildError(Exception):
+    """A program could not be built; the message says what to do."""
+
+
+def cache_folder() -> Path:
+    """Where binaries are kept between runs: `$RESCHEDULER_E2E_CACHE` or the user's cache."""
+    given = os.environ.get("RESCHEDULER_E2E_CACHE")
+    if given:
+        return Path(given)
+    user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(user) / "rescheduler-e2e"
+
+
+def binaries() -> dict[str, Path]:
+    """Every binary by name, built where it is missing.
+
+    Two runs at once are safe: a lock file lets one build, the other finds the binary.
+    """
+    found: dict[str, Path] = {}
+    for program in PROGRAMS:
+        folder = _folder(program)
+        paths = {name: folder / name for name in program.binaries}
+        if not all(path.exists() for path in paths.values()):
+            with _lock(folder):
+                if not all(path.exists() for path in paths.values()):
+                    _build(program, folder)
+        found.update(paths)
+    return found
+
+
+def _folder(program: Program) -> Path:
+    """The program's folder in the cache, keyed by version and by the exact dependencies."""
+    key = sha256()
+    for name in ("go.mod", "go.sum"):
+        key.update((program.folder / name).read_bytes())
+    return cache_folder() / f"{program.module}-{program.version}-{key.hexdigest()[:12]}"
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _build(program: Program, folder: Path) -> None:
+    go = shutil.which("go")
+    if go is None:
+        raise BuildError(
+            f"{program.module} {program.version} has to be built and there is no `go` on PATH.\n"
+            "Maybe install Go 1.26 or later and put its bin folder on PATH."
+        )
+    stamps = " ".join(f"-X {name}={value}" for name, value in program.stamps.items())
+    # One `go build` for all binaries of a module: they share most packages.
+    with tempfile.TemporaryDirectory(dir=folder) as output:
+        command = [go, "build", "-trimpath", "-mod=readonly", "-ldflags", f"-s -w {stamps}"]
+        command += ["-o", f"{output}/", *program.binaries.values()]
+        sys.stderr.write(f"building {program.module} {program.version} (minutes, once)\n")
+        started = time.monotonic()
+        done = subprocess.run(command, cwd=program.folder, check=False)
+        if done.returncode:
+            raise BuildError(
+                f"go build of {program.module} {program.version} ended with {done.returncode}.\n"
+                "Maybe the Go module proxy is out of reach (see GOPROXY), or the disk is full: "
+                "the Go build cache takes about 4 GB."
+            )
+        for name, package in program.binaries.items():
+            # Go names a binary after its package's last element that is not a version.
+            last = [part for part in package.split("/") if part not in {"v2", "v3"}][-1]
+            (Path(output) / last).replace(folder / name)
+        sys.stderr.write(f"built {program.module} in {time.monotonic() - started:.0f} s\n")
+
+
+def main() -> int:
+    """Build everything and say where it is; 1 where a build failed."""
+    try:
+        for name, path in sorted(binaries().items()):
+            sys.stdout.write(f"{name} {path}\n")
+    except BuildError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

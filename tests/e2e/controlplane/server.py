@@ -1,0 +1,173 @@
+"""A whole control plane on loopback: start, readiness, stop."""
+
+import secrets
+import shutil
+import signal
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.e2e.controlplane import kubeconfig, programs
+from tests.e2e.controlplane.api import Api, ApiError
+from tests.e2e.controlplane.audit import Audit
+from tests.e2e.controlplane.build import binaries
+from tests.e2e.controlplane.processes import Process, StartError, free_ports
+from tests.e2e.controlplane.programs import Layout, Ports
+
+# user -> group. What the audit log says of each is the user's name.
+_USERS = {
+    "admin": "system:masters",
+    "exporter": "system:masters",
+    "kwok": "system:masters",
+    "system:kube-controller-manager": "",
+    "system:kube-scheduler": "",
+}
+_PORTS = len(Ports.__dataclass_fields__)
+
+
+class ControlPlane:
+    """etcd, kube-apiserver, kube-controller-manager, kube-scheduler and KWOK.
+
+    api: speaks as `admin` (system:masters). audit: who wrote what. url: the API server.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Start all of it below `folder`, and come back when it is ready (about 5 s)."""
+        self.folder = folder
+        built = binaries()
+        try:
+            self._start(folder / "first", built)
+        except StartError:
+            # A port may have been taken in between: once more, with others.
+            self.stop()
+            self._start(folder / "second", built)
+
+    def _start(self, root: Path, built: dict[str, Path]) -> None:
+        self._processes: list[Process] = []
+        self.layout = Layout(root)
+        self.layout.logs.mkdir(parents=True)
+        ports = Ports(*free_ports(_PORTS))
+        self.url = f"https://127.0.0.1:{ports.api_server}"
+        self._tokens = {user: secrets.token_hex(16) for user in _USERS}
+        self._write_credentials()
+        self._run_etcd(built, ports)
+        self._run_api_server(built, ports)
+        clients = {
+            "kube-controller-manager": programs.controller_manager,
+            "kube-scheduler": programs.scheduler,
+            "kwok": programs.kwok,
+        }
+        started = {
+            name: self._run(name, command(built[name], self.layout, ports))
+            for name, command in clients.items()
+        }
+        self._scheduler = started["kube-scheduler"]
+        self._scheduler.wait_until(_answers(f"https://127.0.0.1:{ports.scheduler}/readyz"), 30)
+        started["kwok"].wait_until(_answers(f"http://127.0.0.1:{ports.kwok}/healthz"), 30)
+        # Pods are refused until the controller manager has made the namespace's ServiceAccount.
+        started["kube-controller-manager"].wait_until(
+            lambda: self.has_service_account("default"), 30
+        )
+
+    def _run(self, name: str, command: list[str]) -> Process:
+        process = Process(name, command, self.layout.logs)
+        self._processes.append(process)
+        return process
+
+    def _run_etcd(self, built: dict[str, Path], ports: Ports) -> None:
+        process = self._run("etcd", programs.etcd(built["etcd"], self.layout, ports))
+        process.wait_until(_answers(f"http://127.0.0.1:{ports.etcd}/health"), 20)
+
+    def _run_api_server(self, built: dict[str, Path], ports: Ports) -> None:
+        command = programs.api_server(built["kube-apiserver"], self.layout, ports)
+        process = self._run("kube-apiserver", command)
+        process.wait_until(self.layout.authority.exists, 20)
+        for user, token in self._tokens.items():
+            path = self.layout.kubeconfig(user.replace(":", "-"))
+            kubeconfig.write(path, user, token, self.url, self.layout.authority)
+        process.wait_until(_answers(f"{self.url}/readyz", self._tokens["admin"]), 40)
+        self.api = Api(self.url, self._tokens["admin"], self.layout.authority)
+        self.audit = Audit(self.layout.audit, self.api)
+
+    def _write_credentials(self) -> None:
+        openssl = shutil.which("openssl")
+        if openssl is None:
+            raise StartError("There is no `openssl` on PATH.\nMaybe install the package openssl.")
+        subprocess.run(
+            [openssl, "genrsa", "-out", str(self.layout.signing_key), "2048"],
+            check=True,
+            capture_output=True,
+        )
+        rows = [f'{self._tokens[user]},{user},{user},"{group}"' for user, group in _USERS.items()]
+        self.layout.tokens.write_text("\n".join(rows) + "\n")
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The kubeconfig of `admin`."""
+        return self.layout.kubeconfig("admin")
+
+    @property
+    def exporter_kubeconfig(self) -> Path:
+        """The kubeconfig of `exporter`: its reads are told from others' in the audit log."""
+        return self.layout.kubeconfig("exporter")
+
+    @property
+    def logs(self) -> Path:
+        """The folder of all logs."""
+        return self.layout.logs
+
+    def kubeconfig_for(self, namespace: str, service_account: str) -> Path:
+        """A kubeconfig that speaks as this ServiceAccount, with its RBAC and no more."""
+        return kubeconfig.for_service_account(
+            self.api, namespace, service_account, self.layout.root
+        )
+
+    def has_service_account(self, namespace: str) -> bool:
+        """Whether the namespace's ServiceAccount `default` is there, so that pods are admitted."""
+        try:
+            self.api.read("v1", "ServiceAccount", "default", namespace)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+            return False
+        return True
+
+    @contextmanager
+    def scheduler_paused(self) -> Iterator[None]:
+        """Hold kube-scheduler still, so that a builder can bind pods where a test wants them."""
+        self._scheduler.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._scheduler.signal(signal.SIGCONT)
+
+    def stop(self) -> None:
+        """Stop every program by its pid; clients first, so that their logs end quietly."""
+        if hasattr(self, "api"):
+            self.api.close()
+        for process in reversed(self._processes):
+            process.terminate()
+        for process in reversed(self._processes):
+            process.stop()
+
+
+def _answers(url: str, token: str = "") -> Callable[[], bool]:
+    """A probe: does `url` answer 200? Certificates of health ports are each program's own."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+    def probe() -> bool:
+        request = urllib.request.Request(url, headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=2, context=context) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+    return probe

@@ -1,0 +1,1 @@
+"""A process that serves the load of every node and pod as the usual exporters do."""
