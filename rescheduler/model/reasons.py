@@ -81,8 +81,10 @@ _ALL = (
     Reason("RDG007", "The reading is not in the recorded snapshot.", "Record again with these policies."),
     Reason("RDG008", "The reading is not known.", "Use one of the catalogue's names."),
     Reason("RDG009", "The metric source does not have this metric at all.", "Install its exporter."),
+    Reason("RDG010", "A node's load and the sum of its pods' usage disagree, so no pod is blamed for it.", "Look for processes outside of pods, or for an exporter that misses pods."),
     # Policies
     Reason("SPR001", "A domain holds more pods of a workload than its fair share and `maxSkew`.", "A move to an emptier domain repairs it."),
+    Reason("SPR002", "Pods run on nodes that are in no domain that the policy counts.", "Label the nodes with `topologyKey`, or uncordon the domain."),
     Reason("UTL001", "A node's load is above its target.", "A move to a node with room repairs it."),
     # Outcomes
     Reason("ACT001", "The pod was evicted.", ""),

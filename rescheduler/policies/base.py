@@ -4,61 +4,79 @@ Unit of cost: 1.0 is one pod placed as badly as the policy can say, so that weig
 same in every kind.
 """
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    model_validator,
+)
 
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.plan import Mode
-from rescheduler.model.readings import FloatArray, IntArray, Problem, ReadingRequest
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+_NUMBER = r"[0-9]{1,6}(\.[0-9]{1,6})?"
+_PARTS = "".join(f"({_NUMBER}{unit})?" for unit in _UNITS)
+
+DURATION_PATTERN = rf"^(?=[0-9]){_PARTS}$"
+POSITIVE_DURATION_PATTERN = rf"^(?=[0-9])(?=.*[1-9]){_PARTS}$"
+RATIO_PATTERN = r"^([0-9]{1,2}(\.[0-9]{1,9})?|100(\.0{1,9})?)%$"
 
 
 def _duration(value: Any) -> Any:
     """`90s`, `10m`, `1h30m`, `2d`; a bare number is refused because its unit would be a guess."""
     if isinstance(value, timedelta):
         return value
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not re.fullmatch(DURATION_PATTERN, value):
         raise ValueError("must be a duration with a unit, such as 90s, 10m or 1h30m")
-    total, digits = 0.0, ""
-    for character in value:
-        if character.isdigit() or character == ".":
-            digits += character
-        elif character in _UNITS and digits:
-            total += float(digits) * _UNITS[character]
-            digits = ""
-        else:
-            raise ValueError("must be a duration with a unit, such as 90s, 10m or 1h30m")
-    if digits:
-        raise ValueError("must be a duration with a unit, such as 90s, 10m or 1h30m")
-    return timedelta(seconds=total)
+    parts = re.findall(rf"({_NUMBER})([dhms])", value)
+    return timedelta(seconds=sum(float(part[0]) * _UNITS[part[-1]] for part in parts))
+
+
+def duration_text(value: timedelta) -> str:
+    """The duration as operators write it: `1h30m`."""
+    seconds = value.days * 86400 + value.seconds
+    text = ""
+    for unit in ("d", "h", "m"):
+        whole, seconds = divmod(seconds, _UNITS[unit])
+        text += f"{whole}{unit}" if whole else ""
+    fraction = f".{value.microseconds:06d}".rstrip("0") if value.microseconds else ""
+    return text + (f"{seconds}{fraction}s" if seconds or fraction or not text else "")
 
 
 def _ratio(value: Any) -> Any:
     """`50%` or 0.5; a number above 1 is refused because percent or ratio would be a guess."""
-    if isinstance(value, str) and value.endswith("%"):
-        try:
-            return float(value[:-1]) / 100
-        except ValueError:
-            pass
-    elif isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, str) and re.fullmatch(RATIO_PATTERN, value):
+        return float(value[:-1]) / 100
+    if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     raise ValueError("must be a percentage such as 50% or a ratio such as 0.5")
 
-
-DURATION_PATTERN = r"^(\d+(\.\d+)?[smhd])+$"
-RATIO_PATTERN = r"^\d+(\.\d+)?%$"
 
 Duration = Annotated[
     timedelta,
     BeforeValidator(
         _duration, json_schema_input_type=Annotated[str, Field(pattern=DURATION_PATTERN)]
     ),
+    PlainSerializer(duration_text, when_used="json"),
+]
+PositiveDuration = Annotated[
+    timedelta,
+    BeforeValidator(
+        _duration, json_schema_input_type=Annotated[str, Field(pattern=POSITIVE_DURATION_PATTERN)]
+    ),
+    PlainSerializer(duration_text, when_used="json"),
+    Field(gt=timedelta(0)),
 ]
 Ratio = Annotated[
     float,
@@ -74,26 +92,71 @@ Ratio = Annotated[
 class Strict(BaseModel):
     """Common settings: frozen, unknown keys are errors, no silent conversion of types."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, validate_default=True, allow_inf_nan=False
+    )
 
 
 class Requirement(Strict):
     """One matchExpressions entry of a label selector."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"operator": {"enum": ["In", "NotIn"]}}},
+            "then": {"properties": {"values": {"minItems": 1}}, "required": ["values"]},
+            "else": {"properties": {"values": {"maxItems": 0}}},
+        }
+    )
+
     key: str = Field(min_length=1, description="The label's key.")
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     values: list[str] = Field(default_factory=list, description="For In and NotIn.")
+
+    @model_validator(mode="after")
+    def _values_fit(self) -> "Requirement":
+        if bool(self.values) != (self.operator in ("In", "NotIn")):
+            raise ValueError("In and NotIn need values, Exists and DoesNotExist take none")
+        return self
 
 
 class Selector(Strict):
     """A Kubernetes label selector; at least one requirement."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"properties": {"matchLabels": {"minProperties": 1}}, "required": ["matchLabels"]},
+                {
+                    "properties": {"matchExpressions": {"minItems": 1}},
+                    "required": ["matchExpressions"],
+                },
+            ]
+        }
+    )
+
     matchLabels: dict[str, str] = Field(default_factory=dict)
     matchExpressions: list[Requirement] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _requires_something(self) -> "Selector":
+        if not self.matchLabels and not self.matchExpressions:
+            raise ValueError("an empty selector is refused; write `all: true` to mean everything")
+        return self
+
+
+def _one_of(*narrowing: str) -> ConfigDict:
+    """JSON Schema's way to say: either `all: true` alone, or at least one of the others."""
+    given: list[Any] = [
+        {"properties": {each: {"not": {"type": "null"}}}, "required": [each]} for each in narrowing
+    ]
+    everything: dict[str, Any] = {"properties": {"all": {"const": True}}, "required": ["all"]}
+    return ConfigDict(json_schema_extra={"oneOf": [everything, {"anyOf": given}]})
 
 
 class Match(Strict):
     """Which objects a policy looks at. All that is given must hold; "everything" must be said."""
+
+    model_config = _one_of("namespaces", "namespaceSelector", "labels")
 
     all: Literal[True] | None = Field(None, description="Every object. Excludes the other fields.")
     namespaces: list[str] | None = Field(None, min_length=1, description="Names of namespaces.")
@@ -107,6 +170,21 @@ class Match(Strict):
             raise ValueError("an empty match is refused; write `all: true` to mean every object")
         if self.all and any(each is not None for each in narrowed):
             raise ValueError("`all: true` excludes the other fields")
+        return self
+
+
+class NodeMatch(Strict):
+    """Which nodes a policy looks at. "Every node" must be said."""
+
+    model_config = _one_of("labels")
+
+    all: Literal[True] | None = Field(None, description="Every node. Excludes `labels`.")
+    labels: Selector | None = Field(None, description="Labels of the node.")
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> "NodeMatch":
+        if (self.all is None) == (self.labels is None):
+            raise ValueError("write either `all: true` or `labels`, to say which nodes are meant")
         return self
 
 
@@ -143,6 +221,39 @@ class Term(Protocol):
 
     def findings(self) -> Iterator[Finding]:
         """Why the cost is what it is; the findings' costs sum to `cost()`."""
+        ...
+
+
+@runtime_checkable
+class Loaded(Protocol):
+    """What a term that follows measured load can tell beside its cost."""
+
+    def hot_nodes(self) -> IntArray:
+        """The nodes above their target in the snapshot (not in the working copy), ascending."""
+        ...
+
+    def unknown(self) -> BoolArray:
+        """(nodes,) whether the term ought to know the node's load and does not.
+
+        Such a node is never a source, and never a landing to count on (FEA006).
+        """
+        ...
+
+    def load_after(self) -> dict[str, FloatArray]:
+        """Node reading name to the (nodes,) load of the working copy, 0 to 1; NaN is unknown."""
+        ...
+
+    def usage(self, pod: int) -> dict[str, float]:
+        """Pod reading name to what the pod uses, in that reading's unit; unknown is left out."""
+        ...
+
+
+@runtime_checkable
+class Remarking(Protocol):
+    """A term that has something to say about the data that it was given."""
+
+    def remarks(self) -> tuple[Problem, ...]:
+        """What was odd about the snapshot, and what the term leaves alone because of it."""
         ...
 
 
