@@ -1,0 +1,12 @@
+"""Every policy kind, by the name that documents give it. A new kind is added here and nowhere else."""
+
+from rescheduler.policies.base import Policy, Strict
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.spread import Spread
+from rescheduler.policies.utilization import Utilization
+
+KINDS: dict[str, type[Policy]] = {"Spread": Spread, "Utilization": Utilization}
+"""What can be wanted."""
+
+DOCUMENTS: dict[str, type[Strict]] = {**KINDS, "Limits": Limits}
+"""What may stand in a policy file."""

@@ -1,0 +1,238 @@
+"""The term of Utilization: what moving a pod does to the load of the nodes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.load import Load
+
+_LEAST = 1e-9
+"""Relative differences below this are rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """A load with its target. resource: gauges of one resource are charged by the worst of them."""
+
+    resource: str
+    load: Load
+    high: float
+    low: float
+
+
+class UtilizationTerm:
+    """Utilization on one snapshot.
+
+    cost of a node = sum over resources of max over its gauges of (amount - limit)+ / unit
+
+    amount: the measured load in the pods' unit, less what left, plus what came.
+    limit: `low` where the snapshot has the node above `high`, else `high`, times its capacity.
+    unit: what a pod on a hot node uses on average, so that 1.0 is one such pod too many.
+
+    Nothing is gained from what is not known. Where a node's load is not explained by its pods, the
+    pods free nothing when they leave, and yet burden where they go. A node that ought to have a
+    reading and has none counts as full: what comes is charged, what leaves frees nothing. A pod
+    whose usage is not known moves no load, and is no candidate.
+    Arrays below are (gauges, nodes) and (gauges, pods).
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        gauges: Sequence[Gauge],
+        looked_at: BoolArray,
+        movable: BoolArray,
+    ) -> None:
+        loads = [gauge.load for gauge in gauges]
+        resources = [gauge.resource for gauge in gauges]
+        self._names = [node.metadata.name for node in snapshot.nodes]
+        self._gauges = list(gauges)
+        # Gauges of one resource are neighbors; each resource begins at one of these rows.
+        self._begins = [row for row, name in enumerate(resources) if resources.index(name) == row]
+        self._home = snapshot.pod_node
+        self._node = snapshot.pod_node.copy()
+        self._measured = np.stack([load.measured for load in loads])
+        self._capacity = np.stack([load.capacity for load in loads])
+        self._used = np.stack([load.used for load in loads])
+        self._known = np.stack([load.known for load in loads])
+        known = ~np.isnan(self._measured)
+        in_scope = looked_at & (np.stack([load.expected for load in loads]) | known)
+        self._blind = in_scope & ~known
+        self._scope = in_scope.any(axis=0)
+        high = np.array([[gauge.high] for gauge in gauges]) * self._capacity
+        low = np.array([[gauge.low] for gauge in gauges]) * self._capacity
+        self._hot = in_scope & known & (self._measured > high)
+        limits = np.where(self._hot, low, high)
+        self._limits = np.where(in_scope, np.where(self._blind, 0.0, limits), np.inf)
+        self._amounts = np.where(known, self._measured, 0.0)
+        trusted = np.stack([load.trusted for load in loads]) & known
+        self._distrusted = in_scope & known & ~trusted
+        bound = self._home >= 0
+        self._freed = np.where(bound & self._at(trusted, self._home), self._used, 0.0)
+        missing = np.stack([load.missing for load in loads]).any(axis=0)
+        self._movable = movable & bound & ~missing
+        self._unit = self._average_pod()
+        self._start = self.cost()
+
+    def cost(self) -> float:
+        """Average pods too many, over all nodes."""
+        return float(self._node_costs(self._amounts, self._limits).sum())
+
+    def worst(self) -> float:
+        """The cost if every node that is looked at were full, or the cost now if that is more."""
+        full = np.where(np.isfinite(self._limits) & ~self._blind, self._capacity, 0.0)
+        return max(float(self._node_costs(full, self._limits).sum()), self._start)
+
+    def scope(self) -> int:
+        """How many nodes are looked at."""
+        return int(self._scope.sum())
+
+    def candidates(self) -> IntArray:
+        """The pods that relieve their node when they leave it, and whose usage is known."""
+        costs = self._node_costs(self._amounts, self._limits)
+        pods = np.flatnonzero(self._movable & (self._node >= 0)).astype(np.int32)
+        pods = pods[costs[self._node[pods]] > 0]
+        nodes = self._node[pods]
+        left = self._amounts[:, nodes] - self._leaving(pods)
+        after = self._node_costs(left, self._limits[:, nodes])
+        return pods[after < costs[nodes] * (1 - _LEAST)]
+
+    def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of the cost if the pod moved to each of the k nodes."""
+        source = int(self._node[pod])
+        relief = 0.0
+        if source >= 0:
+            here = slice(source, source + 1)
+            amounts, limits = self._amounts[:, here], self._limits[:, here]
+            left = amounts - self._leaving(np.array([pod], dtype=np.int32))
+            relief = float((self._node_costs(left, limits) - self._node_costs(amounts, limits))[0])
+        used, freed = self._used[:, pod, None], self._freed[:, pod, None]
+        amounts, limits = self._amounts[:, nodes], self._limits[:, nodes]
+        come = amounts + np.where(nodes == self._home[pod], freed, used)
+        burden = self._node_costs(come, limits) - self._node_costs(amounts, limits)
+        return np.where(nodes == source, 0.0, relief + burden)
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        pod, source, destination = shift
+        for node, sign in ((source, -1.0), (destination, 1.0)):
+            if node >= 0:
+                moved = self._freed if node == self._home[pod] else self._used
+                self._amounts[:, node] += sign * moved[:, pod]
+        self._node[pod] = destination
+
+    def findings(self) -> Iterator[Finding]:
+        """One finding per node and resource with too much load."""
+        shares = self._resource_costs(self._amounts, self._limits)
+        candidates = self.candidates()
+        ends = [*self._begins[1:], len(self._gauges)]
+        for resource, node in zip(*np.nonzero(shares), strict=True):
+            begin = self._begins[resource]
+            excess = self._excess(self._amounts[:, node], self._limits[:, node])
+            row = begin + int(excess[begin : ends[resource]].argmax())
+            yield Finding(
+                code="UTL001",
+                subject=f"node {self._names[node]}",
+                cost=float(shares[resource, node]),
+                message=self._sentence(row, int(node)),
+                pods=tuple(int(pod) for pod in candidates[self._node[candidates] == node]),
+            )
+
+    def hot_nodes(self) -> IntArray:
+        """The nodes above `high` in the snapshot."""
+        return np.flatnonzero(self._hot.any(axis=0)).astype(np.int32)
+
+    def unknown(self) -> BoolArray:
+        """(nodes,) whether a load that ought to be known is not."""
+        return np.asarray(self._blind.any(axis=0))
+
+    def load_after(self) -> dict[str, FloatArray]:
+        """Node reading name to the (nodes,) load of the working copy; NaN is unknown."""
+        ratios = np.where(np.isnan(self._measured), np.nan, self._amounts) / self._capacity
+        return {gauge.load.name: row for gauge, row in zip(self._gauges, ratios, strict=True)}
+
+    def usage(self, pod: int) -> dict[str, float]:
+        """Pod reading name to what the pod uses; unknown is left out."""
+        return {
+            gauge.load.pod_name: float(self._used[row, pod])
+            for row, gauge in enumerate(self._gauges)
+            if self._known[row, pod]
+        }
+
+    def remarks(self) -> tuple[Problem, ...]:
+        """The nodes that are left alone, by reading and reason."""
+        answer = []
+        for row, gauge in enumerate(self._gauges):
+            name = gauge.load.name
+            if self._blind[row].any():
+                text = f"{name} is not known of {self._listed(self._blind[row])}"
+                answer.append(
+                    Problem("RDG003", f"{text}; no pod leaves or goes there for its sake")
+                )
+            if self._distrusted[row].any():
+                text = f"{name} is not explained by {gauge.load.pod_name} on "
+                text += self._listed(self._distrusted[row])
+                answer.append(Problem("RDG010", f"{text}; no pod leaves there because of it"))
+        return tuple(answer)
+
+    def _listed(self, nodes: BoolArray) -> str:
+        names = [self._names[node] for node in np.flatnonzero(nodes)]
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        return f"{len(names)} nodes ({', '.join(names[:5])}{more})"
+
+    def _sentence(self, row: int, node: int) -> str:
+        gauge = self._gauges[row]
+        if self._blind[row, node]:
+            return f"{gauge.load.name} is not known, and load would be moved here"
+        capacity = self._capacity[row, node]
+        load, limit = self._amounts[row, node] / capacity, self._limits[row, node] / capacity
+        hot = f" (hot above {gauge.high:.0%})" if gauge.low < gauge.high else ""
+        return (
+            f"{gauge.load.name} is {load:.1%}, target {limit:.0%}{hot}: "
+            f"about {self._excess(self._amounts[:, node], self._limits[:, node])[row]:.2g} "
+            f"average pods too many"
+        )
+
+    def _leaving(self, pods: IntArray) -> FloatArray:
+        """(gauges, k) what each pod frees when it leaves the node where it is now."""
+        at_home = self._node[pods] == self._home[pods]
+        return np.where(at_home, self._freed[:, pods], self._used[:, pods])
+
+    @staticmethod
+    def _at(flags: BoolArray, nodes: IntArray) -> BoolArray:
+        """(gauges, k) the nodes' flags; what stands for no node must be masked by the caller."""
+        if flags.shape[1] == 0:
+            return np.zeros((len(flags), len(nodes)), dtype=np.bool_)
+        return flags[:, nodes]
+
+    def _excess(self, amounts: FloatArray, limits: FloatArray) -> FloatArray:
+        """Gauges first: how far each amount is above its limit, in units."""
+        unit = self._unit.reshape(-1, *[1] * (amounts.ndim - 1))
+        return np.maximum(amounts - limits, 0.0) / unit
+
+    def _resource_costs(self, amounts: FloatArray, limits: FloatArray) -> FloatArray:
+        """(resources, k) from (gauges, k)."""
+        return np.maximum.reduceat(self._excess(amounts, limits), self._begins, axis=0)
+
+    def _node_costs(self, amounts: FloatArray, limits: FloatArray) -> FloatArray:
+        """(k,) from (gauges, k)."""
+        return np.asarray(self._resource_costs(amounts, limits).sum(axis=0))
+
+    def _average_pod(self) -> FloatArray:
+        """(gauges,) mean usage of the pods that use something, on hot nodes where there are any."""
+        answer = np.ones(len(self._gauges))
+        bound = self._home >= 0
+        for row, used in enumerate(self._used):
+            using = bound & (used > 0)
+            blamed = using & self._at(self._hot, self._home)[row]
+            chosen = blamed if blamed.any() else using
+            if chosen.any():
+                answer[row] = used[chosen].mean()
+            elif np.isfinite(self._capacity[row]).any():
+                answer[row] = np.nanmean(self._capacity[row])
+        return np.maximum(answer, 1e-9)
