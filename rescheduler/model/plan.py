@@ -72,7 +72,8 @@ class PlannedMove(msgspec.Struct, kw_only=True):
 
     pod: PodRef
     owner: OwnerRef
-    source: str
+    source: str = msgspec.field(name="node")
+    """The node that the pod leaves; `node` in the file."""
     landing: list[LandingShare]
     returns: float
     unschedulable: float

@@ -1,0 +1,63 @@
+"""What must never be buried: guards that hold, policies without a say, unfit data."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rescheduler.model.plan import Plan
+from rescheduler.model.reasons import CATALOG
+from rescheduler.reporting.phrasing import resource
+
+Level = Literal["held", "problem", "note"]
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One thing to know before reading on. title: what is concerned, and how."""
+
+    level: Level
+    code: str
+    title: str
+    message: str
+    advice: str
+
+
+def alerts(plan: Plan) -> list[Alert]:
+    """Guards first, then policies without a say, other unfit readings, and notes on the data.
+
+    A reading whose problem is told by a policy already is not told twice.
+    """
+    answer = [_alert("held", each.code, "The cycle is held", each.message) for each in plan.guards]
+    told = set()
+    for policy in plan.policies:
+        if policy.problem is not None:
+            told.add(policy.problem.message)
+            answer.append(
+                _alert(
+                    "problem",
+                    policy.problem.code,
+                    f"Policy {policy.name} has no say",
+                    policy.problem.message,
+                )
+            )
+    for reading in plan.readings:
+        if reading.problem is not None and reading.problem.message not in told:
+            title = f"Reading {reading.name} ({resource(reading.name)}) is unfit"
+            answer.append(_alert("problem", reading.problem.code, title, reading.problem.message))
+    answer += [_alert("note", each.code, "About the data", each.message) for each in plan.notes]
+    return answer
+
+
+def _alert(level: Level, code: str, title: str, message: str) -> Alert:
+    return Alert(level, code, title, message, advice(code))
+
+
+def advice(code: str) -> str:
+    """What a person can do about a code; empty where there is nothing."""
+    reason = CATALOG.get(code)
+    return "" if reason is None else reason.advice
+
+
+def sentence(code: str) -> str:
+    """What a code means in general; the code itself where it is not in the catalogue."""
+    reason = CATALOG.get(code)
+    return code if reason is None else reason.sentence

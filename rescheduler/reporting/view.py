@@ -1,0 +1,272 @@
+"""The view: a plan or an outcome as people see it; each report is drawn from it alone."""
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from rescheduler.model.plan import Code, Plan, ReadingResult
+from rescheduler.reporting.alerts import Alert, alerts
+from rescheduler.reporting.phrasing import (
+    ARROW,
+    age,
+    amount,
+    clean,
+    clock,
+    counted,
+    percent,
+    stamp,
+)
+from rescheduler.reporting.rows import (
+    Group,
+    MoveRow,
+    PolicyRow,
+    groups,
+    move_rows,
+    policy_rows,
+)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One number of the headline, with what it is a number of."""
+
+    label: str
+    value: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command to type next."""
+
+    label: str
+    command: str
+
+
+def view(plan: Plan) -> "View":
+    """The view of this plan, with every string in it made harmless (see `clean`)."""
+    return View(msgspec.convert(_cleaned(msgspec.to_builtins(plan)), Plan))
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_cleaned(each) for each in value]
+    if isinstance(value, dict):
+        return {_cleaned(key): _cleaned(each) for key, each in value.items()}
+    return value
+
+
+@dataclass(frozen=True)
+class View:
+    """A cleaned plan with its tables. Use `view` to make one."""
+
+    plan: Plan
+
+    @property
+    def is_outcome(self) -> bool:
+        """Whether it tells what became of a plan."""
+        return self.plan.kind == "Outcome"
+
+    @property
+    def title(self) -> str:
+        """`PLAN 7f3c21ab` or `OUTCOME 7f3c21ab`."""
+        return f"{self.plan.kind.upper()} {self.plan.id or self.plan.digest[:8]}".rstrip()
+
+    @property
+    def cluster(self) -> str:
+        """The cluster's name, or its UID where it has none."""
+        return self.plan.cluster.name or self.plan.cluster.uid
+
+    @property
+    def time(self) -> str:
+        """When the cluster was looked at, or when acting began."""
+        started = self.plan.started
+        return stamp(self.plan.taken if started is UNSET else started)
+
+    @property
+    def band(self) -> str:
+        """What the mode means for this report."""
+        plan = self.plan
+        if self.is_outcome and plan.mode == "Enforce":
+            return "this plan was acted on"
+        if plan.mode == "Enforce" and not any(not row.audit for row in self.moves):
+            return "nothing is to be evicted"
+        if plan.mode == "Enforce":
+            return f"these moves may be made until {clock(plan.expires, plan.taken)}"
+        until = "" if self.is_outcome else f"; expires {clock(plan.expires, plan.taken)}"
+        return f"dry run, nothing was evicted{until}"
+
+    @property
+    def verdict(self) -> Code | None:
+        """How acting ended, or None in a plan."""
+        verdict = self.plan.verdict
+        return None if verdict is UNSET else verdict
+
+    @property
+    def batches(self) -> int:
+        """In how many batches the moves are made."""
+        return len({row.move.batch for row in self.moves})
+
+    @cached_property
+    def alerts(self) -> list[Alert]:
+        """Guards, problems and notes, the gravest first."""
+        return alerts(self.plan)
+
+    @cached_property
+    def policies(self) -> list[PolicyRow]:
+        """The policies, the weightiest first."""
+        return policy_rows(self.plan)
+
+    @cached_property
+    def moves(self) -> list[MoveRow]:
+        """The moves in their order."""
+        return move_rows(self.plan)
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """What is left alone, by reason."""
+        return groups(self.plan)
+
+    @property
+    def left_alone(self) -> int:
+        """How many candidates are left alone."""
+        return sum(group.count for group in self.groups)
+
+    @cached_property
+    def facts(self) -> list[Fact]:
+        """The numbers of the headline."""
+        middle = [self._results, self._landings] if self.is_outcome else [self._moves]
+        return [self._score, *middle, self._disruption, self._readings]
+
+    @property
+    def _score(self) -> Fact:
+        before, after = self.plan.score.before, self.plan.score.after
+        detail = "of 100, where no policy finds fault"
+        if before is None or after is None:
+            return Fact("Score", "unknown", "no policy had a say")
+        if self.is_outcome:
+            detail = "of 100; the second is as predicted"
+        digits = 1 if 0 < abs(after - before) < 1 else 0
+        return Fact("Score", f"{before:.{digits}f} {ARROW} {after:.{digits}f}", detail)
+
+    @property
+    def _moves(self) -> Fact:
+        audit = sum(row.audit for row in self.moves)
+        only = f", {audit} for Audit policies only" if audit else ""
+        total = self.plan.totals
+        return Fact(
+            "Moves",
+            f"{len(self.moves)}",
+            f"of {counted(total.candidates, 'candidate')}{only}; "
+            f"{counted(total.pods, 'pod')} on {counted(total.nodes, 'node')}",
+        )
+
+    @property
+    def _results(self) -> Fact:
+        results = Counter(row.landed.result for row in self.moves if row.landed)
+        others = [f"{results[name]} {name}" for name in ("refused", "unknown", "skipped")]
+        tried = f"of {counted(len(self.moves), 'move')}: " + ", ".join(others)
+        return Fact("Evicted", str(results["evicted"]), tried)
+
+    @property
+    def _landings(self) -> Fact:
+        landed = [row for row in self.moves if isinstance(row.move.landedOn, str)]
+        foreseen = sum(
+            bool(row.move.predicted) for row in landed if row.move.predicted is not UNSET
+        )
+        back = sum(row.move.landedOn == row.move.source for row in landed)
+        seconds = sorted(
+            row.move.readySeconds
+            for row in self.moves
+            if isinstance(row.move.readySeconds, float | int)
+        )
+        ready = f"{len(seconds)} Ready"
+        if seconds:
+            ready += f", the slowest after {age(seconds[-1])}"
+        return Fact(
+            "As predicted",
+            str(foreseen),
+            f"of {len(landed)} replacements; {back} came back; {ready}",
+        )
+
+    @property
+    def _disruption(self) -> Fact:
+        moves = len(self.moves)
+        each = "1.0 is an ordinary pod"
+        if moves:
+            each = f"in {counted(self.batches, 'batch', 'batches')}; {each}"
+        return Fact("Disruption", amount(self.plan.totals.disruption), each)
+
+    @property
+    def _readings(self) -> Fact:
+        readings = self.plan.readings
+        if not readings:
+            return Fact("Readings", "none", "needed by these policies")
+        unfit = sum(reading.problem is not None for reading in readings)
+        worst = min(reading.coverage for reading in readings)
+        bad = f"; {unfit} of {len(readings)} unfit" if unfit else ""
+        oldest = max(readings, key=_staleness)
+        return Fact(
+            "Readings",
+            percent(worst, 1),
+            f"complete, oldest {age(oldest.ageSeconds)} (limit {age(oldest.maxAgeSeconds)}){bad}",
+        )
+
+    @property
+    def nothing(self) -> Code | None:
+        """Why there is no move at all, or None where there are moves."""
+        if self.moves:
+            return None
+        if self.plan.guards:
+            guard = self.plan.guards[0]
+            return Code(code=guard.code, message="No move: the cycle is held, see above.")
+        if self.plan.policies and all(each.problem for each in self.plan.policies):
+            problem = self.plan.policies[0].problem
+            code = problem.code if problem else ""
+            return Code(code=code, message="No move: no policy had a say, see above.")
+        if not self.plan.totals.candidates:
+            return Code(code="", message="Nothing to do: no move could improve what policies want.")
+        return self._nothing_pays()
+
+    def _nothing_pays(self) -> Code:
+        first = self.groups[0] if self.groups else None
+        if first is None:
+            return Code(code="", message="Nothing to do: no candidate is worth a move.")
+        share = "all" if first.count == self.left_alone else f"{first.count} of {self.left_alone}"
+        return Code(
+            code=first.code,
+            message=f"Nothing to do: no candidate is worth a move. Most often ({share}): "
+            f"{first.sentence}",
+        )
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """What to type next."""
+        if self.is_outcome:
+            return [
+                Step("Share", "rescheduler render OUTCOME.json -o html --out outcome.html"),
+                Step("Look again", "rescheduler plan --policies PATH"),
+            ]
+        if self.plan.recorded or not any(not row.audit for row in self.moves):
+            again = "Plan on the live cluster" if self.plan.recorded else "Look again"
+            return [
+                Step("Review", "rescheduler render PLAN.json -o html --out plan.html"),
+                Step(again, "rescheduler plan --policies PATH -o json --out PLAN.json"),
+            ]
+        return [
+            Step("Review", "rescheduler render PLAN.json -o html --out plan.html"),
+            Step("Apply", "rescheduler apply PLAN.json --yes"),
+        ]
+
+
+def _staleness(reading: ReadingResult) -> float:
+    """How much of its permitted age a reading has used; unknown is worst."""
+    if reading.ageSeconds is None:
+        return float("inf")
+    return reading.ageSeconds / reading.maxAgeSeconds if reading.maxAgeSeconds else 0.0

@@ -1,0 +1,294 @@
+"""Plans as a 60-node GPU cluster gives them: 3 zones, 8 GPUs a node, 5 nodes of zone a hot."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from rescheduler.model.plan import (
+    BudgetUse,
+    Change,
+    ClusterRef,
+    Code,
+    Cost,
+    FindingView,
+    LandingShare,
+    NodeView,
+    OwnerRef,
+    Plan,
+    PlannedMove,
+    PodRef,
+    PolicyResult,
+    ReadingResult,
+    Refusal,
+    Totals,
+)
+
+TAKEN = datetime(2026, 11, 21, 14, 2, 7, tzinfo=UTC)
+HOT = ["gpu-a-03", "gpu-a-07", "gpu-a-11", "gpu-a-12", "gpu-a-18"]
+COOL = ["gpu-b-04", "gpu-c-09", "gpu-b-17", "gpu-c-02", "gpu-b-11", "gpu-c-14"]
+OWNERS = [
+    ("ml", "bert-train", "StatefulSet", "bert-train-3"),
+    ("ml", "llama-serve", "Deployment", "llama-serve-7d9f86c5b4-x2k9p"),
+    ("vision", "segment", "Deployment", "segment-5c9b7d4f68-qq7mz"),
+    ("vision", "detect-batch", "Job", "detect-batch-hw4lk"),
+    ("speech", "whisper-large-streaming", "Deployment", "whisper-large-streaming-6b8f9d7c5-t4c7n"),
+    ("web", "cart", "Deployment", "cart-6d9f8c7b5d-xk2p9"),
+]
+
+
+def load(number: int, salt: int) -> float:
+    """A load between 12 and 42 % that looks like real life."""
+    return round(0.12 + ((number * 37 + salt * 53) % 61) / 200, 4)
+
+
+def node_views(*, moved: bool) -> list[NodeView]:
+    views = []
+    for number in range(60):
+        name = f"gpu-{'abc'[number // 20]}-{number % 20 + 1:02d}"
+        before = 0.95 - HOT.index(name) * 0.03 if name in HOT else load(number, 1)
+        after = before
+        pods = 7 if name in HOT else 4 + number % 3
+        shift = 0
+        if moved and name in HOT:
+            after, shift = before - 0.46, -1
+        elif moved and name in COOL[:5]:
+            after, shift = before + 0.27, 1
+        views.append(
+            NodeView(
+                name=name,
+                zone=f"eu-west-1{name[4]}",
+                pods=Change(before=pods, after=pods + shift),
+                load={
+                    "node.gpu": Change(before=before, after=round(after, 4)),
+                    "node.network.receive": Change(
+                        before=load(number, 2), after=round(load(number, 2) + shift * 0.05, 4)
+                    ),
+                    "node.network.transmit": Change(
+                        before=None if number == 41 else load(number, 3),
+                        after=None if number == 41 else load(number, 3),
+                    ),
+                },
+            )
+        )
+    return views
+
+
+def reading(name: str, age: float | None = 38.0, **fields: Any) -> ReadingResult:
+    values: dict[str, Any] = {
+        "coverage": 0.9917,
+        "windowSeconds": 300.0,
+        "maxAgeSeconds": 120.0,
+        "minCoverage": 0.9,
+        "unit": "ratio" if name.startswith("node.") else "GPUs",
+        "query": f'avg by (instance) (avg_over_time({name.replace(".", "_")}{{job="dcgm"}}[5m]))',
+        **fields,
+    }
+    return ReadingResult(name=name, ageSeconds=age, **values)
+
+
+def readings() -> list[ReadingResult]:
+    return [
+        reading("node.gpu"),
+        reading("node.network.receive", 22.0, coverage=1.0),
+        reading("node.network.transmit", 22.0, notes=["gpu-c-02: no series"]),
+        reading("pod.gpu", 38.0, coverage=1.0),
+        reading("pod.network.receive", 31.0, coverage=1.0, unit="bytes/s"),
+        reading("pod.network.transmit", 31.0, coverage=1.0, unit="bytes/s"),
+    ]
+
+
+def policies(*, moved: bool) -> list[PolicyResult]:
+    hot = [
+        FindingView(
+            code="UTL001",
+            subject=f"node {name}",
+            cost=6.4 - place * 0.3,
+            message=f"GPU load {95 - place * 3} %, target 50 %",
+        )
+        for place, name in enumerate(HOT)
+    ]
+    skew = FindingView(
+        code="SPR001",
+        subject="Deployment web/cart in zone eu-west-1a",
+        cost=2.0,
+        message="5 pods, fair share 2 and maxSkew 1",
+    )
+    return [
+        PolicyResult(
+            name="gpu-utilization",
+            kind="Utilization",
+            mode="Enforce",
+            weight=1.0,
+            cost=Cost(before=29.0, after=3.4 if moved else 29.0),
+            scope=60,
+            worst=112.0,
+            digest="sha256:5f2c1f0e9d",
+            source="policies/utilization.yaml",
+            findings=hot,
+        ),
+        PolicyResult(
+            name="zone-spread",
+            kind="Spread",
+            mode="Audit",
+            weight=2.0,
+            cost=Cost(before=2.0, after=1.0 if moved else 2.0),
+            scope=431,
+            worst=40.0,
+            digest="sha256:90c1b7a244",
+            source="policies/spread.yaml",
+            findings=[skew],
+        ),
+    ]
+
+
+def move(number: int, **fields: Any) -> PlannedMove:
+    namespace, owner, kind, name = OWNERS[number]
+    audit = number == 5
+    code = "SPR001" if audit else "UTL001"
+    message = (
+        "5 pods of web/cart in zone eu-west-1a, fair share 2 and maxSkew 1"
+        if audit
+        else f"node {HOT[number]}: GPU load {95 - number * 3} %, target 50 %"
+    )
+    first = round(0.72 - number * 0.06, 2)
+    values: dict[str, Any] = {
+        "pod": PodRef(namespace=namespace, name=name, uid=f"uid-{name}", resourceVersion="48211"),
+        "owner": OwnerRef(kind=kind, name=owner, uid=f"uid-{owner}", controllerKind=kind),
+        "source": "gpu-a-05" if audit else HOT[number],
+        "landing": [
+            LandingShare(node=COOL[number], probability=first),
+            LandingShare(node=COOL[(number + 1) % 6], probability=round(0.9 - first, 2)),
+            LandingShare(node="gpu-c-20", probability=0.1),
+        ],
+        "returns": 0.0,
+        "unschedulable": 0.0,
+        "gain": 2.0 if audit else round(6.2 - number * 0.4, 2),
+        "disruption": round(0.4 + number * 0.15, 2),
+        "batch": number // 2 + 1,
+        "mode": "Audit" if audit else "Enforce",
+        "reasons": [Code(code=code, message=message)],
+        "gains": {"zone-spread": 1.0} if audit else {"gpu-utilization": round(6.2 - number * 0.4, 2)},
+        "usage": {"pod.gpu": 3.7, "pod.network.receive": 412_000_000.0},
+        "budget": None if number == 3 else BudgetUse(name=f"{owner}-pdb", allowed=1 + number % 2),
+        **fields,
+    }
+    return PlannedMove(**values)
+
+
+def refused() -> list[Refusal]:
+    def one(code: str, name: str, message: str) -> Refusal:
+        return Refusal(
+            pod=PodRef(namespace="ml", name=name, uid=f"uid-{name}"),
+            code=code,
+            message=message,
+            owner=OwnerRef(kind="Deployment", name=name.split("-")[0], uid="uid-owner"),
+            node="gpu-a-07",
+        )
+
+    return [
+        *(one("BUD002", f"ranker-7f8d9-{n}k{n}", "ranker-pdb allows 0 of 3") for n in range(7)),
+        one("ELG010", "notebook-0", "emptyDir volume `scratch`"),
+        one("ELG010", "notebook-1", "emptyDir volume `scratch`"),
+        one("MRG001", "embed-5d8f-aa1", "gain 0.03, margin 0.05"),
+        one("FEA002", "embed-5d8f-bb2", "returns to gpu-a-07 with 84 %, maxReturn 50 %"),
+    ]
+
+
+def plan(**fields: Any) -> Plan:
+    """Six moves, one of them for an Audit policy only."""
+    values: dict[str, Any] = {
+        "id": "7f3c21ab",
+        "digest": "7f3c21ab" + "0" * 56,
+        "tool": "rescheduler 0.1.0",
+        "cluster": ClusterRef(uid="2f6e0c1c-4b1c-4c47-9f59-0d5f2f0a9a11", version="v1.36.3", name="prod-gpu-1"),
+        "created": TAKEN,
+        "expires": TAKEN + timedelta(minutes=30),
+        "taken": TAKEN,
+        "seed": 0,
+        "totals": Totals(
+            nodes=60,
+            pods=431,
+            candidates=41,
+            moves=6,
+            disruption=4.65,
+            refused={"BUD002": 18, "ELG010": 9, "MRG001": 5, "FEA002": 3},
+        ),
+        "score": Change(before=71.2, after=93.4),
+        "policies": policies(moved=True),
+        "readings": readings(),
+        "moves": [move(number) for number in range(6)],
+        "refused": refused(),
+        "nodes": node_views(moved=True),
+        "limits": {"movesPerCycle": 6, "movesPerNode": 1, "batchSize": 2, "margin": 0.05, "coolDown": "30m"},
+        **fields,
+    }
+    return Plan(**values)
+
+
+def empty() -> Plan:
+    """Nothing is wrong but a few hot pods that may not move."""
+    totals = Totals(nodes=60, pods=431, candidates=14, moves=0, disruption=0.0, refused={"MRG001": 9, "ELG010": 5})
+    kept = [each for each in refused() if each.code in totals.refused]
+    return plan(
+        moves=[], totals=totals, refused=kept, policies=policies(moved=False),
+        nodes=node_views(moved=False), score=Change(before=96.0, after=96.0),
+    )  # fmt: skip
+
+
+def held() -> Plan:
+    """A guard holds the cycle; the data itself has a flaw too."""
+    guard = Code(code="GRD001", message="31 of 60 nodes (51.7 %) are above their target; maxHotShare is 20 %")
+    note = Code(code="DAT002", message="HorizontalPodAutoscaler: 403 Forbidden")
+    totals = Totals(nodes=60, pods=431, candidates=220, moves=0, disruption=0.0)
+    return plan(
+        guards=[guard], notes=[note], moves=[], refused=[], totals=totals, mode="Enforce",
+        policies=policies(moved=False), nodes=node_views(moved=False),
+        score=Change(before=38.0, after=38.0),
+    )  # fmt: skip
+
+
+def no_data() -> Plan:
+    """Prometheus lacks the GPU exporter: that policy has no say, the other one goes on."""
+    gpu, spread = policies(moved=True)
+    gpu.cost, gpu.findings, gpu.worst = Cost(before=0.0, after=0.0), [], 0.0
+    gpu.problem = Code(code="RDG009", message="node.gpu: Prometheus has no series DCGM_FI_DEV_GPU_UTIL")
+    unfit = reading("node.gpu", None, coverage=0.0, problem=gpu.problem)
+    stale = reading(
+        "pod.gpu", 4000.0, coverage=0.62,
+        problem=Code(code="RDG004", message="pod.gpu: oldest value 67 min, limit 120 s"),
+    )  # fmt: skip
+    views = node_views(moved=False)
+    for each in views:
+        each.load["node.gpu"] = Change(before=None, after=None)
+    return plan(
+        policies=[gpu, spread], readings=[unfit, stale, *readings()[1:3]], moves=[move(5, batch=1)],
+        nodes=views, refused=[], score=Change(before=95.0, after=97.5), recorded=True,
+        totals=Totals(nodes=60, pods=431, candidates=3, moves=1, disruption=1.15, refused={"FEA004": 2}),
+    )  # fmt: skip
+
+
+def outcome() -> Plan:
+    """Two landed as predicted, one came back, one was refused, one unknown, one not tried."""
+    results: list[dict[str, Any]] = [
+        {"result": "evicted", "code": "ACT001", "message": "", "landedOn": COOL[0], "predicted": 0.72, "readySeconds": 41.0},
+        {"result": "evicted", "code": "ACT001", "message": "", "landedOn": COOL[2], "predicted": 0.24, "readySeconds": 97.5},
+        {"result": "evicted", "code": "ACT012", "message": "came back to gpu-a-11", "landedOn": HOT[2], "predicted": 0.0, "readySeconds": 38.0},
+        {"result": "refused", "code": "ACT004", "message": "detect-batch-pdb: 0 disruptions allowed", "landedOn": None, "predicted": None, "readySeconds": None},
+        {"result": "unknown", "code": "ACT009", "message": "no answer within 30 s", "landedOn": None, "predicted": None, "readySeconds": None},
+        {"result": "skipped", "code": "ACT010", "message": "the run stopped: ACT009", "landedOn": None, "predicted": None, "readySeconds": None},
+    ]  # fmt: skip
+    return plan(
+        kind="Outcome", mode="Enforce", started=TAKEN + timedelta(minutes=4),
+        finished=TAKEN + timedelta(minutes=9, seconds=12),
+        verdict=Code(code="ACT009", message="Stopped after move 5: its outcome is not known."),
+        moves=[move(number, mode="Enforce", **result) for number, result in enumerate(results)],
+    )  # fmt: skip
+
+
+SAMPLES: dict[str, Callable[[], Plan]] = {
+    "plan": plan,
+    "empty": empty,
+    "held": held,
+    "no-data": no_data,
+    "outcome": outcome,
+}
