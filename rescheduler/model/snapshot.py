@@ -29,12 +29,16 @@ from rescheduler.model.workload import Workload, resolve
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """An object that could not be decoded. Its node and its pods must be left alone."""
+    """An object that could not be decoded. Its node and its pods must be left alone.
+
+    node: where a pod that could not be decoded stands, as far as that can be told.
+    """
 
     kind: str
     namespace: str
     name: str
     message: str
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,8 @@ class Snapshot:
     unread: list[str] = field(default_factory=list)
     """Optional kinds that could not be listed (not served, or forbidden)."""
     readings: Readings = field(default_factory=Readings)
+    clock_skew: float | None = None
+    """Seconds by which this host's clock was ahead of the API server's; None if it cannot be told."""
 
     @cached_property
     def node_index(self) -> dict[str, int]:

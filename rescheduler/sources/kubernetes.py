@@ -1,0 +1,288 @@
+"""A cluster, read once: all the lists that a snapshot is made of."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from rescheduler.model import controllers as kinds
+from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.model.objects import Base, Node, Pod
+from rescheduler.model.snapshot import Cluster, Quarantined, Snapshot
+from rescheduler.sources.kubernetes_decode import Sharing, Unreadable, collector_off, decode_page
+from rescheduler.sources.kubernetes_transport import Answer, Connection
+
+PAGE = 500
+RESTARTS = 2
+"""How often a list is begun again when its continue token has expired."""
+DEADLINE = 180.0
+"""Seconds in which the whole cluster has to be read."""
+
+_RUNNING = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+_ENDED = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind that is listed. right: what the account needs. required: whether we go on without."""
+
+    name: str
+    path: str
+    struct: type[Base]
+    right: str
+    required: bool = True
+
+
+_POD = Kind("Pod", "/api/v1/pods", Pod, "list pods")
+_NODE = Kind("Node", "/api/v1/nodes", Node, "list nodes")
+_LISTS = {
+    "namespaces": Kind("Namespace", "/api/v1/namespaces", kinds.Namespace, "list namespaces"),
+    "services": Kind("Service", "/api/v1/services", kinds.Service, "list services"),
+    "budgets": Kind(
+        "PodDisruptionBudget",
+        "/apis/policy/v1/poddisruptionbudgets",
+        kinds.PodDisruptionBudget,
+        "list poddisruptionbudgets.policy",
+    ),
+    "claims": Kind(
+        "PersistentVolumeClaim",
+        "/api/v1/persistentvolumeclaims",
+        kinds.PersistentVolumeClaim,
+        "list persistentvolumeclaims",
+    ),
+    "volumes": Kind(
+        "PersistentVolume",
+        "/api/v1/persistentvolumes",
+        kinds.PersistentVolume,
+        "list persistentvolumes",
+    ),
+    "priority_classes": Kind(
+        "PriorityClass",
+        "/apis/scheduling.k8s.io/v1/priorityclasses",
+        kinds.PriorityClass,
+        "list priorityclasses.scheduling.k8s.io",
+        required=False,
+    ),
+    "autoscalers": Kind(
+        "HorizontalPodAutoscaler",
+        "/apis/autoscaling/v2/horizontalpodautoscalers",
+        kinds.HorizontalPodAutoscaler,
+        "list horizontalpodautoscalers.autoscaling",
+        required=False,
+    ),
+    "quotas": Kind(
+        "ResourceQuota",
+        "/api/v1/resourcequotas",
+        kinds.ResourceQuota,
+        "list resourcequotas",
+        required=False,
+    ),
+}
+"""Field of the snapshot to the kind that fills it."""
+_CONTROLLERS = tuple(
+    Kind(name, path, kinds.Controller, f"list {path.rsplit('/', 1)[1]}{group}")
+    for name, path, group in (
+        ("ReplicaSet", "/apis/apps/v1/replicasets", ".apps"),
+        ("Deployment", "/apis/apps/v1/deployments", ".apps"),
+        ("StatefulSet", "/apis/apps/v1/statefulsets", ".apps"),
+        ("DaemonSet", "/apis/apps/v1/daemonsets", ".apps"),
+        ("Job", "/apis/batch/v1/jobs", ".batch"),
+        ("ReplicationController", "/api/v1/replicationcontrollers", ""),
+    )
+)
+
+
+class _Version(msgspec.Struct):
+    gitVersion: str = ""
+
+
+def read_cluster(
+    connection: Connection, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> Snapshot:
+    """Everything but the readings, at the API server's time.
+
+    `taken` is the server's time when the pods were listed; `now` stands in where it sends no Date.
+    Objects that cannot be decoded are in `quarantined`, optional kinds that cannot be listed in
+    `unread`.
+
+    Raises:
+        ClusterUnavailable: a kind that we cannot do without could not be read.
+    """
+    reader = _Reader(connection)
+    with collector_off():
+        pods = reader.pods()
+        first = reader.first
+        nodes = reader.nodes()
+        fields: dict[str, Any] = {name: reader.objects(kind) for name, kind in _LISTS.items()}
+        owners = {owner.uid for pod in pods for owner in pod.metadata.ownerReferences or ()}
+        controllers = [each for kind in _CONTROLLERS for each in reader.controllers(kind, owners)]
+    return Snapshot(
+        taken=now() if first is None or first.date is None else first.date,
+        cluster=reader.cluster(fields["namespaces"]),
+        nodes=nodes,
+        pods=pods,
+        controllers=controllers,
+        quarantined=reader.quarantined,
+        unread=reader.unread,
+        clock_skew=None if first is None else first.clock_skew,
+        **fields,
+    )
+
+
+def read_pods(connection: Connection, namespace: str) -> list[Pod]:
+    """The pods of one namespace as they are now, without those that ended.
+
+    Raises:
+        ClusterUnavailable: they cannot be read, or one of them cannot be decoded: a pod that we
+            cannot see must not be taken for one that is gone.
+    """
+    reader = _Reader(connection)
+    pods = reader.pods(f"/api/v1/namespaces/{namespace}/pods")
+    if reader.quarantined:
+        bad = reader.quarantined[0]
+        raise ClusterUnavailable(
+            f"pod {bad.namespace}/{bad.name} cannot be decoded: {bad.message}", "report the object."
+        )
+    return pods
+
+
+class _Reader:
+    """One pass over the API server, with one deadline and one table of what is shared."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._until = time.monotonic() + DEADLINE
+        self._sharing = Sharing()
+        self.quarantined: list[Quarantined] = []
+        self.unread: list[str] = []
+        self.first: Answer | None = None
+        """The first answer to the latest list."""
+
+    def pods(self, path: str = _POD.path) -> list[Pod]:
+        """The pods that have not ended, sharing what is equal."""
+        return self._list(_POD, path, _RUNNING, self._pod)
+
+    def nodes(self) -> list[Node]:
+        """The nodes."""
+        return self._list(_NODE, _NODE.path, {}, self._sharing.node)
+
+    def objects(self, kind: Kind) -> list[Any]:
+        """The objects of a kind, with only the annotations that we read."""
+
+        def thin(item: Any) -> str | None:
+            item.metadata.annotations = self._sharing.kept(item.metadata.annotations)
+            return None if item.metadata.name else "it has no name"
+
+        return self._list(kind, kind.path, {}, thin)
+
+    def controllers(self, kind: Kind, owners: set[str]) -> list[kinds.Controller]:
+        """The controllers of a kind; old ReplicaSets and ended Jobs without pods are left out."""
+        passing = kind.name in ("ReplicaSet", "Job")
+        kept = []
+        for each in self.objects(kind):
+            idle = not each.spec.replicas and not each.status.active
+            if passing and idle and each.metadata.uid not in owners:
+                continue
+            each.kind = kind.name
+            kept.append(each)
+        return kept
+
+    def cluster(self, namespaces: list[kinds.Namespace]) -> Cluster:
+        """Which cluster this is."""
+        uid = next((n.metadata.uid for n in namespaces if n.metadata.name == "kube-system"), "")
+        if not uid:
+            raise ClusterUnavailable(
+                f"{self._connection.name} has no namespace kube-system, which identifies a cluster",
+                "this is not a whole Kubernetes cluster.",
+            )
+        answer = self._connection.fetch("/version", until=self._until)
+        try:
+            version = msgspec.json.decode(answer.body, type=_Version).gitVersion
+        except msgspec.DecodeError:
+            version = ""
+        return Cluster(uid=uid, version=version, name=self._connection.name)
+
+    def _pod(self, pod: Pod) -> str | None:
+        return self._sharing.pod(pod)
+
+    def _list(
+        self,
+        kind: Kind,
+        path: str,
+        query: dict[str, str],
+        finish: Callable[[Any], str | None],
+    ) -> list[Any]:
+        """All pages of a list; begun again when the API server has forgotten where we were."""
+        for _ in range(RESTARTS + 1):
+            items, bad = self._pages(kind, path, query, finish)
+            if items is not None:
+                self.quarantined += bad
+                return items
+        raise ClusterUnavailable(
+            f"{path} expired {RESTARTS + 1} times while it was read",
+            "the API server is compacting faster than we can read; a later cycle tries again.",
+        )
+
+    def _pages(
+        self,
+        kind: Kind,
+        path: str,
+        query: dict[str, str],
+        finish: Callable[[Any], str | None],
+    ) -> tuple[list[Any] | None, list[Quarantined]]:
+        items: list[Any] = []
+        quarantined: list[Quarantined] = []
+        token, self.first = "", None
+        while True:
+            page_query = {**query, "limit": str(PAGE), **({"continue": token} if token else {})}
+            answer = self._connection.fetch(path, page_query, self._until)
+            self.first = self.first or answer
+            if answer.status == 410:
+                return None, []
+            if answer.status >= 300:
+                self._missing(kind, path, answer)
+                return [], []
+            try:
+                page, token, bad = decode_page(answer.body, kind.struct, kind.name)
+            except Unreadable as error:
+                raise ClusterUnavailable(
+                    f"{path} is not a list of Kubernetes objects: {error}",
+                    "a proxy answered instead of the API server.",
+                ) from error
+            quarantined += bad
+            for item in page:
+                problem = finish(item)
+                if problem is None:
+                    items.append(item)
+                else:
+                    quarantined.append(_refused(kind, item, problem))
+            if not token:
+                break
+        if kind is _POD:
+            items = [pod for pod in items if pod.status.phase not in _ENDED]
+        return items, quarantined
+
+    def _missing(self, kind: Kind, path: str, answer: Answer) -> None:
+        """A kind that is not there or not ours to read: noted if optional, else a fault."""
+        if not kind.required:
+            self.unread.append(kind.name)
+            return
+        raise ClusterUnavailable(
+            f"{path} answered {answer.status}: {answer.message}",
+            f"grant the right to {kind.right} (see deploy/)."
+            if answer.status == 403
+            else "this is not a Kubernetes API server.",
+        )
+
+
+def _refused(kind: Kind, item: Any, problem: str) -> Quarantined:
+    return Quarantined(
+        kind=kind.name,
+        namespace=item.metadata.namespace,
+        name=item.metadata.name,
+        message=problem,
+        node=getattr(item, "node", ""),
+    )

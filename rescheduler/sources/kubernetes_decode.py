@@ -1,0 +1,250 @@
+"""List pages of the API server, from bytes to structs that share what is equal.
+
+Pods of one template become pods of one PodSpec: the node's name and the volumes that only carry
+configuration are taken out, and what is then equal is kept once. An object that cannot be decoded
+is set aside with its name and never fails the list.
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from rescheduler.model import annotations
+from rescheduler.model.objects import (
+    Base,
+    Condition,
+    ContainerImage,
+    Labels,
+    Node,
+    Pod,
+    PodSpec,
+    Resources,
+    Volume,
+)
+from rescheduler.model.quantity import nanos
+from rescheduler.model.snapshot import Quarantined
+
+T = TypeVar("T", bound=Base)
+
+_PASSED = frozenset({"Initialized", "PodScheduled", "ContainersReady", "PodReadyToStartContainers"})
+"""Conditions that say nothing once they are True."""
+
+
+class Meta(msgspec.Struct):
+    """metadata of a list."""
+
+    token: str = msgspec.field(name="continue", default="")
+
+
+class RawPage(msgspec.Struct):
+    """A page whose objects are not decoded yet."""
+
+    metadata: Meta = msgspec.field(default_factory=Meta)
+    items: list[msgspec.Raw] | None = None
+
+
+class Unreadable(ValueError):
+    """A page that is not a list of Kubernetes objects."""
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """Without the cyclic garbage collector, which would cost more than the decoding."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+@cache
+def _decoder(kind: type[T]) -> Any:
+    page = msgspec.defstruct(
+        f"{kind.__name__}Page",
+        [
+            ("metadata", Meta, msgspec.field(default_factory=Meta)),
+            ("items", list[kind] | None, None),  # type: ignore[valid-type]
+        ],
+    )
+    return msgspec.json.Decoder(page)
+
+
+def decode_page(body: bytes, kind: type[T], name: str) -> tuple[list[T], str, list[Quarantined]]:
+    """The objects of a page, the token of the next one or "", and what could not be decoded.
+
+    name: the kind as people write it.
+
+    Raises:
+        Unreadable: the page as a whole is not a list.
+    """
+    bad: list[Quarantined] = []
+    try:
+        page = _decoder(kind).decode(body)
+        items = page.items or []
+    except msgspec.DecodeError:
+        try:
+            page = msgspec.json.decode(body, type=RawPage)
+        except msgspec.DecodeError as error:
+            raise Unreadable(str(error)) from error
+        items = list(_one_by_one(page.items or [], kind, name, bad))
+    return items, page.metadata.token, bad
+
+
+def _one_by_one(
+    raws: list[msgspec.Raw], kind: type[T], name: str, bad: list[Quarantined]
+) -> Iterator[T]:
+    decoder = msgspec.json.Decoder(kind)
+    for raw in raws:
+        try:
+            yield decoder.decode(raw)
+        except msgspec.DecodeError as error:
+            bad.append(_set_aside(raw, name, str(error)))
+
+
+def _set_aside(raw: msgspec.Raw, kind: str, message: str) -> Quarantined:
+    """What can still be told about an object that does not decode."""
+    try:
+        loose = msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        loose = None
+
+    def text(*path: str) -> str:
+        at: Any = loose
+        for step in path:
+            at = at.get(step) if isinstance(at, dict) else None
+        return at if isinstance(at, str) else ""
+
+    return Quarantined(
+        kind=kind,
+        namespace=text("metadata", "namespace"),
+        name=text("metadata", "name"),
+        message=message,
+        node=text("spec", "nodeName"),
+    )
+
+
+class Sharing:
+    """Keeps one copy of what is equal, so that 150,000 pods hold some thousand specs."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[type, bytes], Any] = {}
+        self._texts: dict[str, str] = {}
+        self._encode = msgspec.msgpack.Encoder().encode
+
+    def share(self, value: T | list[Any] | Labels) -> Any:
+        """An equal value that was seen before, or this one."""
+        return self._known.setdefault((type(value), self._encode(value)), value)
+
+    def text(self, value: str) -> str:
+        """An equal string that was seen before, or this one."""
+        return self._texts.setdefault(value, value)
+
+    def pod(self, pod: Pod) -> str | None:
+        """Move the node's name out of the spec and share the parts of one pod, in place.
+
+        Returns what is wrong with the pod, or None.
+        """
+        metadata, spec, status = pod.metadata, pod.spec, pod.status
+        pod.node = self.text(spec.nodeName or "")
+        spec.nodeName = None
+        if spec.volumes is not None:
+            spec.volumes = [each for each in spec.volumes if _holds_something(each)] or None
+        key = (PodSpec, self._encode(spec))
+        known = self._known.get(key)
+        if known is None:
+            problem = _spec_problem(spec)
+            if problem is not None:
+                return problem
+            for container in spec.containers:
+                container.image = self.text(container.image)
+            self._known[key] = known = spec
+        pod.spec = known
+        metadata.namespace = self.text(metadata.namespace)
+        metadata.annotations = self.kept(metadata.annotations)
+        if metadata.labels is not None:
+            metadata.labels = self.share(metadata.labels)
+        if metadata.ownerReferences is not None:
+            metadata.ownerReferences = self.share(metadata.ownerReferences)
+        if status.containerStatuses is not None:
+            status.containerStatuses = self.share(status.containerStatuses)
+        if status.initContainerStatuses is not None:
+            status.initContainerStatuses = self.share(status.initContainerStatuses)
+        if status.conditions is not None:
+            status.conditions = self._telling(status.conditions)
+        status.phase = self.text(status.phase)
+        return None if metadata.name and metadata.uid else "it has no name or no uid"
+
+    def _telling(self, conditions: list[Condition]) -> list[Condition]:
+        """The conditions without the milestones that were passed long ago."""
+        text = self.text
+        kept = [each for each in conditions if each.status != "True" or each.type not in _PASSED]
+        for each in kept:
+            each.type, each.status = text(each.type), text(each.status)
+        return kept
+
+    def kept(self, notes: Labels | None) -> Labels | None:
+        """Only the annotations that the rescheduler reads."""
+        if not notes or annotations.READ.isdisjoint(notes):
+            return None
+        kept = {key: value for key, value in notes.items() if key in annotations.READ}
+        return self.share(kept)  # type: ignore[no-any-return]
+
+    def node(self, node: Node) -> str | None:
+        """Share the images of one node, in place. Returns what is wrong with the node, or None."""
+        images = node.status.images
+        if images is not None:
+            node.status.images = [self._image(each) for each in images]
+        node.metadata.annotations = self.kept(node.metadata.annotations)
+        if not node.metadata.name:
+            return "it has no name"
+        return _quantity_problem(node.status.allocatable) or _quantity_problem(node.status.capacity)
+
+    def _image(self, image: ContainerImage) -> ContainerImage:
+        return self.share(image)  # type: ignore[no-any-return]
+
+
+def _holds_something(volume: Volume) -> bool:
+    """Whether a volume matters: one with configuration, secrets or tokens is but a name here."""
+    return (
+        volume.emptyDir is not None
+        or volume.persistentVolumeClaim is not None
+        or volume.hostPath is not None
+        or volume.ephemeral is not None
+        or volume.image is not None
+        or volume.gcePersistentDisk is not None
+        or volume.awsElasticBlockStore is not None
+        or volume.iscsi is not None
+        or volume.rbd is not None
+    )
+
+
+def _spec_problem(spec: PodSpec) -> str | None:
+    for container in (*spec.containers, *(spec.initContainers or ())):
+        if container.resources is not None:
+            problem = _quantity_problem(container.resources.requests) or _quantity_problem(
+                container.resources.limits
+            )
+            if problem is not None:
+                return f"container {container.name}: {problem}"
+    if spec.resources is not None:
+        problem = _quantity_problem(spec.resources.requests)
+        if problem is not None:
+            return problem
+    return _quantity_problem(spec.overhead)
+
+
+def _quantity_problem(resources: Resources | None) -> str | None:
+    for name, quantity in (resources or {}).items():
+        try:
+            negative = nanos(quantity) < 0
+        except ValueError as error:
+            return f"{name}: {error}"
+        if negative:
+            return f"{name}: {quantity!r} is negative"
+    return None

@@ -1,0 +1,231 @@
+"""Guarded GET requests to a Kubernetes API server.
+
+The `kubernetes` client brings authentication and TLS. What it lacks stands here: timeouts, a
+bounded retry, gzip, and errors that a person can act on.
+"""
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+import urllib3
+from kubernetes.client import ApiClient, ApiException
+
+from rescheduler.model.errors import ClusterUnavailable
+
+CONNECT_TIMEOUT = 5.0
+READ_TIMEOUT = 30.0
+ATTEMPTS = 4
+MAX_WAIT = 5.0
+"""Seconds that a Retry-After header may make us wait."""
+MAX_BODY = 512 * 2**20
+"""Bytes of one answer, inflated. A page of 500 pods is about 2 MiB."""
+
+_VALUES = frozenset({403, 404, 410})
+_RETRIED = frozenset({429, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the API server said: 2xx, or one of 403, 404 and 410, which are answers too.
+
+    date: the server's clock from the Date header, exact to a second; None without one.
+    sent, received: this host's clock around the request.
+    """
+
+    status: int
+    body: bytes
+    date: datetime | None
+    sent: datetime
+    received: datetime
+
+    @property
+    def message(self) -> str:
+        """The message of a Status object, or the beginning of whatever came instead."""
+        return _message(self.body)
+
+    @property
+    def clock_skew(self) -> float | None:
+        """Seconds by which this host's clock is ahead of the server's; None without a Date.
+
+        The header is cut to whole seconds, so half a second is added; anything up to a second and
+        the length of the request is therefore within the error.
+        """
+        if self.date is None:
+            return None
+        middle = self.sent + (self.received - self.sent) / 2
+        return (middle - self.date).total_seconds() - 0.5
+
+
+@dataclass(slots=True)
+class Connection:
+    """An API server that can be asked. `api` is what the acting side needs.
+
+    name: the context's name, or `in-cluster`.
+    attempts: how often a request is sent at most, where the server asks to try again.
+    """
+
+    api: ApiClient
+    name: str
+    attempts: int = ATTEMPTS
+    read_timeout: float = READ_TIMEOUT
+    _host: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        self._host = str(self.api.configuration.host)
+
+    def get(self, path: str, query: dict[str, str] | None = None) -> bytes:
+        """The body of a successful GET.
+
+        Raises:
+            ClusterUnavailable: there is none, with the reason.
+        """
+        answer = self.fetch(path, query)
+        if answer.status >= 300:
+            raise ClusterUnavailable(
+                f"{self._host}{path} answered {answer.status}: {answer.message}",
+                "the object does not exist, or the account may not read it.",
+            )
+        return answer.body
+
+    def fetch(
+        self, path: str, query: dict[str, str] | None = None, until: float | None = None
+    ) -> Answer:
+        """A GET with gzip and timeouts, tried again where the server asks for it.
+
+        until: time.monotonic() at which to give up.
+
+        Raises:
+            ClusterUnavailable: refused, too slow, not authenticated, or an unexpected status.
+        """
+        until = time.monotonic() + 4 * self.read_timeout if until is None else until
+        for attempt in range(1, self.attempts + 1):
+            last = attempt == self.attempts
+            answer, wait = self._once(path, query or {}, until, last=last)
+            if answer is not None:
+                return answer
+            if time.monotonic() + wait >= until:
+                break
+            time.sleep(wait)
+        raise ClusterUnavailable(
+            f"{self._host}{path} was still asking to wait when the time was up",
+            "the API server is overloaded; a later cycle tries again.",
+        )
+
+    def _once(
+        self, path: str, query: dict[str, str], until: float, *, last: bool
+    ) -> tuple[Answer | None, float]:
+        """The answer, or None and the seconds to wait before the next attempt."""
+        left = until - time.monotonic()
+        if left <= 0:
+            raise ClusterUnavailable(
+                f"{self._host}{path} was not read in time", "the API server is overloaded."
+            )
+        sent = datetime.now(UTC)
+        try:
+            response = self._send(path, query, min(self.read_timeout, left))
+            body = _read(response, until)
+        except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
+            if not last and _transient(error):
+                return None, 0.2
+            raise _unreachable(self._host, path, error) from error
+        answer = Answer(
+            response.status, body, _date(response.headers), sent, received=datetime.now(UTC)
+        )
+        if response.status < 300 or response.status in _VALUES:
+            return answer, 0.0
+        if response.status in _RETRIED and not last:
+            return None, _retry_after(response.headers)
+        raise _unexpected(self._host, path, answer)
+
+    def _send(self, path: str, query: dict[str, str], timeout: float) -> Any:
+        request = self.api.param_serialize(
+            "GET",
+            path,
+            query_params=list(query.items()),
+            header_params={"Accept": "application/json", "Accept-Encoding": "gzip"},
+            auth_settings=["BearerToken"],
+        )
+        timeouts = (min(CONNECT_TIMEOUT, timeout), timeout)
+        return self.api.call_api(*request, _request_timeout=timeouts).response
+
+
+def _read(response: Any, until: float) -> bytes:
+    """The whole body, inflated, within the deadline."""
+    chunks, size = [], 0
+    try:
+        for chunk in response.stream(2**20, decode_content=True):
+            size += len(chunk)
+            chunks.append(chunk)
+            if size > MAX_BODY:
+                raise urllib3.exceptions.HTTPError(f"the answer is larger than {MAX_BODY} bytes")
+            if time.monotonic() > until:
+                raise TimeoutError("the answer took too long")
+    finally:
+        response.close()  # a body that was read to its end has given its connection back already
+    return b"".join(chunks)
+
+
+def _transient(error: Exception) -> bool:
+    """Whether the connection merely broke, as it does when a kept-alive one was closed."""
+    cause = getattr(error, "reason", error)
+    return isinstance(cause, urllib3.exceptions.ProtocolError | ConnectionResetError)
+
+
+def _unreachable(host: str, path: str, error: Exception) -> ClusterUnavailable:
+    cause = getattr(error, "reason", None) or error
+    if isinstance(cause, urllib3.exceptions.SSLError) or "SSLError" in str(cause):
+        hint = "the certificate-authority of the kubeconfig is not the server's."
+    elif isinstance(cause, urllib3.exceptions.NewConnectionError):
+        hint = "the cluster is down, or the address in the kubeconfig is wrong."
+    elif isinstance(cause, urllib3.exceptions.TimeoutError | TimeoutError):
+        hint = "the network drops the packets, or the API server is overloaded."
+    elif isinstance(cause, urllib3.exceptions.DecodeError):
+        hint = "a proxy between here and the API server garbles its answers."
+    else:
+        hint = "the connection broke; try again."
+    return ClusterUnavailable(f"{host}{path} cannot be read: {one_line(cause)}", hint)
+
+
+def _unexpected(host: str, path: str, answer: Answer) -> ClusterUnavailable:
+    hints = {
+        401: "the credentials have expired or belong to another cluster.",
+        429: "the API server is overloaded; a later cycle tries again.",
+    }
+    hint = hints.get(answer.status, "this is not a Kubernetes API server, or it is in trouble.")
+    return ClusterUnavailable(f"{host}{path} answered {answer.status}: {answer.message}", hint)
+
+
+def _message(body: bytes) -> str:
+    try:
+        status = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        status = None
+    if isinstance(status, dict) and isinstance(status.get("message"), str):
+        return str(status["message"])
+    text = " ".join(body[:200].decode("utf-8", "replace").split())
+    return text or "no body"
+
+
+def _date(headers: Any) -> datetime | None:
+    try:
+        date = parsedate_to_datetime(headers.get("Date", ""))
+    except (TypeError, ValueError):
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+def _retry_after(headers: Any) -> float:
+    try:
+        return min(max(float(headers.get("Retry-After", 1)), 0.0), MAX_WAIT)
+    except ValueError:
+        return 1.0
+
+
+def one_line(error: object) -> str:
+    """An error in one line, with its type where it has no words."""
+    text = " ".join(str(error).split())
+    return text or type(error).__name__
