@@ -3,7 +3,7 @@
 import shutil
 import sys
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,8 @@ import pytest
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.cleaning import Cleaner
 from tests.e2e.controlplane.server import ControlPlane
+from tests.e2e.exporter.faults import HEALTHY, Faults
+from tests.e2e.exporter.metrics import Metrics
 
 _failed = pytest.StashKey[bool]()
 
@@ -45,6 +47,30 @@ def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
 def cleaner(control_plane: ControlPlane) -> Cleaner:
     """Knows the empty control plane, and makes it so again."""
     return Cleaner(control_plane.api)
+
+
+@pytest.fixture
+def start_metrics(
+    control_plane: ControlPlane, cluster: Cluster, tmp_path: Path
+) -> Iterator[Callable[..., Metrics]]:
+    """`start_metrics(faults=Faults(...), interval=1)` starts Metrics for this test's cluster."""
+    started: list[Metrics] = []
+
+    def start(faults: Faults = HEALTHY, interval: int = 1) -> Metrics:
+        folder = tmp_path / f"metrics-{len(started)}"
+        metrics = Metrics(folder, control_plane.exporter_kubeconfig, faults, interval)
+        started.append(metrics)
+        return metrics
+
+    yield start
+    for metrics in started:
+        metrics.stop()
+
+
+@pytest.fixture
+def metrics(start_metrics: Callable[..., Metrics]) -> Metrics:
+    """A healthy exporter and a fresh Prometheus that scrapes it every second, see Metrics."""
+    return start_metrics()
 
 
 @pytest.fixture

@@ -27,6 +27,14 @@ def write(path: Path, user: str, token: str, server: str, authority: Path) -> Pa
     return path
 
 
+def connect(path: Path) -> Api:
+    """A client that speaks as the user of a kubeconfig that `write` made."""
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    cluster = config["clusters"][0]["cluster"]
+    token = config["users"][0]["user"]["token"]
+    return Api(cluster["server"], token, Path(cluster["certificate-authority"]))
+
+
 def for_service_account(
     api: Api, namespace: str, name: str, folder: Path, seconds: int = 7200
 ) -> Path:

@@ -41,8 +41,19 @@ def free_ports(count: int) -> list[int]:
 class Process:
     """One running program whose output goes to `<logs>/<name>.log`."""
 
-    def __init__(self, name: str, command: Sequence[str], logs: Path, grace: float = 3.0) -> None:
-        """Start `command`; at the end it gets SIGTERM, and SIGKILL after `grace` seconds."""
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        logs: Path,
+        *,
+        grace: float = 3.0,
+        folder_of_program: Path | None = None,
+    ) -> None:
+        """Start `command`; at the end it gets SIGTERM, and SIGKILL after `grace` seconds.
+
+        folder_of_program: its working folder, where that matters.
+        """
         self.name = name
         self.log = logs / f"{name}.log"
         self._grace = grace
@@ -52,6 +63,7 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                cwd=folder_of_program,
                 start_new_session=True,
             )
 

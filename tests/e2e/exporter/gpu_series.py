@@ -1,0 +1,61 @@
+"""dcgm-exporter's series as the GPU operator installs it, with honorLabels off."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from uuid import NAMESPACE_DNS, uuid5
+
+from tests.e2e.exporter.series import GPU_OPERATOR, Sample, View, exporter_pod, labels
+from tests.e2e.exporter.world import RunningNode, RunningPod
+
+APP = "nvidia-dcgm-exporter"
+MODEL = "NVIDIA H100 80GB HBM3"
+# MiB of one such device.
+FRAMEBUFFER = 81559.0
+_MIB = 1 << 20
+
+
+@lru_cache(maxsize=65536)
+def _device(node: str, pod: str, device: int, hostname_label: str) -> str:
+    return labels(
+        gpu=str(device),
+        UUID=f"GPU-{uuid5(NAMESPACE_DNS, f'{node}/{device}')}",
+        pci_bus_id=f"00000000:{0x1B + device:02X}:00.0",
+        device=f"nvidia{device}",
+        modelName=MODEL,
+        **{hostname_label: node},
+        DCGM_FI_DRIVER_VERSION="570.86.15",
+        container=APP,
+        endpoint="gpu-metrics",
+        namespace=GPU_OPERATOR,
+        pod=pod,
+        service=APP,
+        # The exporter's own pod address: no node's.
+        instance=f"10.244.{uuid5(NAMESPACE_DNS, node).int % 250}.{len(node)}:9400",
+    )
+
+
+def _attribution(owner: RunningPod) -> str:
+    return "," + labels(
+        exported_container=owner.pod.spec.containers[0].name,
+        exported_namespace=owner.pod.metadata.namespace,
+        exported_pod=owner.pod.metadata.name,
+    )
+
+
+def series(node: RunningNode, view: View) -> Iterator[Sample]:
+    """Every GPU of one node; an idle one carries no exported_* label at all."""
+    name = node.node.metadata.name
+    pod = exporter_pod(node, APP, view.copy)
+    for device in range(node.gpus):
+        held = _device(name, pod, device, view.hostname_label)
+        owner = node.owner_of(device)
+        busy, used = 0.0, 0.0
+        if owner is not None:
+            held += _attribution(owner)
+            load = owner.pod.metadata.load
+            busy = min(1.0, load("gpu")) * view.factor
+            used = load("gpu-memory", FRAMEBUFFER * _MIB / 10) / _MIB * view.factor
+        yield Sample("DCGM_FI_DEV_GPU_UTIL", held, round(busy * 100))
+        yield Sample("DCGM_FI_PROF_GR_ENGINE_ACTIVE", held, busy)
+        yield Sample("DCGM_FI_DEV_FB_USED", held, used)
+        yield Sample("DCGM_FI_DEV_FB_FREE", held, FRAMEBUFFER - used)
