@@ -1,0 +1,124 @@
+"""Events on a pod and on its owner, so that `kubectl describe` tells what happened and why.
+
+Best effort: an Event that cannot be written is counted, and nothing else comes of it.
+
+Source: staging/src/k8s.io/api/events/v1/types.go, Kubernetes 1.36.
+"""
+
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Literal
+
+from rescheduler.actions.lease import micro_time
+from rescheduler.actions.transport import Api, call
+from rescheduler.model.plan import PlannedMove
+
+Reason = Literal[
+    "RebalanceUtilization",
+    "RestoreSpread",
+    "Reschedule",
+    "EvictionRefused",
+    "EvictionUnknown",
+    "ReplacementReady",
+    "ReplacementReturned",
+    "ReplacementLate",
+]
+
+_GOALS: dict[str, Reason] = {"UTL": "RebalanceUtilization", "SPR": "RestoreSpread"}
+_NOTE_BYTES = 1024
+_API_VERSIONS = {
+    "Pod": "v1",
+    "ReplicationController": "v1",
+    "Job": "batch/v1",
+    "CronJob": "batch/v1",
+    "ReplicaSet": "apps/v1",
+    "Deployment": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "DaemonSet": "apps/v1",
+}
+
+
+class EventWriter:
+    """Writes two Events for each thing that happened to a move."""
+
+    def __init__(
+        self, api: Api, *, instance: str, now: Callable[[], datetime], timeout: float = 5.0
+    ) -> None:
+        """instance: which process writes. now: the API server's time. timeout: seconds."""
+        self.failures = 0
+        """How many Events could not be written."""
+        self._api = api
+        self._instance = instance
+        self._now = now
+        self._timeout = timeout
+
+    def __call__(self, move: PlannedMove, plan: str) -> None:
+        """Tell what has become of this move of that plan, as its result and code say."""
+        reason = reason_of(move)
+        text = note(move, plan)
+        self._write(reason, text, "Pod", move.pod.name, move.pod.uid, move)
+        if move.owner.kind in _API_VERSIONS:
+            self._write(reason, text, move.owner.kind, move.owner.name, move.owner.uid, move)
+
+    def _write(
+        self, reason: Reason, text: str, kind: str, name: str, uid: str, move: PlannedMove
+    ) -> None:
+        namespace = move.pod.namespace
+        body: dict[str, Any] = {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            # The name must be unique, and a DNS name of at most 253 characters.
+            "metadata": {"name": f"{name[:200]}.{uuid.uuid4().hex[:16]}", "namespace": namespace},
+            "eventTime": micro_time(self._now()),
+            "reportingController": "rescheduler.io/rescheduler",
+            "reportingInstance": self._instance[:128],
+            "action": "Evict",
+            "reason": reason,
+            "type": "Normal" if move.result == "evicted" and reason in _GOOD else "Warning",
+            "note": text,
+            "regarding": {
+                "apiVersion": _API_VERSIONS[kind],
+                "kind": kind,
+                "name": name,
+                "namespace": namespace,
+                "uid": uid,
+            },
+            "related": {"apiVersion": "v1", "kind": "Node", "name": move.source},
+        }
+        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+        self.failures += not call(self._api, "POST", path, body, timeout=self._timeout).ok
+
+
+_GOOD = {*_GOALS.values(), "Reschedule", "ReplacementReady"}
+
+
+def reason_of(move: PlannedMove) -> Reason:
+    """The Event's reason: what the move is for, or what went wrong with it."""
+    if move.result == "refused":
+        return "EvictionRefused"
+    if move.result == "unknown":
+        return "EvictionUnknown"
+    if move.code == "ACT011":
+        return "ReplacementLate"
+    if move.code == "ACT012":
+        return "ReplacementReturned"
+    if isinstance(move.readySeconds, float):
+        return "ReplacementReady"
+    for each in move.reasons:
+        if each.code[:3] in _GOALS:
+            return _GOALS[each.code[:3]]
+    return "Reschedule"
+
+
+def note(move: PlannedMove, plan: str) -> str:
+    """One sentence with the plan, the code and the expected node, at most 1 KiB of UTF-8."""
+    expected = max(move.landing, key=lambda share: share.probability, default=None)
+    parts = [f"Plan {plan}: {move.code} {move.message}"]
+    if isinstance(move.landedOn, str):
+        parts.append(f"Its replacement is on node {move.landedOn}.")
+    if expected is not None:
+        parts.append(f"Expected node: {expected.node} ({expected.probability:.0%}).")
+    parts += [f"{each.code} {each.message}" for each in move.reasons]
+    # The cut must not leave half a character.
+    return " ".join(parts).encode()[:_NOTE_BYTES].decode(errors="ignore")

@@ -1,0 +1,119 @@
+"""Evictions, through the Eviction API only, and what each of its answers means.
+
+A pod is named by its UID, so that a fresh pod of the same name is never hit. Its own grace period
+holds. A request is sent once; whether a lost one took effect is found out by UID.
+
+Source: pkg/registry/core/pod/storage/eviction.go, Kubernetes 1.36.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rescheduler.actions.transport import Answer, Api, call
+from rescheduler.model.objects import Pod
+from rescheduler.model.plan import PlannedMove, Result
+
+CALL_TIMEOUT = 15.0
+"""Seconds. The server may retry conflicts on a budget's status for about ten."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionAnswer:
+    """What the API server said of one eviction.
+
+    retry_after: seconds after which one more try makes sense, or None.
+    stops: whether the server asked everybody to hold back, so that the run should end.
+    """
+
+    result: Result
+    code: str
+    message: str
+    retry_after: float | None = None
+    stops: bool = False
+
+
+def evict(
+    api: Api, move: PlannedMove, annotations: dict[str, str], *, timeout: float = CALL_TIMEOUT
+) -> EvictionAnswer:
+    """Ask the API server to evict the pod of this move, by name and UID.
+
+    annotations: reach admission webhooks and the audit log; they are not kept on the pod.
+    """
+    pod = move.pod
+    answer = call(
+        api,
+        "POST",
+        f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction",
+        {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {
+                "name": pod.name,
+                "namespace": pod.namespace,
+                "annotations": annotations,
+            },
+            "deleteOptions": {"preconditions": {"uid": pod.uid}},
+        },
+        timeout=timeout,
+    )
+    return understood(answer)
+
+
+def annotations(move: PlannedMove, plan: str, fence: int) -> dict[str, str]:
+    """What admission and audit should know of this eviction."""
+    return {
+        "rescheduler.io/requested-by": "rescheduler",
+        "rescheduler.io/plan": plan,
+        "rescheduler.io/policies": ",".join(sorted(n for n, gain in move.gains.items() if gain)),
+        "rescheduler.io/reasons": ",".join(reason.code for reason in move.reasons),
+        "rescheduler.io/source": move.source,
+        "rescheduler.io/gain": f"{move.gain:.4g}",
+        "rescheduler.io/fence": str(fence),
+    }
+
+
+def understood(answer: Answer) -> EvictionAnswer:
+    """The meaning of an answer to an eviction."""
+    said = answer.message
+    match answer.status:
+        case status if 200 <= status < 300:
+            return EvictionAnswer("evicted", "ACT001", said)
+        case 404:
+            return EvictionAnswer("refused", "ACT002", said)
+        case 409:
+            return EvictionAnswer("refused", "ACT003", said)
+        case 429:
+            return _too_many(answer)
+        case 401 | 403:
+            return EvictionAnswer("refused", "ACT007", said)
+        case 500 if "more than one PodDisruptionBudget" in said:
+            return EvictionAnswer("refused", "ACT006", said)
+        case status if 400 <= status < 500 and status != 408:
+            return EvictionAnswer("refused", "ACT008", said)
+    # No answer, a timeout, any other failure of the server: it may have been done all the same.
+    return EvictionAnswer("unknown", "ACT009", said)
+
+
+def _too_many(answer: Answer) -> EvictionAnswer:
+    causes: list[Any] = (answer.body.get("details") or {}).get("causes") or []
+    budget = next((c for c in causes if c.get("reason") == "DisruptionBudget"), None)
+    if budget is None:
+        # API priority and fairness, or a webhook that does not want it now.
+        return EvictionAnswer("refused", "ACT005", answer.message, stops=True)
+    told = f"{answer.message} {budget.get('message', '')}".strip()
+    if answer.retry_after:
+        # The budget's controller has not caught up; it will in a few seconds.
+        return EvictionAnswer("refused", "ACT005", told, retry_after=answer.retry_after)
+    return EvictionAnswer("refused", "ACT004", told)
+
+
+def was_evicted(found: Pod | None, uid: str) -> bool:
+    """Whether this reading of the pod shows that an eviction of unknown outcome took effect."""
+    if found is None or found.metadata.uid != uid or found.metadata.deletionTimestamp is not None:
+        return True
+    condition = found.condition("DisruptionTarget")
+    return (
+        condition is not None
+        and condition.status == "True"
+        and condition.reason == "EvictionByEvictionAPI"
+    )

@@ -1,0 +1,102 @@
+"""One named object of our own (the Lease, the state), read and replaced by compare-and-swap."""
+
+from typing import Any
+
+from rescheduler.actions.transport import Answer, Api, ServerClock, call
+from rescheduler.model.errors import ActionError
+
+MANIFESTS = "deploy/kustomize"
+
+
+class StoredObject:
+    """A namespaced object that nobody but us should write.
+
+    Every replacement carries the resourceVersion that was read, so that of two writers one is told.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        collection: str,
+        name: str,
+        *,
+        clock: ServerClock,
+        timeout: float = 5.0,
+    ) -> None:
+        """collection: the path of the kind in its namespace. timeout: seconds for a request."""
+        self.api = api
+        self.collection = collection
+        self.name = name
+        self._clock = clock
+        self._timeout = timeout
+
+    @property
+    def path(self) -> str:
+        """The object's path on the API server."""
+        return f"{self.collection}/{self.name}"
+
+    def read(self) -> dict[str, Any] | None:
+        """The object, or None where there is none.
+
+        Raises:
+            ActionError: the API server does not answer, or refuses.
+        """
+        answer = self._call("GET", self.path)
+        if answer.status == 404:
+            return None
+        return self._accepted(answer, "get")
+
+    def replace(self, body: dict[str, Any]) -> dict[str, Any] | None:
+        """The object as stored, or None if it has changed or gone since `body` was read.
+
+        Raises:
+            ActionError: no answer (it may or may not have been stored), or a refusal.
+        """
+        answer = self._call("PUT", self.path, body)
+        if answer.status in (404, 409):
+            return None
+        return self._accepted(answer, "update")
+
+    def create(self, body: dict[str, Any]) -> dict[str, Any] | None:
+        """The object as stored, or None if somebody else was first; makes the namespace if needed.
+
+        Raises:
+            ActionError: no answer, or no right to create what is missing.
+        """
+        answer = self._call("POST", self.collection, body)
+        if answer.status == 404:
+            self._create_namespace()
+            answer = self._call("POST", self.collection, body)
+        if answer.status == 409:
+            return None
+        if answer.status == 403:
+            raise ActionError(
+                f"{self.path} does not exist, and we may not create it: {answer.message}",
+                f"apply {MANIFESTS}, which creates it, or name its namespace with "
+                "--state-namespace.",
+            )
+        return self._accepted(answer, "create")
+
+    def _create_namespace(self) -> None:
+        name = self.collection.split("/namespaces/")[1].split("/")[0]
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        answer = self._call("POST", "/api/v1/namespaces", body)
+        if answer.ok or answer.status == 409:
+            return
+        raise ActionError(
+            f"namespace {name} does not exist, and we could not create it: {answer.message}",
+            f"apply {MANIFESTS}, which creates it, or name another with --state-namespace.",
+        )
+
+    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
+        answer = call(self.api, method, path, body, timeout=self._timeout)
+        self._clock.hear(answer.date)
+        return answer
+
+    def _accepted(self, answer: Answer, verb: str) -> dict[str, Any]:
+        if answer.ok:
+            return answer.body
+        hint = "look whether the API server is reachable and healthy."
+        if answer.status in (401, 403):
+            hint = f"give the service account the right to {verb} {self.path}; see {MANIFESTS}."
+        raise ActionError(answer.message, hint)

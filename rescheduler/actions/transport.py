@@ -1,0 +1,130 @@
+"""One request to the API server: sent once, with a deadline, and answered by a value.
+
+The Kubernetes client brings configuration, credentials and TLS. Its own request methods retry PUT
+behind our back and raise for statuses that are ordinary answers here, so the pool is used as is.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+import urllib3
+from kubernetes.client import ApiClient
+
+Api = ApiClient
+"""The Kubernetes client, under a name that runtime may use without importing `kubernetes`."""
+
+
+def steady() -> float:
+    """Seconds on a clock that never steps and, where the system has one, also runs in suspend."""
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot is None else time.clock_gettime(boot)
+
+
+class ServerClock:
+    """The API server's time, carried on by a steady clock from the last Date header heard.
+
+    Steps and errors of this host's wall clock therefore change no cool-down and no budget. Until
+    a header was heard, the wall clock stands in. Exact to a second, as the header is.
+    """
+
+    def __init__(
+        self,
+        steady: Callable[[], float] = steady,
+        wall: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._steady = steady
+        self._wall = wall
+        self._heard: tuple[datetime, float] | None = None
+
+    def hear(self, date: datetime | None) -> None:
+        """Take the Date of an answer that has just come."""
+        if date is not None:
+            self._heard = (date, self._steady())
+
+    def now(self) -> datetime:
+        """The server's time now, in UTC."""
+        if self._heard is None:
+            return self._wall()
+        date, at = self._heard
+        return date + timedelta(seconds=self._steady() - at)
+
+    def skew(self) -> float:
+        """Seconds by which this host's wall clock is ahead of the server's."""
+        return (self._wall() - self.now()).total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back. status 0: nothing did, and `message` says why."""
+
+    status: int
+    body: dict[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    message: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the server said yes."""
+        return 200 <= self.status < 300
+
+    @property
+    def date(self) -> datetime | None:
+        """When the server answered, by its own clock."""
+        try:
+            return parsedate_to_datetime(self.headers["Date"]).astimezone(UTC)
+        except (KeyError, ValueError):
+            return None
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds that the server asks to wait, or None; a date or nonsense counts as None."""
+        try:
+            seconds = float(self.headers["Retry-After"])
+        except (KeyError, ValueError):
+            return None
+        return seconds if 0 <= seconds < float("inf") else None
+
+
+def call(
+    api: Api, method: str, path: str, body: dict[str, Any] | None = None, *, timeout: float
+) -> Answer:
+    """Send one request exactly once and wait at most `timeout` seconds for each of its steps.
+
+    No retry, no redirect. An answer that is not a JSON object has an empty body, so that nothing
+    is concluded from a proxy's error page; a success of that kind is no answer at all (status 0).
+    """
+    headers = {"Accept": "application/json"}
+    if body is not None:
+        headers["Content-Type"] = "application/json"
+    # The client inserts credentials, refreshed where they expire, and its User-Agent.
+    _, url, headers, _, _ = api.param_serialize(
+        method, path, query_params=[], header_params=headers, auth_settings=["BearerToken"]
+    )
+    try:
+        response = api.rest_client.pool_manager.request(
+            method,
+            url,
+            body=None if body is None else msgspec.json.encode(body),
+            headers=headers,
+            timeout=urllib3.Timeout(total=timeout),
+            retries=False,
+            redirect=False,
+        )
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        return Answer(0, message=f"{method} {path}: no answer ({type(error).__name__}: {error})")
+    status = int(response.status)
+    try:
+        decoded: Any = msgspec.json.decode(response.data)
+    except msgspec.DecodeError:
+        decoded = None
+    if not isinstance(decoded, dict):
+        if 200 <= status < 300:
+            return Answer(0, message=f"{method} {path}: answered {status} without a JSON object")
+        decoded = {}
+    said = str(decoded.get("message") or response.reason or "")
+    return Answer(status, decoded, response.headers, f"{method} {path}: {status} {said}".strip())
