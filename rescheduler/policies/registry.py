@@ -1,4 +1,4 @@
-"""Every policy kind, by the name that documents give it. A new kind is added here and nowhere else."""
+"""Every policy kind, by the name that documents give it. A new kind is added here."""
 
 from rescheduler.policies.base import Policy, Strict
 from rescheduler.policies.limits import Limits

@@ -1,0 +1,200 @@
+"""Policy files: read strictly, all problems told at once, and written back."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rescheduler.model.errors import PolicyError
+from rescheduler.policies.base import Policy, Strict
+from rescheduler.policies.flaws import Flaw, Mark, policy_error
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.registry import KINDS
+from rescheduler.policies.strict_yaml import MAX_BYTES, Tree, grown, read
+from rescheduler.policies.validation import API_VERSION, validate
+
+
+@dataclass(frozen=True)
+class PolicySet:
+    """The policies that are judged together, and the limits that hold for all of them.
+
+    digests: name of each policy, and of the limits, to the SHA-256 of its document.
+    files: name to the file that it came from; limits that nobody wrote are in neither.
+    """
+
+    policies: tuple[Policy, ...]
+    limits: Limits
+    digests: dict[str, str]
+    files: dict[str, str]
+
+
+def load_policies(path: Path) -> PolicySet:
+    """The policies of one file, or of every *.yaml and *.yml but *_test in a directory.
+
+    Raises:
+        PolicyError: something cannot be used; the message holds every problem of every file.
+    """
+    files = _files(path)
+    collected = _Collection()
+    for file in files:
+        collected.add(str(file), file)
+    if collected.flaws:
+        raise policy_error(collected.flaws, len(files))
+    return collected.done(path)
+
+
+def policy_set(policies: list[Policy], limits: Limits | None = None) -> PolicySet:
+    """A set of policies that come from no file.
+
+    Raises:
+        PolicyError: two have the same name.
+    """
+    names = [each.name for each in policies]
+    if len(set(names)) < len(names):
+        raise PolicyError(f"two policies have the same name: {', '.join(sorted(names))}")
+    return PolicySet(
+        policies=tuple(policies),
+        limits=limits or Limits(),
+        digests={each.name: digest(each) for each in policies},
+        files={},
+    )
+
+
+def policy_from_document(document: dict[str, Any]) -> Policy:
+    """The policy that a document (as JSON) gives.
+
+    Raises:
+        PolicyError: it is not the document of a policy.
+    """
+    made = _from_document(document)
+    if not isinstance(made, Policy):
+        raise PolicyError(f"a document of kind {document.get('kind')!r} is not a policy")
+    return made
+
+
+def limits_from_document(document: dict[str, Any]) -> Limits:
+    """The limits that a document (as JSON) gives.
+
+    Raises:
+        PolicyError: it is not the document of limits.
+    """
+    made = _from_document(document)
+    if not isinstance(made, Limits):
+        raise PolicyError(f"a document of kind {document.get('kind')!r} does not give limits")
+    return made
+
+
+def to_document(made: Policy | Limits) -> dict[str, Any]:
+    """The document (as JSON) with every field written out; reading it gives an equal policy."""
+    spec = made.model_dump(mode="json", exclude_none=True, exclude={"kind", "name"})
+    return {
+        "apiVersion": API_VERSION,
+        "kind": made.kind,
+        "metadata": {"name": made.name},
+        "spec": spec,
+    }
+
+
+def digest(made: Policy | Limits) -> str:
+    """SHA-256 of the document, whatever the file's layout, order and comments."""
+    encoded = msgspec.json.encode(to_document(made), order="deterministic")
+    return hashlib.sha256(encoded).hexdigest()
+
+
+class _Collection:
+    """What was read so far, and what was wrong with it."""
+
+    def __init__(self) -> None:
+        self.flaws: list[tuple[str, str, Flaw]] = []
+        self._policies: list[Policy] = []
+        self._limits: Limits | None = None
+        self._places: dict[str, str] = {}
+        self._files: dict[str, str] = {}
+
+    def add(self, name: str, file: Path) -> None:
+        """Everything in one file."""
+        try:
+            with file.open("rb") as stream:
+                content = stream.read(MAX_BYTES + 1)
+            text = content.decode("utf-8-sig")
+        except OSError as error:
+            flaw = Flaw(Mark(), f"cannot be read: {error.strerror or error}")
+            self.flaws.append((name, "", flaw))
+            return
+        except UnicodeDecodeError:
+            self.flaws.append((name, "", Flaw(Mark(), "is not text in UTF-8")))
+            return
+        trees, flaws = read(text)
+        for tree in trees:
+            made, wrong = validate(tree)
+            flaws += wrong
+            if made is not None:
+                flaws += self._keep(made, name, tree)
+        flaws.sort(key=lambda flaw: (flaw.mark.line, flaw.mark.column))
+        self.flaws += [(name, text, flaw) for flaw in flaws]
+
+    def done(self, path: Path) -> PolicySet:
+        """The set, which must hold a policy."""
+        if not self._policies:
+            raise PolicyError(
+                f"{path} holds no policy", f"a document of kind {' or '.join(KINDS)} is missing"
+            )
+        named: list[Policy | Limits] = [*self._policies]
+        if self._limits:
+            named.append(self._limits)
+        return PolicySet(
+            policies=tuple(self._policies),
+            limits=self._limits or Limits(),
+            digests={each.name: digest(each) for each in named},
+            files=self._files,
+        )
+
+    def _keep(self, made: Strict, file: str, tree: Tree) -> list[Flaw]:
+        if not isinstance(made, Policy | Limits):
+            raise TypeError(f"{type(made).__name__} is neither a policy nor limits")
+        place = f"{file}:{tree.mark.line}"
+        if made.name in self._places:
+            there = self._places[made.name]
+            message = f"metadata.name: `{made.name}` is the name in {there} too"
+            return [Flaw(_name_mark(tree), message)]
+        if isinstance(made, Limits) and self._limits is not None:
+            there = self._places[self._limits.name]
+            return [Flaw(tree.mark, f"kind: limits are given in {there} already", "merge the two")]
+        self._places[made.name] = place
+        self._files[made.name] = file
+        if isinstance(made, Limits):
+            self._limits = made
+        else:
+            self._policies.append(made)
+        return []
+
+
+def _name_mark(tree: Tree) -> Mark:
+    metadata = tree.value["metadata"] if isinstance(tree.value, dict) else tree
+    return metadata.value["name"].mark if isinstance(metadata.value, dict) else metadata.mark
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        files = [
+            file
+            for file in sorted(path.iterdir())
+            if file.suffix in (".yaml", ".yml")
+            and not file.stem.endswith("_test")
+            and file.is_file()
+        ]
+        if not files:
+            raise PolicyError(f"{path} holds no *.yaml file", "another directory is meant")
+        return files
+    if not path.exists():
+        raise PolicyError(f"{path} does not exist", "it has a typo, or nothing is mounted there")
+    return [path]
+
+
+def _from_document(document: dict[str, Any]) -> Strict:
+    made, flaws = validate(grown(document))
+    if made is None:
+        raise policy_error([("document", "", flaw) for flaw in flaws], 1)
+    return made

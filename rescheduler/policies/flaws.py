@@ -1,0 +1,48 @@
+"""What is wrong in a policy file, told as a compiler would: place, line, caret, advice."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rescheduler.model.errors import PolicyError
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place in a file. line, column: from 1. length: how many characters it is about."""
+
+    line: int = 1
+    column: int = 1
+    length: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """One thing that is wrong. message: begins with the field, where there is one."""
+
+    mark: Mark
+    message: str
+    hint: str = ""
+
+    def told(self, file: str, text: str) -> str:
+        """The flaw as people read it; text: the content of the file."""
+        answer = [f"{file}:{self.mark.line}:{self.mark.column}: {self.message}"]
+        lines = text.splitlines()
+        if self.mark.line <= len(lines):
+            line = lines[self.mark.line - 1].replace("\t", " ")
+            room = max(1, len(line) - self.mark.column + 1)
+            caret = "^" * max(1, min(self.mark.length, room))
+            answer.append(f"  {self.mark.line:>4} | {line}")
+            answer.append(f"       | {' ' * (self.mark.column - 1)}{caret}")
+        if self.hint:
+            answer.append(f"  Maybe {self.hint}")
+        return "\n".join(answer)
+
+
+def policy_error(flaws: Iterable[tuple[str, str, Flaw]], files: int) -> PolicyError:
+    """All flaws in one error. flaws: file, its content, and the flaw. files: how many were read."""
+    known = list(flaws)
+    told = [flaw.told(file, text) for file, text, flaw in known]
+    bad = len({file for file, _, _ in known})
+    problems = "1 problem" if len(known) == 1 else f"{len(known)} problems"
+    told.append(f"{problems} in {bad} of {files} {'file' if files == 1 else 'files'}")
+    return PolicyError("\n".join(told))
