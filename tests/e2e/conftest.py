@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.builders.cluster import Cluster
+from tests.e2e.controlplane.audit import Audit
 from tests.e2e.controlplane.cleaning import Cleaner
 from tests.e2e.controlplane.server import ControlPlane
 from tests.e2e.exporter.faults import HEALTHY, Faults
@@ -41,6 +42,12 @@ def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
             sys.stderr.write(f"\nlogs of the control plane: {plane.logs}\n")
         else:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def audit(control_plane: ControlPlane) -> Audit:
+    """Who read and who wrote what: `audit.mark()`, act, `audit.since(mark).writes(by=...)`."""
+    return control_plane.audit
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ class Metrics:
     """A running exporter and a Prometheus that scrapes it.
 
     url: Prometheus itself. proxy: stands in front of it and can spoil its answers (proxy.url).
+    exporter_url: the pages, without the job. control_url: the switch for faults.
     """
 
     def __init__(
@@ -32,7 +33,7 @@ class Metrics:
         """
         folder.mkdir(parents=True, exist_ok=True)
         port, control = free_ports(2)
-        self._control = f"http://127.0.0.1:{control}"
+        self.control_url = f"http://127.0.0.1:{control}"
         self._session = requests.Session()
         self._session.trust_env = False
         command = [
@@ -53,14 +54,14 @@ class Metrics:
 
     def _exporter_ready(self) -> bool:
         try:
-            return self._session.get(f"{self._control}/healthz", timeout=2).status_code == 200
+            return self._session.get(f"{self.control_url}/healthz", timeout=2).status_code == 200
         except requests.RequestException:
             return False
 
     def inject(self, **faults: Any) -> None:
         """Let these faults be in force from now on, and no other; see Faults for the names."""
         body = msgspec.json.encode(msgspec.convert(faults, Faults))
-        self._session.put(f"{self._control}/faults", data=body, timeout=5).raise_for_status()
+        self._session.put(f"{self.control_url}/faults", data=body, timeout=5).raise_for_status()
 
     def heal(self) -> None:
         """No faults from now on."""
