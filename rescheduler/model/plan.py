@@ -5,7 +5,7 @@ them changes its meaning. Fields of an outcome are UNSET, and left out, in a pla
 """
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -139,6 +139,8 @@ class PolicyResult(msgspec.Struct, kw_only=True):
     source: str = ""
     findings: list[FindingView] = []
     problem: Code | None = None
+    document: dict[str, Any] = {}
+    """The policy's whole document as JSON, from which `apply` makes the same policy again."""
 
 
 class ReadingResult(msgspec.Struct, kw_only=True):
@@ -220,7 +222,8 @@ class Plan(msgspec.Struct, kw_only=True):
     moves: list[PlannedMove]
     refused: list[Refusal]
     nodes: list[NodeView] = []
-    limits: dict[str, str | int | float] = {}
+    limits: dict[str, Any] = {}
+    """The `spec` of the Limits document as JSON, every field written out."""
     notes: list[Code] = []
     """Findings about the data itself: quarantined objects, kinds that could not be read."""
     started: datetime | UnsetType = UNSET
