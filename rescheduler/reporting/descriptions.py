@@ -122,7 +122,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
     },
     "LandingShare": {
         "node": "Name of the node.",
-        "probability": "0 to 1; all shares, returns and unschedulable sum to 1.",
+        "probability": "0 to 1.",
     },
     "BudgetUse": {
         "name": "Name of the PodDisruptionBudget.",

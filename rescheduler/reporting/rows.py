@@ -12,6 +12,9 @@ from rescheduler.reporting.phrasing import age, amount, change
 Mark = Literal["good", "bad", "open", "plain"]
 """How a result reads: done as planned, gone wrong, not known, or neither."""
 
+SYMBOLS: dict[Mark, str] = {"good": "ok", "bad": "!", "open": "?", "plain": ""}
+"""A sign for each mark, so that color is never the only carrier."""
+
 NEGLIGIBLE = 1e-9
 EXAMPLES = 5
 

@@ -9,7 +9,7 @@ from rescheduler.model.plan import Plan
 from rescheduler.reporting.alerts import Level
 from rescheduler.reporting.columns import Column, Grid
 from rescheduler.reporting.phrasing import ARROW, amount, percent, pod_name, signed
-from rescheduler.reporting.rows import Mark, MoveRow
+from rescheduler.reporting.rows import SYMBOLS, Mark, MoveRow
 from rescheduler.reporting.view import View, view
 
 WIDE = 110
@@ -21,7 +21,6 @@ NARROW_POD = 28
 BOUND = "\N{WORD JOINER}"
 """Stands for a space that must not be broken: rich breaks at every kind of white space."""
 
-SIGNS: dict[Mark, str] = {"good": "ok", "bad": "!", "open": "?", "plain": ""}
 STYLES: dict[Mark, str] = {"good": "green", "bad": "bold red", "open": "yellow", "plain": ""}
 ALERTS: dict[Level, tuple[str, str]] = {
     "held": ("HELD", "bold red"),
@@ -220,7 +219,7 @@ def _outcome_grid(seen: View, wide: bool) -> Grid:
             *([_targets(row, 1)] if wide else []),
             Text(row.landed.where, style=style),
             row.landed.ready,
-            Text(f"{SIGNS[row.landed.mark]:<2} {row.landed.result}", style=style),
+            Text(f"{SYMBOLS[row.landed.mark]:<2} {row.landed.result}", style=style),
             above=_batch(seen, row),
             below=Text("; ".join(below), style="dim") if below else None,
         )

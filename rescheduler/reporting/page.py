@@ -1,0 +1,100 @@
+"""The plan or the outcome as one HTML page that needs nothing else."""
+
+import base64
+import hashlib
+from functools import lru_cache
+from typing import Any
+
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from msgspec import UNSET
+
+from rescheduler.model.annotations import OPT_OUT
+from rescheduler.model.plan import Plan, PolicyResult
+from rescheduler.reporting import phrasing
+from rescheduler.reporting.alerts import advice, sentence
+from rescheduler.reporting.pacing import batches, budgets
+from rescheduler.reporting.rows import SYMBOLS
+from rescheduler.reporting.strips import strips, zones
+from rescheduler.reporting.view import View, view
+
+FINDINGS = 25
+"""Findings of a policy that are listed; the JSON has all of them."""
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("rescheduler.reporting", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        advice=advice,
+        age=phrasing.age,
+        amount=phrasing.amount,
+        clock=phrasing.clock,
+        counted=phrasing.counted,
+        percent=phrasing.percent,
+        pod_name=phrasing.pod_name,
+        quantity=phrasing.quantity,
+        resource=phrasing.resource,
+        sentence=sentence,
+        shorten=phrasing.shorten,
+        signed=phrasing.signed,
+        stamp=phrasing.stamp,
+    )
+    return environment
+
+
+def render_page(plan: Plan) -> str:
+    """The report as HTML: no address in it is ever loaded, and all text from outside is inert.
+
+    Its one script only sorts and filters; the page's own policy admits that script by its hash.
+    """
+    environment = _environment()
+    script = environment.get_template("report.js").render()
+    seen = view(plan)
+    most = max((max(p.cost.before, p.cost.after) for p in seen.plan.policies), default=0.0)
+    return environment.get_template("report.html.j2").render(
+        seen=seen,
+        plan=seen.plan,
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        most=most or 1.0,
+        strips=strips(seen.plan),
+        zones=zones(seen.plan),
+        batches=batches(seen.plan),
+        budgets=budgets(seen.plan),
+        codes=_codes(seen),
+        documents={policy.name: _document(policy) for policy in seen.plan.policies},
+        units={reading.name: reading.unit for reading in seen.plan.readings},
+        findings=FINDINGS,
+        opt_out=OPT_OUT,
+        symbols=SYMBOLS,
+        unset=UNSET,
+    )
+
+
+def _codes(seen: View) -> list[str]:
+    """Every code on the page, for the list of their meanings."""
+    plan = seen.plan
+    codes = {group.code for group in seen.groups} | {alert.code for alert in seen.alerts}
+    codes |= {finding.code for policy in plan.policies for finding in policy.findings}
+    for move in plan.moves:
+        codes |= {reason.code for reason in move.reasons}
+        if move.code is not UNSET:
+            codes.add(move.code)
+    if seen.verdict is not None:
+        codes.add(seen.verdict.code)
+    return sorted(codes - {""})
+
+
+def _document(policy: PolicyResult) -> str:
+    """The policy as YAML, as it was loaded; empty where the plan does not hold it."""
+    document: Any = getattr(policy, "document", None)
+    if not document:
+        return ""
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
