@@ -1,0 +1,132 @@
+"""The affinity terms of the bound pods, so that a newcomer finds those that are about it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from rescheduler.model.objects import Affinity, Labels, LabelSelector, Pod, PodAffinityTerm
+from rescheduler.model.readings import IntArray
+from rescheduler.model.selectors import matches
+from rescheduler.scheduler.plugin import Replacement
+
+Kind = Literal["affinity", "anti", "soft"]
+
+
+class Wish(NamedTuple):
+    """A term with what it weighs: below zero for preferred anti-affinity."""
+
+    kind: Kind
+    weight: int
+    term: PodAffinityTerm
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldTerm:
+    """A term that bound pods have, with its namespaces told apart from its namespace selector."""
+
+    kind: Kind
+    weight: int
+    key: str
+    selector: LabelSelector | None
+    namespace_selector: LabelSelector | None
+    pods: IntArray
+
+
+def wishes(affinity: Affinity | None) -> Iterator[Wish]:
+    """All inter-pod terms of a pod."""
+    if affinity is None:
+        return
+    for kind, weight, part in (
+        ("affinity", 1, affinity.podAffinity),
+        ("anti", -1, affinity.podAntiAffinity),
+    ):
+        if part is None:
+            continue
+        for term in part.requiredDuringSchedulingIgnoredDuringExecution or ():
+            yield Wish("affinity" if kind == "affinity" else "anti", 1, term)
+        for each in part.preferredDuringSchedulingIgnoredDuringExecution or ():
+            yield Wish("soft", weight * each.weight, each.podAffinityTerm)
+
+
+class Namespaces:
+    """Which namespaces a term is about."""
+
+    def __init__(self, labels: Mapping[str, Labels]) -> None:
+        self.labels = labels
+
+    def of(self, term: PodAffinityTerm, own: str) -> frozenset[str] | None:
+        """The namespaces of a newcomer's term; None is all of them."""
+        selector = term.namespaceSelector
+        if selector is None:
+            return frozenset(term.namespaces or (own,))
+        if not selector.matchLabels and not selector.matchExpressions:
+            return None
+        chosen = (name for name, labels in self.labels.items() if matches(selector, labels))
+        return frozenset((*(term.namespaces or ()), *chosen))
+
+
+class TermIndex:
+    """The distinct terms of the bound pods; pods of equal terms share one entry."""
+
+    def __init__(
+        self, pods: Sequence[Pod], placed: IntArray, namespaces: Mapping[str, Labels]
+    ) -> None:
+        self._namespaces = namespaces
+        self._by_namespace: dict[str, list[HeldTerm]] = {}
+        self._anywhere: list[HeldTerm] = []
+        holders: dict[bytes, list[int]] = {}
+        terms: dict[bytes, tuple[Wish, frozenset[str]]] = {}
+        by_spec: dict[tuple[int, str], list[bytes]] = {}
+        for number in placed.tolist():
+            pod = pods[number]
+            if pod.spec.affinity is None:
+                continue
+            own = pod.metadata.namespace
+            keys = by_spec.get((id(pod.spec), own))
+            if keys is None:
+                keys = by_spec[id(pod.spec), own] = []
+                for wish in wishes(pod.spec.affinity):
+                    named = _named(wish.term, own)
+                    key = msgspec.msgpack.encode((sorted(named), *wish))
+                    terms.setdefault(key, (wish, named))
+                    keys.append(key)
+            for key in keys:
+                holders.setdefault(key, []).append(number)
+        for key, (wish, named) in terms.items():
+            self._add(wish, named, np.array(holders[key], dtype=np.int32))
+
+    def _add(self, wish: Wish, named: frozenset[str], pods: IntArray) -> None:
+        term = wish.term
+        held = HeldTerm(
+            kind=wish.kind,
+            weight=wish.weight,
+            key=term.topologyKey,
+            selector=term.labelSelector,
+            namespace_selector=term.namespaceSelector,
+            pods=pods,
+        )
+        for name in named:
+            self._by_namespace.setdefault(name, []).append(held)
+        if term.namespaceSelector is not None:
+            self._anywhere.append(held)
+
+    def about(self, pod: Replacement) -> list[HeldTerm]:
+        """The terms of bound pods that this newcomer matches."""
+        named = self._by_namespace.get(pod.namespace, [])
+        labels = self._namespaces.get(pod.namespace, {})
+        known = {id(each) for each in named}
+        chosen = [
+            each
+            for each in self._anywhere
+            if id(each) not in known and matches(each.namespace_selector, labels)
+        ]
+        return [each for each in (*named, *chosen) if matches(each.selector, pod.labels)]
+
+
+def _named(term: PodAffinityTerm, own: str) -> frozenset[str]:
+    if not term.namespaces and term.namespaceSelector is None:
+        return frozenset({own})
+    return frozenset(term.namespaces or ())

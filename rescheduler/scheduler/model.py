@@ -1,0 +1,239 @@
+"""The model of the active scheduler: where the replacement of an evicted pod will land."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from rescheduler.model.move import Landing, Shift
+from rescheduler.model.objects import Pod
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.scheduler.balanced_allocation import BalancedAllocation
+from rescheduler.scheduler.claims import Claims
+from rescheduler.scheduler.default_selector import DefaultSelectors
+from rescheduler.scheduler.image_locality import ImageLocality
+from rescheduler.scheduler.inter_pod_affinity import InterPodAffinity
+from rescheduler.scheduler.inter_pod_terms import Namespaces, TermIndex
+from rescheduler.scheduler.node_affinity import NodeAffinity
+from rescheduler.scheduler.node_labels import NodeLabels
+from rescheduler.scheduler.node_ports import NodePorts
+from rescheduler.scheduler.node_resources_fit import NodeResourcesFit
+from rescheduler.scheduler.node_unschedulable import NodeUnschedulable
+from rescheduler.scheduler.occupancy import Occupancy
+from rescheduler.scheduler.plugin import Plugin, ScoreArray
+from rescheduler.scheduler.pod_groups import PodGroups
+from rescheduler.scheduler.profile import Profile, profile_of
+from rescheduler.scheduler.sampling import sample_size, scan_order, shares
+from rescheduler.scheduler.shape import Shape, Shapes, refusal
+from rescheduler.scheduler.taint_toleration import TaintToleration
+from rescheduler.scheduler.topology_spread import SpreadContext, TopologySpread
+from rescheduler.scheduler.volume_binding import VolumeBinding
+from rescheduler.scheduler.volume_restrictions import VolumeRestrictions
+from rescheduler.scheduler.volume_zone import VolumeZone
+
+State = Literal["overlap", "gone"]
+"""Whether the old pod still holds its place when its replacement is scheduled."""
+
+_STATES: dict[tuple[str, str], tuple[State, ...]] = {
+    ("ReplicaSet", "apps/v1"): ("overlap",),
+    ("ReplicationController", "v1"): ("overlap",),
+    ("StatefulSet", "apps/v1"): ("gone",),
+    ("Job", "batch/v1"): ("gone",),
+}
+_KINDS = {kind: states for (kind, _), states in _STATES.items()}
+_EITHER: tuple[State, ...] = ("overlap", "gone")
+_NOBODY = np.zeros(0, dtype=np.int32)
+
+
+class SchedulerModel:
+    """kube-scheduler on a working copy of a snapshot.
+
+    A replacement made by a ReplicaSet or ReplicationController is scheduled beside the old pod,
+    which is still terminating; where no node is feasible it waits, and is tried again when the old
+    pod is gone. A StatefulSet or Job makes it only then. For any other owner both states are
+    tried, and where they differ the landing is refused.
+
+    Above 100 nodes the scheduler scores only a window of the feasible nodes. The window's start is
+    not known, so the landing is a distribution over all starts. Scores are normalized over all
+    feasible nodes instead of each window's: an approximation, exact below 100 nodes.
+
+    Not modelled: limits of volumes per node (NodeVolumeLimits), NodeDeclaredFeatures, device
+    claims, preemption, nominated pods and extenders.
+    """
+
+    def __init__(self, snapshot: Snapshot, profile: Profile | None = None) -> None:
+        """Index the snapshot.
+
+        profile: what is known about the scheduler; by default that of the server's version.
+        """
+        self._snapshot = snapshot
+        self._known = profile or profile_of(snapshot.cluster.version)
+        self._profile = self._known or Profile()
+        nodes, pods = snapshot.nodes, snapshot.pods
+        self._occupancy = Occupancy(
+            nodes, pods, snapshot.pod_node, pod_level=self._profile.pod_level_resources
+        )
+        self._claims = Claims(snapshot.claims, snapshot.volumes)
+        self._affinity, plugins = self._make_plugins()
+        self._shapes = Shapes(plugins, self._profile)
+        self._order = scan_order(nodes)
+        self._rank = np.argsort(self._order)
+
+    def _make_plugins(self) -> tuple[NodeAffinity, Sequence[Plugin]]:
+        """All plugins in the order in which the scheduler filters."""
+        snapshot, occupancy = self._snapshot, self._occupancy
+        nodes, pods = snapshot.nodes, snapshot.pods
+        placed = np.flatnonzero(occupancy.where >= 0).astype(np.int32)
+        labels = NodeLabels(nodes)
+        groups = PodGroups(pods, placed)
+        namespaces = snapshot.namespace_labels
+        affinity, taints = NodeAffinity(labels), TaintToleration(nodes)
+        spread = SpreadContext(
+            labels=labels,
+            groups=groups,
+            occupancy=occupancy,
+            affinity=affinity,
+            taints=taints,
+            selectors=DefaultSelectors(snapshot.services, snapshot.controllers),
+            profile=self._profile,
+        )
+        terms = TermIndex(pods, placed, namespaces)
+        return affinity, (
+            NodeUnschedulable(nodes),
+            taints,
+            affinity,
+            NodePorts(pods, occupancy),
+            NodeResourcesFit(occupancy),
+            VolumeRestrictions(pods, occupancy, self._claims),
+            VolumeBinding(labels, self._claims),
+            VolumeZone(labels, self._claims),
+            TopologySpread(spread),
+            InterPodAffinity(labels, groups, occupancy, terms, Namespaces(namespaces)),
+            BalancedAllocation(occupancy, difference=self._profile.balanced_difference),
+            ImageLocality(nodes, self._profile),
+        )
+
+    def landing(self, pod: int) -> Landing:
+        """Where the replacement of this pod will be put, if it were evicted now."""
+        problem = self._problem(pod)
+        if problem is not None:
+            return _refused(problem)
+        states = self._states(pod)
+        answers = [self._land(pod, state) for state in states]
+        if len(answers) > 1 and not _agree(*answers):
+            key = self._snapshot.pods[pod].key
+            return _refused(
+                Problem(
+                    "FEA005",
+                    f"{key} has an owner of unknown kind, and the landing depends on whether "
+                    "that waits until the old pod is gone",
+                )
+            )
+        return answers[0]
+
+    def feasible(self, pod: int) -> BoolArray:
+        """(nodes,) where the replacement could be put, in the state that it will see."""
+        if self._problem(pod) is not None:
+            return np.zeros(len(self._snapshot.nodes), dtype=np.bool_)
+        answers = [self._feasible(pod, state)[0] for state in self._states(pod)]
+        result: BoolArray = np.logical_and.reduce(answers)
+        return result
+
+    def commit(self, shift: Shift) -> None:
+        """Move the pod in the working copy; the reversed shift restores it."""
+        self._occupancy.move(shift)
+
+    def _problem(self, pod: int) -> Problem | None:
+        if self._known is None:
+            version = self._snapshot.cluster.version or "unknown"
+            return Problem("FEA005", f"the scheduler of server version {version} is not modelled")
+        return refusal(self._snapshot.pods[pod], self._profile, self._claims)
+
+    def _states(self, pod: int) -> tuple[State, ...]:
+        owner = self._snapshot.pods[pod].controller
+        if owner is None:
+            return _EITHER
+        if owner.apiVersion:
+            return _STATES.get((owner.kind, owner.apiVersion), _EITHER)
+        return _KINDS.get(owner.kind, _EITHER)
+
+    def _shape(self, pod: Pod) -> Shape:
+        return self._shapes.of(pod, self._affinity.named(pod.spec))
+
+    def _in(self, state: State, pod: int) -> AbstractContextManager[None]:
+        if state == "overlap":
+            return self._occupancy.terminating(pod)
+        return self._occupancy.without(pod)
+
+    def _feasible(self, pod: int, state: State) -> tuple[BoolArray, State, dict[str, int]]:
+        """The feasible nodes, the state in which that is, and what each filter rejects first."""
+        shape = self._shape(self._snapshot.pods[pod])
+        with self._in(state, pod):
+            passing, rejections = self._run_filters(shape)
+        if state == "overlap" and not passing.any():
+            return self._feasible(pod, "gone")
+        return passing, state, rejections
+
+    def _run_filters(self, shape: Shape) -> tuple[BoolArray, dict[str, int]]:
+        passing = np.ones(len(self._snapshot.nodes), dtype=np.bool_)
+        rejections: dict[str, int] = {}
+        left = len(passing)
+        for name, judge in shape.filters:
+            passing &= judge()
+            still = int(np.count_nonzero(passing))
+            if still < left:
+                rejections[name] = left - still
+                left = still
+        return passing, rejections
+
+    def _land(self, pod: int, state: State) -> Landing:
+        passing, state, rejections = self._feasible(pod, state)
+        nodes = np.flatnonzero(passing).astype(np.int32)
+        if not len(nodes):
+            return Landing(_NOBODY, np.zeros(0), unschedulable=1.0, rejections=rejections)
+        shape = self._shape(self._snapshot.pods[pod])
+        with self._in(state, pod):
+            scores = _total(shape, nodes)
+        chances = self._chances(shape, nodes, scores)
+        order = np.argsort(-chances, kind="stable")[: np.count_nonzero(chances)]
+        source = int(self._occupancy.where[pod])
+        return Landing(
+            nodes=nodes[order],
+            probabilities=chances[order],
+            returns=float(chances[nodes == source].sum()),
+            rejections=rejections,
+        )
+
+    def _chances(self, shape: Shape, nodes: IntArray, scores: ScoreArray) -> FloatArray:
+        """The probability of each feasible node."""
+        if shape.candidates is None:
+            ranks, length = self._rank[nodes], len(self._rank)
+        else:
+            ranks, length = np.searchsorted(shape.candidates, nodes), len(shape.candidates)
+        found = sample_size(length, self._profile.percentage)
+        order = np.argsort(ranks)
+        chances = np.empty(len(nodes))
+        chances[order] = shares(scores[order], ranks[order], length, found)
+        return chances
+
+
+def _total(shape: Shape, nodes: IntArray) -> ScoreArray:
+    total = np.zeros(len(nodes), dtype=np.int64)
+    for weight, score in shape.scores:
+        total += weight * score(nodes)
+    return total
+
+
+def _agree(one: Landing, other: Landing) -> bool:
+    return (
+        np.array_equal(one.nodes, other.nodes)
+        and np.allclose(one.probabilities, other.probabilities)
+        and one.unschedulable == other.unschedulable
+    )
+
+
+def _refused(problem: Problem) -> Landing:
+    return replace(Landing(_NOBODY, np.zeros(0)), refusal=problem)

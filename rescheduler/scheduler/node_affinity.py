@@ -1,0 +1,96 @@
+"""Plugin NodeAffinity: node selectors, required and preferred node affinity."""
+
+from functools import partial
+from typing import ClassVar
+
+import msgspec
+import numpy as np
+
+from rescheduler.model.objects import NodeSelectorTerm, PodSpec
+from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.node_labels import NodeLabels
+from rescheduler.scheduler.plugin import (
+    Filter,
+    Plugin,
+    Replacement,
+    Score,
+    ScoreArray,
+    normalized,
+)
+
+
+class NodeAffinity(Plugin):
+    """Answers depend on labels alone, so each distinct affinity is evaluated once."""
+
+    name: ClassVar[str] = "NodeAffinity"
+
+    def __init__(self, labels: NodeLabels) -> None:
+        self._labels = labels
+        self._required: dict[bytes, BoolArray] = {}
+        self._preferred: dict[bytes, ScoreArray] = {}
+
+    def matching(self, spec: PodSpec) -> BoolArray | None:
+        """(nodes,) nodes that the nodeSelector and the required affinity accept; None: all."""
+        affinity = spec.affinity.nodeAffinity if spec.affinity else None
+        required = affinity.requiredDuringSchedulingIgnoredDuringExecution if affinity else None
+        if not spec.nodeSelector and required is None:
+            return None
+        key = msgspec.msgpack.encode((spec.nodeSelector, required))
+        known = self._required.get(key)
+        if known is None:
+            known = self._labels.having(spec.nodeSelector or {})
+            if required is not None:
+                known &= self._labels.matching(required)
+            self._required[key] = known
+        return known
+
+    def named(self, spec: PodSpec) -> IntArray | None:
+        """The nodes that every required term names by metadata.name; None where one does not.
+
+        The scheduler then looks at these nodes alone, which changes how many it samples.
+        """
+        affinity = spec.affinity.nodeAffinity if spec.affinity else None
+        required = affinity.requiredDuringSchedulingIgnoredDuringExecution if affinity else None
+        if required is None or not required.nodeSelectorTerms:
+            return None
+        found: set[str] = set()
+        for term in required.nodeSelectorTerms:
+            names = _names(term)
+            if names is None:
+                return None
+            found |= names
+        index = self._labels.index
+        return np.array(sorted(index[name] for name in found if name in index), dtype=np.int32)
+
+    def filter(self, pod: Replacement) -> Filter | None:
+        """The nodes that the pod's selector and required affinity accept."""
+        passing = self.matching(pod.spec)
+        return None if passing is None else lambda: passing
+
+    def score(self, pod: Replacement) -> Score | None:
+        """More weight of satisfied preferred terms is better."""
+        affinity = pod.spec.affinity.nodeAffinity if pod.spec.affinity else None
+        preferred = affinity.preferredDuringSchedulingIgnoredDuringExecution if affinity else None
+        if not preferred:
+            return None
+        key = msgspec.msgpack.encode(preferred)
+        raw = self._preferred.get(key)
+        if raw is None:
+            raw = np.zeros(self._labels.count, dtype=np.int64)
+            for each in preferred:
+                raw += each.weight * self._labels.satisfying(each.preference)
+            self._preferred[key] = raw
+        return partial(self._score, raw)
+
+    @staticmethod
+    def _score(raw: ScoreArray, nodes: IntArray) -> ScoreArray:
+        return normalized(raw[nodes])
+
+
+def _names(term: NodeSelectorTerm) -> set[str] | None:
+    names: set[str] | None = None
+    for field in term.matchFields or ():
+        if field.key == "metadata.name" and field.operator == "In":
+            values = set(field.values or ())
+            names = values if names is None else names & values
+    return names

@@ -1,0 +1,73 @@
+"""Plugin NodePorts: two pods on one node cannot have one host port."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from rescheduler.model.objects import Pod, PodSpec
+from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.occupancy import Occupancy
+from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
+
+_ANY = "0.0.0.0"  # noqa: S104  (how Kubernetes writes "all addresses of the node")
+
+
+class HostPort(NamedTuple):
+    """A port that a pod takes on its node."""
+
+    address: str
+    protocol: str
+    port: int
+
+    def clashes(self, other: "HostPort") -> bool:
+        """Whether both cannot be on one node; the wildcard address clashes with every address."""
+        return (
+            self.port == other.port
+            and self.protocol == other.protocol
+            and (self.address == other.address or _ANY in (self.address, other.address))
+        )
+
+
+def host_ports(spec: PodSpec) -> Iterator[HostPort]:
+    """The host ports of a pod's containers and sidecars."""
+    sidecars = (each for each in spec.initContainers or () if each.restartPolicy == "Always")
+    for container in (*spec.containers, *sidecars):
+        for port in container.ports or ():
+            if port.hostPort > 0:
+                yield HostPort(port.hostIP or _ANY, port.protocol or "TCP", port.hostPort)
+
+
+class NodePorts(Plugin):
+    """Knows the pods of every host port in use, terminating ones too."""
+
+    name: ClassVar[str] = "NodePorts"
+
+    def __init__(self, pods: Sequence[Pod], occupancy: Occupancy) -> None:
+        self._occupancy = occupancy
+        by_spec: dict[int, tuple[HostPort, ...]] = {}
+        users: dict[HostPort, list[int]] = {}
+        placed = occupancy.where.tolist()
+        for number, pod in enumerate(pods):
+            if placed[number] < 0:
+                continue
+            ports = by_spec.get(id(pod.spec))
+            if ports is None:
+                ports = by_spec[id(pod.spec)] = tuple(host_ports(pod.spec))
+            for port in ports:
+                users.setdefault(port, []).append(number)
+        self._users = {port: np.array(each, dtype=np.int32) for port, each in users.items()}
+
+    def filter(self, pod: Replacement) -> Filter | None:
+        """The nodes where all the pod's host ports are free."""
+        wanted = set(host_ports(pod.spec))
+        clashing = [
+            users
+            for port, users in self._users.items()
+            if any(port.clashes(each) for each in wanted)
+        ]
+        return partial(self._free, np.concatenate(clashing)) if clashing else None
+
+    def _free(self, clashing: IntArray) -> BoolArray:
+        return ~self._occupancy.marked(clashing, len(self._occupancy.slots))

@@ -1,0 +1,163 @@
+"""Who is where: the mutable part of the model, as arrays over nodes and pods."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
+
+from rescheduler.model.move import Shift
+from rescheduler.model.objects import Node, Pod
+from rescheduler.model.quantity import scaled
+from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.requests import Requests, counted, incoming, resized, running
+
+Int64Array = npt.NDArray[np.int64]
+
+
+class Occupancy:
+    """The nodes' resources, and the node of each pod.
+
+    resources: names of the rows of `allocatable` and `requested`; cpu and memory come first.
+    allocatable, requested: (resources, nodes) in milli for cpu, whole units for the rest.
+    nonzero: (2, nodes) requested cpu and memory, with defaults where a container says nothing.
+    slots, pods: (nodes,) how many pods the node may hold, and how many it holds.
+    where: (pods,) the node of each pod, -1 for none. Terminating pods are still there.
+    alive: (pods,) the same, but -1 for terminating pods: topology spread does not count them.
+    """
+
+    def __init__(
+        self, nodes: Sequence[Node], pods: Sequence[Pod], placement: IntArray, *, pod_level: bool
+    ) -> None:
+        self._pod_level = pod_level
+        self.where = placement.astype(np.int32, copy=True)
+        self.alive = self.where.copy()
+        self._rows: list[Requests] = []
+        self._row_of = np.zeros(len(pods), dtype=np.int32)
+        self._number_rows(pods)
+        self.resources = self._names(nodes)
+        self.index = {name: row for row, name in enumerate(self.resources)}
+        self._amounts = self._table()
+        self.allocatable = np.zeros((len(self.resources), len(nodes)), dtype=np.int64)
+        self.slots = np.zeros(len(nodes), dtype=np.int64)
+        for number, node in enumerate(nodes):
+            for name, quantity in (node.status.allocatable or {}).items():
+                if name == "pods":
+                    self.slots[number] = scaled(name, quantity)
+                elif name in self.index:
+                    self.allocatable[self.index[name], number] = scaled(name, quantity)
+        self._fill(len(nodes))
+
+    def _number_rows(self, pods: Sequence[Pod]) -> None:
+        by_spec: dict[int, int] = {}
+        by_content: dict[tuple[object, ...], int] = {}
+        placement = self.where.tolist()
+        for number, pod in enumerate(pods):
+            if placement[number] < 0:
+                continue
+            if pod.metadata.deletionTimestamp is not None:
+                self.alive[number] = -1
+            special = bool(pod.status.containerStatuses) and resized(pod)
+            row = None if special else by_spec.get(id(pod.spec))
+            if row is None:
+                asked = self._requests(pod, special=special)
+                content = (asked.cpu, asked.memory, *sorted(asked.plain.items()))
+                row = by_content.setdefault(content, len(self._rows))
+                if row == len(self._rows):
+                    self._rows.append(asked)
+                if not special:
+                    by_spec[id(pod.spec)] = row
+            self._row_of[number] = row
+
+    def _requests(self, pod: Pod, *, special: bool) -> Requests:
+        if special:
+            return running(pod, pod_level=self._pod_level)
+        return running(Pod(spec=pod.spec), pod_level=self._pod_level)
+
+    def _names(self, nodes: Sequence[Node]) -> list[str]:
+        names = {name for row in self._rows for name in row.plain}
+        for node in nodes:
+            names.update(node.status.allocatable or {})
+        names -= {"pods", "cpu", "memory"}
+        return ["cpu", "memory", *sorted(name for name in names if counted(name))]
+
+    def _table(self) -> Int64Array:
+        """(resources + 2, rows) what each distinct kind of pod takes; the last two are non-zero."""
+        table = np.zeros((len(self.resources) + 2, len(self._rows)), dtype=np.int64)
+        for column, row in enumerate(self._rows):
+            for name, amount in row.plain.items():
+                table[self.index[name], column] = amount
+            table[-2:, column] = (row.cpu, row.memory)
+        return table
+
+    def _fill(self, nodes: int) -> None:
+        bound = np.flatnonzero(self.where >= 0)
+        at = self.where[bound]
+        rows = self._row_of[bound]
+        self.requested = np.zeros((len(self.resources), nodes), dtype=np.int64)
+        self.nonzero = np.zeros((2, nodes), dtype=np.int64)
+        for resource in range(len(self.resources)):
+            taken = self._amounts[resource]
+            if taken.any():
+                np.add.at(self.requested[resource], at, taken[rows])
+        for resource in range(2):
+            np.add.at(self.nonzero[resource], at, self._amounts[resource - 2][rows])
+        self.pods = np.bincount(at, minlength=nodes).astype(np.int64)
+
+    def incoming(self, pod: Pod) -> Requests:
+        """What the replacement of this pod asks for."""
+        return incoming(pod.spec, pod_level=self._pod_level)
+
+    def move(self, shift: Shift) -> None:
+        """Move a pod for good: off its source, onto its destination."""
+        self._take(shift.pod, shift.source, -1)
+        self._take(shift.pod, shift.destination, 1)
+        self.where[shift.pod] = shift.destination
+        if self.alive[shift.pod] >= 0:
+            self.alive[shift.pod] = shift.destination
+
+    @contextmanager
+    def terminating(self, pod: int) -> Iterator[None]:
+        """The state in which a pod is being deleted, but still holds what it has."""
+        before = self.alive[pod]
+        self.alive[pod] = -1
+        try:
+            yield
+        finally:
+            self.alive[pod] = before
+
+    @contextmanager
+    def without(self, pod: int) -> Iterator[None]:
+        """The state in which a pod is gone."""
+        node, before = int(self.where[pod]), self.alive[pod]
+        if node >= 0:
+            self._take(pod, node, -1)
+        self.where[pod] = self.alive[pod] = -1
+        try:
+            yield
+        finally:
+            if node >= 0:
+                self._take(pod, node, 1)
+            self.where[pod], self.alive[pod] = node, before
+
+    def _take(self, pod: int, node: int, sign: int) -> None:
+        amounts = self._amounts[:, self._row_of[pod]] * sign
+        self.requested[:, node] += amounts[:-2]
+        self.nonzero[:, node] += amounts[-2:]
+        self.pods[node] += sign
+
+    def nodes_of(self, pods: IntArray) -> IntArray:
+        """The nodes of those of these pods that are on one."""
+        nodes: IntArray = self.where[pods]
+        return nodes[nodes >= 0]
+
+    def live_nodes_of(self, pods: IntArray) -> IntArray:
+        """The nodes of those of these pods that are on one and not terminating."""
+        nodes: IntArray = self.alive[pods]
+        return nodes[nodes >= 0]
+
+    def marked(self, pods: IntArray, nodes: int) -> BoolArray:
+        """(nodes,) the nodes that hold any of these pods."""
+        answer = np.zeros(nodes, dtype=np.bool_)
+        answer[self.nodes_of(pods)] = True
+        return answer

@@ -1,0 +1,58 @@
+"""What a plugin of the scheduler is to this model."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rescheduler.model.objects import Labels, OwnerReference, PodSpec
+from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.requests import Requests
+
+MAX_SCORE = 100
+
+ScoreArray = npt.NDArray[np.int64]
+Filter = Callable[[], BoolArray]
+"""Says for every node whether it passes, in the state of the working copy at the time of the call."""
+Score = Callable[[IntArray], ScoreArray]
+"""Scores these nodes from 0 to 100, normalized over them, in the state at the time of the call."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replacement:
+    """The pod that the scheduler will see after an eviction. One per shape: pods share it.
+
+    labels: without what binding stamped on the old pod.
+    owner: the controller, whose selector takes part in default spreading.
+    """
+
+    namespace: str
+    labels: Labels
+    spec: PodSpec
+    owner: OwnerReference | None
+    requests: Requests
+
+
+class Plugin:
+    """One plugin of kube-scheduler; it prepares its part of a shape once, for many calls."""
+
+    name: ClassVar[str]
+
+    def filter(self, pod: Replacement) -> Filter | None:  # noqa: ARG002
+        """The filter for this shape, or None where the plugin rejects nothing."""
+        return None
+
+    def score(self, pod: Replacement) -> Score | None:  # noqa: ARG002
+        """The score for this shape, or None where the plugin says nothing."""
+        return None
+
+
+def normalized(raw: ScoreArray, *, reverse: bool = False) -> ScoreArray:
+    """Raw scores stretched to 0-100 by their maximum, as helper.DefaultNormalizeScore does."""
+    top = int(raw.max(initial=0))
+    if top == 0:
+        return np.full(len(raw), MAX_SCORE, dtype=np.int64) if reverse else raw
+    stretched = MAX_SCORE * raw // top
+    return MAX_SCORE - stretched if reverse else stretched

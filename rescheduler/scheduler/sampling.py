@@ -1,0 +1,103 @@
+"""From scores to probabilities: the scan order of nodes, how many are scored, and ties."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rescheduler.model.objects import Labels, Node
+from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.scheduler.plugin import ScoreArray
+
+FEW_NODES = 100
+"""Below this all nodes are scored, and never fewer feasible ones are looked for."""
+
+
+def sample_size(nodes: int, percentage: int = 0) -> int:
+    """How many feasible nodes end the search (numFeasibleNodesToFind in schedule_one.go).
+
+    percentage: percentageOfNodesToScore; 0 adapts to the number of nodes, 50 % down to 5 %.
+    """
+    if nodes < FEW_NODES:
+        return nodes
+    return max(FEW_NODES, nodes * (percentage or max(5, 50 - nodes // 125)) // 100)
+
+
+def scan_order(nodes: Sequence[Node]) -> IntArray:
+    """The nodes in the order of the scan: one from each zone in turn.
+
+    The scheduler keeps its zones and their nodes in the order in which it learned of them; that is
+    not in the API, so the snapshot's order stands in. Source: backend/cache/node_tree.go.
+    """
+    zones: dict[tuple[str, str], int] = {}
+    filled: list[int] = []
+    turn = np.zeros(len(nodes), dtype=np.int64)
+    zone_of = np.zeros(len(nodes), dtype=np.int64)
+    for number, node in enumerate(nodes):
+        zone = zones.setdefault(_zone(node.metadata.labels or {}), len(zones))
+        if zone == len(filled):
+            filled.append(0)
+        zone_of[number], turn[number] = zone, filled[zone]
+        filled[zone] += 1
+    return np.lexsort((zone_of, turn)).astype(np.int32)
+
+
+def shares(scores: ScoreArray, ranks: IntArray, nodes: int, found: int) -> FloatArray:
+    """The probability of each feasible node, when the scan may start anywhere.
+
+    scores: (feasible,) total scores. ranks: (feasible,) increasing positions in the scan.
+    nodes: length of the scan. found: how many feasible nodes end it.
+
+    Every start is equally likely; a window of `found` feasible nodes follows it, and the nodes tied
+    at the window's best score share it equally. Where the window holds all feasible nodes, only
+    the ties are left.
+    """
+    count = len(scores)
+    if found >= count:
+        best = scores == scores.max()
+        equal: FloatArray = best / best.sum()
+        return equal
+    starts = np.diff(ranks, prepend=ranks[-1] - nodes) / nodes
+    twice = np.concatenate([scores, scores])
+    best = _window_maximum(twice, found)[:count]
+    order = np.argsort(twice, kind="stable")
+    keys = twice[order] * (2 * count) + order
+    wanted = best * (2 * count) + np.arange(count)
+    low, high = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted + found)
+    share = starts / (high - low)
+    length = 2 * count + 1
+    touched = np.cumsum(np.bincount(low, minlength=length) - np.bincount(high, minlength=length))
+    mass = np.cumsum(
+        np.bincount(low, weights=share, minlength=length)
+        - np.bincount(high, weights=share, minlength=length)
+    )
+    kept = np.where(touched > 0, mass, 0.0)[:-1]
+    answer = np.bincount(order % count, weights=kept, minlength=count)
+    normalized: FloatArray = answer / answer.sum()
+    return normalized
+
+
+def _window_maximum(values: ScoreArray, width: int) -> ScoreArray:
+    """The maximum of each run of `width` values, from every position on that has a whole run.
+
+    Blocks of `width` are scanned from both sides, so the cost does not depend on the width.
+    """
+    blocks = -(-len(values) // width)
+    low = np.iinfo(np.int64).min
+    padded = np.full(blocks * width, low, dtype=np.int64)
+    padded[: len(values)] = values
+    grid = padded.reshape(blocks, width)
+    forward = np.maximum.accumulate(grid, axis=1).ravel()
+    backward = np.maximum.accumulate(grid[:, ::-1], axis=1)[:, ::-1].ravel()
+    runs = len(values) - width + 1
+    answer: ScoreArray = np.maximum(backward[:runs], forward[width - 1 : width - 1 + runs])
+    return answer
+
+
+def _zone(labels: Labels) -> tuple[str, str]:
+    region = labels.get(
+        "failure-domain.beta.kubernetes.io/region", labels.get("topology.kubernetes.io/region", "")
+    )
+    zone = labels.get(
+        "failure-domain.beta.kubernetes.io/zone", labels.get("topology.kubernetes.io/zone", "")
+    )
+    return region, zone

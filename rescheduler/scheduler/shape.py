@@ -1,0 +1,111 @@
+"""Shapes: pods that the scheduler cannot tell apart, prepared once for every plugin."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from rescheduler.model.objects import Labels, Pod, PodSpec, Volume
+from rescheduler.model.readings import IntArray, Problem
+from rescheduler.scheduler.claims import Claims
+from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
+from rescheduler.scheduler.profile import Profile
+from rescheduler.scheduler.requests import incoming
+
+_STAMPED = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """The filters and weighted scores of one shape.
+
+    candidates: the nodes that the pod names, where it names them; the scan is over these alone.
+    """
+
+    filters: list[tuple[str, Filter]]
+    scores: list[tuple[int, Score]]
+    candidates: IntArray | None
+
+
+def refusal(pod: Pod, profile: Profile, claims: Claims) -> Problem | None:
+    """Why the landing of this pod's replacement cannot be predicted, or None."""
+    spec = pod.spec
+    if spec.schedulerName not in profile.names:
+        return Problem(
+            "ELG018", f"{pod.key} is scheduled by {spec.schedulerName}, which is not modelled"
+        )
+    for present, what in (
+        (spec.schedulingGates, "scheduling gates"),
+        (spec.schedulingGroup, "a scheduling group"),
+        (spec.resourceClaims, "resource claims"),
+    ):
+        if present:
+            return Problem("FEA005", f"{pod.key} has {what}, which are not modelled")
+    reason = claims.problem(pod.metadata.namespace, spec)
+    return Problem("FEA005", f"{pod.key}: {reason}") if reason else None
+
+
+class Shapes:
+    """Finds the shape of a pod: by identity where specs are shared, else by content."""
+
+    def __init__(self, plugins: Sequence[Plugin], profile: Profile) -> None:
+        self._plugins = plugins
+        self._profile = profile
+        self._by_identity: dict[tuple[int, int, str, str], Shape] = {}
+        self._by_content: dict[bytes, Shape] = {}
+
+    def of(self, pod: Pod, candidates: IntArray | None) -> Shape:
+        """The shape of a pod that was not refused; candidates as in Shape."""
+        owner = pod.controller
+        owner_uid = owner.uid if owner else ""
+        namespace = pod.metadata.namespace
+        identity = (id(pod.spec), id(pod.metadata.labels), namespace, owner_uid)
+        known = self._by_identity.get(identity)
+        if known is None:
+            labels = self._labels(pod.metadata.labels)
+            spec = _scheduled(pod.spec)
+            content = msgspec.msgpack.encode((namespace, sorted(labels.items()), owner_uid, spec))
+            known = self._by_content.get(content)
+            if known is None:
+                asked = incoming(spec, pod_level=self._profile.pod_level_resources)
+                replacement = Replacement(namespace, labels, spec, owner, asked)
+                known = self._by_content[content] = self._prepare(replacement, candidates)
+            self._by_identity[identity] = known
+        return known
+
+    def _labels(self, labels: Labels | None) -> Labels:
+        """The labels that the template gives; binding may have stamped others on the old pod."""
+        stamped = _STAMPED if self._profile.stamps_topology else ()
+        return {key: value for key, value in (labels or {}).items() if key not in stamped}
+
+    def _prepare(self, pod: Replacement, candidates: IntArray | None) -> Shape:
+        filters, scores = [], []
+        for plugin in self._plugins:
+            passing = plugin.filter(pod)
+            if passing is not None:
+                filters.append((plugin.name, passing))
+            weight = self._profile.weights.get(plugin.name, 0)
+            score = plugin.score(pod) if weight else None
+            if score is not None:
+                scores.append((weight, score))
+        return Shape(filters, scores, candidates)
+
+
+def _scheduled(spec: PodSpec) -> PodSpec:
+    """The spec without volumes that the scheduler does not look at, whose names are random."""
+    kept = [each for each in spec.volumes or () if _matters(each)]
+    return msgspec.structs.replace(spec, volumes=kept or None, nodeName=None)
+
+
+def _matters(volume: Volume) -> bool:
+    return any(
+        (
+            volume.persistentVolumeClaim,
+            volume.ephemeral,
+            volume.image,
+            volume.gcePersistentDisk,
+            volume.awsElasticBlockStore,
+            volume.iscsi,
+            volume.rbd,
+        )
+    )

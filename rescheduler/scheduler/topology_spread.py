@@ -1,0 +1,219 @@
+"""Plugin PodTopologySpread: pods that belong together keep apart, by rule or by preference."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from rescheduler.model.objects import LabelSelector, TopologySpreadConstraint
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.selectors import matches
+from rescheduler.scheduler.default_selector import DefaultSelectors
+from rescheduler.scheduler.node_affinity import NodeAffinity
+from rescheduler.scheduler.node_labels import Column, NodeLabels
+from rescheduler.scheduler.occupancy import Occupancy
+from rescheduler.scheduler.plugin import MAX_SCORE, Filter, Plugin, Replacement, Score, ScoreArray
+from rescheduler.scheduler.pod_groups import PodGroups
+from rescheduler.scheduler.profile import Profile
+from rescheduler.scheduler.taint_toleration import TaintToleration
+
+_HOSTNAME = "kubernetes.io/hostname"
+_SYSTEM_DEFAULTS = (
+    TopologySpreadConstraint(maxSkew=3, topologyKey=_HOSTNAME, whenUnsatisfiable="ScheduleAnyway"),
+    TopologySpreadConstraint(
+        maxSkew=5, topologyKey="topology.kubernetes.io/zone", whenUnsatisfiable="ScheduleAnyway"
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constraint:
+    """One constraint of a shape, bound to the snapshot.
+
+    pods: those that the selector selects in the pod's namespace.
+    eligible: (nodes,) whose pods count: they have all keys and pass the inclusion policies.
+    self_match: 1 where the pod matches its own selector.
+    minimum: whether there are enough domains for the least filled one to count; else it is 0.
+    """
+
+    column: Column
+    max_skew: int
+    pods: IntArray
+    eligible: BoolArray
+    self_match: int
+    minimum: bool
+    by_hostname: bool
+
+
+@dataclass(frozen=True)
+class SpreadContext:
+    """What the constraints of a shape are compiled from."""
+
+    labels: NodeLabels
+    groups: PodGroups
+    occupancy: Occupancy
+    affinity: NodeAffinity
+    taints: TaintToleration
+    selectors: DefaultSelectors
+    profile: Profile
+
+
+class TopologySpread(Plugin):
+    """Counts the live pods of a domain from where they are now.
+
+    Source: pkg/scheduler/framework/plugins/podtopologyspread, Kubernetes 1.36.
+    """
+
+    name: ClassVar[str] = "PodTopologySpread"
+
+    def __init__(self, context: SpreadContext) -> None:
+        self._context = context
+
+    def filter(self, pod: Replacement) -> Filter | None:
+        """Nodes where no DoNotSchedule constraint is exceeded; a node without its key never passes."""
+        hard = _of_action(pod.spec.topologySpreadConstraints, "DoNotSchedule")
+        if not hard:
+            return None
+        return partial(self._within, self._compile(pod, hard, strict=True))
+
+    def score(self, pod: Replacement) -> Score | None:
+        """Fewer matching pods in the node's domains are better."""
+        if pod.spec.topologySpreadConstraints:
+            soft = _of_action(pod.spec.topologySpreadConstraints, "ScheduleAnyway")
+            if not soft:
+                return None
+            return partial(self._score, self._compile(pod, soft, strict=True), strict=True)
+        selector = self._context.selectors.of(pod)
+        if selector is None:
+            return None
+        constraints = self._compile(pod, _SYSTEM_DEFAULTS, strict=False, selector=selector)
+        return partial(self._score, constraints, strict=False)
+
+    def _compile(
+        self,
+        pod: Replacement,
+        declared: Sequence[TopologySpreadConstraint],
+        *,
+        strict: bool,
+        selector: LabelSelector | None = None,
+    ) -> list[Constraint]:
+        columns = [self._context.labels.column(each.topologyKey) for each in declared]
+        complete = np.ones(self._context.labels.count, dtype=np.bool_)
+        if strict:
+            for column in columns:
+                complete &= column.present
+        return [
+            self._bind(pod, each, column, complete, selector)
+            for each, column in zip(declared, columns, strict=True)
+        ]
+
+    def _bind(
+        self,
+        pod: Replacement,
+        declared: TopologySpreadConstraint,
+        column: Column,
+        complete: BoolArray,
+        selector: LabelSelector | None,
+    ) -> Constraint:
+        chosen = selector or _with_match_label_keys(declared, pod)
+        eligible = complete & self._included(pod, declared)
+        domains = len(np.unique(column.codes[eligible & column.present]))
+        counted = not _empty(chosen) or self._context.profile.empty_spread_selector
+        return Constraint(
+            column=column,
+            max_skew=declared.maxSkew,
+            pods=self._context.groups.select(
+                chosen if counted else None, frozenset({pod.namespace})
+            ),
+            eligible=eligible,
+            self_match=int(matches(chosen, pod.labels)),
+            minimum=domains > 0 and domains >= (declared.minDomains or 1),
+            by_hostname=declared.topologyKey == _HOSTNAME,
+        )
+
+    def _included(self, pod: Replacement, declared: TopologySpreadConstraint) -> BoolArray:
+        answer = np.ones(self._context.labels.count, dtype=np.bool_)
+        if (declared.nodeAffinityPolicy or "Honor") == "Honor":
+            matching = self._context.affinity.matching(pod.spec)
+            if matching is not None:
+                answer &= matching
+        if (declared.nodeTaintsPolicy or "Ignore") == "Honor":
+            tolerated = self._context.taints.tolerated(pod.spec.tolerations)
+            if tolerated is not None:
+                answer &= tolerated
+        return answer
+
+    def _counts(self, constraint: Constraint) -> IntArray:
+        """(domains + 1,) live matching pods of each domain; the last entry, for no domain, is 0."""
+        nodes = self._context.occupancy.live_nodes_of(constraint.pods)
+        codes = constraint.column.codes[nodes[constraint.eligible[nodes]]]
+        size = len(constraint.column.values) + 1
+        return np.bincount(codes[codes >= 0], minlength=size).astype(np.int32)
+
+    def _within(self, constraints: list[Constraint]) -> BoolArray:
+        answer = np.ones(self._context.labels.count, dtype=np.bool_)
+        for each in constraints:
+            codes = each.column.codes
+            counts = self._counts(each)
+            least = int(counts[codes[each.eligible]].min()) if each.minimum else 0
+            answer &= each.column.present
+            answer &= counts[codes] + each.self_match - least <= each.max_skew
+        return answer
+
+    def _score(self, constraints: list[Constraint], nodes: IntArray, *, strict: bool) -> ScoreArray:
+        scored = np.ones(len(nodes), dtype=np.bool_)
+        if strict:
+            for each in constraints:
+                scored &= each.column.codes[nodes] >= 0
+        raw = np.zeros(len(nodes), dtype=np.float64)
+        for each in constraints:
+            codes = each.column.codes[nodes]
+            if each.by_hostname:
+                size = int(scored.sum())
+                live = self._context.occupancy.live_nodes_of(each.pods)
+                counts = np.bincount(live, minlength=self._context.labels.count)[nodes]
+            else:
+                seen = np.bincount(codes[scored] + 1, minlength=len(each.column.values) + 1)
+                size = int(np.count_nonzero(seen))
+                counts = self._counts(each)[codes]
+            weight = np.log(float(size + 2))
+            raw += np.where(codes >= 0, counts * weight + float(each.max_skew - 1), 0.0)
+        return spread_scores(raw, scored)
+
+
+def spread_scores(raw: FloatArray, scored: BoolArray) -> ScoreArray:
+    """Raw costs, rounded half away from zero as Go does, turned into 0-100; unscored nodes get 0."""
+    whole = np.trunc(raw)
+    rounded = np.where(raw - whole >= 0.5, whole + 1, whole).astype(np.int64)
+    considered = rounded[scored]
+    top = int(considered.max(initial=0))
+    if top == 0:
+        return np.where(scored, MAX_SCORE, 0).astype(np.int64)
+    least = int(considered.min())
+    return np.where(scored, MAX_SCORE * (top + least - rounded) // top, 0)
+
+
+def _of_action(
+    constraints: Sequence[TopologySpreadConstraint] | None, action: str
+) -> list[TopologySpreadConstraint]:
+    return [each for each in constraints or () if each.whenUnsatisfiable == action]
+
+
+def _with_match_label_keys(
+    constraint: TopologySpreadConstraint, pod: Replacement
+) -> LabelSelector | None:
+    """The selector with the pod's own values of `matchLabelKeys` added; often they are in already."""
+    selector = constraint.labelSelector
+    if selector is None or not constraint.matchLabelKeys:
+        return selector
+    own = {key: pod.labels[key] for key in constraint.matchLabelKeys if key in pod.labels}
+    return LabelSelector(
+        matchLabels={**own, **(selector.matchLabels or {})},
+        matchExpressions=selector.matchExpressions,
+    )
+
+
+def _empty(selector: LabelSelector | None) -> bool:
+    return selector is not None and not selector.matchLabels and not selector.matchExpressions
