@@ -80,7 +80,7 @@ class SchedulerModel:
         self._affinity, plugins = self._make_plugins()
         self._shapes = Shapes(plugins, self._profile)
         self._order = scan_order(nodes)
-        self._rank = np.argsort(self._order)
+        self._rank = np.argsort(self._order).astype(np.int32)
 
     def _make_plugins(self) -> tuple[NodeAffinity, Sequence[Plugin]]:
         """All plugins in the order in which the scheduler filters."""
@@ -212,7 +212,8 @@ class SchedulerModel:
         if shape.candidates is None:
             ranks, length = self._rank[nodes], len(self._rank)
         else:
-            ranks, length = np.searchsorted(shape.candidates, nodes), len(shape.candidates)
+            ranks = np.searchsorted(shape.candidates, nodes).astype(np.int32)
+            length = len(shape.candidates)
         found = sample_size(length, self._profile.percentage)
         order = np.argsort(ranks)
         chances = np.empty(len(nodes))

@@ -95,7 +95,7 @@ class NodeLabels:
         return answer
 
     def _satisfying_field(self, requirement: LabelSelectorRequirement) -> BoolArray:
-        """The one field is metadata.name; a requirement that Kubernetes cannot parse matches none."""
+        """The one field is metadata.name; what Kubernetes cannot parse matches no node."""
         answer = np.zeros(self.count, dtype=np.bool_)
         values = requirement.values or []
         if requirement.key != "metadata.name" or len(values) != 1:

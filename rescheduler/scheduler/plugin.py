@@ -15,7 +15,7 @@ MAX_SCORE = 100
 
 ScoreArray = npt.NDArray[np.int64]
 Filter = Callable[[], BoolArray]
-"""Says for every node whether it passes, in the state of the working copy at the time of the call."""
+"""Says for every node whether it passes, in the state at the time of the call."""
 Score = Callable[[IntArray], ScoreArray]
 """Scores these nodes from 0 to 100, normalized over them, in the state at the time of the call."""
 

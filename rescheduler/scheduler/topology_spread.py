@@ -72,7 +72,7 @@ class TopologySpread(Plugin):
         self._context = context
 
     def filter(self, pod: Replacement) -> Filter | None:
-        """Nodes where no DoNotSchedule constraint is exceeded; a node without its key never passes."""
+        """Nodes that exceed no DoNotSchedule constraint; one without its key never passes."""
         hard = _of_action(pod.spec.topologySpreadConstraints, "DoNotSchedule")
         if not hard:
             return None
@@ -117,7 +117,7 @@ class TopologySpread(Plugin):
         complete: BoolArray,
         selector: LabelSelector | None,
     ) -> Constraint:
-        chosen = selector or _with_match_label_keys(declared, pod)
+        chosen = _with_match_label_keys(declared, pod) if selector is None else selector
         eligible = complete & self._included(pod, declared)
         domains = len(np.unique(column.codes[eligible & column.present]))
         counted = not _empty(chosen) or self._context.profile.empty_spread_selector
@@ -173,7 +173,8 @@ class TopologySpread(Plugin):
             if each.by_hostname:
                 size = int(scored.sum())
                 live = self._context.occupancy.live_nodes_of(each.pods)
-                counts = np.bincount(live, minlength=self._context.labels.count)[nodes]
+                on_node = np.bincount(live, minlength=self._context.labels.count)
+                counts = on_node[nodes].astype(np.int32)
             else:
                 seen = np.bincount(codes[scored] + 1, minlength=len(each.column.values) + 1)
                 size = int(np.count_nonzero(seen))
@@ -184,7 +185,7 @@ class TopologySpread(Plugin):
 
 
 def spread_scores(raw: FloatArray, scored: BoolArray) -> ScoreArray:
-    """Raw costs, rounded half away from zero as Go does, turned into 0-100; unscored nodes get 0."""
+    """Raw costs, rounded half away from zero as Go does, made 0-100; unscored nodes get 0."""
     whole = np.trunc(raw)
     rounded = np.where(raw - whole >= 0.5, whole + 1, whole).astype(np.int64)
     considered = rounded[scored]
@@ -204,7 +205,7 @@ def _of_action(
 def _with_match_label_keys(
     constraint: TopologySpreadConstraint, pod: Replacement
 ) -> LabelSelector | None:
-    """The selector with the pod's own values of `matchLabelKeys` added; often they are in already."""
+    """The selector with the pod's own values of `matchLabelKeys`; often they are in already."""
     selector = constraint.labelSelector
     if selector is None or not constraint.matchLabelKeys:
         return selector
