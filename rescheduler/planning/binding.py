@@ -1,0 +1,66 @@
+"""Policies bound to one snapshot: each with its term, or the problem that takes its say."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rescheduler.model.readings import BoolArray, FloatArray, Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Loaded, Policy, Remarking, Term
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One policy and its term.
+
+    unknown: (nodes,) whether the policy ought to know the node's load and does not.
+    capacities: node reading name to how much 1.0 is on each node, in the pods' unit.
+    """
+
+    policy: Policy
+    term: Term | None
+    problem: Problem | None
+    unknown: BoolArray
+    capacities: dict[str, FloatArray]
+
+    @property
+    def enforced(self) -> bool:
+        """Whether the policy may cause an eviction."""
+        return self.policy.mode == "Enforce"
+
+    @property
+    def loaded(self) -> Loaded | None:
+        """The term, where it follows measured load."""
+        term: object = self.term
+        return term if isinstance(term, Loaded) else None
+
+    def remarks(self) -> tuple[Problem, ...]:
+        """What the term finds odd about the data."""
+        term: object = self.term
+        return term.remarks() if isinstance(term, Remarking) else ()
+
+    def capacity(self, reading: str, node: int) -> float:
+        """How much 1.0 of that node reading is on the node; 0 where it is not known."""
+        capacity = self.capacities.get(reading)
+        return 0.0 if capacity is None else float(np.nan_to_num(capacity[node]))
+
+
+def bind(policies: Iterable[Policy], snapshot: Snapshot) -> tuple[Binding, ...]:
+    """Compile every policy on this snapshot."""
+    return tuple(_bind(policy, snapshot) for policy in policies)
+
+
+def _bind(policy: Policy, snapshot: Snapshot) -> Binding:
+    nowhere = np.zeros(len(snapshot.nodes), dtype=np.bool_)
+    compiled = policy.compile(snapshot)
+    if isinstance(compiled, Problem):
+        return Binding(policy, None, compiled, nowhere, {})
+    unknown = compiled.unknown() if isinstance(compiled, Loaded) else nowhere
+    readings = [snapshot.readings.find(request) for request in policy.requests()]
+    capacities = {
+        each.name: each.capacity
+        for each in readings
+        if each is not None and each.capacity is not None
+    }
+    return Binding(policy, compiled, None, unknown, capacities)

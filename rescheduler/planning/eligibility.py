@@ -1,0 +1,103 @@
+"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG022, DAT001."""
+
+from rescheduler.model.history import History
+from rescheduler.model.objects import ObjectMeta
+from rescheduler.model.plan import Code
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.attachment import Attachments, refuse_local_storage
+from rescheduler.planning.protection import refuse_gang, refuse_needed, refuse_opt_out
+from rescheduler.planning.settling import Surroundings, refuse_node
+from rescheduler.planning.standing import refuse_kind, refuse_rank, refuse_state
+from rescheduler.policies.limits import Limits
+
+
+class Eligibility:
+    """Answers for any pod of one snapshot; what pods share is worked out once.
+
+    ELG018 (a scheduler that we do not model) comes with the landing, from the scheduler model.
+    plan: the id of the plan that is being carried out; its own moves start no cool-down.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, limits: Limits, history: History, *, plan: str = ""
+    ) -> None:
+        self._snapshot = snapshot
+        self._limits = limits
+        self._attachments = Attachments(snapshot)
+        self._surroundings = Surroundings(snapshot, limits, history, plan)
+        self._namespaces = {each.metadata.name: each.metadata for each in snapshot.namespaces}
+        self._nodes: dict[int, Code | None] = {}
+        self._quarantined = {
+            each.namespace: each for each in snapshot.quarantined if each.namespace
+        }
+
+    def ready(self, workload: int) -> int:
+        """Ready pods of a workload, by its index."""
+        return self._surroundings.ready(workload)
+
+    def refusal(self, pod: int) -> Code | None:
+        """Why the pod must be left alone, or None. The first reason that holds is given."""
+        each, limits, now = self._snapshot.pods[pod], self._limits, self._snapshot.taken
+        return (
+            refuse_kind(each)
+            or refuse_state(each, limits, now)
+            or refuse_rank(each, limits)
+            or refuse_needed(each)
+            or refuse_opt_out(each, self._above(pod), now)
+            or refuse_gang(each)
+            or refuse_local_storage(each, limits)
+            or self._attachments.refuse_pinned(each)
+            or self._surroundings.refuse_moved(each.metadata.uid)
+            or self._surroundings.refuse_workload(int(self._snapshot.pod_workload[pod]))
+            or self._refuse_node(pod)
+            or self._refuse_quarantined(each.metadata.namespace)
+        )
+
+    def node(self, node: int) -> Code | None:
+        """Why this node may be neither left nor counted on (ELG020), or None."""
+        if node not in self._nodes:
+            self._nodes[node] = refuse_node(
+                self._snapshot.nodes[node], self._limits, self._snapshot.taken
+            )
+        return self._nodes[node]
+
+    def _above(self, pod: int) -> tuple[ObjectMeta, ...]:
+        each = self._snapshot.pods[pod]
+        workload = int(self._snapshot.pod_workload[pod])
+        owner = each.controller
+        found = (
+            self._surroundings.controllers_of(workload, owner.uid)
+            if workload >= 0 and owner
+            else ()
+        )
+        namespace = self._namespaces.get(each.metadata.namespace)
+        return (
+            *(controller.metadata for controller in found),
+            *([namespace] if namespace is not None else []),
+        )
+
+    def _refuse_node(self, pod: int) -> Code | None:
+        node = int(self._snapshot.pod_node[pod])
+        if node < 0:
+            name = self._snapshot.pods[pod].node
+            return Code(code="ELG020", message=f"node {name or '(none)'} is not known")
+        return self.node(node)
+
+    def _refuse_quarantined(self, namespace: str) -> Code | None:
+        """An object of the namespace that we cannot read may protect any of its pods."""
+        bad = self._quarantined.get(namespace)
+        if bad is None:
+            return None
+        return Code(
+            code="DAT001",
+            message=f"{bad.kind} {bad.namespace}/{bad.name} could not be read, "
+            "so its namespace is left alone",
+        )
+
+
+def refusal(snapshot: Snapshot, pod: int, limits: Limits, history: History) -> Code | None:
+    """Why one pod of a fresh snapshot must be left alone, or None.
+
+    For many pods of one snapshot make one `Eligibility` and ask it.
+    """
+    return Eligibility(snapshot, limits, history).refusal(pod)

@@ -1,0 +1,55 @@
+"""The planner: one snapshot in, one plan out; the same input gives the same plan."""
+
+from rescheduler.model.history import History
+from rescheduler.model.plan import Code, Mode, Plan
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.judgement import Judgement
+from rescheduler.planning.result import Outline, assemble
+from rescheduler.planning.search import search
+from rescheduler.planning.views import Before
+from rescheduler.planning.workspace import Workspace
+from rescheduler.policies.documents import PolicySet
+
+
+def plan(
+    snapshot: Snapshot,
+    policies: PolicySet,
+    history: History,
+    *,
+    mode: Mode,
+    seed: int = 0,
+    tool: str = "",
+    recorded: bool = False,
+) -> Plan:
+    """What to move, and why everything else is left alone.
+
+    First the Enforce policies decide alone; then the Audit policies too, whose further moves are
+    shown and never acted on. `mode` is only written down: the moves and the digest do not depend on
+    it. Where a guard holds, nothing moves and every candidate is refused with the guard's code.
+    """
+    workspace = Workspace(snapshot, policies.policies, policies.limits, history, seed=seed)
+    before = Before.of(workspace.bindings)
+    guards = workspace.guards()
+    passes: list[tuple[Mode, list[Judgement]]] = []
+    if guards:
+        refusals = _hold(workspace, guards[0])
+    else:
+        found = search(workspace)
+        refusals = found.refusals
+        passes.append(("Enforce", found.moves))
+        if workspace.start_audit():
+            audited = search(workspace)
+            passes.append(("Audit", audited.moves))
+            refusals = audited.refusals | refusals
+            for move in audited.moves:
+                refusals.pop(move.pod, None)
+    outline = Outline(mode=mode, seed=seed, tool=tool, recorded=recorded)
+    return assemble(workspace, policies, before, passes, refusals, guards, outline)
+
+
+def _hold(workspace: Workspace, guard: Code) -> dict[int, Code]:
+    """Every candidate's refusal while a guard holds: its own reason first, else the guard's."""
+    candidates = set(workspace.candidates())
+    if workspace.start_audit():
+        candidates.update(workspace.candidates())
+    return {pod: workspace.eligibility.refusal(pod) or guard for pod in sorted(candidates)}

@@ -1,0 +1,219 @@
+"""From what a search found to the plan that people review."""
+
+import hashlib
+from collections import Counter
+from itertools import groupby
+
+import msgspec
+
+from rescheduler.model.plan import (
+    ClusterRef,
+    Code,
+    LandingShare,
+    Mode,
+    OwnerRef,
+    Plan,
+    PlannedMove,
+    PodRef,
+    Refusal,
+    Totals,
+)
+from rescheduler.planning.batches import number
+from rescheduler.planning.judgement import Judgement
+from rescheduler.planning.views import (
+    Before,
+    node_views,
+    notes,
+    policy_results,
+    reading_results,
+    score,
+)
+from rescheduler.planning.workspace import Workspace
+from rescheduler.policies.documents import PolicySet, to_document
+
+MOST_REFUSED_PER_CODE = 50
+_DIGEST_DIGITS = 6
+_ID_LENGTH = 12
+
+
+class Outline(msgspec.Struct, frozen=True):
+    """What a plan carries beside what was found."""
+
+    mode: Mode
+    seed: int
+    tool: str
+    recorded: bool
+
+
+def assemble(
+    workspace: Workspace,
+    policies: PolicySet,
+    before: Before,
+    passes: list[tuple[Mode, list[Judgement]]],
+    refusals: dict[int, Code],
+    guards: list[Code],
+    outline: Outline,
+) -> Plan:
+    """The plan. passes: the moves of each pass in their order, with the mode they carry."""
+    snapshot = workspace.snapshot
+    moves = _moves(workspace, passes)
+    judgements = [move for _, found in passes for move in found]
+    results = policy_results(workspace, policies, before)
+    plan = Plan(
+        tool=outline.tool,
+        mode=outline.mode,
+        cluster=ClusterRef(
+            uid=snapshot.cluster.uid, version=snapshot.cluster.version, name=snapshot.cluster.name
+        ),
+        created=snapshot.taken,
+        expires=snapshot.taken + policies.limits.planExpiry,
+        taken=snapshot.taken,
+        recorded=outline.recorded,
+        seed=outline.seed,
+        totals=Totals(
+            nodes=len(snapshot.nodes),
+            pods=len(snapshot.pods),
+            candidates=len(moves) + len(refusals),
+            moves=len(moves),
+            disruption=sum(move.disruption for move in moves),
+            refused=dict(sorted(Counter(code.code for code in refusals.values()).items())),
+        ),
+        score=score(results),
+        policies=results,
+        readings=reading_results(workspace),
+        guards=guards,
+        moves=moves,
+        refused=_refused(workspace, refusals),
+        nodes=node_views(workspace, judgements, before.loads),
+        limits=to_document(policies.limits)["spec"],
+        notes=notes(workspace),
+    )
+    plan.digest = digest(plan)
+    plan.id = plan.digest[:_ID_LENGTH]
+    return plan
+
+
+def digest(plan: Plan) -> str:
+    """SHA-256 over what decides the moves and over the moves; the mode and the tool are left out.
+
+    Numbers are rounded to six decimals, so that it does not hang on the last bit of a sum.
+    """
+    moves = [
+        {
+            "pod": move.pod.uid,
+            "source": move.source,
+            "landing": {s.node: round(s.probability, _DIGEST_DIGITS) for s in move.landing},
+            "gain": round(move.gain, _DIGEST_DIGITS),
+            "disruption": round(move.disruption, _DIGEST_DIGITS),
+            "batch": move.batch,
+            "mode": move.mode,
+        }
+        for move in plan.moves
+    ]
+    decides = {
+        "schemaVersion": plan.schemaVersion,
+        "cluster": plan.cluster.uid,
+        "taken": plan.taken,
+        "seed": plan.seed,
+        "policies": [each.document for each in plan.policies],
+        "limits": plan.limits,
+        "guards": [each.code for each in plan.guards],
+        "moves": moves,
+        "refused": plan.totals.refused,
+    }
+    return hashlib.sha256(msgspec.json.encode(decides, order="deterministic")).hexdigest()
+
+
+def _moves(workspace: Workspace, passes: list[tuple[Mode, list[Judgement]]]) -> list[PlannedMove]:
+    answer: list[PlannedMove] = []
+    last = 0
+    for mode, found in passes:
+        batches = number(
+            (
+                (int(workspace.snapshot.pod_workload[j.pod]), workspace.budgets.budgets_of(j.pod))
+                for j in found
+            ),
+            workspace.limits.batchSize,
+        )
+        answer += [
+            _move(workspace, judgement, last + batch, mode)
+            for judgement, batch in zip(found, batches, strict=True)
+        ]
+        last += max(batches, default=0)
+    return answer
+
+
+def _move(workspace: Workspace, judgement: Judgement, batch: int, mode: Mode) -> PlannedMove:
+    snapshot, landing = workspace.snapshot, judgement.landing
+    owner = _owner(workspace, judgement.pod)
+    if landing is None or owner is None:
+        raise AssertionError("a committed move has a landing and an owner")
+    usage: dict[str, float] = {}
+    for binding in workspace.bindings:
+        if binding.loaded is not None:
+            usage.update(binding.loaded.usage(judgement.pod))
+    return PlannedMove(
+        pod=_pod(workspace, judgement.pod),
+        owner=owner,
+        source=snapshot.nodes[judgement.source].metadata.name,
+        landing=[
+            LandingShare(node=snapshot.nodes[node].metadata.name, probability=probability)
+            for node, probability in zip(
+                landing.nodes.tolist(), landing.probabilities.tolist(), strict=True
+            )
+        ],
+        returns=landing.returns,
+        unschedulable=landing.unschedulable,
+        gain=judgement.gain,
+        disruption=judgement.disruption,
+        batch=batch,
+        mode=mode,
+        reasons=list(judgement.reasons),
+        gains=judgement.gains,
+        usage=usage,
+        budget=judgement.budget,
+    )
+
+
+def _refused(workspace: Workspace, refusals: dict[int, Code]) -> list[Refusal]:
+    """The refused candidates by code and name, some of each code."""
+    pods = workspace.snapshot.pods
+    ordered = sorted(refusals, key=lambda pod: (refusals[pod].code, pods[pod].key))
+    shown: list[int] = []
+    for _, group in groupby(ordered, key=lambda pod: refusals[pod].code):
+        shown += list(group)[:MOST_REFUSED_PER_CODE]
+    return [
+        Refusal(
+            pod=_pod(workspace, pod),
+            code=refusals[pod].code,
+            message=refusals[pod].message,
+            owner=_owner(workspace, pod),
+            node=pods[pod].node,
+        )
+        for pod in shown
+    ]
+
+
+def _pod(workspace: Workspace, pod: int) -> PodRef:
+    metadata = workspace.snapshot.pods[pod].metadata
+    return PodRef(
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+        resourceVersion=metadata.resourceVersion,
+    )
+
+
+def _owner(workspace: Workspace, pod: int) -> OwnerRef | None:
+    index = int(workspace.snapshot.pod_workload[pod])
+    controller = workspace.snapshot.pods[pod].controller
+    if index < 0 or controller is None:
+        return None
+    workload = workspace.snapshot.workloads[index]
+    return OwnerRef(
+        kind=workload.kind,
+        name=workload.name,
+        uid=workload.uid,
+        controllerKind=controller.kind,
+        controllerUid=controller.uid,
+    )

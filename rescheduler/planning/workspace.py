@@ -1,0 +1,299 @@
+"""The working copy: terms, scheduler model and budgets, moved along together as the plan grows."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from rescheduler.model.history import History
+from rescheduler.model.move import Landing, Shift
+from rescheduler.model.plan import Code, Mode
+from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.binding import Binding, bind
+from rescheduler.planning.budgets import Budgets
+from rescheduler.planning.corrections import corrected
+from rescheduler.planning.destinations import describe, refuse_landing, refuse_untrusted
+from rescheduler.planning.disruption import disruption_cost
+from rescheduler.planning.eligibility import Eligibility
+from rescheduler.planning.exchange import Exchanges
+from rescheduler.planning.guards import holding
+from rescheduler.planning.judgement import Gate, Judgement
+from rescheduler.planning.justification import Justifications
+from rescheduler.planning.survey import Survey
+from rescheduler.planning.waiting import Waiting
+from rescheduler.policies.base import Policy
+from rescheduler.policies.limits import Limits
+from rescheduler.scheduler.model import SchedulerModel
+
+
+class Workspace:
+    """Judges single moves on a working copy of one snapshot, and makes those that are committed.
+
+    policies: the policies with a mode; until `start_audit` only the Enforce ones decide.
+    history: our own moves of the past day. plan: the id of the plan that is being carried out; its
+    own moves start no cool-down, so that it may move a workload more than once as planned.
+    seed: breaks ties, and nothing else.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        policies: Iterable[Policy],
+        limits: Limits,
+        history: History,
+        *,
+        seed: int = 0,
+        plan: str = "",
+    ) -> None:
+        self.snapshot = corrected(snapshot, history)
+        self.limits = limits
+        self.seed = seed
+        self.bindings = bind(policies, self.snapshot)
+        self.eligibility = Eligibility(self.snapshot, limits, history, plan=plan)
+        self.budgets = Budgets(self.snapshot, limits, history)
+        self.moved: set[int] = set()
+        self._history = history
+        self._scheduler = SchedulerModel(self.snapshot)
+        self._waiting = Waiting(self.snapshot, self._scheduler.feasible)
+        self._exchanges = Exchanges(len(self.snapshot.nodes))
+        self._undone = {
+            (move.workload, move.landedOn, move.source)
+            for move in history.moves
+            if move.charged and move.landedOn
+        }
+        self._landings: dict[tuple[str, int, int], Landing] = {}
+        self._destinations = np.array(
+            [n for n in range(len(self.snapshot.nodes)) if self.eligibility.node(n) is None],
+            dtype=np.int32,
+        )
+        self._start_pass([each for each in self.bindings if each.enforced])
+
+    def _start_pass(self, bindings: list[Binding]) -> None:
+        self._active = tuple(
+            each for each in bindings if each.term is not None and each.policy.weight > 0
+        )
+        self._justifications = Justifications(self._active)
+        self._gate: Gate | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """Whose pass this is: in Audit, moves are shown and never acted on."""
+        return "Enforce" if all(each.enforced for each in self._active) else "Audit"
+
+    def start_audit(self) -> bool:
+        """Let the Audit policies decide too, with a cycle's limits of their own.
+
+        Answers whether there is an Audit policy that has a say.
+        """
+        if all(each.enforced or each.term is None for each in self.bindings):
+            return False
+        self.budgets.start_audit()
+        self._start_pass(list(self.bindings))
+        return True
+
+    def guards(self) -> list[Code]:
+        """What holds the whole cycle (GRD001-GRD003, GRD007); empty lets it go on."""
+        return holding(self.snapshot, self.bindings, self.eligibility, self.limits, self._history)
+
+    def candidates(self) -> list[int]:
+        """The pods of which a move could lower a cost that decides now; never one moved already."""
+        found: set[int] = set()
+        for binding in self._active:
+            if binding.term is not None and binding.policy.mode == self.mode:
+                found.update(binding.term.candidates().tolist())
+        return sorted(found - self.moved)
+
+    def survey(self) -> Survey:
+        """What every candidate could gain at best, in the working copy as it is now."""
+        bounds: dict[int, float] = {}
+        disruptions: dict[int, float] = {}
+        refusals: dict[int, Code] = {}
+        for pod in self.candidates():
+            refusal = self.eligibility.refusal(pod) or self.budgets.permanent(pod)
+            if refusal is not None:
+                refusals[pod] = refusal
+                continue
+            bounds[pod] = self.bound(pod)
+            if bounds[pod] > 0:
+                disruptions[pod] = self.disruption(pod)
+        best = sum(bound for bound in bounds.values() if bound > 0)
+        self._gate = Gate(
+            margin=self.limits.margin,
+            share=self.limits.gainShare,
+            removable=min(best, self.cost()),
+            disruption=sum(disruptions.values()),
+        )
+        return Survey(bounds, disruptions, refusals, self._gate)
+
+    def cost(self) -> float:
+        """The weighted cost of the policies that decide now."""
+        return sum(b.policy.weight * b.term.cost() for b in self._active if b.term is not None)
+
+    def bound(self, pod: int) -> float:
+        """The weighted gain on the node that is best for the pod: no landing can gain more."""
+        if not len(self._destinations):
+            return 0.0
+        total = sum(self._changes(pod, self._destinations).values(), np.zeros(1))
+        return -float(np.min(total))
+
+    def disruption(self, pod: int) -> float:
+        """The disruption cost of moving the pod, in pods."""
+        workload = int(self.snapshot.pod_workload[pod])
+        ready = self.eligibility.ready(workload) if workload >= 0 else 1
+        return disruption_cost(self.snapshot.pods[pod], ready, self.snapshot.taken)
+
+    def judge(self, pod: int) -> Judgement:
+        """Whether to move this pod: the gain over its landing, or the one reason why not."""
+        source = int(self.snapshot.pod_node[pod])
+        refusal = self.eligibility.refusal(pod) or self.budgets.refusal(pod)
+        if refusal is not None:
+            return Judgement(pod, source, refusal=refusal)
+        disruption = self.disruption(pod)
+        landing = self._landing(pod)
+        judgement = Judgement(pod, source, disruption=disruption, landing=landing)
+        refusal = refuse_landing(self.snapshot, landing, source, self.limits)
+        if refusal is not None:
+            return replace(judgement, refusal=refusal)
+        judgement = self._weigh(judgement, landing)
+        return replace(
+            judgement,
+            refusal=self._refuse_gain(judgement, landing),
+            reasons=self._reasons(judgement),
+        )
+
+    def commit(self, judgement: Judgement) -> Judgement:
+        """Make the move in the working copy; answers it with the landing that a plan may tell."""
+        landing = judgement.landing
+        if judgement.refusal is not None or landing is None or judgement.destination < 0:
+            raise ValueError(f"pod {judgement.pod} was refused and cannot be moved")
+        told = self._exchanges.spread(landing, judgement.source)
+        budget = self.budgets.use(judgement.pod)
+        self._apply(judgement.shift)
+        self._exchanges.add(judgement.pod, judgement.destination, landing)
+        self.budgets.spend(judgement.pod)
+        self.moved.add(judgement.pod)
+        self._undone.add(self._way(judgement.pod, judgement.destination, judgement.source))
+        return replace(judgement, landing=told, budget=budget)
+
+    def needless(self, judgement: Judgement) -> bool:
+        """Whether the cost would be no higher without a committed move: others do its work."""
+        here = np.array([judgement.source], dtype=np.int32)
+        changes = self._changes(judgement.pod, here).values()
+        return float(sum(change[0] for change in changes)) <= 0.0
+
+    def take_back(self, judgement: Judgement) -> None:
+        """Undo a committed move in the working copy, and give its budgets back."""
+        self._apply(judgement.shift.reversed())
+        self._exchanges.remove(judgement.pod)
+        self.budgets.release(judgement.pod)
+        self.moved.discard(judgement.pod)
+
+    def tie_break(self, name: str) -> bytes:
+        """A fixed order of equals, the same for the same seed, whatever the order of the input."""
+        return hashlib.blake2b(f"{self.seed}/{name}".encode(), digest_size=8).digest()
+
+    def _apply(self, shift: Shift) -> None:
+        for binding in self.bindings:
+            if binding.term is not None:
+                binding.term.commit(shift)
+        self._scheduler.commit(shift)
+        self._landings.clear()
+
+    def _changes(self, pod: int, nodes: IntArray) -> dict[str, FloatArray]:
+        """Policy name to the (k,) weighted change of its cost if the pod moved to each node."""
+        return {
+            binding.policy.name: binding.policy.weight * binding.term.deltas(pod, nodes)
+            for binding in self._active
+            if binding.term is not None
+        }
+
+    def _weigh(self, judgement: Judgement, landing: Landing) -> Judgement:
+        """The judgement with its gains: minus the expected change of cost; coming back gains 0."""
+        source = judgement.source
+        changes = self._changes(judgement.pod, landing.nodes)
+        away = np.where(landing.nodes == source, 0.0, landing.probabilities)
+        gains = {
+            each.policy.name: -float(away @ changes[each.policy.name]) / each.policy.weight
+            for each in self._active
+        }
+        return replace(
+            judgement,
+            destination=self._destination(landing, source),
+            gain=sum(b.policy.weight * gains.get(b.policy.name, 0.0) for b in self._active),
+            gains=gains,
+        )
+
+    def _landing(self, pod: int) -> Landing:
+        """The landing; equal pods of one ReplicaSet on one node land alike, so it is kept."""
+        each = self.snapshot.pods[pod]
+        owner = each.controller
+        if owner is None or owner.kind != "ReplicaSet" or each.spec.volumes:
+            return self._scheduler.landing(pod)
+        # The snapshot keeps every spec alive, so an id stands for one spec.
+        key = (owner.uid, int(self.snapshot.pod_node[pod]), id(each.spec))
+        if key not in self._landings:
+            self._landings[key] = self._scheduler.landing(pod)
+        return self._landings[key]
+
+    def _destination(self, landing: Landing, source: int) -> int:
+        """The most likely node that is not the source; ties go by the seed."""
+        elsewhere = landing.nodes != source
+        nodes, chances = landing.nodes[elsewhere], landing.probabilities[elsewhere]
+        if not len(nodes):
+            return -1
+        likely = nodes[chances >= chances.max() - 1e-9].tolist()
+        names = {self.snapshot.nodes[node].metadata.name: node for node in likely}
+        return int(names[min(names, key=self.tie_break)])
+
+    def _refuse_gain(self, judgement: Judgement, landing: Landing) -> Code | None:
+        gate = self._gate or self.survey().gate
+        if judgement.destination < 0:
+            text = f"it could only come back; {describe(self.snapshot, landing)}"
+            return Code(code="FEA002", message=text)
+        refusal = gate.refusal(judgement.gain, judgement.disruption)
+        if refusal is not None:
+            text = f"{refusal.message}; {describe(self.snapshot, landing)}"
+            return Code(code=refusal.code, message=text)
+        wanted = sum(
+            each.policy.weight * judgement.gains[each.policy.name]
+            for each in self._active
+            if each.policy.mode == self.mode
+        )
+        if wanted <= 0:
+            return Code(
+                code="FEA003", message=f"no policy in mode {self.mode} gains: {wanted:+.3g}"
+            )
+        wanting = [each for each in self._active if judgement.gains.get(each.policy.name, 0.0) > 0]
+        return (
+            refuse_untrusted(landing, judgement.source, wanting, self.eligibility, self.snapshot)
+            or self._refuse_undoing(judgement)
+            or self._waiting.refusal(judgement.pod, landing)
+        )
+
+    def _refuse_undoing(self, judgement: Judgement) -> Code | None:
+        way = self._way(judgement.pod, judgement.source, judgement.destination)
+        if way not in self._undone:
+            return None
+        return Code(
+            code="MRG003",
+            message=f"a pod of its workload was moved from {way[2]} to {way[1]} within the last "
+            "day or in this plan, and this move would undo it",
+        )
+
+    def _way(self, pod: int, start: int, end: int) -> tuple[str, str, str]:
+        nodes = self.snapshot.nodes
+        workload = int(self.snapshot.pod_workload[pod])
+        uid = self.snapshot.workloads[workload].uid if workload >= 0 else ""
+        return (uid, nodes[start].metadata.name, nodes[end].metadata.name)
+
+    def _reasons(self, judgement: Judgement) -> tuple[Code, ...]:
+        found = (
+            self._justifications.of(
+                judgement.pod, judgement.source, each, judgement.gains[each.policy.name]
+            )
+            for each in self._active
+            if judgement.gains.get(each.policy.name, 0.0) > 0
+        )
+        return tuple(reason for reason in found if reason is not None)
