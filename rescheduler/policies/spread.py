@@ -58,7 +58,8 @@ class Spread(Policy):
 class _Group:
     """The matched pods of one workload.
 
-    places: pods by domain, OUTSIDE included. counted: (domains,) which domains it may use.
+    places: pods by domain, OUTSIDE included.
+    counted: (domains + 1,) which domains it may use; the last stands for OUTSIDE and is False.
     outside: how many of its pods were outside in the snapshot, which is nobody's fault.
     """
 
@@ -90,7 +91,8 @@ class SpreadTerm:
         self._domains = sorted({each[self._key] for each in labels if self._key in each})
         index = {name: number for number, name in enumerate(self._domains)}
         self._domain = np.array(
-            [index.get(each.get(self._key, ""), OUTSIDE) for each in labels], dtype=np.int32
+            [*(index.get(each.get(self._key, ""), OUTSIDE) for each in labels), OUTSIDE],
+            dtype=np.int32,
         )
         self._group = np.full(len(snapshot.pods), -1, dtype=np.int32)
         self._groups: list[_Group] = []
@@ -138,7 +140,7 @@ class SpreadTerm:
         source = self._place(group, int(self._node[pod]))
         change = self._changes(group, source)
         counts = np.full(len(self._domains) + 1, OUTSIDE, dtype=np.int64)
-        counts[:-1][group.counted] = self._counts(group)
+        counts[group.counted] = self._counts(group)
         table = np.zeros(int(counts.max()) + 2)  # its last entry is for OUTSIDE
         for count, value in change.items():
             table[count] = value
@@ -210,10 +212,11 @@ class SpreadTerm:
             specs = {acceptance.shape(spec): spec for spec in self._specs(pods)}
             shapes = frozenset(specs)
             if shapes not in by_shapes:
-                counted = np.zeros(len(self._domains), dtype=np.bool_)
+                counted = np.zeros(len(self._domains) + 1, dtype=np.bool_)
                 for spec in specs.values():
-                    usable = acceptance.nodes(spec) & looked_at & (self._domain >= 0)
-                    counted[self._domain[usable]] = True
+                    usable = acceptance.nodes(spec) & looked_at
+                    counted[self._domain[:-1][usable]] = True
+                counted[OUTSIDE] = False
                 by_shapes[shapes] = counted
             group = _Group(
                 self._snapshot.workloads[workload],
@@ -231,8 +234,8 @@ class SpreadTerm:
 
     def _places(self, group: _Group, nodes: IntArray) -> IntArray:
         """(k,) the domain of each node, OUTSIDE where it is in none that counts."""
-        domains = np.where(nodes >= 0, self._domain[nodes], OUTSIDE)
-        return np.where((domains >= 0) & group.counted[domains], domains, OUTSIDE)
+        domains = self._domain[nodes]
+        return np.where(group.counted[domains], domains, OUTSIDE)
 
     def _place(self, group: _Group, node: int) -> int:
         return int(self._places(group, np.array([node], dtype=np.int32))[0])
@@ -243,7 +246,7 @@ class SpreadTerm:
         for place, pods in group.places.items():
             if place != OUTSIDE:
                 counts[place] = pods
-        return counts[group.counted]
+        return counts[group.counted[:-1]]
 
     def _departed(self, group: _Group) -> int:
         return max(0, group.places[OUTSIDE] - group.outside)

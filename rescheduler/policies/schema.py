@@ -1,0 +1,94 @@
+"""JSON Schema of policy documents, for editors and for checks before a commit.
+
+Draft 7, because that is what the YAML language servers speak. It accepts what the models accept,
+but for comparisons of one field with another (`low` with `high`, `coolDownCap` with `coolDown`).
+"""
+
+from typing import Any
+
+from rescheduler.policies.base import Strict
+from rescheduler.policies.registry import DOCUMENTS
+from rescheduler.policies.validation import API_VERSION
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema of one document: the envelope, and the spec of each kind."""
+    definitions: dict[str, Any] = {}
+    branches = []
+    for kind, model in DOCUMENTS.items():
+        spec = _spec(model)
+        definitions |= spec.pop("$defs", {})
+        definitions[kind] = spec
+        branches.append(
+            {
+                "if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]},
+                "then": {"properties": {"spec": {"$ref": f"#/definitions/{kind}"}}},
+            }
+        )
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "A policy of the rescheduler",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["apiVersion", "kind", "metadata", "spec"],
+        "properties": {
+            "apiVersion": {"const": API_VERSION},
+            "kind": {"enum": list(DOCUMENTS), "description": "What the document says."},
+            "metadata": _METADATA,
+            "spec": {"type": "object"},
+        },
+        "allOf": branches,
+        "definitions": definitions,
+    }
+    moved: dict[str, Any] = _moved(schema)
+    return moved
+
+
+_TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
+
+_METADATA = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["name"],
+    "properties": {
+        "name": {"type": "string", "minLength": 1, "description": "Unique among all policies."},
+        "labels": {**_TEXTS, "description": "Free for owners."},
+        "annotations": {**_TEXTS, "description": "Free for owners."},
+    },
+}
+
+
+def _spec(model: type[Strict]) -> dict[str, Any]:
+    """The model without what the envelope gives, with defaults as operators would write them."""
+    spec = model.model_json_schema()
+    for name in ("kind", "name"):
+        spec["properties"].pop(name)
+    spec["required"] = [each for each in spec.get("required", []) if each not in ("kind", "name")]
+    optional = {
+        name: field
+        for name, field in model.model_fields.items()
+        if name in spec["properties"] and not field.is_required()
+    }
+    # Optional fields do not depend on each other, so the model itself writes their defaults down.
+    written = model.model_construct(
+        **{name: field.get_default(call_default_factory=True) for name, field in optional.items()}
+    ).model_dump(mode="json", include=set(optional), exclude_none=True)
+    for name in optional:
+        spec["properties"][name].pop("default", None)
+        if name in written:
+            spec["properties"][name]["default"] = written[name]
+    return spec
+
+
+def _moved(value: Any) -> Any:
+    """Drop the titles, which only repeat the names, and use draft 7's place for definitions."""
+    if isinstance(value, list):
+        return [_moved(each) for each in value]
+    if isinstance(value, dict):
+        kept = {
+            key: each
+            for key, each in value.items()
+            if not (key == "title" and isinstance(each, str) and "properties" not in value)
+        }
+        return {key: _moved(each) for key, each in kept.items()}
+    return value.replace("#/$defs/", "#/definitions/") if isinstance(value, str) else value

@@ -1,0 +1,263 @@
+"""The conformance kit: what every policy kind must keep, on any cluster with any readings."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import FloatArray, Problem, Reading, ReadingRequest
+from rescheduler.model.reasons import CATALOG
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Policy, Term
+from rescheduler.policies.spread import Spread
+from rescheduler.policies.utilization import Utilization
+from tests.cluster import controller, deployment, node, pod, snapshot
+
+WORKLOADS = ("web", "train", "logs", "")  # logs is a DaemonSet, "" makes bare pods
+GAUGES = ("cpu", "network.receive", "network.transmit")
+ODD = (np.nan, np.inf, -np.inf, -1.0, 0.0, 1e30, 1e-30)
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """A cluster before it has names, so that it can be built with others.
+
+    nodes: zone, and whether cordoned and Ready. pods: workload, node, whether being deleted.
+    """
+
+    nodes: list[tuple[str, bool, bool]]
+    pods: list[tuple[str, int, bool]]
+    readings: dict[str, list[float]] = field(default_factory=dict)
+    capacities: dict[str, list[float]] = field(default_factory=dict)
+    ages: dict[str, list[float]] = field(default_factory=dict)
+    problem: str = ""
+
+    def built(self, name: Callable[[str], str] = str) -> Snapshot:
+        """The snapshot, with every name put through `name`."""
+        owners = {each: deployment(name(each))[::-1] for each in WORKLOADS[:2]}
+        owners["logs"] = (controller("DaemonSet", name("logs")),)
+        nodes = []
+        for number, (zone, cordoned, ready) in enumerate(self.nodes):
+            made = node(name(f"n{number}"), zone=zone and name(zone), unschedulable=cordoned)
+            if not ready:
+                made.status.conditions = []
+            nodes.append(made)
+        pods = []
+        for number, (workload, on, leaving) in enumerate(self.pods):
+            owner = owners[workload][0] if workload else None
+            place = nodes[on].metadata.name if on >= 0 else ""
+            made_pod = pod(name(f"p{number}"), place, owner=owner)
+            if leaving:
+                made_pod.metadata.deletionTimestamp = made_pod.metadata.creationTimestamp
+            pods.append(made_pod)
+        return snapshot(
+            nodes,
+            pods,
+            controllers=[each for group in owners.values() for each in group],
+            readings=[self._reading(each) for each in self.readings],
+        )
+
+    def _reading(self, name: str) -> Reading:
+        values = np.array(self.readings[name], dtype=np.float64)
+        capacity = self.capacities.get(name)
+        return Reading(
+            request=ReadingRequest(name, min_coverage=0.0),
+            unit="",
+            values=values,
+            ages=np.array(self.ages[name], dtype=np.float64),
+            expected=np.ones(len(values), dtype=np.bool_),
+            capacity=None if capacity is None else np.array(capacity, dtype=np.float64),
+            problem=Problem("RDG002", "partial") if name == self.problem else None,
+        )
+
+
+@dataclass(frozen=True)
+class Case:
+    """A cluster, a policy, and moves to try: pod and destination."""
+
+    blueprint: Blueprint
+    policy: Policy
+    moves: list[tuple[int, int]]
+
+
+@st.composite
+def blueprints(draw: st.DrawFn) -> Blueprint:
+    """Small clusters with sane and odd readings."""
+    flags = st.tuples(
+        st.sampled_from(["a", "b", "c", ""]),
+        st.sampled_from([False, False, False, True]),
+        st.sampled_from([True, True, True, False]),
+    )
+    nodes = draw(st.lists(flags, min_size=1, max_size=5))
+    places = st.integers(-1, len(nodes) - 1)
+    leaving = st.sampled_from([False] * 5 + [True])
+    pods = draw(st.lists(st.tuples(st.sampled_from(WORKLOADS), places, leaving), max_size=9))
+    share = st.floats(0, 1.2) | st.sampled_from(ODD)
+    usage = st.floats(0, 4) | st.sampled_from(ODD)
+    age = st.sampled_from([5.0, 5.0, 5.0, 1e9, np.nan])
+    readings, capacities, ages = {}, {}, {}
+    for gauge in GAUGES:
+        for name, count, values in (
+            (f"node.{gauge}", len(nodes), share),
+            (f"pod.{gauge}", len(pods), usage),
+        ):
+            readings[name] = draw(st.lists(values, min_size=count, max_size=count))
+            ages[name] = draw(st.lists(age, min_size=count, max_size=count))
+        room = st.sampled_from([8.0, 8.0, 4.0, 0.0, np.nan, -1.0])
+        capacities[f"node.{gauge}"] = draw(st.lists(room, min_size=len(nodes), max_size=len(nodes)))
+    problem = draw(st.sampled_from([""] * 9 + ["node.cpu"]))
+    return Blueprint(nodes, pods, readings, capacities, ages, problem)
+
+
+def _spreads() -> st.SearchStrategy[Policy]:
+    keys = st.sampled_from(["topology.kubernetes.io/zone", "kubernetes.io/hostname", "none"])
+    return st.builds(
+        lambda key, skew: Spread(name="s", match={"all": True}, topologyKey=key, maxSkew=skew),
+        keys,
+        st.integers(1, 3),
+    )
+
+
+def _utilizations() -> st.SearchStrategy[Policy]:
+    def made(resources: set[str], high: float, band: float) -> Policy:
+        target = {"high": high, "low": high * band}
+        return Utilization(
+            name="u",
+            nodes={"all": True},
+            match={"all": True},
+            targets=dict.fromkeys(sorted(resources), target),
+            minCoverage=0.0,
+        )
+
+    resources = st.sets(st.sampled_from(["cpu", "network"]), min_size=1)
+    return st.builds(made, resources, st.floats(0.1, 0.9), st.floats(0.5, 1))
+
+
+POLICIES = {"Spread": _spreads(), "Utilization": _utilizations()}
+"""How to draw a policy of each kind."""
+
+
+@st.composite
+def cases(draw: st.DrawFn, kind: str) -> Case:
+    """A cluster with moves, for a policy of that kind."""
+    blueprint = draw(blueprints())
+    pods = [index for index, (_, on, _) in enumerate(blueprint.pods) if on >= 0]
+    steps = st.tuples(st.sampled_from(pods or [0]), st.integers(0, len(blueprint.nodes) - 1))
+    moves = draw(st.lists(steps, max_size=5)) if pods else []
+    return Case(blueprint, draw(POLICIES[kind]), moves)
+
+
+def bound(case: Case, mutate: Callable[[Term], Any] = lambda term: term) -> Term | None:
+    """The term of the case, or None where the policy rightly has no say."""
+    made = case.policy.compile(case.blueprint.built())
+    if isinstance(made, Problem):
+        assert made.code in CATALOG
+        assert made.message
+        return None
+    term: Term = mutate(made)
+    return term
+
+
+def check_deltas(case: Case, term: Term) -> None:
+    """Every delta is the difference of costs after the move; the reversed move undoes it."""
+    nodes = np.arange(len(case.blueprint.nodes), dtype=np.int32)
+    at = [on for _, on, _ in case.blueprint.pods]
+    for mover, destination in case.moves:
+        predicted = _numbers(term.deltas(mover, nodes))
+        assert predicted.shape == nodes.shape
+        before = _cost(term)
+        for each in nodes:
+            shift = Shift(mover, at[mover], int(each))
+            term.commit(shift)
+            assert near(_cost(term) - before, predicted[each]), (shift, predicted)
+            term.commit(shift.reversed())
+            assert near(_cost(term), before)
+        term.commit(Shift(mover, at[mover], destination))
+        at[mover] = destination
+
+
+def check_undo(case: Case, term: Term) -> None:
+    """Undoing all moves in reverse restores cost, candidates and deltas."""
+    start = _state(case, term)
+    at = [on for _, on, _ in case.blueprint.pods]
+    done = []
+    for mover, destination in case.moves:
+        done.append(Shift(mover, at[mover], destination))
+        term.commit(done[-1])
+        at[mover] = destination
+    for shift in reversed(done):
+        term.commit(shift.reversed())
+    for old, new in zip(start, _state(case, term), strict=True):
+        np.testing.assert_allclose(new, old, rtol=1e-9, atol=1e-9)
+
+
+def check_findings(case: Case, term: Term) -> None:
+    """Findings are justified pieces that sum to the cost, before and after the moves."""
+    at = [on for _, on, _ in case.blueprint.pods]
+    _check_findings_now(term)
+    for mover, destination in case.moves:
+        term.commit(Shift(mover, at[mover], destination))
+        at[mover] = destination
+        _check_findings_now(term)
+
+
+def _check_findings_now(term: Term) -> None:
+    cost, findings = _cost(term), list(term.findings())
+    assert near(sum(each.cost for each in findings), cost)
+    assert all(each.cost > 0 and each.code in CATALOG and each.message for each in findings)
+    pods = term.candidates()
+    assert (np.diff(pods) > 0).all()
+    assert len(pods) == 0 or cost > 0
+
+
+def check_bounds(case: Case, term: Term) -> None:
+    """The cost of the snapshot is at most the worst."""
+    worst = float(_numbers(np.array([term.worst()]))[0])
+    assert _cost(term) <= worst + 1e-9 * max(1.0, worst)
+    assert 0 <= term.scope() <= max(len(case.blueprint.nodes), len(case.blueprint.pods))
+
+
+def check_names(case: Case, term: Term) -> None:
+    """Other names of nodes, pods, workloads and zones change no number."""
+    other = case.policy.compile(case.blueprint.built(lambda name: f"z{99 - hash_of(name)}{name}"))
+    assert not isinstance(other, Problem)
+    for old, new in zip(_state(case, term), _state(case, other), strict=True):
+        np.testing.assert_allclose(new, old, rtol=1e-12)
+    assert near_all(
+        [each.cost for each in term.findings()], [each.cost for each in other.findings()]
+    )
+
+
+def hash_of(name: str) -> int:
+    """A small number that reverses the order of short names."""
+    return sum(map(ord, name)) % 90
+
+
+def near(left: float, right: float) -> bool:
+    """Equal but for rounding."""
+    return bool(np.isclose(left, right, rtol=1e-9, atol=1e-9))
+
+
+def near_all(left: list[float], right: list[float]) -> bool:
+    """Equal as multisets but for rounding."""
+    return len(left) == len(right) and bool(np.allclose(sorted(left), sorted(right)))
+
+
+def _state(case: Case, term: Term) -> list[FloatArray]:
+    nodes = np.arange(len(case.blueprint.nodes), dtype=np.int32)
+    deltas = [term.deltas(each, nodes) for each in range(len(case.blueprint.pods))]
+    return [np.array([_cost(term), term.worst()]), term.candidates().astype(float), *deltas]
+
+
+def _cost(term: Term) -> float:
+    cost = float(_numbers(np.array([term.cost()]))[0])
+    assert cost >= 0
+    return cost
+
+
+def _numbers(values: FloatArray) -> FloatArray:
+    assert np.isfinite(values).all()
+    return values

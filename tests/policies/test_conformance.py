@@ -1,0 +1,145 @@
+"""Every policy kind keeps the kit; and the kit catches those that do not."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.policies.base import Term
+from rescheduler.policies.registry import KINDS
+from tests.policies import kit
+
+CHECKS = [
+    kit.check_deltas,
+    kit.check_undo,
+    kit.check_findings,
+    kit.check_bounds,
+    kit.check_names,
+]
+
+
+def test_the_kit_knows_every_kind() -> None:
+    assert set(kit.POLICIES) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("check", CHECKS)
+def test_conforms(kind: str, check: Callable[[kit.Case, Term], None]) -> None:
+    _run(kind, check, examples=50)
+
+
+class Mutant:
+    """A term that is right, but for what a subclass changes."""
+
+    def __init__(self, term: Term) -> None:
+        self.term = term
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.term, name)
+
+
+class SwappedSign(Mutant):
+    def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
+        return -self.term.deltas(pod, nodes)
+
+
+class OffByOneNode(Mutant):
+    def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
+        return np.roll(self.term.deltas(pod, nodes), 1)
+
+
+class Drifting(Mutant):
+    """Charges for having been moved about."""
+
+    commits = 0
+
+    def commit(self, shift: Shift) -> None:
+        self.commits += 1
+        self.term.commit(shift)
+
+    def cost(self) -> float:
+        return self.term.cost() + 0.01 * self.commits
+
+
+class Silent(Mutant):
+    """Leaves the last finding out."""
+
+    def findings(self) -> Iterator[Finding]:
+        yield from list(self.term.findings())[:-1]
+
+
+class Unfinished(Mutant):
+    """Lets an unknown value through."""
+
+    def cost(self) -> float:
+        return self.term.cost() or float("nan")
+
+
+class Optimistic(Mutant):
+    """Believes that it cannot get this bad."""
+
+    def worst(self) -> float:
+        return self.term.worst() / 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("mutant", "check"),
+    [
+        (SwappedSign, kit.check_deltas),
+        (OffByOneNode, kit.check_deltas),
+        (Drifting, kit.check_undo),
+        (Silent, kit.check_findings),
+        (Unfinished, kit.check_findings),
+        (Optimistic, kit.check_bounds),
+    ],
+)
+def test_the_kit_kills(
+    kind: str, mutant: Callable[[Term], Any], check: Callable[[kit.Case, Term], None]
+) -> None:
+    with pytest.raises(AssertionError):
+        _run(kind, check, examples=1000, mutate=mutant)
+
+
+def _run(
+    kind: str,
+    check: Callable[[kit.Case, Term], None],
+    *,
+    examples: int,
+    mutate: Callable[[Term], Any] = lambda term: term,
+) -> None:
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate] if examples > 100 else [Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+    )
+    @given(case=kit.cases(kind))
+    def tried(case: kit.Case) -> None:
+        term = kit.bound(case, mutate)
+        if term is not None:
+            check(case, term)
+
+    tried()
+
+
+@settings(max_examples=50, deadline=None)
+@given(kind=st.sampled_from(sorted(KINDS)), data=st.data())
+def test_weight_zero_adds_nothing_and_weights_only_scale(kind: str, data: st.DataObject) -> None:
+    case = data.draw(kit.cases(kind))
+    costs = {}
+    for weight in (0.0, 1.0, 2.5):
+        term = kit.bound(
+            kit.Case(case.blueprint, case.policy.model_copy(update={"weight": weight}), [])
+        )
+        costs[weight] = 0.0 if term is None else weight * term.cost()
+    assert costs[0.0] == 0.0
+    assert kit.near(costs[2.5], 2.5 * costs[1.0])
