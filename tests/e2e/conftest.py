@@ -53,7 +53,7 @@ def audit(control_plane: ControlPlane) -> Audit:
 @pytest.fixture(scope="session")
 def cleaner(control_plane: ControlPlane) -> Cleaner:
     """Knows the empty control plane, and makes it so again."""
-    return Cleaner(control_plane.api)
+    return Cleaner(control_plane)
 
 
 @pytest.fixture

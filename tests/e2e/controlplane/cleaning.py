@@ -4,7 +4,8 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from tests.e2e.controlplane.api import Api, ApiError, Manifest, Resource
+from tests.e2e.controlplane.api import ApiError, Manifest, Resource
+from tests.e2e.controlplane.server import ControlPlane
 
 # Kinds without a namespace that tests and `deploy/` make. What the control plane made at its own
 # start is the baseline and stays.
@@ -30,9 +31,11 @@ _NO_FINALIZERS = {"metadata": {"finalizers": None}}
 class Cleaner:
     """Knows what a fresh control plane holds, and removes everything else."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, control_plane: ControlPlane) -> None:
         """Take the baseline: call it before anything else is made."""
+        api = control_plane.api
         self._api = api
+        self._forget_events = control_plane.forget_events
         self._namespaces = {row["metadata"]["name"] for row in api.items("v1", "Namespace")}
         self._wide = {kind: _names(api.items(*kind)) for kind in _WIDE}
         self._collections = list(self._deletable())
@@ -43,7 +46,11 @@ class Cleaner:
         versions = ["v1", *(group["preferredVersion"]["groupVersion"] for group in groups)]
         for version in versions:
             for resource in self._api.resources(version).values():
-                if resource.namespaced and "deletecollection" in resource.verbs:
+                if (
+                    resource.plural != "events"
+                    and resource.namespaced
+                    and ("deletecollection" in resource.verbs)
+                ):
                     yield resource
 
     def clean(self, deadline: float = 30) -> None:
@@ -55,6 +62,7 @@ class Cleaner:
         # A terminating namespace admits no new object: no controller can make pods again.
         self._api.parallel(self._terminate, made)
         self._empty_all([*sorted(made), "default"])
+        self._forget_events()
         self._api.request("DELETE", "/api/v1/nodes", params=_NO_GRACE)
         self._api.request("DELETE", _leases("kube-node-lease"))
         for kind in _WIDE:

@@ -1,5 +1,7 @@
 """A whole control plane on loopback: start, readiness, stop."""
 
+import base64
+import json
 import secrets
 import shutil
 import signal
@@ -26,6 +28,8 @@ _USERS = {
     "system:kube-controller-manager": "",
     "system:kube-scheduler": "",
 }
+# The first key behind all events: `0` follows `/`.
+_AFTER = b"/registry/events0"
 _PORTS = len(Ports.__dataclass_fields__)
 
 
@@ -44,7 +48,11 @@ class ControlPlane:
         except StartError:
             # A port may have been taken in between: once more, with others.
             self.stop()
-            self._start(folder / "second", built)
+            try:
+                self._start(folder / "second", built)
+            except StartError:
+                self.stop()
+                raise
 
     def _start(self, root: Path, built: dict[str, Path]) -> None:
         self._processes: list[Process] = []
@@ -79,8 +87,9 @@ class ControlPlane:
         return process
 
     def _run_etcd(self, built: dict[str, Path], ports: Ports) -> None:
+        self._etcd = f"http://127.0.0.1:{ports.etcd}"
         process = self._run("etcd", programs.etcd(built["etcd"], self.layout, ports))
-        process.wait_until(_answers(f"http://127.0.0.1:{ports.etcd}/health"), 20)
+        process.wait_until(_answers(f"{self._etcd}/health"), 20)
 
     def _run_api_server(self, built: dict[str, Path], ports: Ports) -> None:
         command = programs.api_server(built["kube-apiserver"], self.layout, ports)
@@ -135,6 +144,18 @@ class ControlPlane:
                 raise
             return False
         return True
+
+    def forget_events(self) -> None:
+        """Remove every Event of every namespace straight from etcd.
+
+        A test leaves thousands, the API server takes milliseconds for each, and nobody caches
+        them, so nobody misses them.
+        """
+        start, end = (base64.b64encode(key).decode() for key in (b"/registry/events/", _AFTER))
+        body = json.dumps({"key": start, "range_end": end}).encode()
+        request = urllib.request.Request(f"{self._etcd}/v3/kv/deleterange", data=body)
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            answer.read()
 
     @contextmanager
     def scheduler_paused(self) -> Iterator[None]:
