@@ -3,10 +3,10 @@
 import base64
 import hashlib
 from functools import lru_cache
-from typing import Any
 
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 from msgspec import UNSET
 
 from rescheduler.model.annotations import OPT_OUT
@@ -45,8 +45,20 @@ def _environment() -> Environment:
         shorten=phrasing.shorten,
         signed=phrasing.signed,
         stamp=phrasing.stamp,
+        ticks=_ticks,
     )
     return environment
+
+
+def _ticks(text: str) -> Markup:
+    """The text escaped, with what stands between backticks as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup().join(
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
+        for place, part in enumerate(parts)
+    )
 
 
 def render_page(plan: Plan) -> str:
@@ -94,7 +106,6 @@ def _codes(seen: View) -> list[str]:
 
 def _document(policy: PolicyResult) -> str:
     """The policy as YAML, as it was loaded; empty where the plan does not hold it."""
-    document: Any = getattr(policy, "document", None)
-    if not document:
+    if not policy.document:
         return ""
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
+    return yaml.safe_dump(policy.document, sort_keys=False, allow_unicode=True, width=100)

@@ -145,17 +145,16 @@ def _hot(value: float | None, high: float | None) -> bool:
 
 
 def _target(plan: Plan, name: str) -> float | None:
-    """The lowest `high` that a Utilization policy of the plan sets for this reading."""
+    """The `high` of this reading, where the plan's policies agree on one."""
     key = _TARGETS.get(name.removeprefix("node."), "")
-    found = []
+    found = set()
     for policy in plan.policies:
-        document: Any = getattr(policy, "document", None)
-        high = _dig(document, "spec", "targets", key, "high")
+        high = _dig(policy.document, "spec", "targets", key, "high")
         if isinstance(high, str) and high.endswith("%"):
             high = _number(high[:-1])
         if isinstance(high, int | float):
-            found.append(float(high))
-    return min(found, default=None)
+            found.add(float(high))
+    return found.pop() if len(found) == 1 else None
 
 
 def _number(text: str) -> float | None:

@@ -109,6 +109,11 @@ class View:
         return None if verdict is UNSET else verdict
 
     @property
+    def all_good(self) -> bool:
+        """Whether every move of an outcome went as it should."""
+        return all(row.landed is not None and row.landed.mark == "good" for row in self.moves)
+
+    @property
     def batches(self) -> int:
         """In how many batches the moves are made."""
         return len({row.move.batch for row in self.moves})

@@ -41,18 +41,42 @@ def load(number: int, salt: int) -> float:
     return round(0.12 + ((number * 37 + salt * 53) % 61) / 200, 4)
 
 
+DOCUMENTS: dict[str, dict[str, Any]] = {
+    "gpu-utilization": {
+        "apiVersion": "rescheduler.io/v1alpha1",
+        "kind": "Utilization",
+        "metadata": {"name": "gpu-utilization"},
+        "spec": {
+            "mode": "Enforce",
+            "nodes": {"labels": {"matchLabels": {"pool": "gpu"}}},
+            "match": {"all": True},
+            "targets": {"gpu": {"high": "50%", "low": "45%"}},
+            "window": "5m",
+        },
+    },
+    "zone-spread": {
+        "apiVersion": "rescheduler.io/v1alpha1",
+        "kind": "Spread",
+        "metadata": {"name": "zone-spread"},
+        "spec": {"mode": "Audit", "weight": 2.0, "match": {"namespaces": ["web"]}, "maxSkew": 1},
+    },
+}
+
+
 def node_views(*, moved: bool) -> list[NodeView]:
     views = []
     for number in range(60):
         name = f"gpu-{'abc'[number // 20]}-{number % 20 + 1:02d}"
         before = 0.95 - HOT.index(name) * 0.03 if name in HOT else load(number, 1)
+        if name in COOL:
+            before = round(before / 2, 4)
         after = before
         pods = 7 if name in HOT else 4 + number % 3
         shift = 0
         if moved and name in HOT:
             after, shift = before - 0.46, -1
         elif moved and name in COOL[:5]:
-            after, shift = before + 0.27, 1
+            after, shift = before + 0.25, 1
         views.append(
             NodeView(
                 name=name,
@@ -124,6 +148,7 @@ def policies(*, moved: bool) -> list[PolicyResult]:
             worst=112.0,
             digest="sha256:5f2c1f0e9d",
             source="policies/utilization.yaml",
+            document=DOCUMENTS["gpu-utilization"],
             findings=hot,
         ),
         PolicyResult(
@@ -136,6 +161,7 @@ def policies(*, moved: bool) -> list[PolicyResult]:
             worst=40.0,
             digest="sha256:90c1b7a244",
             source="policies/spread.yaml",
+            document=DOCUMENTS["zone-spread"],
             findings=[skew],
         ),
     ]
@@ -167,7 +193,9 @@ def move(number: int, **fields: Any) -> PlannedMove:
         "batch": number // 2 + 1,
         "mode": "Audit" if audit else "Enforce",
         "reasons": [Code(code=code, message=message)],
-        "gains": {"zone-spread": 1.0} if audit else {"gpu-utilization": round(6.2 - number * 0.4, 2)},
+        "gains": {"zone-spread": 1.0}
+        if audit
+        else {"gpu-utilization": round(6.2 - number * 0.4, 2)},
         "usage": {"pod.gpu": 3.7, "pod.network.receive": 412_000_000.0},
         "budget": None if number == 3 else BudgetUse(name=f"{owner}-pdb", allowed=1 + number % 2),
         **fields,
@@ -181,7 +209,7 @@ def refused() -> list[Refusal]:
             pod=PodRef(namespace="ml", name=name, uid=f"uid-{name}"),
             code=code,
             message=message,
-            owner=OwnerRef(kind="Deployment", name=name.split("-")[0], uid="uid-owner"),
+            owner=OwnerRef(kind="Deployment", name=name.partition("-")[0], uid="uid-owner"),
             node="gpu-a-07",
         )
 
@@ -200,7 +228,9 @@ def plan(**fields: Any) -> Plan:
         "id": "7f3c21ab",
         "digest": "7f3c21ab" + "0" * 56,
         "tool": "rescheduler 0.1.0",
-        "cluster": ClusterRef(uid="2f6e0c1c-4b1c-4c47-9f59-0d5f2f0a9a11", version="v1.36.3", name="prod-gpu-1"),
+        "cluster": ClusterRef(
+            uid="2f6e0c1c-4b1c-4c47-9f59-0d5f2f0a9a11", version="v1.36.3", name="prod-gpu-1"
+        ),
         "created": TAKEN,
         "expires": TAKEN + timedelta(minutes=30),
         "taken": TAKEN,
@@ -219,7 +249,14 @@ def plan(**fields: Any) -> Plan:
         "moves": [move(number) for number in range(6)],
         "refused": refused(),
         "nodes": node_views(moved=True),
-        "limits": {"movesPerCycle": 6, "movesPerNode": 1, "batchSize": 2, "margin": 0.05, "coolDown": "30m"},
+        "limits": {
+            "movesPerCycle": 6,
+            "movesPerNode": 1,
+            "batchSize": 2,
+            "margin": 0.05,
+            "coolDown": "30m",
+            "protectedNamespaces": ["kube-system"],
+        },
         **fields,
     }
     return Plan(**values)
@@ -227,7 +264,14 @@ def plan(**fields: Any) -> Plan:
 
 def empty() -> Plan:
     """Nothing is wrong but a few hot pods that may not move."""
-    totals = Totals(nodes=60, pods=431, candidates=14, moves=0, disruption=0.0, refused={"MRG001": 9, "ELG010": 5})
+    totals = Totals(
+        nodes=60,
+        pods=431,
+        candidates=14,
+        moves=0,
+        disruption=0.0,
+        refused={"MRG001": 9, "ELG010": 5},
+    )
     kept = [each for each in refused() if each.code in totals.refused]
     return plan(
         moves=[], totals=totals, refused=kept, policies=policies(moved=False),
@@ -237,7 +281,9 @@ def empty() -> Plan:
 
 def held() -> Plan:
     """A guard holds the cycle; the data itself has a flaw too."""
-    guard = Code(code="GRD001", message="31 of 60 nodes (51.7 %) are above their target; maxHotShare is 20 %")
+    guard = Code(
+        code="GRD001", message="31 of 60 nodes (51.7 %) are above their target; maxHotShare is 20 %"
+    )
     note = Code(code="DAT002", message="HorizontalPodAutoscaler: 403 Forbidden")
     totals = Totals(nodes=60, pods=431, candidates=220, moves=0, disruption=0.0)
     return plan(
@@ -251,7 +297,9 @@ def no_data() -> Plan:
     """Prometheus lacks the GPU exporter: that policy has no say, the other one goes on."""
     gpu, spread = policies(moved=True)
     gpu.cost, gpu.findings, gpu.worst = Cost(before=0.0, after=0.0), [], 0.0
-    gpu.problem = Code(code="RDG009", message="node.gpu: Prometheus has no series DCGM_FI_DEV_GPU_UTIL")
+    gpu.problem = Code(
+        code="RDG009", message="node.gpu: Prometheus has no series DCGM_FI_DEV_GPU_UTIL"
+    )
     unfit = reading("node.gpu", None, coverage=0.0, problem=gpu.problem)
     stale = reading(
         "pod.gpu", 4000.0, coverage=0.62,
@@ -263,25 +311,45 @@ def no_data() -> Plan:
     return plan(
         policies=[gpu, spread], readings=[unfit, stale, *readings()[1:3]], moves=[move(5, batch=1)],
         nodes=views, refused=[], score=Change(before=95.0, after=97.5), recorded=True,
-        totals=Totals(nodes=60, pods=431, candidates=3, moves=1, disruption=1.15, refused={"FEA004": 2}),
+        totals=Totals(
+            nodes=60, pods=431, candidates=3, moves=1, disruption=1.15, refused={"FEA004": 2}
+        ),
     )  # fmt: skip
+
+
+def result(
+    result: str,
+    code: str,
+    message: str,
+    landed: str | None = None,
+    predicted: float | None = None,
+    ready: float | None = None,
+) -> dict[str, Any]:
+    return {
+        "result": result,
+        "code": code,
+        "message": message,
+        "landedOn": landed,
+        "predicted": predicted,
+        "readySeconds": ready,
+    }
 
 
 def outcome() -> Plan:
     """Two landed as predicted, one came back, one was refused, one unknown, one not tried."""
-    results: list[dict[str, Any]] = [
-        {"result": "evicted", "code": "ACT001", "message": "", "landedOn": COOL[0], "predicted": 0.72, "readySeconds": 41.0},
-        {"result": "evicted", "code": "ACT001", "message": "", "landedOn": COOL[2], "predicted": 0.24, "readySeconds": 97.5},
-        {"result": "evicted", "code": "ACT012", "message": "came back to gpu-a-11", "landedOn": HOT[2], "predicted": 0.0, "readySeconds": 38.0},
-        {"result": "refused", "code": "ACT004", "message": "detect-batch-pdb: 0 disruptions allowed", "landedOn": None, "predicted": None, "readySeconds": None},
-        {"result": "unknown", "code": "ACT009", "message": "no answer within 30 s", "landedOn": None, "predicted": None, "readySeconds": None},
-        {"result": "skipped", "code": "ACT010", "message": "the run stopped: ACT009", "landedOn": None, "predicted": None, "readySeconds": None},
-    ]  # fmt: skip
+    results = [
+        result("evicted", "ACT001", "", COOL[0], 0.72, 41.0),
+        result("evicted", "ACT001", "", COOL[2], 0.24, 97.5),
+        result("evicted", "ACT012", "came back to gpu-a-11", HOT[2], 0.0, 38.0),
+        result("refused", "ACT004", "detect-batch-pdb: 0 disruptions allowed"),
+        result("unknown", "ACT009", "no answer within 30 s"),
+        result("skipped", "ACT010", "the run stopped: ACT009"),
+    ]
     return plan(
         kind="Outcome", mode="Enforce", started=TAKEN + timedelta(minutes=4),
         finished=TAKEN + timedelta(minutes=9, seconds=12),
         verdict=Code(code="ACT009", message="Stopped after move 5: its outcome is not known."),
-        moves=[move(number, mode="Enforce", **result) for number, result in enumerate(results)],
+        moves=[move(number, mode="Enforce", **became) for number, became in enumerate(results)],
     )  # fmt: skip
 
 
