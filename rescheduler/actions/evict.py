@@ -39,24 +39,21 @@ def evict(
 
     annotations: reach admission webhooks and the audit log; they are not kept on the pod.
     """
+    path, body = eviction(move, annotations)
+    return understood(call(api, "POST", path, body, timeout=timeout))
+
+
+def eviction(move: PlannedMove, annotations: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    """The path and the body of the request."""
     pod = move.pod
-    answer = call(
-        api,
-        "POST",
-        f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction",
-        {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {
-                "name": pod.name,
-                "namespace": pod.namespace,
-                "annotations": annotations,
-            },
-            "deleteOptions": {"preconditions": {"uid": pod.uid}},
-        },
-        timeout=timeout,
-    )
-    return understood(answer)
+    metadata = {"name": pod.name, "namespace": pod.namespace, "annotations": annotations}
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": metadata,
+        "deleteOptions": {"preconditions": {"uid": pod.uid}},
+    }
+    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body
 
 
 def annotations(move: PlannedMove, plan: str, fence: int) -> dict[str, str]:

@@ -74,8 +74,9 @@ class Lease:
         steady: Callable[[], float] = steady,
         wait: Callable[[float], bool] | None = None,
     ) -> None:
-        """where: `namespace/name` of the Lease. identity: unique to this process. now: the API server's time.
+        """where: `namespace/name` of the Lease. identity: unique to this process.
 
+        now: the API server's time.
         wait: sleeps for so many seconds, or answers True as soon as we are told to stop.
         """
         self.identity = identity

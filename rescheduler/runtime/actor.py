@@ -125,16 +125,19 @@ class Actor:
 class State:
     """The lock and the ledger of one process on one cluster, with the server's clock."""
 
-    api: Api
     lease: Lease
     ledger: Ledger
     clock: ServerClock
 
 
-def open_state(api: Api, *, namespace: str, identity: str) -> State:
+def open_state(
+    api: Api, *, namespace: str, identity: str, wait: Callable[[float], bool] | None = None
+) -> State:
     """The lock and the ledger in that namespace; nothing is sent yet.
 
     identity: unique to this process, such as the host's name with a random part.
+    wait: sleeps for so many seconds while the lock is held by another, or answers True as soon as
+    the process is told to stop.
     """
     # The lock is renewed on connections of its own, so that nothing can hold up a renewal.
     own = Api(configuration=api.configuration)
@@ -147,6 +150,7 @@ def open_state(api: Api, *, namespace: str, identity: str) -> State:
         where=f"{namespace}/{LEASE}",
         identity=identity,
         now=clock.now,
+        wait=wait,
     )
     ledger = Ledger(
         StoredObject(api, maps, STATE, clock=clock),
@@ -154,10 +158,11 @@ def open_state(api: Api, *, namespace: str, identity: str) -> State:
         marker=lease,
         now=clock.now,
     )
-    return State(api, lease, ledger, clock)
+    return State(lease, ledger, clock)
 
 
-def live_actor(
+def live_actor(  # noqa: PLR0913 - acting has that many ports
+    api: Api,
     state: State,
     *,
     observe: Callable[[], Snapshot],
@@ -170,17 +175,17 @@ def live_actor(
     """The actor on a real cluster."""
 
     def ask(move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
-        return evict(state.api, move, annotations(move, plan, fence))
+        return evict(api, move, annotations(move, plan, fence))
 
     return Actor(
         lease=state.lease,
         ledger=state.ledger,
         observe=observe,
         recheck=recheck,
-        pod=lambda namespace, name: read_pod(state.api, namespace, name),
+        pod=lambda namespace, name: read_pod(api, namespace, name),
         pods=pods,
         evict=ask,
-        announce=EventWriter(state.api, instance=state.lease.identity, now=state.clock.now),
+        announce=EventWriter(api, instance=state.lease.identity, now=state.clock.now),
         clock=state.clock.now,
         sleep=sleep,
         stop=stop,

@@ -1,0 +1,79 @@
+"""Events on the pod and on its owner."""
+
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rescheduler.actions.events import EventWriter, note, reason_of
+from rescheduler.model.plan import Code
+from tests.fakes.apiserver import Fault, serving
+from tests.fakes.moves import planned
+from tests.fakes.stage import START, Stage
+
+AT = datetime(2026, 11, 21, 12, 0, 0, 5, tzinfo=UTC)
+
+
+def a_move(**more):
+    pod = Stage().world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs-1"), app="web")
+    fields = {"result": "evicted", "code": "ACT001", "message": "The pod was evicted.", **more}
+    return planned(pod, **fields)
+
+
+def test_an_eviction_is_told_on_the_pod_and_on_its_owner():
+    with serving() as fake:
+        writer = EventWriter(fake.client(), instance="host_1", now=lambda: AT)
+        move = a_move()
+        writer(move, "abc123")
+        first, second = fake.sent("POST", "/events")
+    assert first is not None
+    assert second is not None
+    assert first["regarding"]["uid"] == move.pod.uid
+    assert second["regarding"] == {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": "web",
+        "namespace": "default",
+        "uid": "rs-1",
+    }
+    assert first["eventTime"] == "2026-11-21T12:00:00.000005Z"
+    assert (first["reason"], first["type"], first["action"]) == (
+        "RebalanceUtilization",
+        "Normal",
+        "Evict",
+    )
+    assert "abc123" in first["note"]
+    assert "Expected node: spare (75%)" in first["note"]
+    assert writer.failures == 0
+
+
+def test_what_cannot_be_told_is_counted_and_stops_nothing():
+    with serving() as fake:
+        fake.faults += [Fault("POST", "/events", 403), Fault("POST", "/events", "drop-before")]
+        writer = EventWriter(fake.client(), instance="host_1", now=lambda: START)
+        writer(a_move(), "abc123")
+    assert writer.failures == 2
+
+
+def test_the_reason_says_what_it_is_for_or_what_went_wrong():
+    assert reason_of(a_move(reasons=[Code(code="SPR001", message="")])) == "RestoreSpread"
+    assert reason_of(a_move(reasons=[])) == "Reschedule"
+    assert reason_of(a_move(result="refused", code="ACT004")) == "EvictionRefused"
+    assert reason_of(a_move(result="unknown", code="ACT009")) == "EvictionUnknown"
+    assert reason_of(a_move(code="ACT011")) == "ReplacementLate"
+    assert reason_of(a_move(code="ACT012", readySeconds=3.0)) == "ReplacementReturned"
+    assert reason_of(a_move(readySeconds=3.0)) == "ReplacementReady"
+
+
+@given(st.text(max_size=3000))
+def test_a_note_fits(text):
+    assert len(note(a_move(message=text), "abc123").encode()) <= 1024
+
+
+def test_an_owner_of_an_unknown_kind_is_left_out():
+    with serving() as fake:
+        writer = EventWriter(fake.client(), instance="host_1", now=lambda: START)
+        move = a_move()
+        move.owner.kind = "Rollout"
+        writer(move, "abc123")
+        assert len(fake.sent("POST", "/events")) == 1

@@ -1,0 +1,159 @@
+"""Evictions, sent with the real client to a server that answers as the API server does."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from rescheduler.actions.evict import annotations, evict, was_evicted
+from rescheduler.actions.pods import read_pod
+from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.model.plan import PodRef
+from tests.fakes.apiserver import FakeServer, Fault, serving
+from tests.fakes.moves import planned
+
+EVICTION = "/eviction"
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with serving() as fake:
+        yield fake
+
+
+def ask(server: FakeServer, *, timeout: float = 5.0):
+    pod = server.world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs-1"), app="web")
+    move = planned(pod)
+    return move, evict(server.client(), move, annotations(move, "abc", 7), timeout=timeout)
+
+
+def test_an_eviction_names_the_pod_by_uid_and_leaves_its_grace_period_alone(server):
+    move, answer = ask(server)
+    assert (answer.result, answer.code) == ("evicted", "ACT001")
+    (body,) = server.sent("POST", EVICTION)
+    assert body["apiVersion"] == "policy/v1"
+    assert body["deleteOptions"] == {"preconditions": {"uid": move.pod.uid}}
+    assert body["metadata"]["annotations"] == {
+        "rescheduler.io/requested-by": "rescheduler",
+        "rescheduler.io/plan": "abc",
+        "rescheduler.io/policies": "hot",
+        "rescheduler.io/reasons": "UTL001",
+        "rescheduler.io/source": "n1",
+        "rescheduler.io/gain": "1",
+        "rescheduler.io/fence": "7",
+    }
+
+
+def test_the_credential_goes_with_it(server):
+    ask(server)
+    (headers,) = [h for m, p, _, h in server.requests if EVICTION in p]
+    assert headers["authorization"] == "Bearer secret-token"
+
+
+def test_a_pod_that_is_gone(server):
+    pod = server.world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs-1"), app="web")
+    move = planned(pod)
+    move.pod = PodRef(namespace="default", name="web-9", uid="x")
+    answer = evict(server.client(), move, {}, timeout=5)
+    assert (answer.result, answer.code) == ("refused", "ACT002")
+
+
+def test_a_fresh_pod_of_the_same_name_lives(server):
+    pod = server.world.add_pod("db-0", "n1", owner=("StatefulSet", "s-1"), app="db")
+    move = planned(pod)
+    move.pod = PodRef(namespace="default", name="db-0", uid="the-old-one")
+    answer = evict(server.client(), move, {}, timeout=5)
+    assert (answer.result, answer.code) == ("refused", "ACT003")
+    assert server.world.accepted == []
+
+
+def test_a_budget_without_allowance_is_not_tried_again(server):
+    server.world.add_budget("web", "web", allowed=0)
+    _, answer = ask(server)
+    assert (answer.result, answer.code, answer.retry_after) == ("refused", "ACT004", None)
+    assert "needs 3 healthy pods" in answer.message
+    assert not answer.stops
+
+
+def test_a_budget_that_its_controller_has_not_seen_may_be_tried_again(server):
+    server.world.add_budget("web", "web", allowed=1)
+    server.world.objects["poddisruptionbudgets", "default", "web"]["metadata"]["generation"] = 2
+    _, answer = ask(server)
+    assert (answer.result, answer.code, answer.retry_after) == ("refused", "ACT005", 10.0)
+    assert "still being processed" in answer.message
+
+
+def test_two_budgets(server):
+    server.world.add_budget("web", "web", allowed=1)
+    server.world.add_budget("also", "web", allowed=1)
+    _, answer = ask(server)
+    assert (answer.result, answer.code) == ("refused", "ACT006")
+
+
+@pytest.mark.parametrize(
+    ("status", "result", "code", "stops"),
+    [
+        (429, "refused", "ACT005", True),
+        (401, "refused", "ACT007", False),
+        (403, "refused", "ACT007", False),
+        (400, "refused", "ACT008", False),
+        (422, "refused", "ACT008", False),
+        (301, "unknown", "ACT009", False),
+        (408, "unknown", "ACT009", False),
+        (500, "unknown", "ACT009", False),
+        (503, "unknown", "ACT009", False),
+        (504, "unknown", "ACT009", False),
+    ],
+)
+def test_other_answers(server, status, result, code, stops):
+    server.faults.append(Fault("POST", EVICTION, status, retry_after=10))
+    _, answer = ask(server)
+    assert (answer.result, answer.code, answer.stops) == (result, code, stops)
+    assert answer.retry_after is None
+    assert len(server.sent("POST", EVICTION)) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "applied"), [("drop-before", 0), ("drop-after", 1), ("hang", 0), ("garbage", 1)]
+)
+def test_without_an_answer_the_outcome_is_unknown_and_nothing_is_sent_twice(server, kind, applied):
+    server.faults.append(Fault("POST", EVICTION, kind))
+    move, answer = ask(server, timeout=0.3)
+    assert (answer.result, answer.code) == ("unknown", "ACT009")
+    assert len(server.sent("POST", EVICTION)) == 1
+    found = read_pod(server.client(), "default", "web-1")
+    assert was_evicted(found, move.pod.uid) == bool(applied)
+
+
+def test_a_server_that_is_not_there():
+    with serving() as fake:
+        client = fake.client()
+        pod = fake.world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs-1"), app="web")
+    answer = evict(client, planned(pod), {}, timeout=2)
+    assert (answer.result, answer.code) == ("unknown", "ACT009")
+    with pytest.raises(ClusterUnavailable, match="no answer"):
+        read_pod(client, "default", "web-1")
+
+
+def test_what_shows_that_an_eviction_took_effect(server):
+    client, world = server.client(), server.world
+    pod = world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs-1"), app="web")
+    uid = pod["metadata"]["uid"]
+    found = read_pod(client, "default", "web-1")
+    assert found is not None
+    assert found.node == "n1"
+    assert not was_evicted(found, uid)
+    assert was_evicted(found, "another")
+    assert was_evicted(None, uid)
+    pod["status"]["conditions"].append(
+        {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    )
+    assert not was_evicted(read_pod(client, "default", "web-1"), uid)
+    pod["status"]["conditions"][-1]["reason"] = "EvictionByEvictionAPI"
+    assert was_evicted(read_pod(client, "default", "web-1"), uid)
+
+
+def test_a_pod_that_cannot_be_decoded_is_a_fault(server):
+    pod = server.world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs-1"), app="web")
+    pod["status"]["conditions"] = "nonsense"
+    with pytest.raises(ClusterUnavailable, match="web-1 cannot be decoded"):
+        read_pod(server.client(), "default", "web-1")

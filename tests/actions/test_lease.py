@@ -1,0 +1,240 @@
+"""The lock, on a stage with virtual time."""
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from rescheduler.actions.lease import Durations, micro_time
+from rescheduler.model.errors import ActionError, LockHeld
+from tests.fakes.apiserver import Fault, serving
+from tests.fakes.stage import LEASES, START, Killed, Process, Stage
+
+KEY = ("leases", "rescheduler", "rescheduler")
+
+
+def spec(stage: Stage) -> dict:
+    return stage.world.objects[KEY]["spec"]
+
+
+def test_the_first_one_gets_the_lock_and_makes_what_is_missing():
+    stage = Stage()
+    a = Process(stage, "a")
+    a.lease.acquire()
+    assert a.lease.held
+    assert ("namespaces", "", "rescheduler") in stage.world.objects
+    assert spec(stage)["holderIdentity"] == "a"
+    assert spec(stage)["leaseTransitions"] == 0
+    assert re.fullmatch(r"[\d-]+T[\d:]+\.\d{6}Z", spec(stage)["renewTime"])
+
+
+def test_six_digits_even_where_they_are_zero():
+    assert micro_time(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)) == "2026-01-02T03:04:05.000000Z"
+
+
+def test_a_living_holder_is_noticed_within_two_renewals():
+    stage = Stage()
+    a, b = Process(stage, "a"), Process(stage, "b")
+    a.lease.acquire()
+    a.lease.start()
+    b.before = lambda *_: (a.lease.renew(), None)[1]
+    began = stage.seconds
+    with pytest.raises(LockHeld, match="held by a"):
+        b.lease.acquire()
+    assert stage.seconds - began < 11
+    assert a.lease.held
+    assert not b.lease.held
+
+
+def test_one_run_waits_out_a_holder_that_died_just_now():
+    stage = Stage()
+    a, b = Process(stage, "a"), Process(stage, "b")
+    a.lease.acquire()
+    stage.seconds += 1
+    b.lease.acquire()
+    assert stage.seconds >= 60
+    assert not a.lease.held
+    assert b.lease.held
+    assert spec(stage)["leaseTransitions"] == 1
+
+
+def test_one_run_does_not_wait_for_a_holder_that_died_long_ago():
+    stage = Stage()
+    a, b = Process(stage, "a"), Process(stage, "b")
+    a.lease.acquire()
+    stage.seconds += 300
+    b.lease.acquire()
+    assert stage.seconds < 300 + 16
+
+
+@pytest.mark.parametrize("wrong", [-7200.0, 7200.0])
+def test_a_host_with_a_wrong_clock_steals_nothing(wrong):
+    stage = Stage()
+    a, b = Process(stage, "a"), Process(stage, "b", wall=wrong)
+    a.lease.acquire()
+    a.lease.start()
+    b.before = lambda *_: (a.lease.renew(), None)[1]
+    with pytest.raises(LockHeld):
+        b.lease.acquire()
+
+
+def test_a_released_lock_is_free_at_once():
+    stage = Stage()
+    a, b = Process(stage, "a"), Process(stage, "b")
+    a.lease.acquire()
+    a.lease.release()
+    assert not a.lease.held
+    assert "holderIdentity" not in spec(stage)
+    began = stage.seconds
+    b.lease.acquire()
+    assert stage.seconds - began < 1
+    assert spec(stage)["leaseTransitions"] == 1
+
+
+def test_a_deployment_waits_until_it_is_its_turn():
+    stage = Stage()
+    a, b = Process(stage, "a"), Process(stage, "b")
+    a.lease.acquire()
+
+    def while_waiting(_: int, method: str, __: str) -> None:
+        if stage.seconds > 500:
+            a.lease.release()
+        else:
+            a.lease.renew()
+
+    b.before = while_waiting
+    b.lease.acquire(forever=True)
+    assert stage.seconds > 500
+    assert b.lease.held
+
+
+def test_a_deployment_that_is_told_to_stop_waits_no_longer():
+    stage = Stage()
+    a, b = Process(stage, "a"), Process(stage, "b", stopped="SIGTERM")
+    a.lease.acquire()
+    with pytest.raises(LockHeld):
+        b.lease.acquire(forever=True)
+
+
+def test_a_paused_holder_knows_that_its_time_is_over_before_anybody_can_take_the_lock():
+    stage = Stage()
+    a, b = Process(stage, "a"), Process(stage, "b")
+    a.lease.acquire()
+    renewed = stage.seconds
+    while not b.lease.held:
+        stage.seconds += 0.5
+        b.lease._attempt()
+    assert stage.seconds > renewed + 60 - 0.1
+    assert not a.lease.valid_for(0)
+    assert not a.lease.renew()
+    assert not a.lease.held
+    assert spec(stage)["holderIdentity"] == "b"
+
+
+def test_a_request_must_be_over_before_the_lock_ends():
+    stage = Stage()
+    a = Process(stage, "a")
+    a.lease.acquire()
+    assert a.lease.valid_for(59)
+    stage.seconds += 46
+    assert a.lease.valid_for(10)
+    assert not a.lease.valid_for(15)
+
+
+def test_after_the_renewal_deadline_it_stops_even_if_the_server_comes_back():
+    stage = Stage()
+    a = Process(stage, "a")
+    a.lease.acquire()
+    a.lease.start()
+    a.before = lambda *_: "lost"
+    a.sleep(30)
+    assert a.lease.held
+    a.sleep(25)
+    assert not a.lease.held
+    a.before = lambda *_: None
+    assert not a.lease.renew()
+
+
+def test_a_lost_reply_does_not_lose_the_lock():
+    stage = Stage()
+    a = Process(stage, "a")
+    a.lease.acquire()
+    a.after = lambda number, *_: "lost" if number == first else None
+    first = len(a.sent)
+    a.lease.renew()
+    assert a.lease.renew()
+    assert a.lease.held
+
+
+def test_renewing_keeps_what_others_noted_on_the_lease():
+    stage = Stage()
+    a = Process(stage, "a")
+    a.lease.acquire()
+    assert not a.lease.marked
+    a.lease.mark()
+    assert a.lease.marked
+    stored = stage.world.objects[KEY]
+    stored["metadata"]["labels"] = {"team": "x"}
+    stage.world.put(*KEY, stored)
+    assert a.lease.renew()
+    assert stage.world.objects[KEY]["metadata"]["labels"] == {"team": "x"}
+    b = Process(stage, "b")
+    a.lease.release()
+    b.lease.acquire()
+    assert b.lease.marked
+
+
+def test_no_right_to_the_lease_is_said_at_once():
+    stage = Stage()
+    a = Process(stage, "a", before=lambda *_: 403)
+    with pytest.raises(ActionError, match="403") as caught:
+        a.lease.acquire(forever=True)
+    assert "right to get" in str(caught.value)
+
+
+def test_killed_while_taking_it():
+    stage = Stage()
+
+    def kill(_: int, method: str, __: str) -> None:
+        if method == "POST":
+            raise Killed
+
+    a = Process(stage, "a", before=kill)
+    with pytest.raises(Killed):
+        a.lease.acquire()
+    Process(stage, "b").lease.acquire()
+    assert spec(stage)["holderIdentity"] == "b"
+
+
+def test_durations_that_contradict_each_other():
+    with pytest.raises(ValueError, match="hold > renew"):
+        Durations(hold=10, renew=10)
+
+
+def test_over_http_with_the_real_client_and_its_thread():
+    from rescheduler.actions.lease import Lease
+    from rescheduler.actions.stored import StoredObject
+    from rescheduler.actions.transport import ServerClock
+
+    with serving() as fake:
+        clock = ServerClock()
+        lease = Lease(
+            StoredObject(fake.client(), LEASES, "rescheduler", clock=clock),
+            where="rescheduler/rescheduler",
+            identity="a",
+            now=clock.now,
+            durations=Durations(hold=3, renew=2, retry=0.1),
+        )
+        lease.acquire()
+        fake.faults.append(Fault("PUT", LEASES, "drop-after"))
+        lease.start()
+        deadline = datetime.now(UTC).timestamp() + 5
+        while len(fake.sent("PUT", LEASES)) < 4 and datetime.now(UTC).timestamp() < deadline:
+            pass
+        assert lease.held
+        lease.release()
+        last = fake.sent("PUT", LEASES)[-1]
+        assert last is not None
+        assert "holderIdentity" not in last["spec"]
+        assert abs(clock.skew()) < 2
+    assert START.tzinfo is UTC

@@ -1,0 +1,242 @@
+"""The durable state, on a stage and over HTTP."""
+
+import base64
+import gzip
+import hashlib
+import json
+from datetime import timedelta
+
+import pytest
+
+from rescheduler.actions.ledger import MAX_BYTES, Ledger
+from rescheduler.actions.stored import StoredObject
+from rescheduler.actions.transport import ServerClock
+from rescheduler.model.errors import ActionError, LedgerUnreadable, LockLost
+from rescheduler.model.history import History, PastMove
+from tests.fakes.apiserver import Fault, serving
+from tests.fakes.stage import LEASES, MAPS, START, Process, Stage
+
+KEY = ("configmaps", "rescheduler", "rescheduler-state")
+
+
+def past(uid: str, **more) -> PastMove:
+    fields = {
+        "plan": "p",
+        "podUid": uid,
+        "namespace": "default",
+        "pod": uid,
+        "workload": "w",
+        "source": "n1",
+        "at": START,
+        **more,
+    }
+    return PastMove(**fields)
+
+
+def begun(stage: Stage, name: str = "a") -> Process:
+    process = Process(stage, name)
+    process.lease.acquire()
+    process.ledger.open()
+    return process
+
+
+def test_the_first_run_makes_the_state_and_remembers_that_it_did():
+    stage = Stage()
+    a = begun(stage)
+    assert a.ledger.fence == 1
+    assert a.lease.marked
+    assert stage.world.objects[KEY]["data"]["paused"] == "false"
+
+
+def test_what_is_written_is_read_by_the_next_run_under_a_higher_fence():
+    stage = Stage()
+    a = begun(stage)
+    a.ledger.write(History([past("u1", state="evicted", landing={"n2": 0.5})]))
+    a.lease.release()
+    b = Process(stage, "b")
+    b.lease.acquire()
+    history = b.ledger.open()
+    assert [move.podUid for move in history.moves] == ["u1"]
+    assert history.moves[0].landing == {"n2": 0.5}
+    assert b.ledger.fence == 2
+    assert b.ledger.peek() == history
+
+
+def test_a_late_writer_is_stopped_by_the_fence():
+    stage = Stage()
+    a = begun(stage)
+    stage.seconds += 100
+    begun(stage, "b")
+    with pytest.raises(LockLost, match="turn 2, ours is 1"):
+        a.ledger.write(History([past("u1")]))
+    with pytest.raises(LockLost, match="turn 2, ours is 1"):
+        a.ledger.load()
+
+
+def test_pausing_by_hand_is_seen_at_the_next_write_and_kept():
+    stage = Stage()
+    a = begun(stage)
+    stored = stage.world.objects[KEY]
+    stage.world.put(*KEY, {**stored, "data": {**stored["data"], "paused": "true"}})
+    assert not a.ledger.paused
+    a.ledger.write(History([past("u1")]))
+    assert a.ledger.paused
+    assert stage.world.objects[KEY]["data"]["paused"] == "true"
+    assert [move.podUid for move in a.ledger.load().moves] == ["u1"]
+
+
+@pytest.mark.parametrize(
+    ("value", "paused"),
+    [("true", True), ("True", True), ("yes", True), ("", True), ("false", False)],
+)
+def test_only_an_explicit_false_lets_evictions_through(value, paused):
+    stage = Stage()
+    a = begun(stage)
+    stored = stage.world.objects[KEY]
+    stage.world.put(*KEY, {**stored, "data": {**stored["data"], "paused": value}})
+    a.ledger.load()
+    assert a.ledger.paused == paused
+
+
+def test_a_lost_reply_is_found_to_have_been_stored():
+    stage = Stage()
+    a = begun(stage)
+    first = len(a.sent)
+    a.after = lambda number, *_: "lost" if number == first else None
+    a.ledger.write(History([past("u1")]))
+    assert [move.podUid for move in a.ledger.peek().moves] == ["u1"]
+
+
+def test_a_lost_request_is_sent_again():
+    stage = Stage()
+    a = begun(stage)
+    first = len(a.sent)
+    a.before = lambda number, *_: "lost" if number == first else None
+    a.ledger.write(History([past("u1")]))
+    assert [move.podUid for move in a.ledger.peek().moves] == ["u1"]
+
+
+def test_a_server_that_stays_silent_is_a_fault():
+    stage = Stage()
+    a = begun(stage)
+    a.before = lambda *_: "lost"
+    with pytest.raises(ActionError, match="lost on the way"):
+        a.ledger.write(History())
+
+
+def test_a_lost_state_is_never_taken_for_a_first_run():
+    stage = Stage()
+    a = begun(stage)
+    a.lease.release()
+    del stage.world.objects[KEY]
+    b = Process(stage, "b")
+    b.lease.acquire()
+    with pytest.raises(LedgerUnreadable, match="holds no state") as caught:
+        b.ledger.open()
+    assert "on purpose" in str(caught.value)
+    assert KEY not in stage.world.objects
+
+
+def test_an_emptied_state_is_never_taken_for_a_first_run():
+    stage = Stage()
+    a = begun(stage)
+    a.lease.release()
+    stage.world.put(*KEY, {"data": {"paused": "false"}})
+    b = Process(stage, "b")
+    b.lease.acquire()
+    with pytest.raises(LedgerUnreadable, match="holds no state"):
+        b.ledger.open()
+
+
+def packed(state: object) -> dict:
+    data = gzip.compress(json.dumps(state).encode())
+    return {
+        "data": {"checksum": hashlib.sha256(data).hexdigest()},
+        "binaryData": {"state": base64.b64encode(data).decode()},
+    }
+
+
+GOOD = packed({"schemaVersion": 1, "fence": 3, "history": {}})
+
+
+@pytest.mark.parametrize(
+    ("stored", "words"),
+    [
+        (packed({"schemaVersion": 2, "fence": 1, "history": {}}), "schema 2"),
+        (packed({"fence": 1, "history": {}}), "schema None"),
+        (packed({"schemaVersion": 1, "fence": "x", "history": {}}), "cannot be decoded"),
+        (packed([1]), "cannot be decoded"),
+        ({**GOOD, "data": {"checksum": "0"}}, "checksum"),
+        ({**GOOD, "data": {}}, "instead of None"),
+        ({**GOOD, "binaryData": {"state": "%%"}}, "cannot be decoded"),
+        (
+            {
+                "data": {"checksum": hashlib.sha256(b"xx").hexdigest()},
+                "binaryData": {"state": base64.b64encode(b"xx").decode()},
+            },
+            "cannot be decoded",
+        ),
+    ],
+)
+def test_a_state_that_cannot_be_trusted(stored, words):
+    stage = Stage()
+    a = Process(stage, "a")
+    a.lease.acquire()
+    stage.world.put(*KEY, stored)
+    with pytest.raises(LedgerUnreadable, match=words):
+        a.ledger.open()
+    with pytest.raises(LedgerUnreadable, match=words):
+        a.ledger.peek()
+
+
+def test_old_settled_moves_are_forgotten_and_open_ones_are_not():
+    stage = Stage()
+    a = begun(stage)
+    old = START - timedelta(hours=49)
+    a.ledger.write(
+        History(
+            [
+                past("settled", at=old, state="ready", settled=old),
+                past("open", at=old),
+                past("late", at=old, state="lost", settled=START),
+                past("new", state="ready"),
+            ]
+        )
+    )
+    assert [move.podUid for move in a.ledger.peek().moves] == ["open", "late", "new"]
+
+
+def test_a_state_that_does_not_fit_is_refused():
+    stage = Stage()
+    a = begun(stage)
+    noise = [hashlib.sha512(str(n).encode()).hexdigest() for n in range(MAX_BYTES // 50)]
+    with pytest.raises(LedgerUnreadable, match="movesPerHour"):
+        a.ledger.write(History([past(uid) for uid in noise]))
+
+
+def test_over_http_with_the_real_client():
+    with serving() as fake:
+        clock = ServerClock()
+        client = fake.client()
+        lease = Process(Stage(), "a").lease
+        lease.acquire()
+        store = StoredObject(client, MAPS, "rescheduler-state", clock=clock)
+        ledger = Ledger(store, where="rescheduler/rescheduler-state", marker=lease, now=clock.now)
+        assert ledger.peek() == History()
+        ledger.open()
+        fake.faults.append(Fault("PUT", MAPS, "drop-after"))
+        ledger.write(History([past("u1", at=clock.now())]))
+        assert [move.podUid for move in ledger.peek().moves] == ["u1"]
+
+
+def test_what_is_missing_and_may_not_be_created_names_the_manifest():
+    with serving() as fake:
+        fake.faults.append(Fault("POST", "/api/v1/namespaces", 403, message="no right"))
+        store = StoredObject(fake.client(), LEASES, "rescheduler", clock=ServerClock())
+        with pytest.raises(ActionError, match="namespace rescheduler does not exist") as caught:
+            store.create({"metadata": {"name": "rescheduler"}})
+        assert "deploy/kustomize" in str(caught.value)
+        fake.world.put("namespaces", "", "rescheduler", {})
+        fake.faults.append(Fault("POST", LEASES, 403, message="no right"))
+        with pytest.raises(ActionError, match="we may not create it"):
+            store.create({"metadata": {"name": "rescheduler"}})

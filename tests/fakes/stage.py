@@ -1,0 +1,212 @@
+"""A stage for processes that act on one `World` in virtual time: they can crash, stall and lose replies.
+
+Nothing sleeps and nothing is random here: who wants chance draws the faults from a seed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import msgspec
+
+from rescheduler.actions.evict import EvictionAnswer, annotations, eviction, understood
+from rescheduler.actions.lease import Durations, Lease
+from rescheduler.actions.ledger import Ledger
+from rescheduler.actions.stored import StoredObject
+from rescheduler.actions.transport import Answer, ServerClock
+from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.model.history import History
+from rescheduler.model.objects import Pod
+from rescheduler.model.plan import Code, PlannedMove
+from rescheduler.model.snapshot import Cluster, Snapshot
+from rescheduler.policies.limits import Limits
+from rescheduler.runtime.actor import Actor
+from tests.fakes.world import World
+
+START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/rescheduler/leases"
+MAPS = "/api/v1/namespaces/rescheduler/configmaps"
+
+
+class Killed(BaseException):
+    """The process is gone, as after kill -9: none of its requests gets out any more."""
+
+
+class Stage:
+    """Virtual time and the cluster in it."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.world = World(self.now)
+
+    def now(self) -> datetime:
+        """The server's time."""
+        return START + timedelta(seconds=self.seconds)
+
+
+@dataclass
+class Process:
+    """One process of the rescheduler, with the requests that it has sent.
+
+    before, after: called with the number of each request, around its effect; they may raise Killed,
+    move the time on, or answer a fault: `lost` (no reply) or an HTTP status instead of the effect.
+    wall: seconds by which this host's own clock is wrong; nothing may depend on it.
+    """
+
+    stage: Stage
+    name: str
+    before: Callable[[int, str, str], str | int | None] = lambda *_: None
+    after: Callable[[int, str, str], str | None] = lambda *_: None
+    wall: float = 0.0
+    limits: Limits = field(default_factory=Limits)
+    stopped: str = ""
+    dead: bool = False
+    sent: list[tuple[str, str]] = field(default_factory=list)
+    announced: list[tuple[str, object, object]] = field(default_factory=list)
+    objection: Callable[[PlannedMove, History], Code | None] = lambda *_: None
+
+    def __post_init__(self) -> None:
+        self.clock = ServerClock(
+            lambda: self.stage.seconds, lambda: self.stage.now() + timedelta(seconds=self.wall)
+        )
+        self.lease = _VirtualLease(
+            self._stored(LEASES, "rescheduler"),
+            where="rescheduler/rescheduler",
+            identity=self.name,
+            now=self.clock.now,
+            steady=lambda: self.stage.seconds,
+            wait=self._wait,
+        )
+        self.ledger = Ledger(
+            self._stored(MAPS, "rescheduler-state"),
+            where="rescheduler/rescheduler-state",
+            marker=self.lease,
+            now=self.clock.now,
+        )
+
+    def _stored(self, collection: str, name: str) -> StoredObject:
+        return _Stored(self, collection, name)
+
+    def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
+        """One request on this stage."""
+        if self.dead:
+            raise Killed
+        number = len(self.sent)
+        fault: str | int | None = None
+        try:
+            fault = self.before(number, method, path)
+            self.sent.append((method, path))
+            self.stage.seconds += 0.02
+            if fault == "lost":
+                self.stage.seconds += 5
+                return Answer(0, message="lost on the way")
+            if isinstance(fault, int):
+                return Answer(fault, message=f"{fault} injected")
+            # Through JSON and back, as on the wire.
+            raw = None if body is None else msgspec.json.decode(msgspec.json.encode(body))
+            status, reply, headers = self.stage.world.handle(method, path, raw)
+            if self.after(number, method, path) == "lost":
+                self.stage.seconds += 5
+                return Answer(0, message="reply lost")
+        except Killed:
+            self.dead = True
+            raise
+        date = {"Date": format_datetime(self.stage.now(), usegmt=True)}
+        return Answer(status, reply, {**headers, **date}, str(reply.get("message", "")))
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass; the lock is renewed meanwhile, as its thread does."""
+        until = self.stage.seconds + seconds
+        while self.stage.seconds < until:
+            if self.lease.renew_at is not None and self.lease.renew_at <= until:
+                self.stage.seconds = max(self.stage.seconds, self.lease.renew_at)
+                self.lease.renew_on_time()
+            else:
+                self.stage.seconds = until
+        self.stage.world.tick()
+
+    def _wait(self, seconds: float) -> bool:
+        self.stage.seconds += seconds
+        return bool(self.stopped)
+
+    def _pods(self, namespace: str) -> list[Pod]:
+        answer = self.call("GET", f"/api/v1/namespaces/{namespace}/pods")
+        if not answer.ok:
+            raise ClusterUnavailable(answer.message)
+        return [_decoded(item) for item in answer.body["items"]]
+
+    def _pod(self, namespace: str, name: str) -> Pod | None:
+        answer = self.call("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
+        if answer.status == 404:
+            return None
+        if not answer.ok:
+            raise ClusterUnavailable(answer.message)
+        return _decoded(answer.body)
+
+    def _observe(self) -> Snapshot:
+        pods = self._pods("default")
+        return Snapshot(
+            taken=self.clock.now(), cluster=Cluster(uid="cluster-1"), nodes=[], pods=pods
+        )
+
+    def _evict(self, move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
+        return understood(self.call("POST", *eviction(move, annotations(move, plan, fence))))
+
+    def actor(self) -> Actor:
+        """The ports of this process."""
+        return Actor(
+            lease=self.lease,
+            ledger=self.ledger,
+            observe=self._observe,
+            recheck=lambda _, history: lambda move: self.objection(move, history),
+            pod=self._pod,
+            pods=self._pods,
+            evict=self._evict,
+            announce=lambda move, _: self.announced.append((move.pod.name, move.result, move.code)),
+            clock=self.clock.now,
+            sleep=self.sleep,
+            stop=lambda: self.stopped,
+            limits=self.limits,
+        )
+
+
+class _Stored(StoredObject):
+    """The real store, with the stage for a network."""
+
+    def __init__(self, process: Process, collection: str, name: str) -> None:
+        self.process = process
+        self.collection = collection
+        self.name = name
+
+    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
+        answer = self.process.call(method, path, body)
+        self.process.clock.hear(answer.date)
+        return answer
+
+
+class _VirtualLease(Lease):
+    """The real lease; its thread is replaced by the virtual time of the stage."""
+
+    renew_at: float | None = None
+
+    def start(self) -> None:
+        self.renew_at = self._steady() + self.durations.retry
+
+    def renew_on_time(self) -> None:
+        self.renew()
+        self.renew_at = self._steady() + self.durations.retry if self.held else None
+
+    def release(self) -> None:
+        self.renew_at = None
+        super().release()
+
+
+def _decoded(item: dict[str, Any]) -> Pod:
+    pod = msgspec.convert(item, Pod)
+    pod.node = pod.spec.nodeName or ""
+    return pod
+
+
+__all__ = ["START", "Durations", "Killed", "Process", "Stage"]
