@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from rescheduler.model.move import Landing, Shift
 from rescheduler.model.plan import BudgetUse, Code
 
+_NOTHING = 1e-9
+"""A gain below this is rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
@@ -59,9 +62,9 @@ class Gate:
     def refusal(self, gain: float, disruption: float, *, landed: bool = True) -> Code | None:
         """FEA003, MRG001 or MRG002, or None. landed False: the gain is that on the best node."""
         best = "" if landed else " even on the best node"
-        if gain <= 0:
+        if gain <= _NOTHING:
             where = "where it would land" if landed else "on any node"
-            return Code(code="FEA003", message=f"it would be no better placed {where}: {gain:+.3g}")
+            return Code(code="FEA003", message=f"it would be no better placed {where}: gain {gain:+.2f}")
         if gain <= self.margin:
             return Code(
                 code="MRG001",

@@ -181,7 +181,7 @@ class Workspace:
         """Whether the cost would be no higher without a committed move: others do its work."""
         here = np.array([judgement.source], dtype=np.int32)
         changes = self._changes(judgement.pod, here).values()
-        return float(sum(change[0] for change in changes)) <= 0.0
+        return float(sum(change[0] for change in changes)) <= 1e-9
 
     def take_back(self, judgement: Judgement) -> None:
         """Undo a committed move in the working copy, and give its budgets back."""
@@ -261,9 +261,9 @@ class Workspace:
             for each in self._active
             if each.policy.mode == self.mode
         )
-        if wanted <= 0:
+        if wanted <= 1e-9:
             return Code(
-                code="FEA003", message=f"no policy in mode {self.mode} gains: {wanted:+.3g}"
+                code="FEA003", message=f"no policy in mode {self.mode} gains: {wanted:+.2f}"
             )
         wanting = [each for each in self._active if judgement.gains.get(each.policy.name, 0.0) > 0]
         return (

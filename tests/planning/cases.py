@@ -1,0 +1,142 @@
+"""One settled pod in a settled cluster, and what to change about it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from rescheduler.model.controllers import (
+    Controller,
+    HorizontalPodAutoscaler,
+    PersistentVolume,
+    PersistentVolumeClaim,
+)
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.objects import Node, Pod
+from rescheduler.model.snapshot import Quarantined, Snapshot
+from rescheduler.planning.eligibility import refusal
+from rescheduler.policies.limits import Limits
+from tests.cluster import LONG_AGO, NOW, controller, deployment, node, pod, snapshot
+
+
+@dataclass
+class Case:
+    """A snapshot of three pods of one Deployment `web`, of which the first is asked about."""
+
+    snapshot: Snapshot
+    limits: Limits
+    history: History
+
+    @property
+    def pod(self) -> Pod:
+        return self.snapshot.pods[0]
+
+    @property
+    def top(self) -> Controller:
+        return self.snapshot.controllers[0]
+
+    @property
+    def node(self) -> Node:
+        return self.snapshot.nodes[0]
+
+    def limit(self, **changed: Any) -> None:
+        self.limits = Limits.model_validate(changed)
+
+    def annotate(self, **values: str) -> None:
+        self.pod.metadata.annotations = dict(values)
+
+    def own(self, kind: str, **spec: Any) -> Controller:
+        """Let all pods belong to one controller of another kind."""
+        made = controller(kind, "other", replicas=3, **spec)
+        for each in self.snapshot.pods:
+            owner = (each.metadata.ownerReferences or [])[0]
+            owner.kind, owner.name, owner.uid = kind, "other", made.metadata.uid
+        self.snapshot.controllers[:] = [made]
+        return made
+
+    def mount(self, **volume: Any) -> None:
+        self.pod.spec = msgspec.convert(
+            msgspec.to_builtins(self.pod.spec) | {"volumes": [{"name": "data", **volume}]},
+            type(self.pod.spec),
+        )
+
+    def claim(self, *, modes: list[str] | None = None, nodes: list[str] | None = None) -> None:
+        """A claim bound to a volume that only these nodes reach."""
+        self.mount(persistentVolumeClaim={"claimName": "disk"})
+        required = {
+            "nodeSelectorTerms": [
+                {
+                    "matchExpressions": [
+                        {"key": "kubernetes.io/hostname", "operator": "In", "values": nodes}
+                    ]
+                }
+            ]
+        }
+        claim = {
+            "metadata": {"name": "disk", "namespace": "default"},
+            "spec": {"volumeName": "pv", "accessModes": modes or ["ReadWriteOnce"]},
+        }
+        volume = {
+            "metadata": {"name": "pv"},
+            "spec": {"nodeAffinity": {"required": required} if nodes else None},
+        }
+        self.snapshot.claims.append(msgspec.convert(claim, PersistentVolumeClaim))
+        self.snapshot.volumes.append(msgspec.convert(volume, PersistentVolume))
+
+    def scale(self, **status: Any) -> None:
+        """An autoscaler over the Deployment."""
+        made = {
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "maxReplicas": 9},
+            "status": status,
+        }
+        self.snapshot.autoscalers.append(msgspec.convert(made, HorizontalPodAutoscaler))
+
+    def condition(self, kind: str, status: str = "True", since: str = LONG_AGO) -> None:
+        """Set one condition of the pod."""
+        fresh = {"type": kind, "status": status, "lastTransitionTime": since}
+        old = [c for c in self.pod.status.conditions or [] if c.type != kind]
+        made: Any = msgspec.convert(
+            {"conditions": [*msgspec.to_builtins(old), fresh]}, type(self.pod.status)
+        )
+        self.pod.status.conditions = made.conditions
+
+    def past(self, **changed: Any) -> None:
+        """A move of the same workload, ten minutes ago and settled, unless said otherwise."""
+        fields = {
+            "plan": "earlier",
+            "podUid": "gone",
+            "namespace": "default",
+            "pod": "web-9",
+            "workload": self.top.metadata.uid,
+            "source": "n2",
+            "at": NOW - timedelta(minutes=10),
+            "state": "ready",
+        }
+        self.history.moves.append(PastMove(**(fields | changed)))
+
+    def quarantine(self, kind: str) -> None:
+        self.snapshot.quarantined.append(Quarantined(kind, "default", "odd", "not an object"))
+
+    def verdict(self) -> str:
+        found = refusal(self.snapshot, 0, self.limits, self.history)
+        if found is None:
+            return ""
+        assert found.message
+        return found.code
+
+
+def settled(change: Callable[[Case], None] = lambda case: None) -> Case:
+    """The settled case, changed."""
+    top, owner = deployment("web")
+    pods = [pod(f"web-{i}", f"n{i + 1}", owner=owner, labels={"app": "web"}) for i in range(3)]
+    made = snapshot(
+        [node(f"n{i}") for i in range(1, 5)],
+        msgspec.convert(msgspec.to_builtins(pods), list[Pod]),
+        controllers=[top, owner],
+    )
+    case = Case(replace(made), Limits(), History())
+    change(case)
+    return case
