@@ -99,7 +99,7 @@ _ALL = (
     Reason("ACT010", "Not tried: the run stopped before it.", "Read the verdict."),
     Reason("ACT011", "No Ready replacement came in time.", "Find out why it is Pending."),
     Reason("ACT012", "The replacement came back to the node it left.", "Its workload is left alone for twice as long."),
-    Reason("ACT013", "The run has ended: every move of the plan was tried.", ""),
+    Reason("ACT013", "The run has ended: every move of the plan was tried.", "Nothing to do; the moves say what became of each."),
     Reason("ACT014", "The run was told to stop, or its time was up.", "The next run goes on."),
     Reason("ACT015", "The lock was lost while acting; nothing more was sent.", "Look for a second instance, or a slow API server."),
     Reason("ACT016", "The cluster, its metrics or our own state could not be read or written while acting.", "Read the message; the next run goes on."),

@@ -1,12 +1,13 @@
 """Events on the pod and on its owner."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.actions.events import EventWriter, note, reason_of
-from rescheduler.model.plan import Code
+from rescheduler.model.plan import Code, PlannedMove
 from tests.fakes.apiserver import Fault, serving
 from tests.fakes.moves import planned
 from tests.fakes.stage import START, Stage
@@ -14,13 +15,13 @@ from tests.fakes.stage import START, Stage
 AT = datetime(2026, 11, 21, 12, 0, 0, 5, tzinfo=UTC)
 
 
-def a_move(**more):
+def a_move(**more: Any) -> PlannedMove:
     pod = Stage().world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs-1"), app="web")
     fields = {"result": "evicted", "code": "ACT001", "message": "The pod was evicted.", **more}
     return planned(pod, **fields)
 
 
-def test_an_eviction_is_told_on_the_pod_and_on_its_owner():
+def test_an_eviction_is_told_on_the_pod_and_on_its_owner() -> None:
     with serving() as fake:
         writer = EventWriter(fake.client(), instance="host_1", now=lambda: AT)
         move = a_move()
@@ -47,7 +48,7 @@ def test_an_eviction_is_told_on_the_pod_and_on_its_owner():
     assert writer.failures == 0
 
 
-def test_what_cannot_be_told_is_counted_and_stops_nothing():
+def test_what_cannot_be_told_is_counted_and_stops_nothing() -> None:
     with serving() as fake:
         fake.faults += [Fault("POST", "/events", 403), Fault("POST", "/events", "drop-before")]
         writer = EventWriter(fake.client(), instance="host_1", now=lambda: START)
@@ -55,7 +56,7 @@ def test_what_cannot_be_told_is_counted_and_stops_nothing():
     assert writer.failures == 2
 
 
-def test_the_reason_says_what_it_is_for_or_what_went_wrong():
+def test_the_reason_says_what_it_is_for_or_what_went_wrong() -> None:
     assert reason_of(a_move(reasons=[Code(code="SPR001", message="")])) == "RestoreSpread"
     assert reason_of(a_move(reasons=[])) == "Reschedule"
     assert reason_of(a_move(result="refused", code="ACT004")) == "EvictionRefused"
@@ -66,11 +67,11 @@ def test_the_reason_says_what_it_is_for_or_what_went_wrong():
 
 
 @given(st.text(max_size=3000))
-def test_a_note_fits(text):
+def test_a_note_fits(text: str) -> None:
     assert len(note(a_move(message=text), "abc123").encode()) <= 1024
 
 
-def test_an_owner_of_an_unknown_kind_is_left_out():
+def test_an_owner_of_an_unknown_kind_is_left_out() -> None:
     with serving() as fake:
         writer = EventWriter(fake.client(), instance="host_1", now=lambda: START)
         move = a_move()

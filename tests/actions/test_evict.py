@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from rescheduler.actions.evict import annotations, evict, was_evicted
+from rescheduler.actions.evict import EvictionAnswer, annotations, evict, was_evicted
 from rescheduler.actions.pods import read_pod
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.model.plan import PodRef
-from tests.fakes.apiserver import FakeServer, Fault, serving
+from rescheduler.model.plan import PlannedMove, PodRef, Result
+from tests.fakes.apiserver import FakeServer, Fault, Kind, serving
 from tests.fakes.moves import planned
 
 EVICTION = "/eviction"
@@ -20,13 +20,13 @@ def server() -> Iterator[FakeServer]:
         yield fake
 
 
-def ask(server: FakeServer, *, timeout: float = 5.0):
+def ask(server: FakeServer, *, timeout: float = 5.0) -> tuple[PlannedMove, EvictionAnswer]:
     pod = server.world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs-1"), app="web")
     move = planned(pod)
     return move, evict(server.client(), move, annotations(move, "abc", 7), timeout=timeout)
 
 
-def test_an_eviction_names_the_pod_by_uid_and_leaves_its_grace_period_alone(server):
+def test_a_pod_is_named_by_uid_and_keeps_its_grace_period(server: FakeServer) -> None:
     move, answer = ask(server)
     assert (answer.result, answer.code) == ("evicted", "ACT001")
     (body,) = server.sent("POST", EVICTION)
@@ -43,13 +43,13 @@ def test_an_eviction_names_the_pod_by_uid_and_leaves_its_grace_period_alone(serv
     }
 
 
-def test_the_credential_goes_with_it(server):
+def test_the_credential_goes_with_it(server: FakeServer) -> None:
     ask(server)
     (headers,) = [h for m, p, _, h in server.requests if EVICTION in p]
     assert headers["authorization"] == "Bearer secret-token"
 
 
-def test_a_pod_that_is_gone(server):
+def test_a_pod_that_is_gone(server: FakeServer) -> None:
     pod = server.world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs-1"), app="web")
     move = planned(pod)
     move.pod = PodRef(namespace="default", name="web-9", uid="x")
@@ -57,7 +57,7 @@ def test_a_pod_that_is_gone(server):
     assert (answer.result, answer.code) == ("refused", "ACT002")
 
 
-def test_a_fresh_pod_of_the_same_name_lives(server):
+def test_a_fresh_pod_of_the_same_name_lives(server: FakeServer) -> None:
     pod = server.world.add_pod("db-0", "n1", owner=("StatefulSet", "s-1"), app="db")
     move = planned(pod)
     move.pod = PodRef(namespace="default", name="db-0", uid="the-old-one")
@@ -66,7 +66,7 @@ def test_a_fresh_pod_of_the_same_name_lives(server):
     assert server.world.accepted == []
 
 
-def test_a_budget_without_allowance_is_not_tried_again(server):
+def test_a_budget_without_allowance_is_not_tried_again(server: FakeServer) -> None:
     server.world.add_budget("web", "web", allowed=0)
     _, answer = ask(server)
     assert (answer.result, answer.code, answer.retry_after) == ("refused", "ACT004", None)
@@ -74,7 +74,7 @@ def test_a_budget_without_allowance_is_not_tried_again(server):
     assert not answer.stops
 
 
-def test_a_budget_that_its_controller_has_not_seen_may_be_tried_again(server):
+def test_a_budget_that_its_controller_has_not_seen_may_be_tried_again(server: FakeServer) -> None:
     server.world.add_budget("web", "web", allowed=1)
     server.world.objects["poddisruptionbudgets", "default", "web"]["metadata"]["generation"] = 2
     _, answer = ask(server)
@@ -82,7 +82,7 @@ def test_a_budget_that_its_controller_has_not_seen_may_be_tried_again(server):
     assert "still being processed" in answer.message
 
 
-def test_two_budgets(server):
+def test_two_budgets(server: FakeServer) -> None:
     server.world.add_budget("web", "web", allowed=1)
     server.world.add_budget("also", "web", allowed=1)
     _, answer = ask(server)
@@ -104,7 +104,9 @@ def test_two_budgets(server):
         (504, "unknown", "ACT009", False),
     ],
 )
-def test_other_answers(server, status, result, code, stops):
+def test_other_answers(
+    server: FakeServer, status: int, result: Result, code: str, stops: bool
+) -> None:
     server.faults.append(Fault("POST", EVICTION, status, retry_after=10))
     _, answer = ask(server)
     assert (answer.result, answer.code, answer.stops) == (result, code, stops)
@@ -115,7 +117,9 @@ def test_other_answers(server, status, result, code, stops):
 @pytest.mark.parametrize(
     ("kind", "applied"), [("drop-before", 0), ("drop-after", 1), ("hang", 0), ("garbage", 1)]
 )
-def test_without_an_answer_the_outcome_is_unknown_and_nothing_is_sent_twice(server, kind, applied):
+def test_no_answer_is_an_unknown_outcome_and_nothing_is_sent_twice(
+    server: FakeServer, kind: Kind, applied: int
+) -> None:
     server.faults.append(Fault("POST", EVICTION, kind))
     move, answer = ask(server, timeout=0.3)
     assert (answer.result, answer.code) == ("unknown", "ACT009")
@@ -134,7 +138,7 @@ def test_a_server_that_is_not_there():
         read_pod(client, "default", "web-1")
 
 
-def test_what_shows_that_an_eviction_took_effect(server):
+def test_what_shows_that_an_eviction_took_effect(server: FakeServer) -> None:
     client, world = server.client(), server.world
     pod = world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs-1"), app="web")
     uid = pod["metadata"]["uid"]
@@ -152,7 +156,7 @@ def test_what_shows_that_an_eviction_took_effect(server):
     assert was_evicted(read_pod(client, "default", "web-1"), uid)
 
 
-def test_a_pod_that_cannot_be_decoded_is_a_fault(server):
+def test_a_pod_that_cannot_be_decoded_is_a_fault(server: FakeServer) -> None:
     pod = server.world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs-1"), app="web")
     pod["status"]["conditions"] = "nonsense"
     with pytest.raises(ClusterUnavailable, match="web-1 cannot be decoded"):

@@ -5,10 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rescheduler.actions.lease import Durations, micro_time
+from rescheduler.actions.lease import Durations, Lease, micro_time
+from rescheduler.actions.stored import StoredObject
+from rescheduler.actions.transport import ServerClock
 from rescheduler.model.errors import ActionError, LockHeld
 from tests.fakes.apiserver import Fault, serving
-from tests.fakes.stage import LEASES, START, Killed, Process, Stage
+from tests.fakes.stage import LEASES, Killed, Process, Stage
 
 KEY = ("leases", "rescheduler", "rescheduler")
 
@@ -17,7 +19,7 @@ def spec(stage: Stage) -> dict:
     return stage.world.objects[KEY]["spec"]
 
 
-def test_the_first_one_gets_the_lock_and_makes_what_is_missing():
+def test_the_first_one_gets_the_lock_and_makes_what_is_missing() -> None:
     stage = Stage()
     a = Process(stage, "a")
     a.lease.acquire()
@@ -28,11 +30,11 @@ def test_the_first_one_gets_the_lock_and_makes_what_is_missing():
     assert re.fullmatch(r"[\d-]+T[\d:]+\.\d{6}Z", spec(stage)["renewTime"])
 
 
-def test_six_digits_even_where_they_are_zero():
+def test_six_digits_even_where_they_are_zero() -> None:
     assert micro_time(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)) == "2026-01-02T03:04:05.000000Z"
 
 
-def test_a_living_holder_is_noticed_within_two_renewals():
+def test_a_living_holder_is_noticed_within_two_renewals() -> None:
     stage = Stage()
     a, b = Process(stage, "a"), Process(stage, "b")
     a.lease.acquire()
@@ -46,7 +48,7 @@ def test_a_living_holder_is_noticed_within_two_renewals():
     assert not b.lease.held
 
 
-def test_one_run_waits_out_a_holder_that_died_just_now():
+def test_one_run_waits_out_a_holder_that_died_just_now() -> None:
     stage = Stage()
     a, b = Process(stage, "a"), Process(stage, "b")
     a.lease.acquire()
@@ -58,7 +60,7 @@ def test_one_run_waits_out_a_holder_that_died_just_now():
     assert spec(stage)["leaseTransitions"] == 1
 
 
-def test_one_run_does_not_wait_for_a_holder_that_died_long_ago():
+def test_one_run_does_not_wait_for_a_holder_that_died_long_ago() -> None:
     stage = Stage()
     a, b = Process(stage, "a"), Process(stage, "b")
     a.lease.acquire()
@@ -68,7 +70,7 @@ def test_one_run_does_not_wait_for_a_holder_that_died_long_ago():
 
 
 @pytest.mark.parametrize("wrong", [-7200.0, 7200.0])
-def test_a_host_with_a_wrong_clock_steals_nothing(wrong):
+def test_a_host_with_a_wrong_clock_steals_nothing(wrong: float) -> None:
     stage = Stage()
     a, b = Process(stage, "a"), Process(stage, "b", wall=wrong)
     a.lease.acquire()
@@ -78,7 +80,7 @@ def test_a_host_with_a_wrong_clock_steals_nothing(wrong):
         b.lease.acquire()
 
 
-def test_a_released_lock_is_free_at_once():
+def test_a_released_lock_is_free_at_once() -> None:
     stage = Stage()
     a, b = Process(stage, "a"), Process(stage, "b")
     a.lease.acquire()
@@ -91,7 +93,7 @@ def test_a_released_lock_is_free_at_once():
     assert spec(stage)["leaseTransitions"] == 1
 
 
-def test_a_deployment_waits_until_it_is_its_turn():
+def test_a_deployment_waits_until_it_is_its_turn() -> None:
     stage = Stage()
     a, b = Process(stage, "a"), Process(stage, "b")
     a.lease.acquire()
@@ -108,7 +110,7 @@ def test_a_deployment_waits_until_it_is_its_turn():
     assert b.lease.held
 
 
-def test_a_deployment_that_is_told_to_stop_waits_no_longer():
+def test_a_deployment_that_is_told_to_stop_waits_no_longer() -> None:
     stage = Stage()
     a, b = Process(stage, "a"), Process(stage, "b", stopped="SIGTERM")
     a.lease.acquire()
@@ -116,7 +118,7 @@ def test_a_deployment_that_is_told_to_stop_waits_no_longer():
         b.lease.acquire(forever=True)
 
 
-def test_a_paused_holder_knows_that_its_time_is_over_before_anybody_can_take_the_lock():
+def test_a_paused_holder_knows_that_its_time_is_over_before_anybody_can_take_the_lock() -> None:
     stage = Stage()
     a, b = Process(stage, "a"), Process(stage, "b")
     a.lease.acquire()
@@ -131,7 +133,7 @@ def test_a_paused_holder_knows_that_its_time_is_over_before_anybody_can_take_the
     assert spec(stage)["holderIdentity"] == "b"
 
 
-def test_a_request_must_be_over_before_the_lock_ends():
+def test_a_request_must_be_over_before_the_lock_ends() -> None:
     stage = Stage()
     a = Process(stage, "a")
     a.lease.acquire()
@@ -141,7 +143,7 @@ def test_a_request_must_be_over_before_the_lock_ends():
     assert not a.lease.valid_for(15)
 
 
-def test_after_the_renewal_deadline_it_stops_even_if_the_server_comes_back():
+def test_after_the_renewal_deadline_it_stops_even_if_the_server_comes_back() -> None:
     stage = Stage()
     a = Process(stage, "a")
     a.lease.acquire()
@@ -155,7 +157,7 @@ def test_after_the_renewal_deadline_it_stops_even_if_the_server_comes_back():
     assert not a.lease.renew()
 
 
-def test_a_lost_reply_does_not_lose_the_lock():
+def test_a_lost_reply_does_not_lose_the_lock() -> None:
     stage = Stage()
     a = Process(stage, "a")
     a.lease.acquire()
@@ -166,7 +168,7 @@ def test_a_lost_reply_does_not_lose_the_lock():
     assert a.lease.held
 
 
-def test_renewing_keeps_what_others_noted_on_the_lease():
+def test_renewing_keeps_what_others_noted_on_the_lease() -> None:
     stage = Stage()
     a = Process(stage, "a")
     a.lease.acquire()
@@ -184,7 +186,7 @@ def test_renewing_keeps_what_others_noted_on_the_lease():
     assert b.lease.marked
 
 
-def test_no_right_to_the_lease_is_said_at_once():
+def test_no_right_to_the_lease_is_said_at_once() -> None:
     stage = Stage()
     a = Process(stage, "a", before=lambda *_: 403)
     with pytest.raises(ActionError, match="403") as caught:
@@ -192,7 +194,7 @@ def test_no_right_to_the_lease_is_said_at_once():
     assert "right to get" in str(caught.value)
 
 
-def test_killed_while_taking_it():
+def test_killed_while_taking_it() -> None:
     stage = Stage()
 
     def kill(_: int, method: str, __: str) -> None:
@@ -206,16 +208,12 @@ def test_killed_while_taking_it():
     assert spec(stage)["holderIdentity"] == "b"
 
 
-def test_durations_that_contradict_each_other():
+def test_durations_that_contradict_each_other() -> None:
     with pytest.raises(ValueError, match="hold > renew"):
         Durations(hold=10, renew=10)
 
 
-def test_over_http_with_the_real_client_and_its_thread():
-    from rescheduler.actions.lease import Lease
-    from rescheduler.actions.stored import StoredObject
-    from rescheduler.actions.transport import ServerClock
-
+def test_over_http_with_the_real_client_and_its_thread() -> None:
     with serving() as fake:
         clock = ServerClock()
         lease = Lease(
@@ -237,4 +235,3 @@ def test_over_http_with_the_real_client_and_its_thread():
         assert last is not None
         assert "holderIdentity" not in last["spec"]
         assert abs(clock.skew()) < 2
-    assert START.tzinfo is UTC

@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from tests.fakes.stage import LEASES, MAPS, START, Process, Stage
 KEY = ("configmaps", "rescheduler", "rescheduler-state")
 
 
-def past(uid: str, **more) -> PastMove:
+def past(uid: str, **more: Any) -> PastMove:
     fields = {
         "plan": "p",
         "podUid": uid,
@@ -40,7 +41,7 @@ def begun(stage: Stage, name: str = "a") -> Process:
     return process
 
 
-def test_the_first_run_makes_the_state_and_remembers_that_it_did():
+def test_the_first_run_makes_the_state_and_remembers_that_it_did() -> None:
     stage = Stage()
     a = begun(stage)
     assert a.ledger.fence == 1
@@ -48,7 +49,7 @@ def test_the_first_run_makes_the_state_and_remembers_that_it_did():
     assert stage.world.objects[KEY]["data"]["paused"] == "false"
 
 
-def test_what_is_written_is_read_by_the_next_run_under_a_higher_fence():
+def test_what_is_written_is_read_by_the_next_run_under_a_higher_fence() -> None:
     stage = Stage()
     a = begun(stage)
     a.ledger.write(History([past("u1", state="evicted", landing={"n2": 0.5})]))
@@ -62,7 +63,7 @@ def test_what_is_written_is_read_by_the_next_run_under_a_higher_fence():
     assert b.ledger.peek() == history
 
 
-def test_a_late_writer_is_stopped_by_the_fence():
+def test_a_late_writer_is_stopped_by_the_fence() -> None:
     stage = Stage()
     a = begun(stage)
     stage.seconds += 100
@@ -73,7 +74,7 @@ def test_a_late_writer_is_stopped_by_the_fence():
         a.ledger.load()
 
 
-def test_pausing_by_hand_is_seen_at_the_next_write_and_kept():
+def test_pausing_by_hand_is_seen_at_the_next_write_and_kept() -> None:
     stage = Stage()
     a = begun(stage)
     stored = stage.world.objects[KEY]
@@ -89,7 +90,7 @@ def test_pausing_by_hand_is_seen_at_the_next_write_and_kept():
     ("value", "paused"),
     [("true", True), ("True", True), ("yes", True), ("", True), ("false", False)],
 )
-def test_only_an_explicit_false_lets_evictions_through(value, paused):
+def test_only_an_explicit_false_lets_evictions_through(value: str, paused: bool) -> None:
     stage = Stage()
     a = begun(stage)
     stored = stage.world.objects[KEY]
@@ -98,7 +99,7 @@ def test_only_an_explicit_false_lets_evictions_through(value, paused):
     assert a.ledger.paused == paused
 
 
-def test_a_lost_reply_is_found_to_have_been_stored():
+def test_a_lost_reply_is_found_to_have_been_stored() -> None:
     stage = Stage()
     a = begun(stage)
     first = len(a.sent)
@@ -107,7 +108,7 @@ def test_a_lost_reply_is_found_to_have_been_stored():
     assert [move.podUid for move in a.ledger.peek().moves] == ["u1"]
 
 
-def test_a_lost_request_is_sent_again():
+def test_a_lost_request_is_sent_again() -> None:
     stage = Stage()
     a = begun(stage)
     first = len(a.sent)
@@ -116,7 +117,7 @@ def test_a_lost_request_is_sent_again():
     assert [move.podUid for move in a.ledger.peek().moves] == ["u1"]
 
 
-def test_a_server_that_stays_silent_is_a_fault():
+def test_a_server_that_stays_silent_is_a_fault() -> None:
     stage = Stage()
     a = begun(stage)
     a.before = lambda *_: "lost"
@@ -124,7 +125,7 @@ def test_a_server_that_stays_silent_is_a_fault():
         a.ledger.write(History())
 
 
-def test_a_lost_state_is_never_taken_for_a_first_run():
+def test_a_lost_state_is_never_taken_for_a_first_run() -> None:
     stage = Stage()
     a = begun(stage)
     a.lease.release()
@@ -137,7 +138,7 @@ def test_a_lost_state_is_never_taken_for_a_first_run():
     assert KEY not in stage.world.objects
 
 
-def test_an_emptied_state_is_never_taken_for_a_first_run():
+def test_an_emptied_state_is_never_taken_for_a_first_run() -> None:
     stage = Stage()
     a = begun(stage)
     a.lease.release()
@@ -178,7 +179,7 @@ GOOD = packed({"schemaVersion": 1, "fence": 3, "history": {}})
         ),
     ],
 )
-def test_a_state_that_cannot_be_trusted(stored, words):
+def test_a_state_that_cannot_be_trusted(stored: dict[str, Any], words: str) -> None:
     stage = Stage()
     a = Process(stage, "a")
     a.lease.acquire()
@@ -189,7 +190,7 @@ def test_a_state_that_cannot_be_trusted(stored, words):
         a.ledger.peek()
 
 
-def test_old_settled_moves_are_forgotten_and_open_ones_are_not():
+def test_old_settled_moves_are_forgotten_and_open_ones_are_not() -> None:
     stage = Stage()
     a = begun(stage)
     old = START - timedelta(hours=49)
@@ -206,7 +207,7 @@ def test_old_settled_moves_are_forgotten_and_open_ones_are_not():
     assert [move.podUid for move in a.ledger.peek().moves] == ["open", "late", "new"]
 
 
-def test_a_state_that_does_not_fit_is_refused():
+def test_a_state_that_does_not_fit_is_refused() -> None:
     stage = Stage()
     a = begun(stage)
     noise = [hashlib.sha512(str(n).encode()).hexdigest() for n in range(MAX_BYTES // 50)]
@@ -214,7 +215,7 @@ def test_a_state_that_does_not_fit_is_refused():
         a.ledger.write(History([past(uid) for uid in noise]))
 
 
-def test_over_http_with_the_real_client():
+def test_over_http_with_the_real_client() -> None:
     with serving() as fake:
         clock = ServerClock()
         client = fake.client()
@@ -229,7 +230,7 @@ def test_over_http_with_the_real_client():
         assert [move.podUid for move in ledger.peek().moves] == ["u1"]
 
 
-def test_what_is_missing_and_may_not_be_created_names_the_manifest():
+def test_what_is_missing_and_may_not_be_created_names_the_manifest() -> None:
     with serving() as fake:
         fake.faults.append(Fault("POST", "/api/v1/namespaces", 403, message="no right"))
         store = StoredObject(fake.client(), LEASES, "rescheduler", clock=ServerClock())

@@ -1,4 +1,4 @@
-"""A stage for processes that act on one `World` in virtual time: they can crash, stall and lose replies.
+"""A stage in virtual time for processes that act on one `World`: they crash, stall, lose replies.
 
 Nothing sleeps and nothing is random here: who wants chance draws the faults from a seed.
 """

@@ -1,11 +1,14 @@
 """Acting on a plan, told as stories on a stage with virtual time."""
 
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from rescheduler.model.errors import PlanExpired
-from rescheduler.model.plan import BudgetUse, Code
+from rescheduler.model.history import PastMove
+from rescheduler.model.plan import BudgetUse, Code, Plan, PlannedMove
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.acting import act, exit_code
 from tests.fakes.moves import plan_of, planned
@@ -19,20 +22,20 @@ def stage() -> Stage:
     return Stage()
 
 
-def web(stage: Stage, name: str = "web-1", node: str = "n1", rs: str = "rs-1"):
+def web(stage: Stage, name: str = "web-1", node: str = "n1", rs: str = "rs-1") -> dict[str, Any]:
     return stage.world.add_pod(name, node, owner=("ReplicaSet", rs), app=rs)
 
 
-def run(stage: Stage, *moves, process: Process | None = None):
+def run(stage: Stage, *moves: PlannedMove, process: Process | None = None) -> tuple[Plan, Process]:
     process = process or Process(stage, "a")
     return act(plan_of(stage.world, moves), process.actor()), process
 
 
-def history(stage: Stage):
+def history(stage: Stage) -> list[PastMove]:
     return Process(stage, "reader").ledger.peek().moves
 
 
-def test_a_move_is_made_and_its_landing_told(stage):
+def test_a_move_is_made_and_its_landing_told(stage: Stage) -> None:
     outcome, process = run(stage, planned(web(stage)))
     (move,) = outcome.moves
     assert outcome.kind == "Outcome"
@@ -52,14 +55,14 @@ def test_a_move_is_made_and_its_landing_told(stage):
     assert not process.lease.held
 
 
-def test_the_plan_itself_is_left_as_it_was(stage):
+def test_the_plan_itself_is_left_as_it_was(stage: Stage) -> None:
     plan = plan_of(stage.world, [planned(web(stage))])
     before = repr(plan)
     act(plan, Process(stage, "a").actor())
     assert repr(plan) == before
 
 
-def test_the_next_batch_begins_when_the_last_one_is_ready(stage):
+def test_the_next_batch_begins_when_the_last_one_is_ready(stage: Stage) -> None:
     first, second = web(stage), web(stage, "api-1", "n2", "rs-2")
     times = []
     stage.world.on_accept = lambda *_: times.append(stage.seconds)
@@ -68,35 +71,35 @@ def test_the_next_batch_begins_when_the_last_one_is_ready(stage):
     assert times[1] - times[0] >= stage.world.ready_after
 
 
-def test_evictions_of_a_batch_keep_their_distance(stage):
+def test_evictions_of_a_batch_keep_their_distance(stage: Stage) -> None:
     times = []
     stage.world.on_accept = lambda *_: times.append(stage.seconds)
     run(stage, planned(web(stage)), planned(web(stage, "api-1", "n2", "rs-2")))
     assert 1 <= times[1] - times[0] < 2
 
 
-def test_a_stateful_pod_is_followed_by_its_name(stage):
+def test_a_stateful_pod_is_followed_by_its_name(stage: Stage) -> None:
     pod = stage.world.add_pod("db-0", "n1", owner=("StatefulSet", "s-1"), app="db")
     outcome, _ = run(stage, planned(pod))
     assert outcome.moves[0].landedOn == "spare"
     assert history(stage)[0].replacement != pod["metadata"]["uid"]
 
 
-def test_a_move_that_only_audit_policies_want_is_not_made(stage):
+def test_a_move_that_only_audit_policies_want_is_not_made(stage: Stage) -> None:
     outcome, _ = run(stage, planned(web(stage), mode="Audit"))
     assert outcome.moves[0].result == "skipped"
     assert stage.world.accepted == []
     assert exit_code(outcome) == 0
 
 
-def test_a_replacement_that_came_back(stage):
+def test_a_replacement_that_came_back(stage: Stage) -> None:
     stage.world.place = lambda _: "n1"
     outcome, _ = run(stage, planned(web(stage)))
     assert (outcome.moves[0].code, outcome.moves[0].predicted) == ("ACT012", 0.0)
     assert history(stage)[0].boomerang
 
 
-def test_a_lost_replacement_stops_the_run(stage):
+def test_a_lost_replacement_stops_the_run(stage: Stage) -> None:
     stage.world.place = lambda _: ""
     outcome, _ = run(stage, planned(web(stage)), planned(web(stage, "b", "n2", "rs-2"), batch=2))
     assert outcome.verdict.code == "GRD003"
@@ -109,7 +112,7 @@ def test_a_lost_replacement_stops_the_run(stage):
     assert stage.seconds >= 300
 
 
-def test_each_replacement_stands_for_one_move(stage):
+def test_each_replacement_stands_for_one_move(stage: Stage) -> None:
     limits = Limits(inFlightPerWorkload=2)
     moves = [planned(web(stage)), planned(web(stage, "web-2", "n2"))]
     outcome, _ = run(stage, *moves, process=Process(stage, "a", limits=limits))
@@ -117,7 +120,7 @@ def test_each_replacement_stands_for_one_move(stage):
     assert len({past.replacement for past in history(stage)}) == 2
 
 
-def test_two_moves_of_a_workload_are_never_in_flight_at_once(stage):
+def test_two_moves_of_a_workload_are_never_in_flight_at_once(stage: Stage) -> None:
     outcome, _ = run(stage, planned(web(stage)), planned(web(stage, "web-2", "n2")))
     assert [(m.result, m.code) for m in outcome.moves] == [
         ("evicted", "ACT001"),
@@ -125,7 +128,7 @@ def test_two_moves_of_a_workload_are_never_in_flight_at_once(stage):
     ]
 
 
-def test_the_hour_has_its_number_of_moves(stage):
+def test_the_hour_has_its_number_of_moves(stage: Stage) -> None:
     moves = [planned(web(stage, f"w{n}", "n1", f"rs-{n}"), batch=n) for n in range(3)]
     outcome, _ = run(stage, *moves, process=Process(stage, "a", limits=Limits(movesPerHour=2)))
     assert [move.result for move in outcome.moves] == ["evicted", "evicted", "refused"]
@@ -142,7 +145,9 @@ def test_the_hour_has_its_number_of_moves(stage):
         (lambda pod: pod["status"].update(conditions=[]), "DRF001"),
     ],
 )
-def test_a_pod_that_is_not_as_planned_is_left_alone(stage, change, code):
+def test_a_pod_that_is_not_as_planned_is_left_alone(
+    stage: Stage, change: Callable[[dict[str, Any]], None], code: str
+) -> None:
     pod = web(stage)
     move = planned(pod)
     change(pod)
@@ -152,7 +157,7 @@ def test_a_pod_that_is_not_as_planned_is_left_alone(stage, change, code):
     assert exit_code(outcome) == 3
 
 
-def test_what_the_check_on_the_fresh_snapshot_says_counts(stage):
+def test_what_the_check_on_the_fresh_snapshot_says_counts(stage: Stage) -> None:
     process = Process(stage, "a")
     process.objection = lambda *_: Code(code="DRF004", message="no gain any more")
     outcome, _ = run(stage, planned(web(stage)), process=process)
@@ -160,7 +165,7 @@ def test_what_the_check_on_the_fresh_snapshot_says_counts(stage):
     assert stage.world.accepted == []
 
 
-def test_a_forbidden_namespace_and_an_empty_budget_are_not_asked_twice(stage):
+def test_a_forbidden_namespace_and_an_empty_budget_are_not_asked_twice(stage: Stage) -> None:
     stage.world.add_budget("tight", "rs-1", allowed=0)
     use = BudgetUse(name="tight", allowed=1)
     moves = [planned(web(stage, f"w{n}", "n1"), batch=n, budget=use) for n in range(2)]
@@ -170,12 +175,12 @@ def test_a_forbidden_namespace_and_an_empty_budget_are_not_asked_twice(stage):
     assert all(not past.charged for past in history(stage))
 
 
-def test_a_lagging_budget_is_asked_once_more_after_its_time(stage):
+def test_a_lagging_budget_is_asked_once_more_after_its_time(stage: Stage) -> None:
     stage.world.add_budget("b", "rs-1", allowed=1)
     metadata = stage.world.objects["poddisruptionbudgets", "default", "b"]["metadata"]
     metadata["generation"] = 2
 
-    def catch_up(*_) -> None:
+    def catch_up(*_: Any) -> None:
         if stage.seconds > 9:
             metadata["generation"] = 1
 
@@ -184,7 +189,7 @@ def test_a_lagging_budget_is_asked_once_more_after_its_time(stage):
     assert sum("eviction" in path for _, path in process.sent) == 2
 
 
-def test_a_server_that_asks_everybody_to_wait_ends_the_run(stage):
+def test_a_server_that_asks_everybody_to_wait_ends_the_run(stage: Stage) -> None:
     process = Process(stage, "a", before=lambda _, __, p: 429 if "eviction" in p else None)
     moves = [planned(web(stage)), planned(web(stage, "b", "n2", "rs-2"))]
     outcome, _ = run(stage, *moves, process=process)
@@ -192,14 +197,14 @@ def test_a_server_that_asks_everybody_to_wait_ends_the_run(stage):
     assert [move.result for move in outcome.moves] == ["refused", "skipped"]
 
 
-def test_a_lost_reply_is_resolved_by_uid(stage):
+def test_a_lost_reply_is_resolved_by_uid(stage: Stage) -> None:
     process = Process(stage, "a", after=lambda _, __, p: "lost" if "eviction" in p else None)
     outcome, _ = run(stage, planned(web(stage)), process=process)
     assert (outcome.moves[0].result, outcome.moves[0].landedOn) == ("evicted", "spare")
     assert sum("eviction" in path for _, path in process.sent) == 1
 
 
-def test_an_unknown_outcome_stays_charged_and_ends_the_run(stage):
+def test_an_unknown_outcome_stays_charged_and_ends_the_run(stage: Stage) -> None:
     process = Process(stage, "a", before=lambda _, __, p: "lost" if "eviction" in p else None)
     moves = [planned(web(stage)), planned(web(stage, "b", "n2", "rs-2"))]
     outcome, _ = run(stage, *moves, process=process)
@@ -213,7 +218,7 @@ def test_an_unknown_outcome_stays_charged_and_ends_the_run(stage):
     assert history(stage)[0].state == "refused"
 
 
-def test_paused_before_it_starts(stage):
+def test_paused_before_it_starts(stage: Stage) -> None:
     web_pod = web(stage)
     run(stage)
     stored = stage.world.objects[STATE]
@@ -224,7 +229,7 @@ def test_paused_before_it_starts(stage):
     assert exit_code(outcome) == 0
 
 
-def test_paused_while_the_intent_is_written(stage):
+def test_paused_while_the_intent_is_written(stage: Stage) -> None:
     pod = web(stage)
 
     def pause(_: int, method: str, path: str) -> None:
@@ -239,7 +244,7 @@ def test_paused_while_the_intent_is_written(stage):
     assert [past.state for past in history(stage)] == ["refused"]
 
 
-def test_told_to_stop_while_waiting(stage):
+def test_told_to_stop_while_waiting(stage: Stage) -> None:
     process = Process(stage, "a")
     stage.world.on_accept = lambda *_: setattr(process, "stopped", "SIGTERM was received")
     moves = [planned(web(stage)), planned(web(stage, "b", "n2", "rs-2"), batch=2)]
@@ -257,7 +262,7 @@ def test_told_to_stop_while_waiting(stage):
     assert history(stage)[0].state == "ready"
 
 
-def test_somebody_else_holds_the_lock(stage):
+def test_somebody_else_holds_the_lock(stage: Stage) -> None:
     a, b = Process(stage, "a"), Process(stage, "b")
     a.lease.acquire()
     b.before = lambda *_: (a.lease.renew(), None)[1]
@@ -267,7 +272,7 @@ def test_somebody_else_holds_the_lock(stage):
     assert stage.world.accepted == []
 
 
-def test_a_lost_ledger_evicts_nothing(stage):
+def test_a_lost_ledger_evicts_nothing(stage: Stage) -> None:
     pod = web(stage)
     run(stage)
     del stage.world.objects[STATE]
@@ -277,7 +282,7 @@ def test_a_lost_ledger_evicts_nothing(stage):
     assert stage.world.accepted == []
 
 
-def test_an_intent_that_cannot_be_stored_evicts_nothing(stage):
+def test_an_intent_that_cannot_be_stored_evicts_nothing(stage: Stage) -> None:
     pod = web(stage)
     run(stage)
     process = Process(stage, "b")
@@ -291,7 +296,7 @@ def test_an_intent_that_cannot_be_stored_evicts_nothing(stage):
     assert stage.world.accepted == []
 
 
-def test_an_expired_plan_and_a_foreign_cluster(stage):
+def test_an_expired_plan_and_a_foreign_cluster(stage: Stage) -> None:
     plan = plan_of(stage.world, [planned(web(stage))])
     stage.seconds += 1801
     process = Process(stage, "a")
@@ -305,7 +310,7 @@ def test_an_expired_plan_and_a_foreign_cluster(stage):
     assert stage.world.accepted == []
 
 
-def test_a_lock_that_was_held_before_stays_held(stage):
+def test_a_lock_that_was_held_before_stays_held(stage: Stage) -> None:
     process = Process(stage, "a")
     process.lease.acquire()
     process.lease.start()
