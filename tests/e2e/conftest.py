@@ -14,6 +14,8 @@ from tests.e2e.controlplane.cleaning import Cleaner
 from tests.e2e.controlplane.server import ControlPlane
 from tests.e2e.exporter.faults import HEALTHY, Faults
 from tests.e2e.exporter.metrics import Metrics
+from tests.e2e.loop import install
+from tests.e2e.program import Program, install_program
 
 _failed = pytest.StashKey[bool]()
 
@@ -85,3 +87,21 @@ def cluster(control_plane: ControlPlane, cleaner: Cleaner) -> Cluster:
     """An empty cluster; what a failed test left stays to be looked at until the next test."""
     cleaner.clean()
     return Cluster(control_plane)
+
+
+@pytest.fixture(scope="session")
+def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, installed from the wheel of this tree."""
+    return install_program(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture
+def reporter(binary: Path, cluster: Cluster, metrics: Metrics, tmp_path: Path) -> Program:
+    """The program with the rights of reporting only."""
+    return Program(binary, install(cluster, "audit-cronjob", tmp_path), metrics.url)
+
+
+@pytest.fixture
+def actor(binary: Path, cluster: Cluster, metrics: Metrics, tmp_path: Path) -> Program:
+    """The program with the rights of acting."""
+    return Program(binary, install(cluster, "enforce-cronjob", tmp_path), metrics.url)

@@ -25,7 +25,7 @@ def cache_folder() -> Path:
     return (Path(home) if home else Path.home() / ".cache") / "rescheduler-e2e"
 
 
-def install(folder: Path) -> Path:
+def install_program(folder: Path) -> Path:
     """Build the wheel from this tree and install it; the answer is the program's path.
 
     The environment with the dependencies is kept by the digest of the lock; the wheel is always

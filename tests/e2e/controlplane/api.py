@@ -178,9 +178,13 @@ class Api:
 
     def delete(self, manifest: Manifest, grace: int | None = None) -> None:
         """DELETE one object; one that is gone already is no error."""
+        self.delete_path(self.path(manifest), grace)
+
+    def delete_path(self, path: str, grace: int | None = None) -> None:
+        """DELETE by path; what is gone already is no error."""
         params = {} if grace is None else {"gracePeriodSeconds": grace}
         try:
-            self.request("DELETE", self.path(manifest), params=params)
+            self.request("DELETE", path, params=params)
         except ApiError as error:
             if error.code != 404:
                 raise

@@ -24,6 +24,14 @@ _WIDE = (
 )
 # Who makes pods goes before the pods, so that no controller fills the place again.
 _OWNERS_FIRST = ("deployments", "replicasets", "statefulsets", "daemonsets", "jobs", "cronjobs")
+# What the control plane itself keeps in the namespace `default`.
+_KEPT = {
+    "configmaps": "kube-root-ca.crt",
+    "endpoints": "kubernetes",
+    "endpointslices": "kubernetes",
+    "serviceaccounts": "default",
+    "services": "kubernetes",
+}
 _NO_GRACE = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 _NO_FINALIZERS = {"metadata": {"finalizers": None}}
 
@@ -88,12 +96,12 @@ class Cleaner:
 
     def _empty(self, pair: tuple[str, Resource]) -> None:
         namespace, resource = pair
-        path = resource.path(namespace)
-        if namespace == "default" and resource.plural in {"services", "serviceaccounts"}:
-            return  # `kubernetes` and `default` belong to the control plane
-        if namespace == "default" and resource.plural in {"configmaps", "endpointslices"}:
+        if namespace != "default" or resource.plural not in _KEPT:
+            self._api.request("DELETE", resource.path(namespace), params=_NO_GRACE)
             return
-        self._api.request("DELETE", path, params=_NO_GRACE)
+        items = self._api.request("GET", resource.path(namespace))["items"]
+        for name in _names(items) - {_KEPT[resource.plural]}:
+            self._api.delete_path(resource.path(namespace, name), grace=0)
 
     def _remove_wide(self, kind: tuple[str, str]) -> None:
         for item in self._api.items(*kind):

@@ -68,13 +68,16 @@ class Metrics:
         self.inject()
 
     def warm(self, seconds: int, deadline: float = 90) -> None:
-        """Wait until every node has samples over a whole window of `seconds`.
+        """Wait until every node has samples over a whole window of `seconds` and no pod is younger.
 
         So `rate(...[<seconds>s])` and `avg_over_time` see nothing but the load of now.
         """
         expected = f"count(kube_node_info) == count(count_over_time(node_time_seconds[{seconds}s])"
         need = max(_SCRAPES, int(seconds * 0.9))
-        self.prometheus.wait_for(f"{expected} >= {need})", deadline=deadline)
+        young = f"(time() - max(kube_pod_start_time)) < {seconds}"
+        self.prometheus.wait_for(
+            f"({expected} >= {need})) unless on() ({young})", deadline=deadline
+        )
 
     def stop(self) -> None:
         """End all three."""

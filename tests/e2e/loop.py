@@ -1,0 +1,215 @@
+"""The program on a test cluster, with the rights that deploy/ gives it, cycle after cycle."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.e2e.builders.cluster import Cluster
+from tests.e2e.controlplane.audit import Records
+from tests.e2e.controlplane.manifests import apply_manifests
+from tests.e2e.program import ROOT, Finished, Program
+
+Json = dict[str, Any]
+
+NAMESPACE = "rescheduler"
+ACCOUNT = "rescheduler"
+USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
+WINDOW = 10
+"""Seconds over which the tests' policies look at load."""
+
+_RUNNING = {"CronJob", "Deployment", "Job", "Kustomization", "Component"}
+
+SWIFT = """
+apiVersion: rescheduler.io/v1alpha1
+kind: Limits
+metadata: {{name: swift}}
+spec:
+  movesPerCycle: {per_cycle}
+  movesPerNode: {per_node}
+  movesPerNamespace: 1000
+  movesPerWorkload: {per_workload}
+  movesPerHour: 1000
+  batchSize: {batch}
+  coolDown: 0s
+  minPodAge: 0s
+  minReadyTime: 0s
+  minNodeAge: 0s
+  maxHotShare: 50%
+"""
+"""Limits for a test that wants many moves in little time."""
+
+
+def swift(per_cycle: int = 8, per_node: int = 8, per_workload: int = 1, batch: int = 4) -> str:
+    """The text of SWIFT."""
+    return SWIFT.format(
+        per_cycle=per_cycle, per_node=per_node, per_workload=per_workload, batch=batch
+    )
+
+
+def utilization(**targets: str) -> str:
+    """A Utilization policy over all pods and nodes, as `utilization(gpu="50%")`."""
+    lines = "".join(f"    {name}: {{high: {high}}}\n" for name, high in targets.items())
+    return f"""
+apiVersion: rescheduler.io/v1alpha1
+kind: Utilization
+metadata: {{name: hot}}
+spec:
+  match: {{all: true}}
+  nodes: {{all: true}}
+  targets:
+{lines}  window: {WINDOW}s
+  maxAge: 15s
+"""
+
+
+SPREAD = """
+apiVersion: rescheduler.io/v1alpha1
+kind: Spread
+metadata: {name: zones}
+spec:
+  match: {namespaces: [default]}
+  topologyKey: topology.kubernetes.io/zone
+  maxSkew: 1
+"""
+
+
+def write_policies(folder: Path, *documents: str) -> Path:
+    """A folder with these documents, as `--policies` takes it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, document in enumerate(documents):
+        (folder / f"policy-{number}.yaml").write_text(document, encoding="utf-8")
+    return folder
+
+
+def manifests(overlay: str) -> list[Path]:
+    """The files of an overlay in deploy/kustomize, its bases' and components' included."""
+    found: list[Path] = []
+
+    def gather(folder: Path) -> None:
+        kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))
+        for entry in [*kustomization.get("resources", []), *kustomization.get("components", [])]:
+            path = (folder / entry).resolve()
+            gather(path) if path.is_dir() else found.append(path)
+
+    gather(ROOT / "deploy" / "kustomize" / "overlays" / overlay)
+    return found
+
+
+def install(cluster: Cluster, overlay: str, folder: Path) -> Path:
+    """Apply an overlay's objects but not what runs; the kubeconfig of its ServiceAccount."""
+    kept = folder / f"manifests-{overlay}"
+    kept.mkdir(parents=True, exist_ok=True)
+    for number, path in enumerate(manifests(overlay)):
+        documents = [
+            document
+            for document in yaml.safe_load_all(path.read_text(encoding="utf-8"))
+            if document and document["kind"] not in _RUNNING
+        ]
+        (kept / f"{number:02}.yaml").write_text(yaml.safe_dump_all(documents), encoding="utf-8")
+    apply_manifests(cluster.api, [kept], namespace=NAMESPACE)
+    return cluster.control_plane.kubeconfig_for(NAMESPACE, ACCOUNT)
+
+
+@dataclass
+class Loop:
+    """Runs `run --once` again and again, and keeps every report."""
+
+    program: Program
+    policies: Path
+    reports: list[Json] = field(default_factory=list)
+
+    def once(self, mode: str = "Enforce", code: int | None = 0, timeout: float = 180) -> Json:
+        """One cycle; its report. `code` is the exit code that is expected, None for any."""
+        done = self.program.run(
+            "run",
+            "--once",
+            "--policies",
+            self.policies,
+            "--mode",
+            mode,
+            "-o",
+            "json",
+            timeout=timeout,
+        )
+        assert code is None or done.code == code, f"exit {done.code}\n{done.stderr}\n{done.stdout}"
+        report = json.loads(done.stdout)
+        self.reports.append(report)
+        return report
+
+    def until_content(self, cycles: int = 20) -> list[Json]:
+        """Cycles until one proposes nothing; all moves that were evicted."""
+        for _ in range(cycles):
+            report = self.once()
+            if not report["moves"]:
+                return self.evicted()
+        raise AssertionError(f"still moving after {cycles} cycles: {self.reports[-1]['moves']}")
+
+    def evicted(self) -> list[Json]:
+        """Every move that was accepted by the API server, in order."""
+        return [
+            move
+            for report in self.reports
+            for move in report["moves"]
+            if move.get("result") == "evicted"
+        ]
+
+
+def plan(program: Program, policies: Path, *more: str | Path) -> tuple[Finished, Json]:
+    """`plan -o json`: how it ended, and the plan."""
+    done = program.run("plan", "--policies", policies, "-o", "json", *more)
+    return done, json.loads(done.stdout)
+
+
+def only_evictions_and_own_state(records: Records) -> None:
+    """Assert that our user wrote evictions, events, its Lease and its ConfigMap, and no more."""
+    allowed = {"pods/eviction", "events", "leases", "configmaps"}
+    for record in records.writes(by=USER):
+        assert record.resource in allowed, (record.verb, record.resource, record.name)
+        if record.resource in {"leases", "configmaps"}:
+            assert record.name.startswith(f"{NAMESPACE}/rescheduler"), record.name
+        if record.resource == "pods/eviction":
+            options = record.requestObject["deleteOptions"]
+            assert options["preconditions"]["uid"], record.name
+            assert "gracePeriodSeconds" not in options
+
+
+@contextmanager
+def budgets_watched(cluster: Cluster) -> Iterator[Callable[[], list[str]]]:
+    """Watch every PodDisruptionBudget; the answer tells each breach of a desired count.
+
+    A budget whose controller has not counted yet (expectedPods 0) is not judged.
+    """
+    breaches: list[str] = []
+    looks = 0
+    stop = threading.Event()
+
+    def watch() -> None:
+        nonlocal looks
+        while not stop.is_set():
+            for item in cluster.api.items("policy/v1", "PodDisruptionBudget"):
+                status = item.get("status", {})
+                healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
+                if status.get("expectedPods") and healthy < desired:
+                    breaches.append(f"{item['metadata']['name']}: {healthy} of {desired}")
+            looks += 1
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+
+    def told() -> list[str]:
+        assert looks > 10, "the budgets were hardly looked at"
+        return breaches
+
+    try:
+        yield told
+    finally:
+        stop.set()
+        thread.join()

@@ -1,0 +1,98 @@
+"""The Deployment mode: cycles, a clean end on SIGTERM, and a second replica that takes over."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from tests.e2e.builders.cluster import Cluster
+from tests.e2e.controlplane.processes import free_ports
+from tests.e2e.exporter.metrics import Metrics
+from tests.e2e.loop import NAMESPACE, WINDOW, swift, utilization, write_policies
+from tests.e2e.program import Program
+from tests.e2e.troubles import hot_gpus
+
+pytestmark = pytest.mark.e2e
+
+
+class Replica:
+    """One replica of the Deployment."""
+
+    def __init__(self, actor: Program, policies: Path, folder: Path, name: str) -> None:
+        (port,) = free_ports(1)
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = folder / f"{name}.log"
+        self.process: subprocess.Popen[bytes] = actor.start(
+            "run",
+            *("--every", "3s", "--policies", policies, "--mode", "Enforce"),
+            *("--listen", f"127.0.0.1:{port}"),
+            log=self.log,
+        )
+
+    def get(self, path: str) -> requests.Response | None:
+        try:
+            with requests.Session() as session:
+                session.trust_env = False
+                return session.get(self.url + path, timeout=3)
+        except requests.RequestException:
+            return None
+
+    def cycles(self) -> float:
+        """How many cycles it has finished, by its own metrics."""
+        answer = self.get("/metrics")
+        if answer is None:
+            return 0
+        lines = answer.text.splitlines()
+        prefix = "rescheduler_cycles_total{"
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(prefix))
+
+    def said(self) -> str:
+        return self.log.read_text(encoding="utf-8")
+
+
+def test_three_cycles_a_clean_end_and_a_successor(
+    cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
+) -> None:
+    trouble = hot_gpus(cluster, count=20, hot=1)
+    metrics.warm(2 * WINDOW)
+    policies = write_policies(
+        tmp_path / "policies", utilization(gpu="50%"), swift(per_cycle=2, batch=2)
+    )
+    first = Replica(actor, policies, tmp_path, "first")
+    second = None
+    try:
+        cluster.until(lambda: first.cycles() >= 1, f"a cycle: {first.log}", 60)
+        second = Replica(actor, policies, tmp_path, "second")
+        cluster.until(lambda: first.cycles() >= 3, f"three cycles: {first.log}", 120)
+        assert first.get("/readyz").status_code == 200
+        assert first.get("/livez").status_code == 200
+        holder = lease(cluster)["spec"]["holderIdentity"]
+        assert second.process.poll() is None
+        assert second.cycles() == 0, "two replicas act at once"
+
+        first.process.send_signal(signal.SIGTERM)
+        started = time.monotonic()
+        assert first.process.wait(60) == 0, first.said()
+        assert time.monotonic() - started < 45
+        assert "Traceback" not in first.said()
+
+        cluster.until(lambda: second.cycles() >= 1, f"a successor: {second.log}", 120)
+        assert lease(cluster)["spec"]["holderIdentity"] != holder
+        cluster.until(lambda: max(trouble.load(cluster).values()) <= 0.5, "the repair", 120)
+    finally:
+        for replica in (first, second):
+            if replica is not None and replica.process.poll() is None:
+                replica.process.terminate()
+                replica.process.wait(60)
+    assert second.process.returncode == 0, second.said()
+    for line in second.said().splitlines():
+        json.loads(line)
+
+
+def lease(cluster: Cluster) -> dict[str, Any]:
+    return cluster.api.read("coordination.k8s.io/v1", "Lease", "rescheduler", NAMESPACE)
