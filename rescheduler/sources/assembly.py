@@ -1,0 +1,243 @@
+"""One reading, put together from a source's answers."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+
+import numpy as np
+
+from rescheduler.model.readings import BoolArray, FloatArray, Problem, Reading, ReadingRequest
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.sources import folding
+from rescheduler.sources.catalog import Definition, Source
+from rescheduler.sources.expectation import Expectation
+from rescheduler.sources.identity import Identity
+from rescheduler.sources.measuring import (
+    Key,
+    Row,
+    Tally,
+    Value,
+    by_series,
+    group,
+    identify,
+    number,
+    settle,
+    show,
+)
+from rescheduler.sources.prometheus_http import Vector
+
+Ask = Callable[[str], Vector]
+"""Sends a template of the catalogue and answers with its vector."""
+
+
+class Cluster:
+    """A snapshot with what is looked up in it again and again."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.identity = Identity(snapshot)
+        self.expectation = Expectation(snapshot)
+        self.pod_node: list[int] = snapshot.pod_node.tolist()
+
+
+class Assembly:
+    """The way from one request to its reading.
+
+    at: the evaluation time. ask: see Ask; it raises MetricsUnavailable, which passes through.
+    """
+
+    def __init__(
+        self,
+        request: ReadingRequest,
+        definition: Definition,
+        cluster: Cluster,
+        at: float,
+        ask: Ask,
+    ) -> None:
+        self._request = request
+        self._definition = definition
+        self._cluster = cluster
+        self._at = at
+        self._ask = ask
+        self._tally = Tally()
+        self._rows = 0
+        self._expected = cluster.expectation.expected(definition, request.window)
+
+    def reading(self, query: str, warnings: Collection[str], clock: str) -> Reading:
+        """Ask, settle, fold and judge.
+
+        query: the text to show. warnings: filled while asking. clock: a note, or "".
+        """
+        size = len(self._expected)
+        values, ages = np.full(size, np.nan), np.full(size, np.nan)
+        capacity = self._cluster.expectation.capacity(self._definition)
+        if self._expected.any():
+            found, measured = self._fold()
+            for subject, value in found.items():
+                if self._expected[subject]:
+                    values[subject], ages[subject] = value
+            if measured is not None:
+                capacity = np.full(size, np.nan)
+                capacity[list(measured)] = list(measured.values())
+        if clock:
+            self._tally.note(clock)
+        return Reading(
+            request=self._request,
+            unit=self._definition.unit,
+            values=values,
+            ages=ages,
+            expected=self._expected,
+            capacity=capacity,
+            query=query,
+            notes=self._tally.notes(),
+            problem=self._judge(values, warnings),
+        )
+
+    def _judge(self, values: FloatArray, warnings: Collection[str]) -> Problem | None:
+        """Why the reading as a whole is unfit, or None."""
+        if warnings:
+            return Problem("RDG002", f"the source warns: {'; '.join(warnings)}")
+        absent = np.flatnonzero(self._expected & np.isnan(values))
+        wanted = int(self._expected.sum())
+        if not wanted or (wanted - len(absent)) / wanted >= self._request.min_coverage:
+            return None
+        have = f"{wanted - len(absent)} of {wanted} {self._request.subject}s have a value"
+        if not self._rows:
+            return Problem("RDG009", f"{have}: the source has no series of {self._request.name}")
+        codes = Counter(self._tally.codes.get(int(each), "RDG003") for each in absent)
+        code = max(codes, key=lambda each: (codes[each], each))
+        why = "; ".join(self._tally.notes())
+        return Problem(code, f"{have}, wanted are {self._request.min_coverage:.0%}. {why}".strip())
+
+    def _fold(self) -> tuple[folding.Found, dict[int, float] | None]:
+        definition, tally = self._definition, self._tally
+        expectation, snapshot = self._cluster.expectation, self._cluster.snapshot
+        rows = self._from_sources()
+        beside = self._measure(definition.beside) if definition.beside is not None else {}
+        match definition.fold:
+            case "single":
+                return {subject: value for (subject, _), value in rows.items()}, None
+            case "gpu":
+                return folding.gpu_load(rows, expectation.gpus, tally), None
+            case "gpu-memory":
+                return folding.gpu_memory(rows, beside, expectation.gpus, tally)
+            case "link":
+                names = [node.metadata.name for node in snapshot.nodes]
+                return folding.busiest_link(rows, beside, tally, names)
+            case "pod-gpu":
+                keys = [pod.key for pod in snapshot.pods]
+                return folding.pod_gpus(rows, expectation.pod_gpus, tally, keys), None
+
+    def _from_sources(self) -> dict[Key, Value]:
+        """The values of the preferred source, completed by those of the next where it has none."""
+        found: dict[Key, Value] = {}
+        for source in self._definition.sources:
+            measured = self._measure(source)
+            for key, value in measured.items():
+                if self._tally.codes.get(key[0], "") < "RDG005":
+                    found.setdefault(key, value)
+            if self._complete(found):
+                break
+        return found
+
+    def _complete(self, found: Mapping[Key, Value]) -> bool:
+        """Whether no other source could add anything."""
+        number_of = Counter(subject for subject, _ in found)
+        wanted: FloatArray | BoolArray = self._expected
+        if self._definition.fold == "gpu":
+            wanted = self._cluster.expectation.gpus
+        elif self._definition.fold == "pod-gpu":
+            wanted = self._cluster.expectation.pod_gpus
+        subjects = np.flatnonzero(self._expected).tolist()
+        return all(number_of[each] >= wanted[each] for each in subjects)
+
+    def _measure(self, source: Source) -> dict[Key, Value]:
+        """One trusted value of each node, pod or device that a source knows."""
+        samples = self._ask(source.value).samples
+        self._rows += len(samples)
+        groups = group(
+            samples,
+            self._node_key if self._request.subject == "node" else self._pod_key,
+            self._ages(source),
+            scale=source.scale,
+            weights=by_series(self._ask(source.weight).samples) if source.weight else None,
+        )
+        if source.per_capacity:
+            groups = self._per_capacity(groups)
+        return settle(
+            groups,
+            highest=self._definition.highest,
+            max_age=self._request.max_age,
+            tally=self._tally,
+        )
+
+    def _per_capacity(self, groups: Mapping[Key, list[Row]]) -> dict[Key, list[Row]]:
+        capacity = self._cluster.expectation.capacity(self._definition)
+        if capacity is None:
+            return {}
+        return {
+            key: [row._replace(value=row.value / float(capacity[key[0]])) for row in rows]
+            for key, rows in groups.items()
+        }
+
+    def _ages(self, source: Source) -> Callable[[Key, Mapping[str, str]], float | None]:
+        """What tells the age of a row: its series, or for whole pods their node's cAdvisor."""
+        if not source.fresh:
+            return lambda _key, _labels: 0.0
+        samples = self._ask(source.fresh).samples
+        self._rows += len(samples)
+        at = self._at
+        if self._request.subject == "node" or self._definition.fold == "pod-gpu":
+            times = by_series(samples)
+
+            def of_series(_key: Key, labels: Mapping[str, str]) -> float | None:
+                time = times.get(identify(labels))
+                return None if time is None else at - time
+
+            return of_series
+        newest: dict[int, float] = {}
+        for each in samples:
+            node = self._cluster.identity.node(each.metric)
+            newest[node] = max(newest.get(node, 0.0), number(each.value[1]))
+        pod_node = self._cluster.pod_node
+
+        def of_node(key: Key, _labels: Mapping[str, str]) -> float | None:
+            node = pod_node[key[0]]
+            return at - newest[node] if node >= 0 and node in newest else None
+
+        return of_node
+
+    def _node_key(self, labels: Mapping[str, str]) -> Key | None:
+        node = self._cluster.identity.node(labels)
+        if node < 0:
+            self._tally.note("series that name no node of this cluster", show(labels))
+            return None
+        match self._definition.fold:
+            case "single":
+                return node, ""
+            case "link":
+                return node, labels.get("device", "")
+            case _:
+                return node, _device(labels)
+
+    def _pod_key(self, labels: Mapping[str, str]) -> Key | None:
+        found = self._cluster.identity.pod(labels)
+        of_gpu = self._definition.fold == "pod-gpu"
+        if of_gpu and not labels.get("exported_pod"):
+            # An idle device carries the exporter's own pod here, or none.
+            wanted = self._cluster.expectation.pod_gpus
+            if found.number < 0 or wanted[found.number] == 0:
+                return None
+        if found.number < 0:
+            self._tally.note(f"series of {found.reason}", show(labels))
+            return None
+        return found.number, _device(labels) if of_gpu else ""
+
+
+def _device(labels: Mapping[str, str]) -> str:
+    """What tells one GPU of the cluster, or one partition of it, from all others."""
+    uuid = labels.get("UUID") or labels.get("uuid")
+    if not uuid:
+        host = labels.get("Hostname") or labels.get("hostname") or labels.get("instance", "")
+        uuid = f"{host} gpu {labels.get('gpu', '')}"
+    part = labels.get("GPU_I_ID")
+    return f"{uuid}/{part}" if part else uuid

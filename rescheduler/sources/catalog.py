@@ -1,0 +1,223 @@
+"""The catalogue of named readings: which series they come from and what their values may be.
+
+Every query is a template: `$window` is the request's window, `$match` the source's own matchers.
+Why the forms are what they are:
+- an exporter that dies leaves `rate` to sink towards 0 for a whole window, and `1 - rate` to climb;
+  dividing by the rate of `node_time_seconds`, which sinks alike, takes the error out;
+- a device whose pod changes has two series in one window; the sum of all samples over their number
+  is its average over time, where a maximum or an average of averages would not be;
+- only `timestamp()` of a bare selector tells when a sample was taken, hence the companion queries.
+Pods' rates are not corrected: while a cAdvisor is silent they sink until `maxAge` is reached.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+GPU = "nvidia.com/gpu"
+
+_MIB = 2.0**20
+_DEVICES = "(en|eth|bond|ib).*"  # physical links; never the pods' virtual ones
+_GPU_KEY = "cluster,job,instance,namespace,pod,node,Hostname,hostname,UUID,uuid,gpu,GPU_I_ID"
+_POD_GPU_KEY = f"{_GPU_KEY},exported_namespace,exported_pod"
+_POD_KEY = "cluster,job,instance,node,namespace,pod"
+_CONTAINERS = '$match container!="",container!="POD"'
+
+Fold = Literal["single", "gpu", "gpu-memory", "link", "pod-gpu"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One way to a reading.
+
+    value: its query; where `weight` is given, the sum of the samples, and `weight` their number.
+    fresh: the query for the time of the newest sample, with the labels of `value`; for pods one
+    row a node instead. "" where the value vanishes with its series.
+    scale: what a value is multiplied with. per_capacity: whether it is divided by the node's
+    capacity.
+    """
+
+    value: str
+    fresh: str = ""
+    weight: str = ""
+    scale: float = 1.0
+    per_capacity: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A named reading.
+
+    unit: of the reading's values. highest: the largest legal value of one row, 0 is the smallest.
+    fold: how rows become one value a node or pod. sources: in order of preference. beside: what
+    the fold needs besides: the memory that is free, or the speed of a link.
+    resource: the resource of a node's status that its capacity comes from, "" where it is
+    measured. rate: whether young pods would read too low. only: which subjects have such a value.
+    """
+
+    name: str
+    unit: str
+    highest: float
+    fold: Fold
+    sources: tuple[Source, ...]
+    beside: Source | None = None
+    resource: str = ""
+    rate: bool = False
+    only: Literal["all", "gpu", "own-network"] = "all"
+
+
+def _gauge(metric: str, key: str, scale: float) -> Source:
+    """The samples of the window, of each series that `key` tells apart."""
+    samples = f"{metric}{{$match}}[$window]"
+    return Source(
+        value=f"sum by ({key}) (sum_over_time({samples}))",
+        weight=f"sum by ({key}) (count_over_time({samples}))",
+        fresh=f"max by ({key}) (timestamp({metric}{{$match}}))",
+        scale=scale,
+    )
+
+
+def _gpu(key: str) -> tuple[Source, ...]:
+    """How busy each device is: the engine's share of active time, else `any kernel ran`."""
+    return (
+        _gauge("DCGM_FI_PROF_GR_ENGINE_ACTIVE", key, 1.0),
+        _gauge("DCGM_FI_DEV_GPU_UTIL", key, 0.01),
+    )
+
+
+def _link(direction: str) -> tuple[Source, ...]:
+    series = f'node_network_{direction}_bytes_total{{$match device=~"{_DEVICES}"}}'
+    return (
+        Source(
+            value=f"rate({series}[$window])"
+            " / ignoring (device) group_left () rate(node_time_seconds{$match}[$window])",
+            fresh=f"timestamp({series})",
+        ),
+    )
+
+
+_SPEED = Source(f'node_network_speed_bytes{{$match device=~"{_DEVICES}"}} > 0')
+
+_CADVISOR = (
+    "max by (cluster,job,instance,node)"
+    f" (timestamp(container_cpu_usage_seconds_total{{{_CONTAINERS}}}))"
+)
+
+
+def _pod(inner: str, part: str) -> tuple[Source, ...]:
+    """Rows of a pod's parts: of a restarted container's two the larger, then all parts together."""
+    return (Source(f"sum by ({_POD_KEY}) (max by ({_POD_KEY},{part}) ({inner}))", _CADVISOR),)
+
+
+def _pod_link(direction: str) -> tuple[Source, ...]:
+    series = (
+        f"container_network_{direction}_bytes_total"
+        '{$match pod!="",container=~"|POD",interface!~"lo|cali.*|veth.*|tunl.*"}'
+    )
+    return _pod(f"rate({series}[$window])", "interface")
+
+
+CATALOG: dict[str, Definition] = {
+    each.name: each
+    for each in (
+        Definition(
+            "node.cpu",
+            "ratio",
+            1.0,
+            "single",
+            (
+                Source(
+                    "1 - avg without (cpu,mode)"
+                    ' (rate(node_cpu_seconds_total{$match mode="idle"}[$window]))'
+                    " / rate(node_time_seconds{$match}[$window])",
+                    "timestamp(node_time_seconds{$match})",
+                ),
+                Source(
+                    "rate(node_cpu_usage_seconds_total{$match}[$window])",
+                    "timestamp(node_cpu_usage_seconds_total{$match})",
+                    per_capacity=True,
+                ),
+            ),
+            resource="cpu",
+        ),
+        Definition(
+            "node.memory",
+            "ratio",
+            1.0,
+            "single",
+            (
+                Source(
+                    "1 - avg_over_time(node_memory_MemAvailable_bytes{$match}[$window])"
+                    " / avg_over_time(node_memory_MemTotal_bytes{$match}[$window])",
+                    "timestamp(node_memory_MemAvailable_bytes{$match})",
+                ),
+            ),
+            resource="memory",
+        ),
+        Definition("node.network.receive", "ratio", 1e13, "link", _link("receive"), _SPEED),
+        Definition("node.network.transmit", "ratio", 1e13, "link", _link("transmit"), _SPEED),
+        Definition("node.gpu", "ratio", 1.0, "gpu", _gpu(_GPU_KEY), resource=GPU, only="gpu"),
+        Definition(
+            "node.gpu.memory",
+            "ratio",
+            1e15,
+            "gpu-memory",
+            (_gauge("DCGM_FI_DEV_FB_USED", _GPU_KEY, _MIB),),
+            _gauge("DCGM_FI_DEV_FB_FREE", _GPU_KEY, _MIB),
+            only="gpu",
+        ),
+        Definition(
+            "pod.cpu",
+            "cores",
+            1e5,
+            "single",
+            _pod(f"rate(container_cpu_usage_seconds_total{{{_CONTAINERS}}}[$window])", "container"),
+            rate=True,
+        ),
+        Definition(
+            "pod.memory",
+            "bytes",
+            1e15,
+            "single",
+            _pod(
+                f"avg_over_time(container_memory_working_set_bytes{{{_CONTAINERS}}}[$window])",
+                "container",
+            ),
+        ),
+        Definition(
+            "pod.network.receive",
+            "bytes/s",
+            1e13,
+            "single",
+            _pod_link("receive"),
+            rate=True,
+            only="own-network",
+        ),
+        Definition(
+            "pod.network.transmit",
+            "bytes/s",
+            1e13,
+            "single",
+            _pod_link("transmit"),
+            rate=True,
+            only="own-network",
+        ),
+        Definition("pod.gpu", "GPUs", 1.0, "pod-gpu", _gpu(_POD_GPU_KEY), only="gpu"),
+        Definition(
+            "pod.gpu.memory",
+            "bytes",
+            1e15,
+            "pod-gpu",
+            (_gauge("DCGM_FI_DEV_FB_USED", _POD_GPU_KEY, _MIB),),
+            only="gpu",
+        ),
+    )
+}
+"""Every reading by its name."""
+
+
+def fill(template: str, window: float, match: str) -> str:
+    """The query of a template. window: seconds. match: matchers with a trailing comma, or ""."""
+    milliseconds = round(window * 1000)
+    span = f"{milliseconds // 1000}s" if milliseconds % 1000 == 0 else f"{milliseconds}ms"
+    # A brace that is left with nothing but the matchers' trailing comma is valid PromQL.
+    return template.replace("$window", span).replace("$match ", match).replace("$match", match)

@@ -1,0 +1,87 @@
+"""Which nodes and pods ought to have a value, told by the API server and never by the series."""
+
+import numpy as np
+
+from rescheduler.model.objects import Pod, Resources
+from rescheduler.model.quantity import NANO, nanos
+from rescheduler.model.readings import BoolArray, FloatArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.sources.catalog import GPU, Definition
+
+
+class Expectation:
+    """What the snapshot says about its nodes and pods, computed once for all readings.
+
+    gpus: (nodes,) allocatable GPUs. pod_gpus: (pods,) requested ones.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        nodes, pods = snapshot.nodes, snapshot.pods
+        self._snapshot = snapshot
+        self.gpus = np.array([amount(each.status.allocatable, GPU) for each in nodes], np.float64)
+        asked: dict[int, float] = {}
+        for pod in pods:
+            if id(pod.spec) not in asked:
+                asked[id(pod.spec)] = _requested_gpus(pod)
+        self.pod_gpus = np.array([asked[id(pod.spec)] for pod in pods], np.float64)
+        self._ready = np.array([each.ready for each in nodes], np.bool_)
+        running = np.array([pod.status.phase == "Running" for pod in pods], np.bool_)
+        # An unbound pod has node -1 and takes the False that is appended.
+        self._running = running & np.append(self._ready, False)[snapshot.pod_node]
+        self._own_network = ~np.array([pod.spec.hostNetwork for pod in pods], np.bool_)
+        self._age = np.array([_age(pod, snapshot) for pod in pods], np.float64)
+
+    def expected(self, definition: Definition, window: float) -> BoolArray:
+        """(subjects,) which of them ought to have a value.
+
+        Nodes that are Ready, for GPUs those that offer some. Pods that run on Ready nodes: for
+        GPUs those that ask for some, for the network those with one of their own, and for rates
+        those that are older than the window, because a rate over time before the pod reads low.
+        """
+        if definition.name.startswith("node."):
+            return np.logical_and(self._ready, self.gpus > 0 if definition.only == "gpu" else True)
+        answer: BoolArray = self._running
+        if definition.only == "gpu":
+            answer = answer & (self.pod_gpus > 0)
+        if definition.only == "own-network":
+            answer = answer & self._own_network
+        if definition.rate:
+            answer = answer & (self._age >= window)
+        return answer
+
+    def capacity(self, definition: Definition) -> FloatArray | None:
+        """(nodes,) how much 1.0 of a node reading is; None for pods and where it is measured.
+
+        CPU and memory as the node has them, which is what ratios are measured against; GPUs as
+        they can be allocated. NaN where the API server does not say.
+        """
+        if definition.resource == GPU:
+            return np.where(self.gpus > 0, self.gpus, np.nan)
+        if not definition.resource:
+            return None
+        found = [
+            amount(node.status.capacity or node.status.allocatable, definition.resource)
+            for node in self._snapshot.nodes
+        ]
+        array = np.array(found, np.float64)
+        return np.where(array > 0, array, np.nan)
+
+
+def amount(resources: Resources | None, name: str) -> float:
+    """The amount of a resource in its unit, 0 where there is none."""
+    quantity = (resources or {}).get(name)
+    return 0.0 if quantity is None else nanos(quantity) / NANO
+
+
+def _requested_gpus(pod: Pod) -> float:
+    total = 0.0
+    for container in pod.spec.containers:
+        if container.resources is not None:
+            asked = container.resources
+            total += amount(asked.requests, GPU) or amount(asked.limits, GPU)
+    return total
+
+
+def _age(pod: Pod, snapshot: Snapshot) -> float:
+    started = pod.status.startTime
+    return 0.0 if started is None else (snapshot.taken - started).total_seconds()

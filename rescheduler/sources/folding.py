@@ -1,0 +1,125 @@
+"""From values of devices to one value a node or pod."""
+
+from collections.abc import Mapping
+
+from rescheduler.model.readings import FloatArray
+from rescheduler.sources.measuring import Key, Tally, Value
+
+Found = dict[int, Value]
+"""Value of each node or pod that has one."""
+
+
+def by_subject(values: Mapping[Key, Value]) -> dict[int, dict[str, Value]]:
+    """Devices of each subject."""
+    answer: dict[int, dict[str, Value]] = {}
+    for (subject, device), value in values.items():
+        answer.setdefault(subject, {})[device] = value
+    return answer
+
+
+def gpu_load(values: Mapping[Key, Value], gpus: FloatArray, tally: Tally) -> Found:
+    """(node) the sum over the GPUs' shares of busy time, divided by the GPUs it can allocate."""
+    answer = {}
+    for node, devices in by_subject(values).items():
+        if _whole(node, devices, gpus, tally):
+            total = sum(value.value for value in devices.values())
+            answer[node] = Value(total / float(gpus[node]), _oldest(devices))
+    return answer
+
+
+def gpu_memory(
+    used: Mapping[Key, Value], free: Mapping[Key, Value], gpus: FloatArray, tally: Tally
+) -> tuple[Found, dict[int, float]]:
+    """(node) used memory of all its GPUs over all they have, and the bytes that they have."""
+    answer, capacity = {}, {}
+    both = {key: value for key, value in used.items() if key in free}
+    for node, devices in by_subject(both).items():
+        if not _whole(node, devices, gpus, tally):
+            continue
+        taken = sum(value.value for value in devices.values())
+        total = taken + sum(free[node, device].value for device in devices)
+        if total > 0:
+            answer[node] = Value(taken / total, _oldest(devices))
+            capacity[node] = total
+    return answer, capacity
+
+
+def busiest_link(
+    rates: Mapping[Key, Value], speeds: Mapping[Key, Value], tally: Tally, names: list[str]
+) -> tuple[Found, dict[int, float]]:
+    """(node) the largest share of a link's speed, and that link's speed in bytes a second.
+
+    A node with traffic on a link of unknown speed has no value.
+    """
+    answer, capacity = {}, {}
+    for node, devices in by_subject(rates).items():
+        shares = []
+        for device, rate in devices.items():
+            speed = speeds.get((node, device))
+            if speed is not None and speed.value > 0:
+                shares.append((rate.value / speed.value, speed.value))
+            elif rate.value > 0:
+                tally.refuse(
+                    node,
+                    "RDG003",
+                    "traffic on a link of unknown speed",
+                    f"{device} of {names[node]}",
+                )
+                shares = []
+                break
+        if not shares:
+            continue
+        share, speed_of = max(shares)
+        if share > 1.1:  # extrapolation and bursts pass 1 by a little; more is a wrong speed
+            tally.refuse(node, "RDG006", "more traffic than the link can carry", names[node])
+            continue
+        answer[node] = Value(min(share, 1.0), _oldest(devices))
+        capacity[node] = speed_of
+    return answer, capacity
+
+
+def pod_gpus(
+    values: Mapping[Key, Value], requested: FloatArray, tally: Tally, names: list[str]
+) -> Found:
+    """(pod) the sum over its GPUs, where it has all that it asked for and shares none."""
+    holders: dict[str, set[int]] = {}
+    for pod, device in values:
+        holders.setdefault(device, set()).add(pod)
+    answer = {}
+    for pod, devices in by_subject(values).items():
+        if any("/" in device for device in devices):
+            tally.refuse(pod, "RDG003", "pods with partitioned GPUs (MIG)", names[pod])
+        elif any(len(holders[device]) > 1 for device in devices):
+            tally.refuse(pod, "RDG003", "pods that share a GPU", names[pod])
+        elif len(devices) != requested[pod]:
+            tally.refuse(
+                pod,
+                "RDG003",
+                "pods with another number of GPUs than they asked for",
+                f"{names[pod]}: {len(devices)} of {requested[pod]:g}",
+            )
+        else:
+            answer[pod] = Value(sum(v.value for v in devices.values()), _oldest(devices))
+    return answer
+
+
+def _whole(node: int, devices: Mapping[str, Value], gpus: FloatArray, tally: Tally) -> bool:
+    """Whether every GPU of the node is there and is a whole one."""
+    if any("/" in device for device in devices):
+        tally.refuse(node, "RDG003", "nodes with partitioned GPUs (MIG)", next(iter(devices)))
+        return False
+    if gpus[node] <= 0:
+        return False
+    if len(devices) < gpus[node]:
+        tally.refuse(
+            node,
+            "RDG003",
+            "nodes of which GPUs have no fresh value",
+            f"{len(devices)} of {gpus[node]:g}",
+        )
+        return False
+    return True
+
+
+def _oldest(devices: Mapping[str, Value]) -> float:
+    return max(value.age for value in devices.values())

@@ -1,0 +1,111 @@
+"""Which node or pod a series is about, told by the API server's objects and not by other series."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from rescheduler.model.snapshot import Snapshot
+
+_NODE_LABELS = ("Hostname", "hostname", "node", "kubernetes_node", "nodename")
+
+
+class PodFound(NamedTuple):
+    """The number of a series' pod in the snapshot, or -1 and why it has none."""
+
+    number: int
+    reason: str = ""
+
+
+class Identity:
+    """Finds the nodes and pods of one snapshot by what exporters and scrapers call them."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._nodes = snapshot.node_index
+        self._pods = {
+            (pod.metadata.namespace, pod.metadata.name): index
+            for index, pod in enumerate(snapshot.pods)
+        }
+        self._pod_node = snapshot.pod_node.tolist()
+        self._addresses = _addresses(snapshot)
+        self._daemons = _daemons(snapshot)
+        self._known: dict[tuple[str | None, ...], int] = {}
+
+    def node(self, labels: Mapping[str, str]) -> int:
+        """The index of the node that a series is about, or -1.
+
+        In this order: a label with the name of a node; the exporter's pod, whose node the API
+        server knows; the host of `instance`, as a name or an address of a node.
+        """
+        get = labels.get
+        key = (*(get(label) for label in _NODE_LABELS), get("instance"))
+        if key[:5] == (None,) * 5:
+            key = (*key, get("namespace"), get("pod"))
+        found = self._known.get(key)
+        if found is None:
+            self._known[key] = found = self._look_up(labels)
+        return found
+
+    def pod(self, labels: Mapping[str, str]) -> PodFound:
+        """The pod that a series is about, if it is where the API server says it is.
+
+        A StatefulSet's pod keeps its name when it changes its node, so the series' node has to be
+        the pod's. `exported_` labels go first: the bare ones are then the exporter's own.
+        """
+        get = labels.get
+        if get("exported_pod"):
+            name = (get("exported_namespace", ""), labels["exported_pod"])
+        else:
+            name = (get("namespace", ""), get("pod", ""))
+        index = self._pods.get(name, -1)
+        if index < 0:
+            return PodFound(-1, "pods that are not in the cluster")
+        node = self.node(labels)
+        if node >= 0 and node != self._pod_node[index]:
+            return PodFound(-1, "pods that have left that node")
+        return PodFound(index)
+
+    def _look_up(self, labels: Mapping[str, str]) -> int:
+        for label in _NODE_LABELS:
+            name = labels.get(label, "")
+            index = self._nodes.get(name, self._addresses.get(name, -1))
+            if index < 0 and label in ("Hostname", "hostname"):
+                # Old charts do not tell the exporter its node: the host name is its pod's name.
+                index = self._daemons.get(name, -1)
+            if index >= 0:
+                return index
+        exporter = self._pods.get((labels.get("namespace", ""), labels.get("pod", "")), -1)
+        if exporter >= 0 and self._pod_node[exporter] >= 0:
+            return int(self._pod_node[exporter])
+        host = _host(labels.get("instance", ""))
+        return self._nodes.get(host, self._addresses.get(host, -1))
+
+
+def _addresses(snapshot: Snapshot) -> dict[str, int]:
+    """Address to node, without the addresses that two nodes claim."""
+    answer: dict[str, int] = {}
+    for index, node in enumerate(snapshot.nodes):
+        for address in node.status.addresses or ():
+            known = answer.setdefault(address.address, index)
+            if known != index:
+                answer[address.address] = -1
+    answer.pop("", None)
+    return answer
+
+
+def _daemons(snapshot: Snapshot) -> dict[str, int]:
+    """Name of a DaemonSet's pod to its node, without the names that two namespaces use."""
+    answer: dict[str, int] = {}
+    nodes = snapshot.pod_node.tolist()
+    for index, pod in enumerate(snapshot.pods):
+        owner = pod.controller
+        if owner is not None and owner.kind == "DaemonSet":
+            name = pod.metadata.name
+            answer[name] = -1 if name in answer else nodes[index]
+    return answer
+
+
+def _host(instance: str) -> str:
+    """`instance` without its port and brackets."""
+    if instance.startswith("["):
+        return instance[1:].partition("]")[0]
+    host, _, port = instance.rpartition(":")
+    return host if host and ":" not in host and port.isdigit() else instance

@@ -1,0 +1,189 @@
+"""Rows of instant vectors, made into one trusted value a subject, or into the reason for none."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from rescheduler.sources.prometheus_http import Sample
+
+Key = tuple[int, str]
+"""Index of a node or pod, and the device of it, "" for the whole."""
+
+FUTURE = 60.0
+"""Seconds that a sample may lie ahead of the evaluation before its clock counts as wrong."""
+SLACK = 0.05
+"""Share of the legal range by which rounding and extrapolation may pass its ends."""
+_RATIO_TOLERANCE, _TOLERANCE = 0.05, 0.1
+
+
+class Value(NamedTuple):
+    """A value and its age in seconds."""
+
+    value: float
+    age: float
+
+
+class Tally:
+    """What was left out and why: the reason code of each subject, and notes for people."""
+
+    def __init__(self) -> None:
+        self.codes: dict[int, str] = {}
+        self._counts: dict[str, int] = {}
+        self._examples: dict[str, str] = {}
+
+    def note(self, what: str, example: str = "", count: int = 1) -> None:
+        """Remember an oddity of that sort."""
+        self._counts[what] = self._counts.get(what, 0) + count
+        self._examples.setdefault(what, example)
+
+    def refuse(self, subject: int, code: str, what: str, example: str) -> None:
+        """A subject has no value because of this; of several codes the highest stays."""
+        self.codes[subject] = max(self.codes.get(subject, ""), code)
+        self.note(f"{code}: {what}", example)
+
+    def notes(self) -> tuple[str, ...]:
+        """One sentence for each sort of oddity, with how often it came and an example."""
+        return tuple(
+            f"{what} ({count}"
+            + (f", such as {self._examples[what]})" if self._examples[what] else ")")
+            for what, count in sorted(self._counts.items())
+        )
+
+
+class Row(NamedTuple):
+    """One series behind a value. age: None where its newest sample is gone."""
+
+    value: float
+    weight: float
+    age: float | None
+    labels: Mapping[str, str]
+
+
+def number(text: str) -> float:
+    """A value as Prometheus writes it; NaN where it is not a finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) else math.nan
+
+
+def identify(labels: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """What tells one series from another."""
+    return frozenset(labels.items())
+
+
+def by_series(samples: Iterable[Sample]) -> dict[frozenset[tuple[str, str]], float]:
+    """The value of each series."""
+    return {identify(each.metric): number(each.value[1]) for each in samples}
+
+
+def settle(
+    groups: Mapping[Key, list[Row]], *, highest: float, max_age: float, tally: Tally
+) -> dict[Key, Value]:
+    """One value of each key, where there is one that can be trusted.
+
+    Of several live series with about the same value the largest counts; several that differ give
+    no value. Series that have ended within the window count with the weight of their samples.
+    """
+    answer = {}
+    for key, rows in groups.items():
+        if len(rows) == 1 and _sound(rows[0], highest) and _fresh(rows[0], max_age):
+            row = rows[0]  # the ordinary case, for each of 150,000 pods
+            answer[key] = Value(min(max(row.value, 0.0), highest), max(row.age or 0.0, 0.0))
+            continue
+        value = _settle_one(key, rows, highest, max_age, tally)
+        if value is not None:
+            answer[key] = value
+    return answer
+
+
+def _settle_one(
+    key: Key, rows: list[Row], highest: float, max_age: float, tally: Tally
+) -> Value | None:
+    unsound = next((row for row in rows if not _sound(row, highest)), None)
+    if unsound is not None:
+        tally.refuse(
+            key[0],
+            "RDG006",
+            f"values that are not finite or not in 0 to {highest:g}",
+            f"{unsound.value:g} of {show(unsound.labels)}",
+        )
+        return None
+    live = [row for row in rows if _fresh(row, max_age)]
+    if not live:
+        _refuse_stale(key, rows, max_age, tally)
+        return None
+    best = max(live, key=lambda row: row.value)
+    least = min(row.value for row in live)
+    allowed = _RATIO_TOLERANCE if highest == 1.0 else _TOLERANCE * best.value
+    if best.value - least > allowed:
+        tally.refuse(
+            key[0],
+            "RDG005",
+            "several series that differ",
+            f"{least:g} and {best.value:g} of {show(best.labels)}",
+        )
+        return None
+    if len(live) > 1:
+        tally.note("several series that agree, of which one was taken", show(best.labels))
+    ended = [row for row in rows if row.age is None and row.weight > 0]
+    weight = best.weight + sum(row.weight for row in ended)
+    value = best.value
+    if best.weight > 0 and ended:
+        value = (best.value * best.weight + sum(r.value * r.weight for r in ended)) / weight
+    return Value(min(max(value, 0.0), highest), max(best.age or 0.0, 0.0))
+
+
+def _refuse_stale(key: Key, rows: list[Row], max_age: float, tally: Tally) -> None:
+    ages = [row.age for row in rows if row.age is not None]
+    if not ages:
+        what, example = "series without a present sample", show(rows[0].labels)
+    elif min(ages) < -FUTURE:
+        what, example = "samples from the future", f"{-min(ages):.0f} s: {show(rows[0].labels)}"
+    else:
+        what, example = (
+            f"newest sample older than {max_age:g} s",
+            f"{min(ages):.0f} s: {show(rows[0].labels)}",
+        )
+    tally.refuse(key[0], "RDG004", what, example)
+
+
+def _sound(row: Row, highest: float) -> bool:
+    slack = SLACK * min(highest, 1.0)
+    return -slack <= row.value <= highest + slack
+
+
+def _fresh(row: Row, max_age: float) -> bool:
+    return row.age is not None and -FUTURE <= row.age <= max_age
+
+
+def show(labels: Mapping[str, str]) -> str:
+    """A series as PromQL writes it."""
+    return "{" + ", ".join(f'{key}="{value}"' for key, value in sorted(labels.items())) + "}"
+
+
+def group(
+    samples: Iterable[Sample],
+    key_of: Callable[[Mapping[str, str]], Key | None],
+    age_of: Callable[[Key, Mapping[str, str]], float | None],
+    *,
+    scale: float,
+    weights: Mapping[frozenset[tuple[str, str]], float] | None,
+) -> dict[Key, list[Row]]:
+    """Rows by what they are about; those about nothing that we know are left out.
+
+    weights: the number of samples of each series, where the values are sums of them.
+    """
+    answer: dict[Key, list[Row]] = {}
+    for each in samples:
+        key = key_of(each.metric)
+        if key is None:
+            continue
+        value, weight = number(each.value[1]) * scale, 0.0
+        if weights is not None:
+            weight = weights.get(identify(each.metric), math.nan)
+            value /= weight if weight > 0 else math.nan
+        row = Row(value, weight, age_of(key, each.metric), each.metric)
+        answer.setdefault(key, []).append(row)
+    return answer

@@ -1,0 +1,118 @@
+"""Readings from Prometheus: every query of a cycle at one instant, each answer trusted or named.
+
+A reading never raises for bad data: it carries a problem, and whoever uses it must not evict on it.
+"""
+
+import time
+from collections.abc import Iterable
+
+import numpy as np
+
+from rescheduler.model.errors import MetricsUnavailable
+from rescheduler.model.readings import Problem, Reading, ReadingRequest, Readings
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.sources.assembly import Assembly, Cluster
+from rescheduler.sources.catalog import CATALOG, Definition, fill
+from rescheduler.sources.kubernetes_decode import collector_off
+from rescheduler.sources.measuring import number
+from rescheduler.sources.prometheus_http import Prometheus, Vector
+
+__all__ = ["Prometheus", "read_readings"]
+
+CLOCK_NOTE = 60.0
+"""Seconds by which Prometheus' clock may differ from the API server's before it is noted."""
+
+
+def read_readings(
+    prometheus: Prometheus, requests: Iterable[ReadingRequest], snapshot: Snapshot
+) -> Readings:
+    """The readings that were asked for, all evaluated at one instant of Prometheus' clock."""
+    cycle = _Cycle(prometheus, snapshot)
+    with collector_off():
+        return Readings(tuple(cycle.read(request) for request in sorted(set(requests))))
+
+
+class _Cycle:
+    """One cycle's queries: one evaluation time, one deadline, and no query sent twice."""
+
+    def __init__(self, prometheus: Prometheus, snapshot: Snapshot) -> None:
+        self._prometheus = prometheus
+        self._cluster = Cluster(snapshot)
+        self._until = time.monotonic() + prometheus.deadline
+        self._at: float | None = None
+        self._fault: MetricsUnavailable | None = None
+        self._answers: dict[str, Vector] = {}
+
+    def read(self, request: ReadingRequest) -> Reading:
+        """One reading, with a problem where it is unfit."""
+        definition = CATALOG.get(request.name)
+        if definition is None:
+            known = ", ".join(sorted(CATALOG))
+            problem = Problem("RDG008", f"{request.name!r} is not in the catalogue: {known}")
+            return self._empty(request, None, problem)
+        warnings: dict[str, None] = {}
+
+        def ask(template: str) -> Vector:
+            answer = self._ask(fill(template, request.window, self._prometheus.match))
+            warnings.update(dict.fromkeys(answer.warnings))
+            return answer
+
+        try:
+            at = self._begin()
+            assembly = Assembly(request, definition, self._cluster, at, ask)
+            query = fill(definition.sources[0].value, request.window, self._prometheus.match)
+            return assembly.reading(query, warnings, self._clock_note(at))
+        except MetricsUnavailable as error:
+            return self._empty(request, definition, Problem("RDG001", str(error)))
+
+    def _begin(self) -> float:
+        """The evaluation time, from the source's own clock; fails at once while it is down."""
+        if self._fault is not None:
+            raise self._fault
+        if self._at is None:
+            try:
+                probe = self._prometheus.query("vector(1)", None, self._until)
+            except MetricsUnavailable as error:
+                self._fault = error
+                raise
+            if len(probe.samples) != 1 or number(probe.samples[0].value[1]) != 1.0:
+                self._fault = MetricsUnavailable(
+                    f"{self._prometheus.url}: vector(1) is not 1 there",
+                    "the address is not that of a Prometheus.",
+                )
+                raise self._fault
+            self._at = probe.samples[0].value[0]
+        return self._at
+
+    def _ask(self, promql: str) -> Vector:
+        answer = self._answers.get(promql)
+        if answer is None:
+            answer = self._prometheus.query(promql, self._at, self._until)
+            self._answers[promql] = answer
+        return answer
+
+    def _clock_note(self, at: float) -> str:
+        ahead = at - self._cluster.snapshot.taken.timestamp()
+        if abs(ahead) <= CLOCK_NOTE:
+            return ""
+        return f"Prometheus' clock differs from the API server's by {ahead:.0f} s"
+
+    def _empty(
+        self, request: ReadingRequest, definition: Definition | None, problem: Problem
+    ) -> Reading:
+        """A reading without a value."""
+        snapshot, expectation = self._cluster.snapshot, self._cluster.expectation
+        size = len(snapshot.nodes if request.subject == "node" else snapshot.pods)
+        absent = np.full(size, np.nan)
+        if definition is None:
+            return Reading(request, "", absent, absent, np.zeros(size, np.bool_), problem=problem)
+        return Reading(
+            request=request,
+            unit=definition.unit,
+            values=absent,
+            ages=absent.copy(),
+            expected=expectation.expected(definition, request.window),
+            capacity=expectation.capacity(definition),
+            query=fill(definition.sources[0].value, request.window, self._prometheus.match),
+            problem=problem,
+        )

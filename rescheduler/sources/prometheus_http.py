@@ -1,0 +1,281 @@
+"""Instant queries to Prometheus, or to what speaks its HTTP API, with every answer checked.
+
+`prometheus-api-client` holds the address, the session and the headers. Its own query methods drop
+the warnings, the type of the result and the flags of partial answers, put queries into URLs and
+retry behind our back, so requests are sent here.
+"""
+
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import requests
+import urllib3
+from prometheus_api_client import PrometheusConnect
+
+from rescheduler.model.errors import MetricsUnavailable, SettingsError
+
+CONNECT_TIMEOUT = 5.0
+ATTEMPTS = 3
+MAX_WAIT = 5.0
+"""Seconds that a Retry-After header may make us wait."""
+MAX_BODY = 256 * 2**20
+"""Bytes of one answer. A row for each of 150,000 pods is about 24 MiB."""
+
+_RETRIED = frozenset({429, 502, 503})
+_SELECTOR = re.compile(r'[a-zA-Z_]\w*(=|!=|=~|!~)"[^"\\]*"(,[a-zA-Z_]\w*(=|!=|=~|!~)"[^"\\]*")*')
+_LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
+
+
+class Sample(msgspec.Struct, gc=False):
+    """A row of an instant vector: the labels, and evaluation time and value as text."""
+
+    metric: dict[str, str]
+    value: tuple[float, str]
+
+
+class _Data(msgspec.Struct):
+    resultType: str = ""
+    result: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Envelope(msgspec.Struct):
+    status: str = ""
+    data: _Data | None = None
+    errorType: str = ""
+    error: str = ""
+    warnings: list[str] | None = None
+    infos: list[str] | None = None
+    isPartial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """The answer to an instant query. warnings: reasons to believe that rows are missing."""
+
+    samples: list[Sample]
+    warnings: tuple[str, ...] = ()
+    infos: tuple[str, ...] = ()
+
+
+class _Session(PrometheusConnect):  # type: ignore[misc]
+    """The client library's address, headers and session, without its retries."""
+
+    def __init__(self, url: str, headers: dict[str, str], verify: bool | str) -> None:
+        session = requests.Session()
+        session.trust_env = False  # no credentials from ~/.netrc, no proxy that nobody named
+        session.verify = verify
+        never = urllib3.Retry(total=0, redirect=0, raise_on_status=False)
+        super().__init__(url, headers=headers, session=session, retry=never, method="POST")
+
+    def send(self, method: str, form: dict[str, str], timeout: float) -> requests.Response:
+        """One instant query; a POST carries it in its body, where no URL limit holds."""
+        payload = {"data": form} if method == "POST" else {"params": form}
+        answer: requests.Response = self._session.request(
+            method,
+            f"{self.url}/api/v1/query",
+            headers=self.headers,
+            timeout=(min(CONNECT_TIMEOUT, timeout), timeout),
+            allow_redirects=False,
+            stream=True,
+            **payload,
+        )
+        return answer
+
+
+class Prometheus:
+    """A metric source.
+
+    url: scheme, host and path prefix; `/api/v1/query` is added to it.
+    ca_file: what to trust instead of the system's certificates.
+    token_file: a bearer token, read again before every request because it rotates.
+    headers: what else to send, such as a tenant.
+    selector: label matchers put into every query, such as `cluster="eu-1"`.
+    timeout: seconds for one request. deadline: seconds for one cycle's queries together.
+
+    Raises:
+        SettingsError: one of them cannot be used.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        ca_file: Path | None = None,
+        token_file: Path | None = None,
+        headers: dict[str, str] | None = None,
+        selector: str = "",
+        timeout: float = 30.0,
+        deadline: float = 120.0,
+    ) -> None:
+        self.url = _checked(url, secret=token_file is not None)
+        if ca_file is not None and not ca_file.is_file():
+            raise SettingsError(f"CA file {ca_file} does not exist", "check its path.")
+        if selector and not _SELECTOR.fullmatch(selector):
+            raise SettingsError(
+                f"{selector!r} is not a list of label matchers", 'write it as cluster="eu-1".'
+            )
+        self.match = f"{selector}," if selector else ""
+        self.timeout = timeout
+        self.deadline = deadline
+        self._token_file = token_file
+        self._method = "POST"
+        verify = True if ca_file is None else str(ca_file)
+        self._session = _Session(
+            self.url, {"Accept": "application/json", **(headers or {})}, verify
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+    def query(self, promql: str, at: float | None, until: float) -> Vector:
+        """The instant vector of a query.
+
+        at: the evaluation time, None for the source's own now. until: time.monotonic() to stop at.
+
+        Raises:
+            MetricsUnavailable: no valid answer, with the reason.
+        """
+        for attempt in range(1, ATTEMPTS + 1):
+            left = until - time.monotonic()
+            if left <= 0:
+                raise self._fault("the time for this cycle's queries is up", "it is overloaded.")
+            status, headers, body = self._send(promql, at, min(self.timeout, left), until)
+            if status == 405 and self._method == "POST":
+                self._method = "GET"
+                status, headers, body = self._send(promql, at, min(self.timeout, left), until)
+            envelope = _decode(body)
+            wait = _retry_after(headers)
+            again = status in _RETRIED and (envelope is None or envelope.errorType != "timeout")
+            if not again or attempt == ATTEMPTS or time.monotonic() + wait >= until:
+                return self._vector(status, headers, body, envelope)
+            time.sleep(wait)
+        raise AssertionError  # the last attempt returned or raised
+
+    def _send(
+        self, promql: str, at: float | None, timeout: float, until: float
+    ) -> tuple[int, Any, bytes]:
+        form = {"query": promql, "timeout": f"{max(int(timeout * 1000), 1)}ms"}
+        if at is not None:
+            form["time"] = repr(at)
+        try:
+            self._authorize()
+            response = self._session.send(self._method, form, timeout)
+            try:
+                return response.status_code, response.headers, _read(response, until)
+            finally:
+                response.close()
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+            raise self._fault(*_explained(error)) from error
+
+    def _authorize(self) -> None:
+        if self._token_file is not None:
+            token = self._token_file.read_text(encoding="ascii", errors="replace").strip()
+            if not token or not token.isprintable():
+                raise OSError(f"token file {self._token_file} holds no token")
+            self._session.headers["Authorization"] = f"Bearer {token}"
+
+    def _vector(self, status: int, headers: Any, body: bytes, envelope: _Envelope | None) -> Vector:
+        if 300 <= status < 400:
+            where = headers.get("Location", "somewhere else")
+            raise self._fault(f"answered {status}: go to {where}", "it wants a login; use a token.")
+        if envelope is None or (status == 200 and not envelope.status):
+            text = " ".join(body[:160].decode("utf-8", "replace").split())
+            raise self._fault(
+                f"answered {status} with something that is not a Prometheus answer: {text!r}",
+                "the address is a login page or another program's.",
+            )
+        if status != 200 or envelope.status != "success":
+            kind = envelope.errorType or "no reason"
+            raise self._fault(
+                f"answered {status}, {kind}: {envelope.error}", _ADVICE.get(status, "")
+            )
+        if envelope.data is None or envelope.data.resultType != "vector":
+            what = envelope.data.resultType if envelope.data else "nothing"
+            raise self._fault(f"answered with {what!r} instead of a vector", "the query is wrong.")
+        try:
+            samples = msgspec.json.decode(envelope.data.result, type=list[Sample])
+        except msgspec.DecodeError as error:
+            raise self._fault(f"answered with a garbled vector: {error}", "") from error
+        warnings = list(envelope.warnings or ())
+        if envelope.isPartial:
+            warnings.append("the answer is flagged as partial")
+        return Vector(samples, tuple(warnings), tuple(envelope.infos or ()))
+
+    def _fault(self, what: str, hint: str) -> MetricsUnavailable:
+        return MetricsUnavailable(f"{self.url}: {what}", hint)
+
+
+_ADVICE = {
+    401: "it wants credentials: give a token file.",
+    403: "the credentials lack the right to query.",
+    404: "the path prefix of the address is wrong.",
+    422: "the query does not fit its data; see the message.",
+    503: "it is starting up, or overloaded.",
+}
+
+
+def _checked(url: str, *, secret: bool) -> str:
+    """The address without a trailing slash, if it can be used."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        _ = parts.port
+    except ValueError as error:
+        raise SettingsError(f"{url!r} is not a URL: {error}", "write http://host:9090.") from error
+    if parts.username is not None or parts.password is not None:
+        shown = url.replace(parts.netloc.rpartition("@")[0], "***", 1)
+        raise SettingsError(
+            f"{shown} holds credentials, which end up in logs", "put a token into a file."
+        )
+    if parts.scheme not in ("http", "https") or not host:
+        raise SettingsError(f"{url!r} is not an http or https URL", "write http://host:9090.")
+    if parts.query or parts.fragment:
+        raise SettingsError(f"{url!r} has a query or a fragment", "give only the path prefix.")
+    if secret and parts.scheme == "http" and not _LOOPBACK.fullmatch(host):
+        raise SettingsError(
+            f"a token would travel to {url} in the clear", "use https, or leave the token out."
+        )
+    return url.rstrip("/")
+
+
+def _read(response: requests.Response, until: float) -> bytes:
+    """The whole body, inflated, within the deadline."""
+    chunks, size = [], 0
+    for chunk in response.iter_content(2**20):
+        size += len(chunk)
+        chunks.append(chunk)
+        if size > MAX_BODY:
+            raise OSError(f"the answer is larger than {MAX_BODY} bytes")
+        if time.monotonic() > until:
+            raise TimeoutError("the answer took too long")
+    return b"".join(chunks)
+
+
+def _decode(body: bytes) -> _Envelope | None:
+    try:
+        return msgspec.json.decode(body, type=_Envelope)
+    except msgspec.DecodeError:
+        return None
+
+
+def _retry_after(headers: Any) -> float:
+    try:
+        return min(max(float(headers.get("Retry-After", 0.5)), 0.0), MAX_WAIT)
+    except ValueError:
+        return 0.5
+
+
+def _explained(error: Exception) -> tuple[str, str]:
+    if isinstance(error, requests.exceptions.SSLError):
+        return f"its certificate is not trusted: {error}", "give its CA file."
+    if isinstance(error, requests.Timeout | TimeoutError):
+        return "it did not answer in time", "it is overloaded, or the network drops the packets."
+    if isinstance(error, requests.ConnectionError):
+        return f"it cannot be reached: {error}", "it is down, or the address is wrong."
+    return " ".join(str(error).split()) or type(error).__name__, "a proxy garbles its answers."
