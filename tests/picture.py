@@ -63,6 +63,9 @@ def picture(
     drawn = [[column.split() for column in row.split("|")] for row in rows]
     sizes = Counter(name.strip("()") for _, _, names in drawn for name in names if name != "-")
     owners = {name: deployment(name, replicas=size) for name, size in sizes.items()}
+    for name, (_, replica_set) in owners.items():
+        # kube-scheduler's default spreading follows the ReplicaSet's selector.
+        replica_set.spec.selector = {"matchLabels": {"app": name}}
     numbers: Counter[str] = Counter()
     pods = []
     for _, described, names in drawn:
