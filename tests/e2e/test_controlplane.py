@@ -1,15 +1,18 @@
 """The control plane itself: it starts, schedules, evicts under budgets, and tells who wrote."""
 
 import time
+from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.e2e.builders.cluster import Cluster, is_ready
 from tests.e2e.builders.nodes import nodes
-from tests.e2e.builders.surroundings import budget, claim, volume
+from tests.e2e.builders.surroundings import budget, claim, priority_class, service, volume
 from tests.e2e.builders.workloads import bare_pod, daemon_set, deployment, job, stateful_set
 from tests.e2e.controlplane.api import Api, ApiError
+from tests.e2e.controlplane.cleaning import Cleaner
+from tests.e2e.controlplane.manifests import apply_manifests
 
 pytestmark = pytest.mark.e2e
 
@@ -127,11 +130,77 @@ def test_a_cluster_of_a_hundred_nodes_is_built_and_cleaned(
     assert time.monotonic() - started < 90
 
 
-def test_the_next_test_finds_nothing_of_it(cluster: Cluster) -> None:
-    assert cluster.pods() == []
-    assert cluster.api.items("v1", "Node") == []
+def test_a_job_ends_and_a_slow_end_is_slow(cluster: Cluster) -> None:
+    cluster.create(*nodes(2), job("short", 2, runs="500ms"))
+    cluster.create(deployment("slow", annotations={"pod-delete.stage.kwok.x-k8s.io/delay": "4s"}))
+    cluster.until(lambda: _succeeded(cluster) == 2, "the end of the Job")
+    cluster.settled()
+    (pod,) = cluster.pods("slow")
+    started = time.monotonic()
+
+    assert cluster.api.evict(pod) == 201
+    cluster.until(lambda: cluster.placement("slow").total() == 1, "a replacement")
+    assert len(cluster.pods("slow")) == 2
+    cluster.until(lambda: len(cluster.pods("slow")) == 1, "the end of the old pod")
+
+    assert time.monotonic() - started > 3.5
+
+
+def test_manifests_are_applied_and_applied_again(cluster: Cluster, tmp_path: Path) -> None:
+    text = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: state}
+data: {a: "1"}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: applied}
+"""
+    (tmp_path / "all.yaml").write_text(text)
+    apply_manifests(cluster.api, [tmp_path], namespace="applied")
+    (tmp_path / "all.yaml").write_text(text.replace('"1"', '"2"'))
+
+    made = apply_manifests(cluster.api, [tmp_path], namespace="applied")
+
+    assert [item["kind"] for item in made] == ["Namespace", "ConfigMap"]
+    assert cluster.api.read("v1", "ConfigMap", "state", "applied")["data"] == {"a": "2"}
+
+
+def test_cleaning_leaves_what_the_control_plane_made_and_nothing_else(
+    cluster: Cluster, cleaner: Cleaner
+) -> None:
+    cluster.namespace("made")
+    cluster.create(
+        *nodes(2),
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "left"}},
+        service("left"),
+        volume("left"),
+        claim("left"),
+        priority_class("left", 5),
+        stateful_set("left", 2, claims=["left"]),
+        job("left", namespace="made"),
+        budget("left", min_available=1),
+    )
+    cluster.settled()
+
+    cleaner.clean()
+
+    namespaces = {n["metadata"]["name"] for n in cluster.api.items("v1", "Namespace")}
+    assert namespaces == {"default", "kube-node-lease", "kube-public", "kube-system"}
+    for kind in ("Node", "Pod", "PersistentVolume", "PersistentVolumeClaim", "Event"):
+        assert cluster.api.items("v1", kind) == [], kind
+    for kind, kept in (("Service", "kubernetes"), ("ServiceAccount", "default")):
+        items = cluster.api.items("v1", kind, "default")
+        assert [item["metadata"]["name"] for item in items] == [kept]
+    assert cluster.api.items("policy/v1", "PodDisruptionBudget") == []
+    assert cluster.control_plane.has_service_account("default")
 
 
 def _allowed(cluster: Cluster) -> int:
     item = cluster.api.read("policy/v1", "PodDisruptionBudget", "web")
     return int(item.get("status", {}).get("disruptionsAllowed", 0))
+
+
+def _succeeded(cluster: Cluster) -> int:
+    return int(cluster.api.read("batch/v1", "Job", "short")["status"].get("succeeded", 0))
