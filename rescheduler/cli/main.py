@@ -1,0 +1,102 @@
+"""The command itself: finds its verbs when they are needed, and answers every fault in words."""
+
+import importlib
+import os
+import sys
+import traceback
+from typing import Any
+
+import click
+
+from rescheduler.model.errors import ReschedulerError
+
+_VERBS = {
+    "plan": "Say which pods to move and why; changes nothing.",
+    "apply": "Carry out a reviewed plan.",
+    "run": "Run cycles: once, or on a schedule.",
+    "render": "Show a saved plan or outcome again.",
+    "record": "Save the cluster and its readings to a file.",
+    "check": "Check policy files.",
+    "schema": "Print the JSON Schema of policies or plans.",
+    "version": "Print the version.",
+}
+
+_EXAMPLES = """Looks again at where pods run, and moves the few that are worth moving.
+
+\b
+  rescheduler plan --policies policies/ --prometheus-url http://localhost:9090
+  rescheduler plan --policies policies/ --snapshot FILE -o html --out report.html
+"""
+
+
+class Program(click.Group):
+    """Imports a verb only when it is called, so that help is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - of click
+        """The verbs, in the order in which people meet them."""
+        return list(_VERBS)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - of click
+        cmd_name: str,
+    ) -> click.Command | None:
+        """The verb's command, from its own file."""
+        if cmd_name not in _VERBS:
+            return None
+        module = importlib.import_module(f"rescheduler.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - of click
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """The table of verbs, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_VERBS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb and exit with the code that it answers, or that its fault has."""
+        try:
+            code = super().invoke(ctx)
+        except ReschedulerError as error:
+            click.echo(f"{'note' if error.exit_code == 0 else 'error'}: {error}", err=True)
+            code = error.exit_code
+        except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
+            raise
+        except KeyboardInterrupt:
+            click.echo("stopped", err=True)
+            code = 130
+        except Exception as error:  # noqa: BLE001 - the edge: people get a sentence, not a traceback
+            code = _unexpected(error)
+        ctx.exit(code or 0)
+
+
+def _unexpected(error: Exception) -> int:
+    if "--debug" in sys.argv or os.environ.get("RESCHEDULER_DEBUG", "").lower() in ("1", "true"):
+        traceback.print_exception(error)
+    text = " ".join(str(error).split())[:500]
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    click.echo(
+        f"error: unexpected {type(error).__name__}: {text} "
+        f"(in {os.path.basename(where.filename)}:{where.lineno})\n"  # noqa: PTH119 - no Path needed
+        "  Maybe this is our mistake: run it again with --debug and report what it prints.",
+        err=True,
+    )
+    return 1
+
+
+@click.group(
+    cls=Program,
+    help=_EXAMPLES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+def program() -> None:
+    """The whole command line."""
+
+
+def main() -> None:
+    """Entry point of the `rescheduler` and `kubectl-rescheduler` commands."""
+    program(prog_name="rescheduler")

@@ -1,0 +1,103 @@
+"""Options of the command line, made from the fields of Settings."""
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import click
+
+from rescheduler.runtime.settings import Settings, env_names
+
+Command = Callable[..., int]
+
+_EVERYWHERE = ("log_level", "log_format", "debug")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+class DurationType(click.ParamType[timedelta]):
+    """`90s`, `10m`, `1h30m`, `2d`: the durations of the policy files."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        """The duration, or a usage error that shows the value."""
+        if isinstance(value, timedelta):
+            return value
+        if not re.fullmatch(r"(\d+(\.\d+)?[smhd])+", value):
+            self.fail(f"{value!r} is not a duration such as 90s, 5m or 1h30m.", param, ctx)
+        parts = re.findall(r"([\d.]+)([smhd])", value)
+        try:
+            return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
+        except OverflowError:
+            self.fail(f"{value!r} is too long.", param, ctx)
+
+
+def takes(*names: str, **required: bool) -> Callable[[Command], Command]:
+    """Give a command these options; its function gets them as one Settings, then its arguments.
+
+    required: options of this command that must be given, such as `policies=True`.
+    """
+    wanted = (*names, *_EVERYWHERE)
+    hints = get_type_hints(Settings)
+    declared = {each.name: each for each in fields(Settings)}
+
+    def decorate(function: Command) -> Command:
+        @functools.wraps(function)
+        def command(**values: Any) -> int:
+            given = {name: values.pop(name) for name in wanted}
+            return function(Settings(**given), **values)
+
+        decorated: Command = command
+        for name in reversed(wanted):
+            each = declared[name]
+            option = _option(
+                name, hints[name], each.default, dict(each.metadata), must=required.get(name, False)
+            )
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+def _option(
+    name: str, hint: Any, default: Any, said: dict[str, str], *, must: bool
+) -> Callable[[Command], Command]:
+    flags = [said["short"]] if said["short"] else []
+    flags.append("--" + name.replace("_", "-"))
+    more: dict[str, Any] = {
+        "help": said["help"],
+        "envvar": env_names(name),
+        "show_envvar": True,
+        "required": must,
+    }
+    if hint is bool:
+        return click.option(*flags, name, is_flag=True, default=default, **more)
+    if said["metavar"]:
+        more["metavar"] = said["metavar"]
+    if default is not None:
+        more |= {"default": default, "show_default": _shown(default)}
+    return click.option(*flags, name, type=_type(name, hint), **more)
+
+
+def _type(name: str, hint: Any) -> Any:
+    kinds = set(get_args(hint)) or {hint}
+    for each in (hint, *get_args(hint)):
+        if get_origin(each) is Literal:
+            return click.Choice(get_args(each), case_sensitive=False)
+    if Path in kinds:
+        return click.Path(path_type=Path, dir_okay=name == "policies")
+    if timedelta in kinds:
+        return DurationType()
+    return int if int in kinds else str
+
+
+def _shown(default: Any) -> Any:
+    if isinstance(default, timedelta):
+        return f"{default.total_seconds() / 60:g}m"
+    return True

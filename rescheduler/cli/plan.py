@@ -1,0 +1,51 @@
+"""`rescheduler plan`: what should move and why, without touching anything."""
+
+import click
+
+from rescheduler.cli.options import takes
+from rescheduler.cli.output import check_writable, show, warn
+from rescheduler.runtime.settings import Settings
+
+
+@click.command()
+@takes(
+    "policies",
+    "kubeconfig",
+    "context",
+    "prometheus_url",
+    "prometheus_token_file",
+    "prometheus_ca_file",
+    "prometheus_selector",
+    "snapshot",
+    "output",
+    "out",
+    "state_namespace",
+    "seed",
+    "exit_code",
+    policies=True,
+)
+def command(settings: Settings) -> int:
+    r"""Look at the cluster (or at a recording of it) and say which pods to move, and why.
+
+    Nothing is changed, no lock is taken, and no right to write is needed.
+
+    \b
+      rescheduler plan -p policies/ --prometheus-url http://localhost:9090
+      rescheduler plan -p policies/ --snapshot FILE -o json --out plan.json
+    """
+    from rescheduler.runtime.cycle import exit_code, run_cycle  # noqa: PLC0415 - keeps help quick
+    from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
+    from rescheduler.runtime.parts import (  # noqa: PLC0415 - keeps help quick
+        connection_of,
+        parts_of,
+        policies_of,
+    )
+
+    configure(settings)
+    check_writable(settings.out)
+    policies = policies_of(settings)
+    connection = connection_of(settings)
+    plan = run_cycle(parts_of(settings, connection, policies=lambda: policies), seed=settings.seed)
+    show(plan, settings.output, settings.out)
+    warn(plan)
+    return exit_code(plan, proposed=settings.exit_code)

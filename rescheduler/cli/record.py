@@ -1,0 +1,40 @@
+"""`rescheduler record`: the cluster and its readings in one file."""
+
+import click
+
+from rescheduler.cli.options import takes
+from rescheduler.cli.output import check_writable
+from rescheduler.runtime.settings import Settings
+
+
+@click.command()
+@takes(
+    "out",
+    "policies",
+    "kubeconfig",
+    "context",
+    "prometheus_url",
+    "prometheus_token_file",
+    "prometheus_ca_file",
+    "prometheus_selector",
+    out=True,
+)
+def command(settings: Settings) -> int:
+    """Save the cluster and its readings to a file that can be planned on anywhere.
+
+    With policies, the readings that they need are recorded, else every reading that there is.
+    Environment variables, commands and secrets of pods are never read, so they are not in it.
+    """
+    from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
+    from rescheduler.runtime.parts import (  # noqa: PLC0415 - keeps help quick
+        connection_of,
+        policies_of,
+    )
+    from rescheduler.runtime.recording import record  # noqa: PLC0415 - keeps help quick
+
+    configure(settings)
+    check_writable(settings.out)
+    policies = policies_of(settings) if settings.policies else None
+    for line in record(settings, connection_of(settings), policies):
+        click.echo(line, err=True)
+    return 0

@@ -1,0 +1,20 @@
+"""`rescheduler render`: a saved plan or outcome, shown again."""
+
+from pathlib import Path
+
+import click
+
+from rescheduler.cli.options import takes
+from rescheduler.cli.output import check_writable, show
+from rescheduler.cli.saved import read_plan
+from rescheduler.runtime.settings import Settings
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@takes("output", "out")
+def command(settings: Settings, file: Path) -> int:
+    """Show the plan or outcome in FILE again, in another form."""
+    check_writable(settings.out)
+    show(read_plan(file), settings.output, settings.out)
+    return 0

@@ -1,0 +1,67 @@
+"""`rescheduler run`: cycles, as a CronJob or a Deployment runs them."""
+
+import click
+
+from rescheduler.cli.options import takes
+from rescheduler.cli.output import check_writable, show, warn
+from rescheduler.model.plan import Plan
+from rescheduler.runtime.settings import Settings
+
+
+@click.command()
+@takes(
+    "policies",
+    "mode",
+    "once",
+    "every",
+    "cron",
+    "time_zone",
+    "kubeconfig",
+    "context",
+    "prometheus_url",
+    "prometheus_token_file",
+    "prometheus_ca_file",
+    "prometheus_selector",
+    "snapshot",
+    "output",
+    "out",
+    "listen",
+    "cycle_deadline",
+    "state_namespace",
+    "seed",
+    policies=True,
+)
+def command(settings: Settings) -> int:
+    r"""Run a cycle once, or on a schedule until told to stop.
+
+    In mode Audit, the default, each cycle ends with its report. In mode Enforce it evicts what the
+    plan says; one instance at a time holds the lock.
+
+    \b
+      rescheduler run --once -p policies/ --mode Enforce
+      rescheduler run --every 5m -p policies/ --mode Audit
+      rescheduler run --cron "0 9 * * mon-fri" --time-zone Europe/Paris -p policies/ --mode Enforce
+    """
+    scheduled = settings.every is not None or settings.cron is not None
+    if settings.once == scheduled:
+        raise click.UsageError("Say when to run: one of --once, --every and --cron.")
+    from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
+
+    configure(settings, usual="info")
+    check_writable(settings.out)
+    if scheduled:
+        from rescheduler.runtime.service import serve  # noqa: PLC0415 - keeps help quick
+
+        return serve(settings, report=lambda plan: _keep(settings, plan))
+    from rescheduler.runtime.once import run_once  # noqa: PLC0415 - keeps help quick
+
+    plan, code = run_once(settings)
+    show(plan, settings.output, settings.out)
+    warn(plan)
+    return code
+
+
+def _keep(settings: Settings, plan: Plan) -> None:
+    """The service's results stand at its / page; a file gets the last one where it is named."""
+    if settings.out is not None:
+        show(plan, settings.output, settings.out)

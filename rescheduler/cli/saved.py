@@ -1,0 +1,30 @@
+"""Saved plans and outcomes, read back."""
+
+from pathlib import Path
+
+from rescheduler.model.errors import PlanUnreadable
+from rescheduler.model.plan import Plan
+
+_LIMIT = 1 << 30
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan or outcome in the file.
+
+    Raises:
+        PlanUnreadable: the file cannot be read, or is not a plan that this version knows.
+    """
+    from rescheduler.reporting.machine import from_json  # noqa: PLC0415 - keeps help quick
+
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LIMIT)
+    except OSError as error:
+        raise PlanUnreadable(
+            f"{path} cannot be read: {error.strerror}",
+            "look at the path: it is what `rescheduler plan -o json --out FILE` wrote.",
+        ) from error
+    try:
+        return from_json(data)
+    except PlanUnreadable as error:
+        raise PlanUnreadable(f"{path}: {error.message}", error.hint) from error

@@ -1,0 +1,21 @@
+"""`rescheduler schema`: for editors and for programs that read plans."""
+
+import json
+
+import click
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["policies", "plan"]), default="policies")
+def command(what: str) -> int:
+    """Print the JSON Schema of policy files, or of the plan file."""
+    if what == "plan":
+        from rescheduler.reporting.machine import plan_schema  # noqa: PLC0415 - only what is asked
+
+        schema = plan_schema()
+    else:
+        from rescheduler.policies.schema import json_schema  # noqa: PLC0415 - only what is asked
+
+        schema = json_schema()
+    click.echo(json.dumps(schema, indent=2))
+    return 0

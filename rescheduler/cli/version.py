@@ -1,0 +1,12 @@
+"""`rescheduler version`."""
+
+import click
+
+from rescheduler import __version__
+
+
+@click.command()
+def command() -> int:
+    """Print the version."""
+    click.echo(__version__)
+    return 0

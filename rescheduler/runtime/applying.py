@@ -1,0 +1,82 @@
+"""Carrying out a plan that somebody reviewed."""
+
+from datetime import UTC, datetime
+
+from rescheduler.model.errors import (
+    PlanDrifted,
+    PlanError,
+    PlanExpired,
+    PlanForeign,
+    PlanUnreadable,
+    SettingsError,
+)
+from rescheduler.model.plan import Plan
+from rescheduler.runtime.cycle import carry_out, exit_code
+from rescheduler.runtime.observing import cluster_uid
+from rescheduler.runtime.parts import connection_of, parts_of, policies_in, state_of
+from rescheduler.runtime.settings import Settings
+from rescheduler.runtime.stopping import Stop
+
+
+def check_applicable(plan: Plan) -> None:
+    """Refuse at once what can be seen from the file alone.
+
+    Raises:
+        PlanUnreadable: an outcome. PlanError: made from a recording. PlanExpired: too old.
+    """
+    if plan.kind != "Plan":
+        raise PlanUnreadable(
+            f"this is the outcome of plan {plan.id}, which was carried out already",
+            "make a new plan; `rescheduler render` shows an outcome.",
+        )
+    if plan.recorded:
+        raise PlanError(
+            f"plan {plan.id} was made from a recorded snapshot, not from a live cluster",
+            "make a plan without --snapshot.",
+        )
+    if datetime.now(UTC) >= plan.expires:
+        raise PlanExpired(
+            f"plan {plan.id} expired at {plan.expires:%Y-%m-%d %H:%M:%S} UTC",
+            "make a new plan; `planExpiry` of the Limits says how long one may be applied.",
+        )
+
+
+def apply_plan(plan: Plan, settings: Settings) -> tuple[Plan, int]:
+    """Carry the plan out; answers the outcome and the exit code, 5 if all moves had drifted.
+
+    Raises:
+        PlanForeign: it is for another cluster; nothing was written there.
+        ReschedulerError: it cannot be carried out.
+    """
+    policies = policies_in(plan)
+    connection = connection_of(settings)
+    if connection is None:
+        raise SettingsError("a plan cannot be applied to a recording", "leave out --snapshot.")
+    uid = cluster_uid(connection)
+    if uid != plan.cluster.uid:
+        raise PlanForeign(
+            f"plan {plan.id} was made for cluster {plan.cluster.uid} ({plan.cluster.name}); "
+            f"{connection.name} is {uid}",
+            "choose the right cluster with --kubeconfig or --context.",
+        )
+    if settings.prometheus_url is None and any(one.requests() for one in policies.policies):
+        raise SettingsError(
+            "the plan's policies need readings to check each move again",
+            "add --prometheus-url.",
+        )
+    stop = Stop()
+    state = state_of(settings, connection, stop)
+    parts = parts_of(settings, connection, state=state, stop=stop, policies=lambda: policies)
+    if parts.actor is None:
+        raise PlanDrifted("nothing may act here")
+    stop.on_signals()
+    outcome = carry_out(parts, plan, policies, parts.actor(policies))
+    return outcome, _code(outcome)
+
+
+def _code(outcome: Plan) -> int:
+    wanted = [move for move in outcome.moves if move.mode == "Enforce"]
+    drifted = [move for move in wanted if str(move.code).startswith("DRF")]
+    if wanted and len(drifted) == len(wanted):
+        return PlanDrifted.exit_code
+    return exit_code(outcome)

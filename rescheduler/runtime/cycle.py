@@ -1,0 +1,142 @@
+"""One cycle: observe, plan, and in Enforce mode act. Audit is the same path, which ends earlier."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from msgspec import structs
+
+from rescheduler import __version__
+from rescheduler.model.errors import LockHeld
+from rescheduler.model.history import History
+from rescheduler.model.plan import Code, Mode, Plan
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.planner import plan as make_plan
+from rescheduler.planning.recheck import recheck
+from rescheduler.planning.workspace import Workspace
+from rescheduler.policies.documents import PolicySet
+from rescheduler.runtime import acting
+from rescheduler.runtime.actor import Actor, Check
+from rescheduler.runtime.attempt import told
+from rescheduler.runtime.observing import Observe
+from rescheduler.runtime.reconcile import holding
+
+Phase = Callable[[str], AbstractContextManager[None]]
+
+
+def _untimed(_phase: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a cycle is made of, as ports.
+
+    policies: loads them afresh. observe: takes a snapshot with what they need.
+    recall: the recent moves, read without the lock, and what to note about them.
+    actor: what acts on the cluster, from the policies; None where nothing may.
+    phase: is entered for each of `observe`, `plan` and `act`, to measure it.
+    recorded: whether the snapshot is a recording.
+    """
+
+    policies: Callable[[], PolicySet]
+    observe: Observe
+    recall: Callable[[], tuple[History, list[Code]]]
+    actor: Callable[[PolicySet], Actor] | None = None
+    phase: Phase = _untimed
+    recorded: bool = False
+
+
+def run_cycle(parts: Parts, *, seed: int = 0) -> Plan:
+    """Plan, and carry the plan out if there is an actor; answers the plan or its outcome.
+
+    With an actor the lock is taken before the cluster is looked at, so that no other instance can
+    change what the plan is made from. Where another one holds it, the outcome says so.
+
+    Raises:
+        PolicyError, SourceError, ActionError: there is no plan, or it cannot be acted on.
+    """
+    policies = parts.policies()
+    if parts.actor is None:
+        return propose(parts, policies, *parts.recall(), mode="Audit", seed=seed)
+    actor = parts.actor(policies)
+    try:
+        with holding(actor) as history:
+            plan = propose(parts, policies, history, [], mode="Enforce", seed=seed)
+            return carry_out(parts, plan, policies, actor)
+    except LockHeld as error:
+        plan = propose(parts, policies, *parts.recall(), mode="Enforce", seed=seed)
+        return withheld(plan, told("GRD005", error.message), actor.clock())
+
+
+def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Plan:
+    """Act on a plan that was made with these policies; each move is checked against them again."""
+
+    def check(snapshot: Snapshot, history: History) -> Check:
+        workspace = Workspace(
+            snapshot, policies.policies, policies.limits, history, seed=plan.seed, plan=plan.id
+        )
+        return lambda move: recheck(move, workspace)
+
+    with parts.phase("act"):
+        return acting.act(plan, replace(actor, recheck=check))
+
+
+def withheld(plan: Plan, verdict: Code, at: datetime) -> Plan:
+    """The outcome of a plan of which nothing was tried."""
+    moves = [
+        structs.replace(
+            move,
+            result="skipped",
+            code="ACT010",
+            message=verdict.message,
+            landedOn=None,
+            predicted=None,
+            readySeconds=None,
+        )
+        for move in plan.moves
+    ]
+    return structs.replace(
+        plan, kind="Outcome", moves=moves, started=at, finished=at, verdict=verdict
+    )
+
+
+def propose(
+    parts: Parts,
+    policies: PolicySet,
+    history: History,
+    notes: list[Code],
+    *,
+    mode: Mode,
+    seed: int,
+) -> Plan:
+    """Observe and plan."""
+    with parts.phase("observe"):
+        snapshot = parts.observe([each for one in policies.policies for each in one.requests()])
+    with parts.phase("plan"):
+        plan = make_plan(
+            snapshot,
+            policies,
+            history,
+            mode=mode,
+            seed=seed,
+            tool=f"rescheduler {__version__}",
+            recorded=parts.recorded,
+        )
+    return structs.replace(plan, notes=[*plan.notes, *notes]) if notes else plan
+
+
+def exit_code(plan: Plan, *, proposed: bool = False) -> int:
+    """What the process answers for a plan or outcome.
+
+    0 done, also where a guard or another instance holds; 1 a policy had no say, or acting broke
+    off; 3 some moves were refused or failed; with `proposed`, 4 where a plan has moves.
+    """
+    if plan.kind == "Outcome":
+        code = acting.exit_code(plan)
+        if code:
+            return code
+    if any(policy.problem is not None for policy in plan.policies):
+        return 1
+    return 4 if proposed and plan.kind == "Plan" and plan.moves else 0

@@ -1,0 +1,119 @@
+"""What a cycle sees: the cluster with its readings, or a recording of them, and the history."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import msgspec
+import numpy as np
+
+from rescheduler.actions.ledger import Ledger
+from rescheduler.actions.stored import StoredObject
+from rescheduler.actions.transport import ServerClock
+from rescheduler.model.controllers import Namespace
+from rescheduler.model.errors import ActionError, ClusterUnavailable
+from rescheduler.model.history import History
+from rescheduler.model.plan import Code
+from rescheduler.model.readings import Problem, Reading, ReadingRequest, Readings
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.runtime.actor import STATE
+from rescheduler.runtime.settings import Settings
+from rescheduler.sources.kubernetes import read_cluster
+from rescheduler.sources.kubernetes_client import Connection
+from rescheduler.sources.prometheus import Prometheus, read_readings
+from rescheduler.sources.recording import load
+
+Observe = Callable[[Iterable[ReadingRequest]], Snapshot]
+"""Takes a snapshot with these readings."""
+
+
+def observer(settings: Settings, connection: Connection | None) -> Observe:
+    """How to take snapshots: from the recording if there is one, else from the real sources."""
+    if settings.snapshot is not None:
+        recording = load(settings.snapshot)
+        return lambda _requests: recording
+    if connection is None:
+        raise ValueError("a live snapshot needs a connection")
+    prometheus = None
+    if settings.prometheus_url is not None:
+        prometheus = Prometheus(
+            settings.prometheus_url,
+            ca_file=settings.prometheus_ca_file,
+            token_file=settings.prometheus_token_file,
+            selector=settings.prometheus_selector,
+        )
+    return lambda requests: _live(connection, prometheus, requests)
+
+
+def _live(
+    connection: Connection, prometheus: Prometheus | None, requests: Iterable[ReadingRequest]
+) -> Snapshot:
+    snapshot = read_cluster(connection, now=lambda: datetime.now(UTC))
+    wanted = sorted(set(requests))
+    if not wanted:
+        return snapshot
+    if prometheus is None:
+        missing = Readings(tuple(_unasked(each, snapshot) for each in wanted))
+        return replace(snapshot, readings=missing)
+    return replace(snapshot, readings=read_readings(prometheus, wanted, snapshot))
+
+
+def _unasked(request: ReadingRequest, snapshot: Snapshot) -> Reading:
+    """The reading that nobody could be asked for."""
+    size = len(snapshot.nodes if request.subject == "node" else snapshot.pods)
+    absent = np.full(size, np.nan)
+    return Reading(
+        request=request,
+        unit="",
+        values=absent,
+        ages=absent,
+        expected=np.ones(size, dtype=np.bool_),
+        problem=Problem("RDG001", "No --prometheus-url was given, so there is nothing to read."),
+    )
+
+
+def cluster_uid(connection: Connection) -> str:
+    """The UID of namespace kube-system, which stands for the cluster.
+
+    Raises:
+        ClusterUnavailable: it cannot be read.
+    """
+    path = "/api/v1/namespaces/kube-system"
+    try:
+        return msgspec.json.decode(connection.get(path), type=Namespace).metadata.uid
+    except msgspec.MsgspecError as error:
+        raise ClusterUnavailable(
+            f"{path} is not a Namespace: {error}", "this is not a Kubernetes API server."
+        ) from error
+
+
+class _Unmarked:
+    """Stands for the Lease where we only look: we cannot tell that a state is missing."""
+
+    marked = False
+
+    def mark(self) -> None:
+        """Nothing is ever written by those who only look."""
+
+
+def recall(connection: Connection, namespace: str) -> tuple[History, list[Code]]:
+    """The recent moves, for planning without the lock; reads only.
+
+    Where the state does not exist, or may not be read, there are none, and a note says so.
+    """
+    clock = ServerClock()
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    ledger = Ledger(
+        StoredObject(connection.api, path, STATE, clock=clock),
+        where=f"{namespace}/{STATE}",
+        marker=_Unmarked(),
+        now=clock.now,
+    )
+    try:
+        return ledger.peek(), []
+    except ActionError as error:
+        note = (
+            f"Our own recent moves could not be read, so cool-downs and budgets do not show "
+            f"in this plan: {error.message}"
+        )
+        return History(), [Code(code="DAT002", message=note)]

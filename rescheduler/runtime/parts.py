@@ -1,0 +1,130 @@
+"""Puts the real parts of a cycle together from the settings."""
+
+import secrets
+import socket
+from collections.abc import Callable
+
+from rescheduler.model.errors import SettingsError
+from rescheduler.model.history import History
+from rescheduler.model.plan import Code, Plan, PlannedMove
+from rescheduler.policies.documents import (
+    PolicySet,
+    limits_from_document,
+    load_policies,
+    policy_from_document,
+    policy_set,
+)
+from rescheduler.runtime.actor import Actor, State, live_actor, open_state
+from rescheduler.runtime.attempt import told
+from rescheduler.runtime.cycle import Parts, Phase
+from rescheduler.runtime.observing import Observe, observer, recall
+from rescheduler.runtime.settings import Settings
+from rescheduler.runtime.stopping import Stop
+from rescheduler.sources.kubernetes import read_pods
+from rescheduler.sources.kubernetes_client import Connection, connect
+
+
+def connection_of(settings: Settings) -> Connection | None:
+    """The cluster to speak to; None where a recording stands in for it."""
+    if settings.snapshot is not None:
+        return None
+    return connect(settings.kubeconfig, settings.context)
+
+
+def parts_of(
+    settings: Settings,
+    connection: Connection | None,
+    *,
+    state: State | None = None,
+    stop: Stop | None = None,
+    phase: Phase | None = None,
+    policies: Callable[[], PolicySet] | None = None,
+) -> Parts:
+    """The parts of a cycle. With a state, and only then, it can act.
+
+    policies: loads them; otherwise they come from the settings' path.
+    """
+    observe = observer(settings, connection)
+    actor: Callable[[PolicySet], Actor] | None = None
+    if connection is not None and state is not None:
+        actor = _actor(settings, connection, state, observe, stop or Stop())
+
+    def remember() -> tuple[History, list[Code]]:
+        if connection is None:
+            return History(), []
+        return recall(connection, settings.state_namespace)
+
+    more = {} if phase is None else {"phase": phase}
+    return Parts(
+        policies=policies or (lambda: policies_of(settings)),
+        observe=observe,
+        recall=remember,
+        actor=actor,
+        recorded=settings.snapshot is not None,
+        **more,
+    )
+
+
+def policies_of(settings: Settings) -> PolicySet:
+    """The policies at the settings' path.
+
+    Raises:
+        PolicyError: they cannot be used. SettingsError: no path was given.
+    """
+    if settings.policies is None:
+        raise SettingsError("no policies were given", "add --policies PATH.")
+    return load_policies(settings.policies)
+
+
+def policies_in(plan: Plan) -> PolicySet:
+    """The policies and limits that a plan was made with, from the plan itself.
+
+    Raises:
+        PolicyError: they are not such that this version knows.
+    """
+    return policy_set(
+        [policy_from_document(each.document) for each in plan.policies],
+        limits_from_document(
+            {
+                "apiVersion": "rescheduler.io/v1alpha1",
+                "kind": "Limits",
+                "metadata": {"name": "default"},
+                "spec": plan.limits,
+            }
+        ),
+    )
+
+
+def state_of(settings: Settings, connection: Connection, stop: Stop) -> State:
+    """The lock and the ledger, under a name that only this process has; nothing is sent yet."""
+    return open_state(
+        connection.api,
+        namespace=settings.state_namespace,
+        identity=f"{socket.gethostname()}_{secrets.token_hex(4)}",
+        wait=stop.wait,
+    )
+
+
+def _actor(
+    settings: Settings, connection: Connection, state: State, observe: Observe, stop: Stop
+) -> Callable[[PolicySet], Actor]:
+    def make(policies: PolicySet) -> Actor:
+        requests = [each for one in policies.policies for each in one.requests()]
+
+        return live_actor(
+            connection.api,
+            state,
+            observe=lambda: observe(requests),
+            recheck=lambda _snapshot, _history: _no_plan_yet,
+            pods=lambda namespace: read_pods(connection, namespace),
+            sleep=stop.sleep,
+            stop=stop.within(settings.cycle_deadline),
+            limits=policies.limits,
+        )
+
+    return make
+
+
+def _no_plan_yet(_move: PlannedMove) -> Code:
+    """Until a plan puts its own check here, nothing may be evicted."""
+    return told("DRF004")

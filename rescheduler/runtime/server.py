@@ -1,0 +1,99 @@
+"""The HTTP endpoints of the service: probes, metrics, and the last report to look at."""
+
+import socket
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from rescheduler.model.errors import SettingsError
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+Page = tuple[int, str, bytes]
+"""Status, content type, body."""
+
+
+class _Server6(ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+
+
+class Endpoints:
+    """A read-only HTTP server in a thread of its own."""
+
+    def __init__(self, listen: str, pages: dict[str, Callable[[], Page]]) -> None:
+        """listen: `host:port`. pages: what answers each path.
+
+        Raises:
+            SettingsError: the address cannot be used.
+        """
+        host, _, port = listen.rpartition(":")
+        if not port.isdigit() or int(port) > 65535:
+            raise SettingsError(
+                f"--listen {listen!r} is not an address", "write it as 127.0.0.1:8080."
+            )
+        try:
+            server = _Server6 if ":" in host else ThreadingHTTPServer
+            self._server = server(
+                (host.strip("[]") or "0.0.0.0", int(port)),  # noqa: S104 - as `:8080` says
+                _handler(pages),
+            )
+        except OSError as error:
+            raise SettingsError(
+                f"--listen {listen} cannot be used: {error.strerror}",
+                "choose another port; 0 takes a free one.",
+            ) from error
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self._server.server_address[1])
+
+    def start(self) -> None:
+        """Answer from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop answering and give the port back."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def _handler(pages: dict[str, Callable[[], Page]]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        server_version = "rescheduler"
+        sys_version = ""
+        timeout = 10  # a silent client must not hold a thread for ever
+
+        def do_GET(self) -> None:
+            page = pages.get(self.path.partition("?")[0])
+            status, kind, body = page() if page else (404, "text/plain", b"not found\n")
+            self.send_response(status)
+            for name, value in _HEADERS.items():
+                self.send_header(name, value)
+            self.send_header("Content-Type", f"{kind}; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+        do_HEAD = do_GET
+
+        def log_message(self, *args: object) -> None:
+            """Probes ask every few seconds; that is not news."""
+
+    return Handler
+
+
+def text(problem: str) -> Page:
+    """The answer of a probe: 200 while there is no problem, else 503 and the problem."""
+    return (503, "text/plain", f"{problem}\n".encode()) if problem else (200, "text/plain", b"ok\n")

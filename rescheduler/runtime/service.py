@@ -1,0 +1,190 @@
+"""The service: cycles on a schedule, until told to stop.
+
+In Enforce mode only the holder of the lock runs cycles; the others stand by and take over. Audit
+needs no lock, since it changes nothing.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from apscheduler.events import EVENT_JOB_MAX_INSTANCES, EVENT_JOB_MISSED, SchedulerEvent
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.base import BaseTrigger
+from apscheduler.triggers.interval import IntervalTrigger
+
+from rescheduler.model.errors import ActionError, LockHeld, SettingsError
+from rescheduler.model.plan import Plan
+from rescheduler.runtime.actor import State
+from rescheduler.runtime.cron import Cron, parse_cron
+from rescheduler.runtime.cycle import Parts
+from rescheduler.runtime.endpoints import pages
+from rescheduler.runtime.health import Health
+from rescheduler.runtime.logs import logger
+from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
+from rescheduler.runtime.server import Endpoints
+from rescheduler.runtime.settings import Settings
+from rescheduler.runtime.stopping import Stop
+from rescheduler.runtime.telemetry import Telemetry
+from rescheduler.runtime.turn import Turns
+
+_LOOK = 1.0
+"""Seconds between two looks whether the lock is still ours."""
+_PAUSE = 10.0
+"""Seconds before the lock is tried again after a fault."""
+
+
+class _CronTrigger(BaseTrigger):  # type: ignore[misc]
+    """Lets APScheduler fire when our own reading of the expression says so."""
+
+    def __init__(self, cron: Cron) -> None:
+        self._cron = cron
+
+    def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime | None:
+        """The next firing; after the previous one, so that what was missed is not lost."""
+        return self._cron.next_after(previous or now)
+
+
+def serve(settings: Settings, report: Callable[[Plan], None]) -> int:
+    """Run cycles until SIGTERM or SIGINT; answers the exit code.
+
+    report: gets each plan or outcome.
+
+    Raises:
+        ReschedulerError: it cannot be started with these settings.
+    """
+    stop = Stop()
+    telemetry = Telemetry()
+    trigger = trigger_of(settings)
+    policies_of(settings)  # what is wrong with them must show at once, not in the first cycle
+    connection = connection_of(settings)
+    state = None
+    if settings.mode == "Enforce" and connection is not None:
+        state = state_of(settings, connection, stop)
+    parts = parts_of(settings, connection, state=state, stop=stop, phase=telemetry.timed)
+    service = Service(settings, parts, trigger, stop, telemetry, report=report, state=state)
+    endpoints = Endpoints(
+        settings.listen, pages(service.health, telemetry, lambda: service.turns.last)
+    )
+    stop.on_signals()
+    endpoints.start()
+    logger().info("started", mode=settings.mode, port=endpoints.port)
+    try:
+        return service.run()
+    finally:
+        endpoints.stop()
+
+
+def trigger_of(settings: Settings) -> BaseTrigger:
+    """When cycles run.
+
+    Raises:
+        SettingsError: the schedule cannot be used.
+    """
+    if settings.cron is not None:
+        return _CronTrigger(parse_cron(settings.cron, settings.time_zone))
+    if settings.every is None:
+        raise SettingsError("no schedule was given", "add --every or --cron.")
+    return IntervalTrigger(seconds=settings.every.total_seconds(), timezone=UTC)
+
+
+class Service:
+    """Runs cycles while it may.
+
+    state: the lock and the ledger in Enforce mode; None in Audit.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        parts: Parts,
+        trigger: BaseTrigger,
+        stop: Stop,
+        telemetry: Telemetry,
+        *,
+        report: Callable[[Plan], None],
+        state: State | None = None,
+    ) -> None:
+        self.health = Health(settings.cycle_deadline)
+        self.turns = Turns(parts, settings, telemetry, self.health, report, fatal=self._fail)
+        self._at_once = settings.every is not None
+        self._trigger = trigger
+        self._stop = stop
+        self._telemetry = telemetry
+        self._state = state
+        self._code = 0
+
+    def run(self) -> int:
+        """Stand by and lead in turn, until told to stop; the exit code."""
+        while not self._stop.reason():
+            try:
+                self._take_lock()
+            except LockHeld:
+                continue  # told to stop while waiting for it
+            except ActionError as error:
+                logger().error("the lock or the ledger cannot be used", error=str(error))
+                self.health.finish(error.message)
+                self._stop.wait(_PAUSE)
+                continue
+            self._lead()
+        logger().info("stopped", reason=self._stop.reason())
+        return self._code
+
+    def _take_lock(self) -> None:
+        if self._state is None:
+            return
+        self.health.stand_by()
+        self._telemetry.leading.set(0)
+        logger().info("waiting for the lock")
+        self._state.lease.acquire(forever=True)
+        self._state.lease.start()
+        try:
+            self._state.ledger.open()
+        except BaseException:
+            self._state.lease.release()
+            raise
+
+    def _lead(self) -> None:
+        """Run cycles until told to stop or until the lock is lost; then wait for the last one."""
+        logger().info("running cycles")
+        self.health.lead()
+        self._telemetry.leading.set(1)
+        scheduler = BackgroundScheduler(
+            timezone=UTC,
+            executors={"default": ThreadPoolExecutor(1)},
+            # Late is better than never, once is enough, and two at a time are one too many.
+            job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
+        )
+        scheduler.add_listener(self._unrun, EVENT_JOB_MAX_INSTANCES | EVENT_JOB_MISSED)
+        first: dict[str, Any] = {"next_run_time": datetime.now(UTC)} if self._at_once else {}
+        self._job = scheduler.add_job(self._cycle, self._trigger, id="cycle", **first)
+        scheduler.start()
+        self._expect(self._job.next_run_time)
+        try:
+            while not self._stop.wait(_LOOK):
+                if self._state is not None and not self._state.lease.held:
+                    logger().warning("the lock was lost", problem=self._state.lease.problem)
+                    break
+        finally:
+            scheduler.shutdown(wait=True)
+            self._telemetry.leading.set(0)
+            if self._state is not None:
+                self._state.lease.release()
+
+    def _cycle(self) -> None:
+        if self._state is None or self._state.lease.held:
+            self.turns.run()
+        self._expect(self._job.next_run_time)
+
+    def _expect(self, at: datetime | None) -> None:
+        self.health.expect(None if at is None else (at - datetime.now(UTC)).total_seconds())
+
+    def _unrun(self, event: SchedulerEvent) -> None:
+        verdict = "skipped" if event.code == EVENT_JOB_MAX_INSTANCES else "missed"
+        logger().warning("a cycle did not run", verdict=verdict)
+        self._telemetry.ended(verdict)
+
+    def _fail(self, reason: str) -> None:
+        self._code = 1
+        self._stop.tell(reason)

@@ -1,0 +1,142 @@
+"""The one home of every option: what it is called, what it means, what it is when nothing is said.
+
+A flag beats the environment (`RESCHEDULER_` and the field's name in capitals), and that beats the
+default. The command line makes its options from these fields, so nothing is said twice.
+"""
+
+# ruff: noqa: RUF009 - _option is dataclasses.field with our metadata
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from rescheduler.model.errors import SettingsError
+from rescheduler.model.plan import Mode
+
+OutputFormat = Literal["table", "json", "html"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["auto", "json", "console"]
+
+ENV_PREFIX = "RESCHEDULER_"
+
+
+def env_names(name: str) -> list[str]:
+    """The environment variables of a field, the strongest first."""
+    also = {"state_namespace": ["POD_NAMESPACE"]}
+    return [ENV_PREFIX + name.upper(), *also.get(name, [])]
+
+
+def _option(default: Any, text: str, *, metavar: str = "", short: str = "") -> Any:
+    return field(default=default, metadata={"help": text, "metavar": metavar, "short": short})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that a run can be told, checked for what contradicts itself."""
+
+    policies: Path | None = _option(
+        None, "Policy file, or folder of policy files.", metavar="PATH", short="-p"
+    )
+    kubeconfig: Path | None = _option(
+        None, "Kubeconfig file; otherwise $KUBECONFIG, ~/.kube/config or the pod's own account."
+    )
+    context: str | None = _option(None, "Context of the kubeconfig.", metavar="NAME")
+    prometheus_url: str | None = _option(
+        None, "Address of Prometheus or of what speaks its API.", metavar="URL"
+    )
+    prometheus_token_file: Path | None = _option(
+        None, "File with a bearer token for Prometheus, read again in every cycle."
+    )
+    prometheus_ca_file: Path | None = _option(
+        None, "File with the authorities that sign Prometheus's certificate."
+    )
+    prometheus_selector: str = _option(
+        "",
+        "Label matchers for every query, where one Prometheus watches several clusters.",
+        metavar="MATCHERS",
+    )
+    snapshot: Path | None = _option(
+        None, "Recorded snapshot that stands in for the cluster and Prometheus."
+    )
+    output: OutputFormat = _option("table", "How to show the result.", short="-o")
+    out: Path | None = _option(None, "Write the result to this file instead of standard output.")
+    mode: Mode = _option(
+        "Audit", "Audit: plan and report, change nothing. Enforce: evict what the plan says."
+    )
+    once: bool = _option(False, "Run one cycle and exit, as for a CronJob.")
+    every: timedelta | None = _option(None, "Run a cycle each time so much has passed, such as 5m.")
+    cron: str | None = _option(
+        None,
+        "Run a cycle at these times: five fields with Kubernetes' meaning.",
+        metavar="EXPRESSION",
+    )
+    time_zone: str = _option("UTC", "Time zone of --cron, such as Europe/Paris.", metavar="ZONE")
+    listen: str = _option(
+        "127.0.0.1:8080",
+        "Where to serve /livez, /readyz, /metrics and the last report; port 0 takes a free one.",
+        metavar="HOST:PORT",
+    )
+    cycle_deadline: timedelta = _option(
+        timedelta(minutes=15), "After so long a cycle sends nothing more and ends."
+    )
+    state_namespace: str = _option(
+        "rescheduler", "Namespace of our Lease and state ConfigMap.", metavar="NAME"
+    )
+    seed: int = _option(0, "Seed of all that is random in planning.", metavar="N")
+    exit_code: bool = _option(False, "Exit with 4 when moves are proposed.")
+    yes: bool = _option(False, "Do not ask before acting.")
+    debug: bool = _option(False, "Show the traceback of an unexpected error, and debug logs.")
+    log_level: LogLevel | None = _option(
+        None, "The least severe log line to write; otherwise info for run, warning elsewhere."
+    )
+    log_format: LogFormat = _option(
+        "auto", "Logs on standard error: auto is console on a terminal, JSON elsewhere."
+    )
+
+    def __post_init__(self) -> None:
+        if self.prometheus_url is not None:
+            check_url(self.prometheus_url)
+        if self.every is not None and self.cron is not None:
+            raise SettingsError(
+                "--every and --cron were both given", "give one of them: they are two schedules."
+            )
+        if self.every is not None and self.every < timedelta(seconds=1):
+            raise SettingsError(
+                f"--every {self.every.total_seconds():g}s is too short",
+                "give at least 1s; 5m suits most clusters.",
+            )
+        if self.cycle_deadline < timedelta(seconds=1):
+            raise SettingsError("--cycle-deadline is too short", "give at least 1s.")
+        if self.snapshot is not None and self.mode == "Enforce":
+            raise SettingsError(
+                "--mode Enforce cannot act on a recorded snapshot",
+                "leave out --snapshot, or plan with --mode Audit.",
+            )
+
+
+def check_url(url: str) -> None:
+    """Refuse what cannot be the address of Prometheus.
+
+    Raises:
+        SettingsError: no http or https, no host, a bad port, or credentials inside the URL.
+    """
+    shown = url if "@" not in url else "(with credentials)"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise SettingsError(
+            f"--prometheus-url {shown}: {error}", "write it as http://prometheus.monitoring:9090."
+        ) from error
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise SettingsError(
+            f"--prometheus-url {shown} is not an http or https address",
+            "write it as http://prometheus.monitoring:9090.",
+        )
+    if parts.username or parts.password:
+        raise SettingsError(
+            f"--prometheus-url for {parts.hostname} holds credentials, which end up in logs",
+            "give a token with --prometheus-token-file.",
+        )

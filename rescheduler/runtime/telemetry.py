@@ -1,0 +1,195 @@
+"""Our own metrics, for Prometheus to scrape.
+
+Labels are bounded: policies, codes, phases and modes, never a pod or a node. A counter that can
+count exists from the start with 0, so that alerts see its first increase.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import get_args
+
+from msgspec import UNSET
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from rescheduler import __version__
+from rescheduler.model.plan import Code, Mode, Plan, PlannedMove, Result
+from rescheduler.model.reasons import CATALOG
+
+PHASES = ("observe", "plan", "act")
+VERDICTS = ("good", "held", "no-say", "failed", "skipped", "missed")
+_GUARDS = tuple(code for code in CATALOG if code.startswith("GRD"))
+_REGRETS = ("ACT011", "ACT012")
+_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200)
+
+
+class Telemetry:
+    """The metrics of one process, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        Gauge(
+            "rescheduler_build_info",
+            "Always 1; the label tells the version.",
+            ["version"],
+            registry=registry,
+        ).labels(__version__).set(1)
+        self.phase_seconds = Histogram(
+            "rescheduler_cycle_duration_seconds",
+            "How long each phase of a cycle took.",
+            ["phase"],
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+        self.cycles = Counter(
+            "rescheduler_cycles",
+            "Cycles by how they ended; skipped and missed ones never began.",
+            ["verdict"],
+            registry=registry,
+        )
+        self.last_success = Gauge(
+            "rescheduler_cycle_last_success_timestamp_seconds",
+            "When the last good cycle ended, in Unix time; 0 before the first.",
+            registry=registry,
+        )
+        self.leading = Gauge(
+            "rescheduler_leading",
+            "1 while this process runs cycles, 0 while it stands by.",
+            registry=registry,
+        )
+        self.policy_cost = Gauge(
+            "rescheduler_policy_cost",
+            "Unweighted cost of the placement as it is, in pods.",
+            ["policy", "kind", "mode"],
+            registry=registry,
+        )
+        self.score = Gauge(
+            "rescheduler_score", "Score of the placement as it is, 0 to 100.", registry=registry
+        )
+        self.candidates = Gauge(
+            "rescheduler_candidates", "Pods of which a move could lower a cost.", registry=registry
+        )
+        self.planned = Gauge(
+            "rescheduler_planned_moves", "Moves in the last plan.", ["mode"], registry=registry
+        )
+        self.moves = Counter(
+            "rescheduler_moves",
+            "Moves that were acted on, by the policy that gained most.",
+            ["policy", "mode", "outcome"],
+            registry=registry,
+        )
+        self.refused = Gauge(
+            "rescheduler_refused",
+            "Candidates that the last plan left alone, by reason.",
+            ["reason"],
+            registry=registry,
+        )
+        self.gain_predicted = Counter(
+            "rescheduler_gain_predicted",
+            "Sum of the gains that evicted moves promised.",
+            registry=registry,
+        )
+        self.regrets = Counter(
+            "rescheduler_regrets",
+            "Evicted pods that came back, or got no Ready replacement.",
+            ["reason"],
+            registry=registry,
+        )
+        self.reading_age = Gauge(
+            "rescheduler_reading_age_seconds",
+            "Age of the oldest value that was used.",
+            ["reading"],
+            registry=registry,
+        )
+        self.reading_coverage = Gauge(
+            "rescheduler_reading_coverage_ratio",
+            "Share of the expected subjects with a value.",
+            ["reading"],
+            registry=registry,
+        )
+        self.guard = Gauge(
+            "rescheduler_guard_holding",
+            "1 while this guard holds all moves.",
+            ["guard"],
+            registry=registry,
+        )
+        self._start_at_zero()
+
+    def _start_at_zero(self) -> None:
+        for phase in PHASES:
+            self.phase_seconds.labels(phase)
+        for verdict in VERDICTS:
+            self.cycles.labels(verdict)
+        for mode in get_args(Mode):
+            self.planned.labels(mode)
+        for code in _GUARDS:
+            self.guard.labels(code)
+        for code in _REGRETS:
+            self.regrets.labels(code)
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        """Measure a phase, also when it fails."""
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            self.phase_seconds.labels(phase).observe(perf_counter() - began)
+
+    def observe(self, plan: Plan) -> None:
+        """Take over the figures of a plan or outcome; what it does not name any more goes away."""
+        self._observe_policies(plan)
+        self._observe_readings(plan)
+        self.score.set(float("nan") if plan.score.before is None else plan.score.before)
+        self.candidates.set(plan.totals.candidates)
+        for mode in get_args(Mode):
+            self.planned.labels(mode).set(sum(move.mode == mode for move in plan.moves))
+        self.refused.clear()
+        for code, count in plan.totals.refused.items():
+            self.refused.labels(code).set(count)
+        holding = {guard.code for guard in plan.guards}
+        if isinstance(plan.verdict, Code):
+            holding.add(plan.verdict.code)
+        for code in _GUARDS:
+            self.guard.labels(code).set(code in holding)
+        if plan.kind == "Outcome":
+            for move in plan.moves:
+                self._count(plan.mode, move)
+
+    def _observe_policies(self, plan: Plan) -> None:
+        self.policy_cost.clear()
+        for policy in plan.policies:
+            for outcome in get_args(Result):
+                self.moves.labels(policy.name, plan.mode, outcome)
+            if policy.problem is None:
+                labels = (policy.name, policy.kind, policy.mode)
+                self.policy_cost.labels(*labels).set(policy.cost.before)
+
+    def _observe_readings(self, plan: Plan) -> None:
+        self.reading_age.clear()
+        self.reading_coverage.clear()
+        for reading in plan.readings:
+            self.reading_coverage.labels(reading.name).set(reading.coverage)
+            if reading.ageSeconds is not None:
+                self.reading_age.labels(reading.name).set(reading.ageSeconds)
+
+    def _count(self, mode: Mode, move: PlannedMove) -> None:
+        if move.result is UNSET:
+            return
+        best = max(move.gains, key=lambda name: move.gains[name], default="")
+        self.moves.labels(best, mode, move.result).inc()
+        if move.result == "evicted":
+            self.gain_predicted.inc(max(0.0, move.gain))
+            if move.code in _REGRETS:
+                self.regrets.labels(str(move.code)).inc()
+
+    def ended(self, verdict: str) -> None:
+        """Count a cycle by how it ended."""
+        self.cycles.labels(verdict).inc()
+        if verdict in ("good", "held"):
+            self.last_success.set(datetime.now(UTC).timestamp())
+
+    def text(self) -> bytes:
+        """What /metrics answers."""
+        return generate_latest(self.registry)
