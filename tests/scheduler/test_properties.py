@@ -1,0 +1,142 @@
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import numpy as np
+from hypothesis import assume, settings
+from hypothesis import given as any_given
+from hypothesis import strategies as st
+
+from rescheduler.model.move import Landing, Shift
+from rescheduler.model.objects import Pod
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.scheduler.model import SchedulerModel
+from tests.scheduler.random_clusters import snapshots
+
+EXAMPLES = settings(max_examples=50, deadline=None)
+
+
+def given(*strategies: Any) -> Callable[[Any], Any]:
+    """hypothesis' given, with fewer examples: each builds several models of a whole cluster."""
+    return lambda test: EXAMPLES(any_given(*strategies)(test))  # type: ignore[no-untyped-call]
+
+
+def chances(landing: Landing, count: int) -> list[float]:
+    answer = np.zeros(count)
+    answer[landing.nodes] = landing.probabilities
+    return [*answer.round(12).tolist(), landing.unschedulable, round(landing.returns, 12)]
+
+
+def everything(made: Snapshot, model: SchedulerModel) -> list[Any]:
+    count = len(made.nodes)
+    return [
+        (
+            chances(model.landing(pod), count),
+            model.landing(pod).rejections,
+            model.feasible(pod).tolist(),
+        )
+        for pod in range(len(made.pods))
+    ]
+
+
+def moved(pod: Pod, node: str) -> Pod:
+    return Pod(metadata=pod.metadata, spec=pod.spec, status=pod.status, node=node)
+
+
+def shifted(made: Snapshot, shifts: Sequence[Shift]) -> Snapshot:
+    pods = list(made.pods)
+    for shift in shifts:
+        pods[shift.pod] = moved(pods[shift.pod], made.nodes[shift.destination].metadata.name)
+    return replace(made, pods=pods)
+
+
+def draw_shifts(data: st.DataObject, made: Snapshot) -> list[Shift]:
+    where = made.pod_node.tolist()
+    bound = [pod for pod, node in enumerate(where) if node >= 0]
+    assume(bound)
+    shifts = []
+    for _ in range(data.draw(st.integers(1, 4))):
+        pod = data.draw(st.sampled_from(bound))
+        shift = Shift(pod, where[pod], data.draw(st.integers(0, len(made.nodes) - 1)))
+        where[pod] = shift.destination
+        shifts.append(shift)
+    return shifts
+
+
+@given(snapshots())
+def test_probabilities_sum_to_one_and_stay_on_feasible_nodes(made: Any) -> None:
+    model = SchedulerModel(made)
+    for pod in range(len(made.pods)):
+        landing = model.landing(pod)
+        assert landing.refusal is None
+        assert np.isclose(landing.probabilities.sum() + landing.unschedulable, 1.0)
+        assert (landing.probabilities > 0).all()
+        assert (np.diff(landing.probabilities) <= 0).all()
+        assert model.feasible(pod)[landing.nodes].all()
+        if landing.unschedulable:
+            assert sum(landing.rejections.values()) == len(made.nodes)
+
+
+@given(snapshots(), st.data())
+def test_committing_moves_is_building_the_model_of_the_moved_cluster(made: Any, data: Any) -> None:
+    model = SchedulerModel(made)
+    everything(made, model)  # fills the caches
+    shifts = draw_shifts(data, made)
+    for shift in shifts:
+        model.commit(shift)
+    after = shifted(made, shifts)
+    assert everything(after, model) == everything(after, SchedulerModel(after))
+
+
+@given(snapshots(), st.data())
+def test_reversed_moves_restore_everything(made: Any, data: Any) -> None:
+    model = SchedulerModel(made)
+    before = everything(made, model)
+    shifts = draw_shifts(data, made)
+    for shift in shifts:
+        model.commit(shift)
+    for shift in reversed(shifts):
+        model.commit(shift.reversed())
+    assert everything(made, model) == before
+
+
+@given(snapshots())
+def test_asking_changes_nothing(made: Any) -> None:
+    model = SchedulerModel(made)
+    assert everything(made, model) == everything(made, model)
+
+
+@given(snapshots(), st.randoms(use_true_random=False))
+def test_the_order_of_the_nodes_does_not_matter(made: Any, random: Any) -> None:
+    order = list(range(len(made.nodes)))
+    random.shuffle(order)
+    other = replace(made, nodes=[made.nodes[number] for number in order])
+    one, two = SchedulerModel(made), SchedulerModel(other)
+    for pod in range(len(made.pods)):
+        mine = chances(one.landing(pod), len(order))
+        theirs = chances(two.landing(pod), len(order))
+        assert [mine[number] for number in order] == theirs[: len(order)]
+        assert mine[len(order) :] == theirs[len(order) :]
+
+
+@given(snapshots())
+def test_equal_content_needs_no_shared_structs(made: Any) -> None:
+    copies = [msgspec.convert(msgspec.to_builtins(each), Pod) for each in made.pods]
+    assert everything(made, SchedulerModel(made)) == everything(
+        made, SchedulerModel(replace(made, pods=copies))
+    )
+
+
+@given(snapshots(), st.data())
+def test_more_room_on_a_node_never_makes_it_infeasible(made: Any, data: Any) -> None:
+    lucky = data.draw(st.integers(0, len(made.nodes) - 1))
+    nodes = list(made.nodes)
+    chosen = nodes[lucky]
+    room = {"cpu": "64", "memory": "256Gi", "pods": "200"}
+    nodes[lucky] = msgspec.structs.replace(
+        chosen, status=msgspec.structs.replace(chosen.status, allocatable=room)
+    )
+    before, after = SchedulerModel(made), SchedulerModel(replace(made, nodes=nodes))
+    for pod in range(len(made.pods)):
+        assert after.feasible(pod)[lucky] or not before.feasible(pod)[lucky]

@@ -1,0 +1,120 @@
+from typing import Any
+
+import msgspec
+import pytest
+
+from rescheduler.model.objects import Pod, PodSpec
+from rescheduler.scheduler.requests import incoming, resized, running
+
+MI = 1024 * 1024
+
+
+def container(name: str, restart: str | None = None, **requests: str) -> dict[str, Any]:
+    return {"name": name, "restartPolicy": restart, "resources": {"requests": requests}}
+
+
+def spec(*containers: dict[str, Any], **more: Any) -> PodSpec:
+    return msgspec.convert({"containers": list(containers), **more}, PodSpec)
+
+
+def test_containers_are_added_up() -> None:
+    asked = incoming(spec(container("a", cpu="100m"), container("b", cpu="1", memory="1Mi")))
+    assert asked.plain == {"cpu": 1100, "memory": MI}
+
+
+@pytest.mark.parametrize(
+    ("init", "cpu"),
+    [
+        ([container("i", cpu="3")], 3000),
+        ([container("i", cpu="1")], 2000),
+        ([container("s", "Always", cpu="1")], 3000),
+        ([container("s", "Always", cpu="1"), container("i", cpu="5")], 6000),
+        ([container("i", cpu="5"), container("s", "Always", cpu="1")], 5000),
+        ([container("s", "Always", cpu="1"), container("t", "Always", cpu="2")], 5000),
+    ],
+)
+def test_init_containers_and_sidecars(init: Any, cpu: Any) -> None:
+    assert incoming(spec(container("a", cpu="2"), initContainers=init)).plain == {"cpu": cpu}
+
+
+def test_overhead_comes_on_top() -> None:
+    asked = incoming(spec(container("a", cpu="1"), overhead={"cpu": "250m", "memory": "1Mi"}))
+    assert asked.plain == {"cpu": 1250, "memory": MI}
+    assert asked.cpu == 1250
+    assert asked.memory == 201 * MI
+
+
+def test_containers_without_requests_count_a_little_when_nodes_are_scored() -> None:
+    asked = incoming(
+        spec(container("a"), container("b", cpu="0"), initContainers=[container("i", cpu="250m")])
+    )
+    assert asked.plain == {"cpu": 250}
+    assert (asked.cpu, asked.memory) == (250, 400 * MI)
+
+
+def test_pod_level_requests_replace_the_sum_but_least_allocated_does_not_see_them() -> None:
+    pods = spec(container("a", cpu="1"), resources={"requests": {"cpu": "4", "memory": "2Mi"}})
+    asked = incoming(pods)
+    assert asked.plain == {"cpu": 4000, "memory": 2 * MI}
+    assert (asked.cpu, asked.memory) == (1000, 200 * MI)
+    bound = running(Pod(spec=pods))
+    assert (bound.cpu, bound.memory) == (4000, 2 * MI)
+    assert incoming(pods, pod_level=False).plain == {"cpu": 1000}
+
+
+def test_pod_level_requests_leave_a_default_for_what_neither_level_names() -> None:
+    bound = running(Pod(spec=spec(container("a"), resources={"requests": {"cpu": "4"}})))
+    assert (bound.cpu, bound.memory) == (4000, 200 * MI)
+
+
+def test_only_resources_that_the_scheduler_counts_are_kept() -> None:
+    names = {
+        "ephemeral-storage": "1",
+        "hugepages-2Mi": "2Mi",
+        "nvidia.com/gpu": "1",
+        "storage": "1",
+    }
+    asked = incoming(spec({"name": "a", "resources": {"requests": names}}))
+    assert asked.plain == {"ephemeral-storage": 1, "hugepages-2Mi": 2 * MI, "nvidia.com/gpu": 1}
+
+
+def bound(actual: str, allocated: str | None, *, infeasible: bool = False) -> Pod:
+    reason = "Infeasible" if infeasible else "Deferred"
+    return msgspec.convert(
+        {
+            "spec": {"containers": [container("a", cpu="1")]},
+            "status": {
+                "conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}],
+                "containerStatuses": [
+                    {
+                        "name": "a",
+                        "resources": {"requests": {"cpu": actual}},
+                        "allocatedResources": {"cpu": allocated} if allocated else None,
+                    }
+                ],
+            },
+        },
+        Pod,
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "cpu"),
+    [
+        (bound("1", "1"), 1000),
+        (bound("2", "1"), 2000),
+        (bound("500m", "3"), 3000),
+        (bound("500m", "500m"), 1000),
+        (bound("500m", "700m", infeasible=True), 700),
+        (bound("500m", None), 1000),
+    ],
+)
+def test_a_resized_pod_counts_the_most_that_is_said_of_it(pod: Any, cpu: Any) -> None:
+    assert running(pod).plain == {"cpu": cpu}
+    assert incoming(pod.spec).plain == {"cpu": 1000}
+
+
+def test_a_pod_whose_status_repeats_its_spec_is_not_resized() -> None:
+    assert not resized(bound("1", "1"))
+    assert resized(bound("2", "1"))
+    assert not resized(Pod(spec=spec(container("a", cpu="1"))))

@@ -1,0 +1,68 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rescheduler.scheduler.sampling import sample_size, scan_order, shares
+from tests.cluster import node
+
+
+@pytest.mark.parametrize(
+    ("nodes", "found"),
+    [
+        (5, 5),
+        (99, 99),
+        (100, 100),
+        (250, 120),
+        (500, 230),
+        (1000, 420),
+        (2000, 680),
+        (3000, 780),
+        (5000, 500),
+        (10_000, 500),
+    ],
+)
+def test_how_many_feasible_nodes_are_looked_for(nodes: Any, found: Any) -> None:
+    assert sample_size(nodes) == found
+
+
+def test_a_configured_percentage_is_used() -> None:
+    assert sample_size(1000, 100) == 1000
+    assert sample_size(1000, 1) == 100
+
+
+def test_the_scan_takes_one_node_of_each_zone_in_turn() -> None:
+    zones = ["x", "x", "y", "x", "z", "y"]
+    nodes = [node(f"n{number}", zone=zone) for number, zone in enumerate(zones)]
+    assert scan_order(nodes).tolist() == [0, 2, 4, 1, 5, 3]
+
+
+def test_ties_share_equally() -> None:
+    answer = shares(np.array([7, 9, 9, 3]), np.arange(4, dtype=np.int32), 4, 4)
+    assert answer.tolist() == [0, 0.5, 0.5, 0]
+
+
+def enumerated(scores: list[int], ranks: list[int], nodes: int, found: int) -> list[float]:
+    """The same by trying every start."""
+    answer = [0.0] * len(scores)
+    for start in range(nodes):
+        window = sorted(range(len(scores)), key=lambda each: (ranks[each] - start) % nodes)
+        window = window[:found]
+        best = max(scores[each] for each in window)
+        tied = [each for each in window if scores[each] == best]
+        for each in tied:
+            answer[each] += 1 / nodes / len(tied)
+    return answer
+
+
+@given(st.data())
+def test_the_shares_are_those_of_trying_every_start(data: Any) -> None:
+    nodes = data.draw(st.integers(1, 30))
+    ranks = sorted(data.draw(st.sets(st.integers(0, nodes - 1), min_size=1)))
+    scores = data.draw(st.lists(st.integers(0, 5), min_size=len(ranks), max_size=len(ranks)))
+    found = data.draw(st.integers(1, nodes))
+    answer = shares(np.array(scores), np.array(ranks, dtype=np.int32), nodes, found)
+    assert np.allclose(answer, enumerated(scores, ranks, nodes, found))
+    assert (answer > 0).tolist() == [each > 0 for each in enumerated(scores, ranks, nodes, found)]
