@@ -32,14 +32,13 @@ def to_json(plan: Plan) -> bytes:
     Raises:
         ValueError: it would not read back as the same plan, as with a number that is not finite.
     """
-    data = _encoder.encode(plan)
     try:
-        same = bool(_decoder.decode(data) == plan)
+        canonical = _decoder.decode(_encoder.encode(plan))
     except msgspec.ValidationError as error:
         raise ValueError(f"the plan {plan.id} would not read back: {error}") from error
-    if not same:
+    if canonical != plan:
         raise ValueError(f"the plan {plan.id} would not read back as it is: a number is not finite")
-    return msgspec.json.format(data, indent=2) + b"\n"
+    return msgspec.json.format(_encoder.encode(canonical), indent=2) + b"\n"
 
 
 def from_json(data: bytes, *, path: str = "the plan") -> Plan:

@@ -7,7 +7,7 @@ from typing import Any
 from rescheduler.model.plan import Change, NodeView, Plan
 from rescheduler.reporting.phrasing import ARROW, UNKNOWN, counted, percent, resource
 
-MOST = 480
+MOST = 400
 """Cells of a strip. Of larger clusters the nodes that change most and the hottest are shown."""
 
 _ORDER = ("gpu", "gpu.memory", "network.receive", "network.transmit", "cpu", "memory")
@@ -90,7 +90,7 @@ def _strip(plan: Plan, name: str) -> Strip:
         target="" if high is None else percent(high),
         summary=_summary([load for _, load in loads], high),
         cells=[_cell(node, load, high) for node, load in shown],
-        omitted=f"and {counted(omitted, 'cooler node')} not drawn" if omitted else "",
+        omitted=f"{counted(omitted, 'node')} not drawn: cooler, or changed less" if omitted else "",
     )
 
 

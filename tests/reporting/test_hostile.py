@@ -1,0 +1,159 @@
+"""Strings from the cluster stay text: they neither run in a browser nor draw on a terminal."""
+
+import re
+import unicodedata
+from html.parser import HTMLParser
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rescheduler.model.plan import Plan
+from rescheduler.reporting.page import render_page
+from rescheduler.reporting.phrasing import clean
+from rescheduler.reporting.terminal import render_table
+from tests.reporting.samples import SAMPLES
+
+PAYLOADS = [
+    "<script>alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    "</style><script>alert(1)</script>",
+    "</title><img src=x onerror=alert(1)>",
+    '"><svg/onload=alert(1)>',
+    "' onmouseover='alert(1)",
+    '" onfocus="alert(1)" autofocus="',
+    "x onclick=alert(1) y",
+    "javascript:alert(1)",
+    "<iframe src=//evil.example>",
+    "<a href='data:text/html,x'>x</a>",
+    "<!--",
+    "-->",
+    "<![CDATA[",
+    "{{ 7 * 191 }}",
+    "{% for x in range(9) %}y{% endfor %}",
+    "{{ cycler.__init__.__globals__ }}",
+    "`<img src=x onerror=alert(1)>`",
+    "</td></tr></table>",
+    "&lt;script&gt;",
+    "</pre><object data=x>",
+    "\x1b[31mred\x1b[0m",
+    "\x1b]0;title\x07",
+    "\x1b]8;;http://evil.example\x1b\\link\x1b]8;;\x1b\\",
+    "\x1b[2J\x1b[H",
+    "\x9b31m",
+    "a\r\nFORGED  line",
+    "tab\tand\x00nul\x08\x7f",
+    "right\u202eot tfel",
+    "zero\u200bwidth\u2066",
+    "\u2028\u2029",
+    "e\u0301\u0301\u0301",
+    "\u6f22\u5b57" * 40,
+    "\U0001f9ea" * 60,
+    "long-" * 400,
+    "[bold red]markup[/bold red]",
+    ":smile:",
+    "%s %d {0} {name}",
+    "",
+]
+
+
+def poisoned(name: str, payload: str) -> Plan:
+    """The sample with the payload in every string that is free text."""
+    kept = {"kind", "mode", "result", "schemaVersion", "created", "expires", "taken"}
+    kept |= {"started", "finished"}
+
+    def poison(value: Any, key: str = "") -> Any:
+        if isinstance(value, str):
+            return value if key in kept else value + payload
+        if isinstance(value, list):
+            return [poison(each, key) for each in value]
+        if isinstance(value, dict):
+            free = key in ("gains", "usage", "load", "limits", "document", "spec", "targets")
+            return {(k + payload if free else k): poison(each, k) for k, each in value.items()}
+        return value
+
+    return msgspec.convert(poison(msgspec.to_builtins(SAMPLES[name]())), Plan)
+
+
+class Live(HTMLParser):
+    """Collects what could run or load, and whether the tags nest as the template wrote them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.bad: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for key, value in attrs:
+            loads = key in ("src", "srcset", "data", "action", "background", "poster", "formaction")
+            if key.startswith("on") or loads or key == "srcdoc":
+                self.bad.append(f"{tag} {key}={value}")
+            if key == "href" and not (value or "").startswith("#"):
+                self.bad.append(f"{tag} {key}={value}")
+            if key == "style" and not re.fullmatch(r"--v:\d+\.\d%", value or ""):
+                self.bad.append(f"{tag} {key}={value}")
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def read(page: str) -> Live:
+    live = Live()
+    live.feed(page)
+    live.close()
+    return live
+
+
+CLEAN = {name: read(render_page(make())).tags for name, make in SAMPLES.items()}
+
+
+@pytest.mark.parametrize("payload", PAYLOADS, ids=range(len(PAYLOADS)))
+@pytest.mark.parametrize("name", ["plan", "outcome", "no-data"])
+def test_the_page_has_no_tag_that_the_template_did_not_write(name: str, payload: str) -> None:
+    page = render_page(poisoned(name, payload))
+    live = read(page)
+    assert live.bad == []
+    assert live.tags.count("script") == 1
+    assert live.tags.count("style") == 1
+    assert set(live.tags) <= set(CLEAN[name]) | {"code"}
+    assert not {"img", "svg", "iframe", "object", "embed", "link", "base", "form"} & set(live.tags)
+    assert "1337" not in "".join(live.text)
+    assert not any(unseen(each) for each in page.replace("\n", ""))
+
+
+@pytest.mark.parametrize("payload", PAYLOADS, ids=range(len(PAYLOADS)))
+@pytest.mark.parametrize("width", [80, 140])
+def test_the_terminal_gets_no_control_characters(width: int, payload: str) -> None:
+    for name in SAMPLES:
+        table = render_table(poisoned(name, payload), width=width, color=False)
+        assert not any(unseen(each) for each in table.replace("\n", ""))
+
+
+@pytest.mark.parametrize("payload", ["\x1b[31m", "\x1b]0;x\x07", "\x9b31m", "\x1b[2J"])
+def test_with_color_only_our_own_styles_are_sent(payload: str) -> None:
+    table = render_table(poisoned("outcome", payload), width=100, color=True)
+    ours = re.sub(r"\x1b\[[0-9;]*m", "", table)
+    assert "\x1b[" in table
+    assert not any(unseen(each) for each in ours.replace("\n", ""))
+    assert "\x1b[31m\x1b" not in table
+
+
+def unseen(character: str) -> bool:
+    return unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet=st.characters()))
+def test_cleaned_text_is_stable_and_draws_nothing(text: str) -> None:
+    cleaned = clean(text)
+    assert not any(unseen(each) for each in cleaned)
+    assert clean(cleaned) == cleaned
+
+
+@given(st.text(alphabet=st.characters(categories=["L", "N", "P", "S"])))
+def test_ordinary_text_is_left_as_it_is(text: str) -> None:
+    assert clean(text) == text
