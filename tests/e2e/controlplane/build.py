@@ -65,6 +65,12 @@ def _lock(folder: Path) -> Iterator[None]:
 
 
 def _build(program: Program, folder: Path) -> None:
+    module = (program.folder / "go.mod").read_text(encoding="utf-8")
+    if f" v{program.version}\n" not in module:
+        raise BuildError(
+            f"{program.folder / 'go.mod'} does not require v{program.version}.\n"
+            "Maybe only one of go.mod and versions.py was changed: they name the same version."
+        )
     go = shutil.which("go")
     if go is None:
         raise BuildError(
