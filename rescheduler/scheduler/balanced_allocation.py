@@ -17,7 +17,8 @@ def balance(used: Int64Array, allocatable: Int64Array) -> ScoreArray:
     Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, Kubernetes 1.36.
     """
     fractions = np.minimum(used / np.maximum(allocatable, 1), 1.0)
-    deviation = np.where((allocatable > 0).all(axis=0), np.abs(fractions[0] - fractions[1]) / 2, 0)
+    both = (allocatable[0] > 0) & (allocatable[1] > 0)
+    deviation = np.where(both, np.abs(fractions[0] - fractions[1]) / 2, 0)
     score: ScoreArray = ((1 - deviation) * MAX_SCORE).astype(np.int64)
     return score
 

@@ -191,15 +191,16 @@ class SchedulerModel:
 
     def _land(self, pod: int, state: State) -> Landing:
         passing, state, rejections = self._feasible(pod, state)
-        nodes = np.flatnonzero(passing).astype(np.int32)
+        nodes = self._order[passing[self._order]]
         if not len(nodes):
             return Landing(_NOBODY, np.zeros(0), unschedulable=1.0, rejections=rejections)
         shape = self._shape(self._snapshot.pods[pod])
         with self._in(state, pod):
             scores = _total(shape, nodes)
         chances = self._chances(shape, nodes, scores)
-        order = np.argsort(-chances, kind="stable")[: np.count_nonzero(chances)]
         source = int(self._occupancy.where[pod])
+        order = np.flatnonzero(chances)
+        order = order[np.lexsort((nodes[order], -chances[order]))]
         return Landing(
             nodes=nodes[order],
             probabilities=chances[order],
@@ -208,17 +209,15 @@ class SchedulerModel:
         )
 
     def _chances(self, shape: Shape, nodes: IntArray, scores: ScoreArray) -> FloatArray:
-        """The probability of each feasible node."""
-        if shape.candidates is None:
-            ranks, length = self._rank[nodes], len(self._rank)
-        else:
-            ranks = np.searchsorted(shape.candidates, nodes).astype(np.int32)
-            length = len(shape.candidates)
+        """The probability of each feasible node, in the order of the scan."""
+        length = len(self._order) if shape.candidates is None else len(shape.candidates)
         found = sample_size(length, self._profile.percentage)
-        order = np.argsort(ranks)
-        chances = np.empty(len(nodes))
-        chances[order] = shares(scores[order], ranks[order], length, found)
-        return chances
+        if found >= len(nodes) or shape.candidates is None:
+            return shares(scores, self._rank[nodes], length, found)
+        # A scan over chosen nodes alone has its own positions: those among the chosen.
+        chosen = np.sort(self._rank[shape.candidates])
+        ranks = np.searchsorted(chosen, self._rank[nodes]).astype(np.int32)
+        return shares(scores, ranks, length, found)
 
 
 def _total(shape: Shape, nodes: IntArray) -> ScoreArray:

@@ -17,11 +17,15 @@ def least_allocated(used: Int64Array, allocatable: Int64Array) -> ScoreArray:
     node does not have is left out of that node's mean.
     Source: pkg/scheduler/framework/plugins/noderesources/least_allocated.go, Kubernetes 1.36.
     """
-    present = allocatable > 0
-    free = np.where(present & (used <= allocatable), allocatable - used, 0)
+    free = np.maximum(allocatable - used, 0)
     scores = free * MAX_SCORE // np.maximum(allocatable, 1)
-    total: ScoreArray = scores.sum(axis=0) // np.maximum(present.sum(axis=0), 1)
-    return total
+    total = np.zeros(allocatable.shape[1], dtype=np.int64)
+    present = np.zeros(allocatable.shape[1], dtype=np.int64)
+    for resource in range(len(allocatable)):
+        has = allocatable[resource] > 0
+        total += np.where(has, scores[resource], 0)
+        present += has
+    return total // np.maximum(present, 1)
 
 
 class NodeResourcesFit(Plugin):

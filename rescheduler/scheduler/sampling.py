@@ -59,7 +59,9 @@ def shares(scores: ScoreArray, ranks: IntArray, nodes: int, found: int) -> Float
     starts = np.diff(ranks, prepend=ranks[-1] - nodes) / nodes
     twice = np.concatenate([scores, scores])
     best = _window_maximum(twice, found)[:count]
-    order = np.argsort(twice, kind="stable")
+    # 16 bits are sorted by counting; the default weights keep totals below 1,200.
+    compact = twice.astype(np.int16) if int(twice.max()) < np.iinfo(np.int16).max else twice
+    order = np.argsort(compact, kind="stable")
     keys = twice[order] * (2 * count) + order
     wanted = best * (2 * count) + np.arange(count)
     low, high = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted + found)
