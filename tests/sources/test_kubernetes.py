@@ -1,0 +1,280 @@
+"""Reading a cluster from a server that pages, expires, refuses and lies."""
+
+import gzip
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.sources.kubernetes import read_cluster, read_pods
+from rescheduler.sources.kubernetes_client import connect
+from rescheduler.sources.kubernetes_transport import Connection
+from tests.sources.objects import Api, named, node, pod, refusal, reply
+from tests.sources.server import Reply, Request, Served, serving
+
+PODS, NODES = "/api/v1/pods", "/api/v1/nodes"
+
+
+def small(pods: int = 3, page: int = 500) -> Api:
+    return Api({PODS: [pod(f"web-{n}", "n1") for n in range(pods)], NODES: [node("n1")]}, page)
+
+
+@contextmanager
+def connected(api: Api, tmp_path: Path) -> Iterator[tuple[Connection, Served]]:
+    with serving(api) as served:
+        connection = connect(kubeconfig(tmp_path, served.url), None)
+        try:
+            yield connection, served
+        finally:
+            connection.api.close()
+
+
+def kubeconfig(folder: Path, url: str) -> Path:
+    path = folder / "kubeconfig"
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": url}}],
+        "users": [{"name": "u", "user": {"token": "t0ken"}}],
+    }
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_a_cluster_is_read_whole_in_pages_of_one_template(tmp_path: Path) -> None:
+    with connected(small(pods=7, page=3), tmp_path) as (connection, served):
+        snapshot = read_cluster(connection)
+    assert [each.metadata.name for each in snapshot.pods] == [f"web-{n}" for n in range(7)]
+    assert len({id(each.spec) for each in snapshot.pods}) == 1
+    assert {each.node for each in snapshot.pods} == {"n1"}
+    assert snapshot.pods[0].spec.nodeName is None
+    assert [volume.name for volume in snapshot.pods[0].spec.volumes or ()] == ["scratch"]
+    assert snapshot.cluster.uid == "uid-kube-system"
+    assert snapshot.cluster.version == "v1.36.3"
+    assert snapshot.taken == datetime(2026, 11, 21, 12, tzinfo=UTC)
+    pages = [each for each in served.requests if each.path == PODS]
+    assert [each.query["limit"] for each in pages] == ["500"] * 3
+    assert all("status.phase!=Succeeded" in each.query["fieldSelector"] for each in pages)
+    assert all("resourceVersion" not in each.query for each in served.requests)
+    head = pages[0].headers
+    assert head["user-agent"].startswith("rescheduler/")
+    assert head["authorization"] == "Bearer t0ken"
+    assert "gzip" in head["accept-encoding"]
+
+
+def test_only_annotations_that_are_read_are_kept(tmp_path: Path) -> None:
+    with connected(small(), tmp_path) as (connection, _):
+        snapshot = read_cluster(connection)
+    kept = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+    assert all(each.metadata.annotations == kept for each in snapshot.pods)
+
+
+def test_a_compressed_answer_is_inflated(tmp_path: Path) -> None:
+    api = small()
+    body = gzip.compress(json.dumps({"metadata": {}, "items": api.lists[PODS]}).encode())
+    api.fail = lambda r: (
+        Reply(body, headers={"Content-Encoding": "gzip"}) if r.path == PODS else None
+    )
+    with connected(api, tmp_path) as (connection, _):
+        assert len(read_cluster(connection).pods) == 3
+
+
+def test_an_expired_list_is_begun_again_and_not_doubled(tmp_path: Path) -> None:
+    api, expired = small(pods=5, page=2), []
+
+    def fail(request: Request) -> Reply | None:
+        if request.query.get("continue") == "4" and not expired:
+            expired.append(request)
+            return refusal(410, "the continue token expired")
+        return None
+
+    api.fail = fail
+    with connected(api, tmp_path) as (connection, _):
+        assert len(read_cluster(connection).pods) == 5
+    assert expired
+
+
+def test_a_list_that_always_expires_is_an_error(tmp_path: Path) -> None:
+    api = small(pods=5, page=2)
+    api.fail = lambda r: refusal(410, "expired") if r.query.get("continue") else None
+    with connected(api, tmp_path) as (connection, _), pytest.raises(ClusterUnavailable) as caught:
+        read_cluster(connection)
+    assert "/api/v1/pods expired 3 times" in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_asked_to_wait_it_waits_and_goes_on(status: int, tmp_path: Path) -> None:
+    api, asked = small(), []
+
+    def fail(request: Request) -> Reply | None:
+        if request.path == PODS and len(asked) < 2:
+            asked.append(request)
+            return refusal(status, "slow down", **{"Retry-After": "0"})
+        return None
+
+    api.fail = fail
+    with connected(api, tmp_path) as (connection, _):
+        assert len(read_cluster(connection).pods) == 3
+    assert len(asked) == 2
+
+
+def test_asked_to_wait_for_ever_it_gives_up(tmp_path: Path) -> None:
+    api = small()
+    api.fail = lambda r: refusal(429, "slow down", **{"Retry-After": "0"})
+    with connected(api, tmp_path) as (connection, served):
+        with pytest.raises(ClusterUnavailable, match="answered 429: slow down"):
+            read_cluster(connection)
+        assert len(served.requests) == connection.attempts
+
+
+def test_a_bad_object_is_set_aside_with_its_name_and_node(tmp_path: Path) -> None:
+    api = small()
+    bad = pod("bad", "n1", priority="very")
+    unparsable = pod("odd", "n2", containers=[{"resources": {"requests": {"cpu": "lots"}}}])
+    api.lists[PODS][1:1] = [bad, unparsable]
+    api.lists[NODES].append(named("broken", status={"conditions": 7}))
+    with connected(api, tmp_path) as (connection, _):
+        snapshot = read_cluster(connection)
+    found = {(each.kind, each.name, each.node) for each in snapshot.quarantined}
+    assert found == {("Pod", "bad", "n1"), ("Pod", "odd", "n2"), ("Node", "broken", "")}
+    assert len(snapshot.pods) == 3
+    assert len(snapshot.nodes) == 1
+    assert any("'lots'" in each.message for each in snapshot.quarantined)
+
+
+def test_pods_that_ended_and_old_replica_sets_are_left_out(tmp_path: Path) -> None:
+    api = small()
+    ended = pod("done", "n1")
+    ended["status"]["phase"] = "Succeeded"
+    api.lists[PODS].append(ended)
+    api.lists["/apis/apps/v1/replicasets"] = [
+        named("old", "team", spec={"replicas": 0}),
+        named("scaled", "team", spec={"replicas": 2}),
+        {**named("web", "team", spec={"replicas": 0}), "metadata": {"name": "web", "uid": "rs"}},
+    ]
+    with connected(api, tmp_path) as (connection, _):
+        snapshot = read_cluster(connection)
+    assert len(snapshot.pods) == 3
+    assert [(each.kind, each.metadata.name) for each in snapshot.controllers] == [
+        ("ReplicaSet", "scaled"),
+        ("ReplicaSet", "web"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "path", [PODS, NODES, "/apis/policy/v1/poddisruptionbudgets", "/apis/apps/v1/replicasets"]
+)
+def test_a_required_kind_that_is_forbidden_is_an_error_that_names_the_right(
+    path: str, tmp_path: Path
+) -> None:
+    api = small()
+    api.fail = lambda r: refusal(403, "forbidden") if r.path == path else None
+    with connected(api, tmp_path) as (connection, _), pytest.raises(ClusterUnavailable) as caught:
+        read_cluster(connection)
+    assert f"grant the right to list {path.rsplit('/', 1)[1]}" in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_an_optional_kind_that_is_missing_is_noted(status: int, tmp_path: Path) -> None:
+    api = small()
+    api.fail = lambda r: refusal(status, "no") if "autoscalers" in r.path else None
+    with connected(api, tmp_path) as (connection, _):
+        assert read_cluster(connection).unread == ["HorizontalPodAutoscaler"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (refusal(401, "Unauthorized"), "answered 401: Unauthorized"),
+        (Reply(b"<html>Log in</html>"), "is not a list of Kubernetes objects"),
+        (Reply(b"[]"), "is not a list of Kubernetes objects"),
+        (Reply(b'{"metadata": {}, "items": [', 200), "is not a list of Kubernetes objects"),
+        (Reply(b"not gzip", headers={"Content-Encoding": "gzip"}), "cannot be read"),
+        (Reply(b"x" * 100, cut=True), "cannot be read"),
+        (Reply(b"", 302, {"Location": "/login"}), "answered 302"),
+        (refusal(500, "etcd is down"), "answered 500: etcd is down"),
+    ],
+)
+def test_every_other_answer_is_one_clear_error(answer: Reply, words: str, tmp_path: Path) -> None:
+    api = small()
+    api.fail = lambda _request: answer
+    with connected(api, tmp_path) as (connection, _):
+        connection.attempts = 2
+        with pytest.raises(ClusterUnavailable, match=re.escape(words)) as caught:
+            read_cluster(connection)
+    assert "Maybe" in str(caught.value)
+
+
+def test_a_server_that_says_nothing_is_left_in_time(tmp_path: Path) -> None:
+    end = threading.Event()
+    api = small()
+    api.fail = lambda _request: Reply(hang=end)
+    with connected(api, tmp_path) as (connection, _):
+        connection.read_timeout = 0.2
+        with pytest.raises(ClusterUnavailable, match="cannot be read"):
+            read_cluster(connection)
+        end.set()
+
+
+def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ClusterUnavailable, match="the cluster is down"):
+        connect(kubeconfig(tmp_path, "http://127.0.0.1:9"), None).get("/version")
+
+
+def test_a_cluster_without_an_identity_is_refused(tmp_path: Path) -> None:
+    api = small()
+    api.lists["/api/v1/namespaces"] = [named("default")]
+    problem = pytest.raises(ClusterUnavailable, match="no namespace kube-system")
+    with connected(api, tmp_path) as (connection, _), problem:
+        read_cluster(connection)
+
+
+def test_the_clocks_are_compared(tmp_path: Path) -> None:
+    with connected(small(), tmp_path) as (connection, _):
+        skew = read_cluster(connection).clock_skew
+    ahead = (datetime.now(UTC) - datetime(2026, 11, 21, 12, tzinfo=UTC)).total_seconds()
+    assert skew == pytest.approx(ahead, abs=5)
+
+
+def test_without_a_date_the_given_clock_stands_in(tmp_path: Path) -> None:
+    now = datetime(2026, 1, 2, tzinfo=UTC)
+    api = small()
+    body = json.dumps({"metadata": {}, "items": []}).encode()
+    api.fail = lambda r: Reply(body) if r.path == PODS else None
+    with connected(api, tmp_path) as (connection, _):
+        snapshot = read_cluster(connection, now=lambda: now)
+    assert snapshot.taken == now
+    assert snapshot.clock_skew is None
+
+
+def test_pods_of_a_namespace_are_read_again(tmp_path: Path) -> None:
+    api = Api({"/api/v1/namespaces/team/pods": [pod("web-0", "n2")]})
+    with connected(api, tmp_path) as (connection, _):
+        assert [(p.metadata.name, p.node) for p in read_pods(connection, "team")] == [
+            ("web-0", "n2")
+        ]
+
+
+def test_a_pod_that_cannot_be_decoded_is_not_taken_for_gone(tmp_path: Path) -> None:
+    api = Api({"/api/v1/namespaces/team/pods": [pod("web-0", "n2", priority=[])]})
+    problem = pytest.raises(ClusterUnavailable, match="team/web-0 cannot be decoded")
+    with connected(api, tmp_path) as (connection, _), problem:
+        read_pods(connection, "team")
+
+
+def test_get_raises_for_what_is_not_there(tmp_path: Path) -> None:
+    api = small()
+    api.fail = lambda _request: refusal(404, "not found")
+    with connected(api, tmp_path) as (connection, _):
+        with pytest.raises(ClusterUnavailable, match="answered 404: not found"):
+            connection.get("/api/v1/pods/none")
+        api.fail = lambda _request: reply({"ok": True})
+        assert json.loads(connection.get("/readyz")) == {"ok": True}
