@@ -21,6 +21,7 @@ from rescheduler.model.objects import Node
 from rescheduler.model.quantity import milli, units
 from rescheduler.model.readings import FloatArray, Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.planner import plan
 from rescheduler.policies.base import Policy
 from rescheduler.policies.documents import policy_set
 from rescheduler.policies.limits import Limits
@@ -116,8 +117,6 @@ def proposed(
     before: Snapshot, *policies: Policy, limits: Limits | None = None
 ) -> list[PictureMove]:
     """The moves that planning proposes, in order, each to the node where it most likely lands."""
-    from rescheduler.planning.planner import plan
-
     made = plan(before, policy_set(list(policies), limits), History(), mode="Enforce")
     return [
         move(each.owner.name, each.source, max(each.landing, key=lambda one: one.probability).node)

@@ -109,7 +109,9 @@ class Requirement(Strict):
     )
 
     key: str = Field(min_length=1, description="The label's key.")
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(
+        description="How the label and the values must agree."
+    )
     values: list[str] = Field(default_factory=list, description="For In and NotIn.")
 
     @model_validator(mode="after")
@@ -134,8 +136,10 @@ class Selector(Strict):
         }
     )
 
-    matchLabels: dict[str, str] = Field(default_factory=dict)
-    matchExpressions: list[Requirement] = Field(default_factory=list)
+    matchLabels: dict[str, str] = Field(
+        default_factory=dict, description="Each key must have exactly this value."
+    )
+    matchExpressions: list[Requirement] = Field(default_factory=list, description="Each must hold.")
 
     @model_validator(mode="after")
     def _requires_something(self) -> "Selector":
@@ -245,6 +249,15 @@ class Loaded(Protocol):
 
     def usage(self, pod: int) -> dict[str, float]:
         """Pod reading name to what the pod uses, in that reading's unit; unknown is left out."""
+        ...
+
+
+@runtime_checkable
+class Bounding(Protocol):
+    """A term that can tell cheaply how much moves could gain, for thousands of pods at once."""
+
+    def bounds(self, pods: IntArray) -> FloatArray:
+        """(k,) at most how much moving each pod could lower the cost, wherever it went."""
         ...
 
 

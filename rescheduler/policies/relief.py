@@ -102,6 +102,17 @@ class UtilizationTerm:
         after = self._node_costs(left, self._limits[:, nodes])
         return pods[after < costs[nodes] * (1 - _LEAST)]
 
+    def bounds(self, pods: IntArray) -> FloatArray:
+        """(k,) how much each pod relieves its node; where it goes, it can only burden."""
+        placed = self._node[pods] >= 0
+        nodes = np.where(placed, self._node[pods], 0)
+        if not len(self._names):
+            return np.zeros(len(pods))
+        amounts, limits = self._amounts[:, nodes], self._limits[:, nodes]
+        left = amounts - self._leaving(pods)
+        relief = self._node_costs(amounts, limits) - self._node_costs(left, limits)
+        return np.where(placed, np.maximum(relief, 0.0), 0.0)
+
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""
         source = int(self._node[pod])

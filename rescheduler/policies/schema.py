@@ -27,7 +27,7 @@ def json_schema() -> dict[str, Any]:
         )
     schema = {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "A policy of the rescheduler",
+        "description": "A policy of the rescheduler.",
         "type": "object",
         "additionalProperties": False,
         "required": ["apiVersion", "kind", "metadata", "spec"],
@@ -81,14 +81,16 @@ def _spec(model: type[Strict]) -> dict[str, Any]:
 
 
 def _moved(value: Any) -> Any:
-    """Drop the titles, which only repeat the names, and use draft 7's place for definitions."""
+    """Draft 7's place for definitions, and nothing that is not JSON Schema or says nothing."""
     if isinstance(value, list):
         return [_moved(each) for each in value]
     if isinstance(value, dict):
-        kept = {
-            key: each
-            for key, each in value.items()
-            if not (key == "title" and isinstance(each, str) and "properties" not in value)
-        }
-        return {key: _moved(each) for key, each in kept.items()}
+        return {key: _moved(each) for key, each in value.items() if not _idle(key, each)}
     return value.replace("#/$defs/", "#/definitions/") if isinstance(value, str) else value
+
+
+def _idle(key: str, value: Any) -> bool:
+    """Titles that repeat a name, pydantic's own words for bounds, and defaults that say nothing."""
+    if key == "default":
+        return value is None
+    return key in ("title", "ge", "le", "gt") and not isinstance(value, dict)

@@ -27,7 +27,15 @@ _BOUND_TO_NODES = frozenset({"DaemonSet", "Node"})
 
 
 class Spread(Policy):
-    """Charge a workload 1.0 for every pod that must move before its skew is `maxSkew` or less."""
+    """Charge a workload 1.0 for every pod that must move before its skew is `maxSkew` or less.
+
+    The skew is the highest count of a domain less the lowest, as in the topology spread API; the
+    cost is the fewest single moves that bring it down. A domain counts, with 0 pods if it is empty,
+    when one of its nodes is Ready, not cordoned, and accepted by the workload's own nodeSelector,
+    required node affinity and tolerations. Pods that are being deleted, DaemonSets and pods without
+    an owner are not counted; nor are pods on nodes outside of every such domain, but moving a pod
+    out there is charged 1.0.
+    """
 
     summary: ClassVar[str] = "Keep the pods of each workload evenly over zones, racks or nodes."
 
@@ -131,6 +139,10 @@ class SpreadTerm:
         if not found:
             return np.empty(0, dtype=np.int32)
         return np.sort(np.concatenate(found)).astype(np.int32)
+
+    def bounds(self, pods: IntArray) -> FloatArray:
+        """(k,) one move repairs at most one pod."""
+        return np.where(self._group[pods] >= 0, 1.0, 0.0)
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes: -1, 0 or 1."""

@@ -91,7 +91,13 @@ class Targets(Strict):
 
 
 class Utilization(Policy):
-    """Charge a node for the load above its target, in average pods of a hot node."""
+    """Charge a node for the load above its target, in average pods of a hot node.
+
+    A node above `high` is hot and is charged for all that is above `low`; the others for what is
+    above `high`. The unit is what a pod uses on average on the hot nodes. A node whose load is not
+    known, or not explained by its pods (within 10% of the node below, and 10% of GPUs or 30% of all
+    else above), gives no pods away; what would land on a node of unknown load is charged in full.
+    """
 
     summary: ClassVar[str] = (
         "Keep the measured load of GPUs, CPU, memory and network of each node below a target."
@@ -100,7 +106,7 @@ class Utilization(Policy):
     kind: Literal["Utilization"] = "Utilization"
     nodes: NodeMatch = Field(description="The nodes to look at.")
     match: Match = Field(description="The pods that may be moved. Every pod's load counts.")
-    targets: Targets
+    targets: Targets = Field(description="What is too full, by resource; at least one.")
     window: PositiveDuration = Field(
         timedelta(minutes=5), description="Over what time the load is averaged."
     )

@@ -81,7 +81,7 @@ class _Envelope:
         self._text(self._tree, "apiVersion", "")
         version = self._tree.value.get("apiVersion")
         if version is not None and isinstance(version.value, str) and version.value != API_VERSION:
-            message = f"apiVersion: must be {API_VERSION} (got {version.value!r})"
+            message = f"apiVersion: must be {API_VERSION} (got {_shown(version.value)})"
             self._complain(version.mark, message, f"`{API_VERSION}`")
         self._metadata()
         model = self._model()
@@ -125,7 +125,7 @@ class _Envelope:
             return
         for key, each in tree.value.items():
             if not isinstance(each.value, str):
-                message = f"{path}.{key}: must be text (got {each.plain()!r})"
+                message = f"{path}.{key}: must be text (got {_shown(each.value)})"
                 self._complain(each.mark, message, "put it in quotes")
 
     def _text(self, tree: Tree, key: str, prefix: str) -> str:
@@ -133,7 +133,7 @@ class _Envelope:
         if found is None:
             self._complain(tree.mark, f"{prefix}{key}: is required")
         elif not isinstance(found.value, str) or not found.value:
-            self._complain(found.mark, f"{prefix}{key}: must be text (got {found.plain()!r})")
+            self._complain(found.mark, f"{prefix}{key}: must be text (got {_shown(found.value)})")
         else:
             return found.value
         return ""
@@ -155,18 +155,34 @@ def _flaw(error: ErrorDetails, spec: Tree, model: type[Strict]) -> Flaw:
         mark = _locate(spec, path, key=True)
         hint = near(name, _fields(model, path[:-1]))
         return Flaw(mark, f"{field}: unknown field `{name}`", hint)
-    context = error.get("ctx", {})
+    context = {key: _bound(each) for key, each in error.get("ctx", {}).items()}
     sentence = _SENTENCES.get(error["type"], error["msg"]).format(**context)
     if error["type"] == "missing":
         return Flaw(_locate(spec, path[:-1]), f"{field}: {sentence}")
     value = error["input"]
-    got = "" if isinstance(value, dict | list) else f" (got {value!r})"
+    got = "" if isinstance(value, dict | list) else f" (got {_shown(value)})"
     hint = ""
     if error["type"] == "literal_error" and isinstance(value, str):
         hint = near(value, re.findall(r"'([^']*)'", str(context.get("expected", ""))))
     elif error["type"] == "less_than_equal" and isinstance(value, int) and 1 < value <= 100:
-        hint = f"`{value}%`" if context["le"] == 1 else ""
+        hint = f"`{value}%`" if context["le"] == "1" else ""
     return Flaw(_locate(spec, path), f"{field}: {sentence}{got}", hint)
+
+
+def _shown(value: Any) -> str:
+    """The value as it would stand in YAML, shortened; what it holds in the case of a collection."""
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    if value is None or isinstance(value, bool):
+        return "nothing" if value is None else str(value).lower()
+    return repr(value)[:60]
+
+
+def _bound(value: Any) -> str:
+    """A bound of pydantic's as operators write it."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value).replace("True", "true").replace("datetime.timedelta(0)", "0s")
 
 
 def _locate(tree: Tree, path: Sequence[int | str], *, key: bool = False) -> Mark:

@@ -1,0 +1,97 @@
+"""The guide to all policy kinds, written from their models so that it cannot be wrong."""
+
+import inspect
+from typing import Any
+
+import msgspec
+
+from rescheduler.model.reasons import CATALOG
+from rescheduler.policies.base import DURATION_PATTERN, POSITIVE_DURATION_PATTERN, RATIO_PATTERN
+from rescheduler.policies.registry import DOCUMENTS
+from rescheduler.policies.schema import json_schema
+
+_INTRODUCTION = """\
+# Policies
+
+What the rescheduler wants, in YAML. `rescheduler check PATH` tells every mistake with its line,
+and `rescheduler schema` writes [schema.json](schema.json), from which editors complete and check.
+Each file here has a sibling `*_test.yaml` that shows what it does to small clusters.
+
+Every document has `apiVersion: rescheduler.io/v1alpha1`, a `kind`, `metadata.name` (unique among
+all policies) and a `spec`. `metadata.labels` and `metadata.annotations` are free for owners.
+Unknown fields, repeated keys, anchors and tags are errors. Only `true` and `false` are booleans;
+`no`, `on`, `010` and `22:30` are text. Durations have units (`90s`, `1h30m`), shares are `50%` or
+`0.5`. An empty selector is refused: who means everything writes `all: true`.
+
+The unit of every cost is one badly placed pod, so weights mean the same in every kind.
+
+This page is generated from the models; change it there.
+"""
+
+_CODES = {"Spread": ("SPR001", "SPR002"), "Utilization": ("UTL001", "RDG003", "RDG010")}
+
+_CLASSES = {
+    DURATION_PATTERN: "duration",
+    POSITIVE_DURATION_PATTERN: "duration above 0",
+    RATIO_PATTERN: "percentage",
+}
+
+
+def guide() -> str:
+    """The text of policies/README.md."""
+    definitions = json_schema()["definitions"]
+    parts = [_INTRODUCTION]
+    for kind, model in DOCUMENTS.items():
+        file = f"{kind.lower()}.yaml"
+        parts += [*_section(kind, model.__doc__, definitions), f"Example: [{file}]({file})", ""]
+        if kind in _CODES:
+            parts += ["Reason codes:", ""]
+            parts += [f"- `{code}` {CATALOG[code].sentence}" for code in _CODES[kind]]
+            parts.append("")
+    for name, definition in definitions.items():
+        if name not in DOCUMENTS:
+            parts += _section(name, definition["description"], definitions)
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _section(name: str, said: str | None, definitions: dict[str, Any]) -> list[str]:
+    schema = definitions[name]
+    required = schema.get("required", [])
+    rows = []
+    for key, field in schema["properties"].items():
+        default = "required" if key in required else _default(field)
+        rows.append(f"| `{key}` | {_value(field)} | {default} | {field.get('description', '')} |")
+    head = ["| field | value | default | meaning |", "|---|---|---|---|"]
+    return [f"## {name}", "", inspect.cleandoc(said or ""), "", *head, *rows, ""]
+
+
+def _default(field: dict[str, Any]) -> str:
+    if field.get("default") in (None, {}, []):
+        return ""
+    return f"`{msgspec.json.encode(field['default']).decode()}`"
+
+
+def _value(field: dict[str, Any]) -> str:
+    if "anyOf" in field:
+        return " or ".join(_value(each) for each in field["anyOf"] if each.get("type") != "null")
+    return _one(field)
+
+
+def _one(field: dict[str, Any]) -> str:
+    if "$ref" in field:
+        name = field["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "const" in field:
+        return f"`{msgspec.json.encode(field['const']).decode()}`"
+    if "enum" in field:
+        return " or ".join(f"`{each}`" for each in field["enum"])
+    if field.get("pattern") in _CLASSES:
+        return _CLASSES[field["pattern"]]
+    if field["type"] == "array":
+        return f"list of {_one(field['items'])}"
+    if field["type"] == "object":
+        return "mapping of text to text"
+    least, most = field.get("minimum"), field.get("maximum")
+    bounds = f" {least} to {most}" if most is not None else f" from {least}"
+    name = {"integer": "whole number", "number": "number", "string": "text"}[field["type"]]
+    return name + (bounds if least is not None else "")

@@ -1,0 +1,130 @@
+"""The policies that we ship: valid, tested, documented, and their schema fresh."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from rescheduler.model.readings import Problem
+from rescheduler.policies.documents import load_policies, to_document
+from rescheduler.policies.guide import guide
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.registry import DOCUMENTS, KINDS
+from rescheduler.policies.schema import json_schema
+from rescheduler.policies.strict_yaml import read
+from tests.picture import picture, proposed, workloads
+
+FOLDER = Path(__file__).parents[2] / "policies"
+TESTS = sorted(FOLDER.glob("*_test.yaml"))
+ASKS = {"name", "cluster", "requests", "readings", "budgets", "expect"}
+ANSWERS = {"cost", "moves", "candidates", "problem"}
+
+
+def stories() -> Iterator[Any]:
+    for file in TESTS:
+        [tree], flaws = read(file.read_text())
+        assert flaws == []
+        document = tree.plain()
+        for story in document["tests"]:
+            yield pytest.param(FOLDER / document["policy"], story, id=story["name"])
+
+
+@pytest.mark.parametrize(("file", "story"), list(stories()))
+def test_story(file: Path, story: dict[str, Any]) -> None:
+    assert set(story) <= ASKS
+    expected = story["expect"]
+    assert expected
+    assert set(expected) <= ANSWERS
+    policies = {each.name: each for each in load_policies(file).policies}
+    before = picture(
+        story["cluster"],
+        requests=story.get("requests"),
+        readings=story.get("readings"),
+        budgets=story.get("budgets"),
+        policies=policies.values(),
+    )
+    terms = {name: policy.compile(before) for name, policy in policies.items()}
+    for name, code in expected.get("problem", {}).items():
+        problem = terms[name]
+        assert isinstance(problem, Problem)
+        assert problem.code == code
+    for name, cost in expected.get("cost", {}).items():
+        term = terms[name]
+        assert not isinstance(term, Problem), term
+        assert term.cost() == pytest.approx(cost, abs=0.01)
+    for name, candidates in expected.get("candidates", {}).items():
+        term = terms[name]
+        assert not isinstance(term, Problem), term
+        assert workloads(before, term.candidates()) == candidates
+    if "moves" in expected:
+        told = [
+            f"{each[0]} {each[1]} -> {each[2]}" for each in proposed(before, *policies.values())
+        ]
+        assert told == expected["moves"]
+
+
+def test_every_kind_has_its_file_and_its_test() -> None:
+    for kind in KINDS:
+        file = FOLDER / f"{kind.lower()}.yaml"
+        assert {each.kind for each in load_policies(file).policies} == {kind}
+        assert file.with_name(f"{file.stem}_test.yaml") in TESTS
+
+
+def test_the_folder_loads_as_one_set() -> None:
+    loaded = load_policies(FOLDER)
+    assert {each.kind for each in loaded.policies} == set(KINDS)
+    assert (
+        set(loaded.files)
+        == set(loaded.digests)
+        == {
+            *(each.name for each in loaded.policies),
+            loaded.limits.name,
+        }
+    )
+
+
+def test_the_limits_that_we_ship_are_the_defaults() -> None:
+    assert load_policies(FOLDER).limits == Limits(name="limits")
+
+
+def test_every_file_names_its_schema_for_both_editors_and_fits_it() -> None:
+    validator = jsonschema.Draft7Validator(json_schema())
+    for file in sorted(set(FOLDER.glob("*.yaml")) - set(TESTS)):
+        text = file.read_text()
+        head = "# yaml-language-server: $schema=./schema.json\n# $schema: ./schema.json\n"
+        assert text.startswith(head)
+        trees, flaws = read(text)
+        assert flaws == []
+        for tree in trees:
+            validator.validate(tree.plain())
+
+
+def test_the_schema_is_a_schema_and_fresh() -> None:
+    jsonschema.Draft7Validator.check_schema(json_schema())
+    assert json.loads((FOLDER / "schema.json").read_text()) == json_schema(), (
+        "write it again: rescheduler schema > policies/schema.json"
+    )
+
+
+def test_defaults_in_the_schema_are_what_operators_write() -> None:
+    written = {
+        kind: {
+            name: field["default"]
+            for name, field in definition["properties"].items()
+            if "default" in field
+        }
+        for kind, definition in json_schema()["definitions"].items()
+        if kind in DOCUMENTS
+    }
+    assert written["Utilization"]["window"] == "5m"
+    assert written["Limits"] == to_document(Limits())["spec"]
+
+
+def test_the_guide_is_fresh() -> None:
+    assert (FOLDER / "README.md").read_text() == guide(), (
+        "write it again: python -c 'from rescheduler.policies.guide import guide; print(guide(), "
+        'end="")\' > policies/README.md'
+    )

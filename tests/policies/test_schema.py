@@ -1,0 +1,111 @@
+"""The JSON Schema accepts exactly what the models accept."""
+
+from copy import deepcopy
+from typing import Any
+
+import jsonschema
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from rescheduler.policies.documents import to_document
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.schema import json_schema
+from rescheduler.policies.spread import Spread
+from rescheduler.policies.strict_yaml import grown
+from rescheduler.policies.utilization import Utilization
+from rescheduler.policies.validation import validate
+
+VALIDATOR = jsonschema.Draft7Validator(json_schema())
+
+COMPARISONS = ("low must not be above high", "coolDownCap must not be below coolDown")
+"""What JSON Schema cannot say, and the models alone refuse."""
+
+WORDS = {"operator": "In", "key": "tier", "values": ["train"]}
+SELECTOR = {"matchLabels": {"app": "web"}, "matchExpressions": [WORDS]}
+
+VALID: list[dict[str, Any]] = [
+    to_document(Limits()),
+    to_document(
+        Spread(
+            name="s",
+            match={"namespaces": ["ml"], "namespaceSelector": SELECTOR, "labels": SELECTOR},
+            nodes={"labels": SELECTOR},
+        )
+    ),
+    to_document(
+        Utilization(
+            name="u",
+            nodes={"all": True},
+            match={"all": True},
+            targets={each: {"high": 0.5, "low": 0.4} for each in ("gpu", "cpu", "network")},
+        )
+    ),
+]
+
+ODD: list[Any] = [
+    *(None, True, False, 0, -1, 1, 2, 0.5, 1.5, 101, 1001, 10**30),
+    *("", "x", "5m", "0s", "1h30m", "90", "5m ", "50%", "101%", "100.0%", "-5%", "Audit", "In"),
+    *("Exists", "Spread", "Limits", "rescheduler.io/v1", "9999999d", "1.5h", "m", "1s1h"),
+    *([], ["a"], [1], [None], [WORDS], {}, {"a": "b"}, {"a": 1}, {"all": True}, {"all": False}),
+    *({"all": None}, {"high": 0.5}, {"high": "50%", "low": None}, {"labels": SELECTOR}),
+    *({"all": True, "labels": SELECTOR}, {"matchLabels": {}}, {"gpu": None}, {"gpu": {"high": 1}}),
+    {"matchLabels": {"a": "b"}, "matchExpressions": []},
+    {"key": "a", "operator": "Exists", "values": ["x"]},
+    {"key": "a", "operator": "Exists"},
+    {"key": "", "operator": "In", "values": ["x"]},
+    {"key": "a", "operator": "In", "values": []},
+]
+
+
+def paths(value: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a document but its root."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    found = []
+    for key, each in items:
+        found.append((*above, key))
+        if isinstance(each, dict | list):
+            found += paths(each, (*above, key))
+    return found
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> dict[str, Any]:
+    """A valid document with up to three things changed, dropped, added or misspelled."""
+    document: dict[str, Any] = deepcopy(draw(st.sampled_from(VALID)))
+    for _ in range(draw(st.integers(0, 3))):
+        places = paths(document)
+        if not places:
+            break
+        *above, key = draw(st.sampled_from(places))
+        holder: Any = document
+        for each in above:
+            holder = holder[each]
+        how = draw(st.sampled_from(["change", "change", "drop", "add", "misspell"]))
+        if how == "drop":
+            del holder[key]
+        elif how == "change" or not isinstance(holder, dict):
+            holder[key] = deepcopy(draw(st.sampled_from(ODD)))
+        elif how == "add":
+            extra = draw(st.sampled_from(["extra", "low", "all", "labels", "kind"]))
+            holder[extra] = deepcopy(draw(st.sampled_from(ODD)))
+        else:
+            holder[key[:-1]] = holder.pop(key)
+    return document
+
+
+@settings(max_examples=600, deadline=None)
+@given(document=mutated())
+def test_the_schema_accepts_exactly_what_the_models_accept(document: dict[str, Any]) -> None:
+    made, flaws = validate(grown(document))
+    only_compared = bool(flaws) and all(
+        any(each in flaw.message for each in COMPARISONS) for flaw in flaws
+    )
+    accepted = made is not None or only_compared
+    event("accepted" if accepted else "refused")
+    errors = [each.message for each in VALIDATOR.iter_errors(document)]
+    assert accepted == (not errors), (flaws, errors)
+
+
+def test_valid_documents_are_valid() -> None:
+    for document in VALID:
+        VALIDATOR.validate(document)
