@@ -7,7 +7,7 @@ import numpy as np
 
 from rescheduler.model.readings import BoolArray, FloatArray, Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import Loaded, Policy, Remarking, Term
+from rescheduler.policies.base import Bounding, Loaded, Policy, Remarking, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,12 @@ class Binding:
         """The term, where it follows measured load."""
         term: object = self.term
         return term if isinstance(term, Loaded) else None
+
+    @property
+    def bounding(self) -> Bounding | None:
+        """The term, where it can bound gains cheaply."""
+        term: object = self.term
+        return term if isinstance(term, Bounding) else None
 
     def remarks(self) -> tuple[Problem, ...]:
         """What the term finds odd about the data."""

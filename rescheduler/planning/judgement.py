@@ -64,7 +64,9 @@ class Gate:
         best = "" if landed else " even on the best node"
         if gain <= _NOTHING:
             where = "where it would land" if landed else "on any node"
-            return Code(code="FEA003", message=f"it would be no better placed {where}: gain {gain:+.2f}")
+            return Code(
+                code="FEA003", message=f"it would be no better placed {where}: gain {gain:+.2f}"
+            )
         if gain <= self.margin:
             return Code(
                 code="MRG001",

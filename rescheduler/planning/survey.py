@@ -10,8 +10,8 @@ from rescheduler.planning.judgement import Gate
 class Survey:
     """What the candidates of a working copy are worth at best.
 
-    bounds: pod to the weighted gain on the node that is best for it, whatever the scheduler does;
-    no landing can gain more. disruptions: pod to its disruption cost. refusals: the candidates
+    bounds: pod to at most how much moving it could lower the weighted cost, wherever it went; no
+    landing can gain more. disruptions: pod to its disruption cost. refusals: the candidates
     that are left alone whatever their gain. gate: what a gain is measured against.
     """
 

@@ -54,6 +54,8 @@ class Workspace:
         self.eligibility = Eligibility(self.snapshot, limits, history, plan=plan)
         self.budgets = Budgets(self.snapshot, limits, history)
         self.moved: set[int] = set()
+        self._standing: dict[int, Code | None] = {}
+        self._disruptions: dict[int, float] = {}
         self._history = history
         self._scheduler = SchedulerModel(self.snapshot)
         self._waiting = Waiting(self.snapshot, self._scheduler.feasible)
@@ -107,17 +109,13 @@ class Workspace:
 
     def survey(self) -> Survey:
         """What every candidate could gain at best, in the working copy as it is now."""
-        bounds: dict[int, float] = {}
-        disruptions: dict[int, float] = {}
-        refusals: dict[int, Code] = {}
-        for pod in self.candidates():
-            refusal = self.eligibility.refusal(pod) or self.budgets.permanent(pod)
-            if refusal is not None:
-                refusals[pod] = refusal
-                continue
-            bounds[pod] = self.bound(pod)
-            if bounds[pod] > 0:
-                disruptions[pod] = self.disruption(pod)
+        candidates = self.candidates()
+        refusals = {
+            pod: refusal for pod in candidates if (refusal := self._refuse_always(pod)) is not None
+        }
+        free = np.array([pod for pod in candidates if pod not in refusals], dtype=np.int32)
+        bounds = dict(zip(free.tolist(), self._bounds(free).tolist(), strict=True))
+        disruptions = {pod: self.disruption(pod) for pod, bound in bounds.items() if bound > 0}
         best = sum(bound for bound in bounds.values() if bound > 0)
         self._gate = Gate(
             margin=self.limits.margin,
@@ -131,23 +129,19 @@ class Workspace:
         """The weighted cost of the policies that decide now."""
         return sum(b.policy.weight * b.term.cost() for b in self._active if b.term is not None)
 
-    def bound(self, pod: int) -> float:
-        """The weighted gain on the node that is best for the pod: no landing can gain more."""
-        if not len(self._destinations):
-            return 0.0
-        total = sum(self._changes(pod, self._destinations).values(), np.zeros(1))
-        return -float(np.min(total))
-
     def disruption(self, pod: int) -> float:
         """The disruption cost of moving the pod, in pods."""
-        workload = int(self.snapshot.pod_workload[pod])
-        ready = self.eligibility.ready(workload) if workload >= 0 else 1
-        return disruption_cost(self.snapshot.pods[pod], ready, self.snapshot.taken)
+        if pod not in self._disruptions:
+            workload = int(self.snapshot.pod_workload[pod])
+            ready = self.eligibility.ready(workload) if workload >= 0 else 1
+            cost = disruption_cost(self.snapshot.pods[pod], ready, self.snapshot.taken)
+            self._disruptions[pod] = cost
+        return self._disruptions[pod]
 
     def judge(self, pod: int) -> Judgement:
         """Whether to move this pod: the gain over its landing, or the one reason why not."""
         source = int(self.snapshot.pod_node[pod])
-        refusal = self.eligibility.refusal(pod) or self.budgets.refusal(pod)
+        refusal = self._refuse_always(pod) or self.budgets.refusal(pod)
         if refusal is not None:
             return Judgement(pod, source, refusal=refusal)
         disruption = self.disruption(pod)
@@ -224,6 +218,27 @@ class Workspace:
             gain=sum(b.policy.weight * gains.get(b.policy.name, 0.0) for b in self._active),
             gains=gains,
         )
+
+    def _bounds(self, pods: IntArray) -> FloatArray:
+        """(k,) at most how much moving each pod could lower the weighted cost, wherever it went."""
+        total = np.zeros(len(pods))
+        for binding in self._active:
+            bounding = binding.bounding
+            if bounding is not None:
+                total += binding.policy.weight * bounding.bounds(pods)
+            elif binding.term is not None and len(self._destinations):
+                term, weight = binding.term, binding.policy.weight
+                best = [
+                    -float(np.min(term.deltas(pod, self._destinations))) for pod in pods.tolist()
+                ]
+                total += weight * np.array(best)
+        return total
+
+    def _refuse_always(self, pod: int) -> Code | None:
+        """What keeps the pod where it is, whatever the plan does; worked out once."""
+        if pod not in self._standing:
+            self._standing[pod] = self.eligibility.refusal(pod) or self.budgets.permanent(pod)
+        return self._standing[pod]
 
     def _landing(self, pod: int) -> Landing:
         """The landing; equal pods of one ReplicaSet on one node land alike, so it is kept."""

@@ -1,4 +1,4 @@
-"""A small world in memory: load follows the pods, and evicted pods land as the scheduler model says."""
+"""A small world in memory: load follows the pods, which land as the scheduler model says."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
