@@ -64,7 +64,7 @@ class Grid:
     def _line(self, cells: list[Text], widths: list[int], indent: int) -> Text:
         line = Text(" " * indent)
         for place, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-            fitted = _fit(cell, width)
+            fitted = fit(cell, width)
             blank = " " * (width - fitted.cell_len)
             gap = " " * GAP if place else ""
             if self.columns[place].align == "right":
@@ -75,7 +75,7 @@ class Grid:
         return line
 
 
-def _fit(cell: Text, width: int) -> Text:
+def fit(cell: Text, width: int) -> Text:
     """The cell cut in the middle by screen cells, where wide characters count as two."""
     if cell.cell_len <= width:
         return cell

@@ -41,6 +41,7 @@ def amount(value: float) -> str:
 
     What is not zero is never shown as zero.
     """
+    value += 0.0  # -0.0 is 0.0
     if value != 0 and abs(value) < 0.005:
         return "<0.01" if value > 0 else ">-0.01"
     digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 999.95 else 0

@@ -7,19 +7,22 @@ from rich.text import Text
 
 from rescheduler.model.plan import Plan
 from rescheduler.reporting.alerts import Level
-from rescheduler.reporting.columns import Column, Grid
-from rescheduler.reporting.phrasing import ARROW, amount, percent, pod_name, signed
+from rescheduler.reporting.columns import Column, Grid, fit
+from rescheduler.reporting.phrasing import ARROW, amount, percent, pod_name, shorten, signed
 from rescheduler.reporting.rows import SYMBOLS, Mark, MoveRow
 from rescheduler.reporting.view import View, view
 
 WIDE = 110
 """From this width on a line has room for second choices and for whole pod names."""
 
-NARROWEST = 60
+NARROWEST = 72
 NARROW_POD = 28
 
-BOUND = "\N{WORD JOINER}"
-"""Stands for a space that must not be broken: rich breaks at every kind of white space."""
+BOUND = "\ue000"
+"""Stands for a space that must not be broken: rich breaks at every kind of white space.
+
+A character for private use, one cell wide, which `clean` leaves in no name.
+"""
 
 STYLES: dict[Mark, str] = {"good": "green", "bad": "bold red", "open": "yellow", "plain": ""}
 ALERTS: dict[Level, tuple[str, str]] = {
@@ -32,7 +35,7 @@ ALERTS: dict[Level, tuple[str, str]] = {
 def render_table(plan: Plan, *, width: int, color: bool) -> str:
     """The report as text of that width in screen cells; with color, as ANSI escape sequences.
 
-    Widths below 60 are taken as 60. Nothing is told by color alone.
+    Widths below 72 are taken as 72. Nothing is told by color alone.
     """
     seen = view(plan)
     out = StringIO()
@@ -85,7 +88,7 @@ def _head(console: Console, seen: View) -> None:
     style = "bold white on red" if seen.plan.mode == "Enforce" else "bold black on cyan"
     band = Text.assemble((f" {seen.plan.mode.upper()} ", style), " ", seen.band)
     if seen.plan.recorded:
-        band.append("; from a recorded snapshot")
+        band.append("; from a recording")
     _paragraph(console, band)
     if seen.verdict is not None:
         verdict = Text.assemble(_coded(seen.verdict.code), seen.verdict.message)
@@ -252,7 +255,7 @@ def _why(row: MoveRow, wide: bool) -> Text:
         text.append("Audit only: ", style="bold not dim")
     if not wide and len(row.landing) > 1:
         second = row.landing[1]
-        text.append(f"or {second.node} {percent(second.probability)}; ")
+        text.append(f"or {shorten(second.node, 40)} {percent(second.probability)}; ")
     return text.append(row.why)
 
 
@@ -263,7 +266,9 @@ def _left_alone(console: Console, seen: View) -> None:
     digits = max(len(f"{group.count:,}") for group in seen.groups)
     for group in seen.groups:
         indent = digits + 12
-        first = Text.assemble((f"  {group.count:>{digits},}  ", "bold"), (group.code, "cyan"))
+        first = Text.assemble(
+            (f"  {group.count:>{digits},}  ", "bold"), fit(Text(group.code, style="cyan"), 6)
+        )
         _paragraph(console, Text(group.sentence), first=first, indent=indent)
         below = Text(style="dim")
         if group.examples:

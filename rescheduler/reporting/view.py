@@ -259,7 +259,7 @@ class View:
                 Step("Look again", "rescheduler plan --policies PATH"),
             ]
         if self.plan.recorded or not any(not row.audit for row in self.moves):
-            again = "Plan on the live cluster" if self.plan.recorded else "Look again"
+            again = "Plan live" if self.plan.recorded else "Look again"
             return [
                 Step("Review", "rescheduler render PLAN.json -o html --out plan.html"),
                 Step(again, "rescheduler plan --policies PATH -o json --out PLAN.json"),

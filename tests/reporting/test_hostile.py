@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from rescheduler.model.plan import Plan
 from rescheduler.reporting.page import render_page
@@ -112,7 +113,7 @@ CLEAN = {name: read(render_page(make())).tags for name, make in SAMPLES.items()}
 
 
 @pytest.mark.parametrize("payload", PAYLOADS, ids=range(len(PAYLOADS)))
-@pytest.mark.parametrize("name", ["plan", "outcome", "no-data"])
+@pytest.mark.parametrize("name", ["plan", "outcome"])
 def test_the_page_has_no_tag_that_the_template_did_not_write(name: str, payload: str) -> None:
     page = render_page(poisoned(name, payload))
     live = read(page)
@@ -126,11 +127,11 @@ def test_the_page_has_no_tag_that_the_template_did_not_write(name: str, payload:
 
 
 @pytest.mark.parametrize("payload", PAYLOADS, ids=range(len(PAYLOADS)))
-@pytest.mark.parametrize("width", [80, 140])
-def test_the_terminal_gets_no_control_characters(width: int, payload: str) -> None:
-    for name in SAMPLES:
-        table = render_table(poisoned(name, payload), width=width, color=False)
-        assert not any(unseen(each) for each in table.replace("\n", ""))
+@pytest.mark.parametrize(("name", "width"), [("plan", 80), ("outcome", 130)])
+def test_the_terminal_gets_no_control_characters(name: str, width: int, payload: str) -> None:
+    table = render_table(poisoned(name, payload), width=width, color=False)
+    assert not any(unseen(each) for each in table.replace("\n", ""))
+    assert max(cell_len(line) for line in table.splitlines()) <= width
 
 
 @pytest.mark.parametrize("payload", ["\x1b[31m", "\x1b]0;x\x07", "\x9b31m", "\x1b[2J"])

@@ -1,0 +1,144 @@
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from rescheduler.model.plan import Change, Cost, LandingShare, Plan
+from rescheduler.reporting.machine import from_json, to_json
+from rescheduler.reporting.phrasing import amount, change, percent, signed
+from rescheduler.reporting.terminal import render_table
+from tests.reporting.samples import SAMPLES, move, plan, policies
+
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.mark.parametrize("width", [72, 80, 100, 110, 120, 160, 240])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_it_fits_the_screen(name: str, width: int) -> None:
+    table = render_table(SAMPLES[name](), width=width, color=False)
+    commands = ("rescheduler ", ":")
+    for line in table.splitlines():
+        assert cell_len(line) <= width or all(part in line for part in commands), line
+        assert line == line.rstrip()
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_color_adds_nothing_but_color(name: str) -> None:
+    plain = render_table(SAMPLES[name](), width=100, color=False)
+    colored = render_table(SAMPLES[name](), width=100, color=True)
+    assert "\x1b" not in plain
+    assert "\x1b" in colored
+    stripped = "\n".join(line.rstrip() for line in STYLE.sub("", colored).splitlines())
+    assert stripped.split() == plain.split()
+
+
+def test_a_guard_comes_before_the_tables() -> None:
+    table = render_table(SAMPLES["held"](), width=80, color=False)
+    order = [
+        "PLAN 7f3c21ab",
+        "HELD GRD001",
+        "31 of 60 nodes",
+        "NOTE DAT002",
+        "  policy ",
+        "No move",
+    ]
+    places = [table.index(each) for each in order]
+    assert places == sorted(places)
+    assert "Apply:" not in table
+
+
+def test_a_policy_without_data_says_so_and_shows_no_cost() -> None:
+    table = render_table(SAMPLES["no-data"](), width=80, color=False)
+    assert "PROBLEM RDG009 Policy gpu-utilization has no say" in table
+    row = next(line for line in table.splitlines() if line.startswith("  gpu-utilization"))
+    assert "no say" in row
+    assert "0.00" not in row
+    assert "from a recording" in table
+    assert "Apply:" not in table
+
+
+def test_an_empty_plan_says_why() -> None:
+    table = " ".join(render_table(SAMPLES["empty"](), width=80, color=False).split())
+    assert "Nothing to do: no candidate is worth a move. Most often (9 of 14)" in table
+
+
+def test_an_outcome_tells_what_became_of_each_move() -> None:
+    table = render_table(SAMPLES["outcome"](), width=120, color=False)
+    for part in (
+        "gpu-b-04 as predicted",
+        "gpu-b-17 second choice",
+        "gpu-a-11 came back",
+        "!  refused",
+        "?  unknown",
+        "?  skipped",
+        "Verdict  ACT009",
+    ):
+        assert part in table
+
+
+def test_moves_for_audit_policies_only_are_marked_and_not_offered() -> None:
+    table = render_table(plan(moves=[move(5)]), width=80, color=False)
+    assert "Audit only" in table
+    assert "Apply:" not in table
+
+
+def numbers(value: Any) -> set[float]:
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return set()
+    if isinstance(value, int | float):
+        return {float(value)}
+    parts = value.values() if isinstance(value, dict) else value
+    return set().union(*(numbers(each) for each in parts))
+
+
+costs = st.floats(0, 1e6, allow_nan=False).map(lambda value: round(value, 4))
+gains = st.floats(-100, 1e5, allow_nan=False).map(lambda value: round(value, 4))
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    first = draw(st.floats(0, 1))
+    moves = [
+        move(
+            number,
+            gain=draw(gains),
+            disruption=draw(costs),
+            batch=draw(st.integers(1, 3)),
+            landing=[
+                LandingShare(node="n1", probability=first),
+                LandingShare(node="n2", probability=1 - first),
+            ],
+        )
+        for number in range(draw(st.integers(0, 6)))
+    ]
+    judged = policies(moved=True)
+    for each in judged:
+        each.cost = Cost(before=draw(costs), after=draw(costs))
+    score = Change(before=draw(st.floats(0, 100)), after=draw(st.floats(0, 100)))
+    return plan(moves=moves, policies=judged, score=score)
+
+
+@settings(max_examples=40, deadline=None)
+@given(plans())
+def test_the_table_has_nothing_that_the_json_has_not(drawn: Plan) -> None:
+    data = to_json(drawn)
+    table = render_table(drawn, width=160, color=False)
+    assert table == render_table(from_json(data), width=160, color=False)
+
+    known = numbers(json.loads(data))
+    written = {signed(each) for each in known} | {amount(each) for each in known}
+    shares = {percent(each) for each in known}
+    for line in table.splitlines():
+        row = re.match(r"  \d  (\S+/\S+) +\S+ +(.*?)  +(\S+) +(\S+)  ", line)
+        if row:
+            assert {row[3], row[4]} <= written
+            assert set(re.findall(r"[<>]?\d+ %", row[2])) <= shares
+    for policy in drawn.policies:
+        before, after = policy.cost.before, policy.cost.after
+        row_text = next(line for line in table.splitlines() if line.startswith(f"  {policy.name}"))
+        for part in (amount(before), amount(after), change(before, after)):
+            assert part in row_text
