@@ -76,7 +76,7 @@ def apply_plan(plan: Plan, settings: Settings) -> tuple[Plan, int]:
 
 def _code(outcome: Plan) -> int:
     wanted = [move for move in outcome.moves if move.mode == "Enforce"]
-    drifted = [move for move in wanted if str(move.code).startswith("DRF")]
+    drifted = [move for move in wanted if str(move.code).startswith(("DRF", "ELG"))]
     if wanted and len(drifted) == len(wanted):
         return PlanDrifted.exit_code
     return exit_code(outcome)

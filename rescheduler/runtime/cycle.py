@@ -80,7 +80,8 @@ def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Pl
         return lambda move: recheck(move, workspace)
 
     with parts.phase("act"):
-        return acting.act(plan, replace(actor, recheck=check))
+        outcome = acting.act(plan, replace(actor, recheck=check))
+    return structs.replace(outcome, mode="Enforce")  # also where the plan was a dry run
 
 
 def withheld(plan: Plan, verdict: Code, at: datetime) -> Plan:

@@ -1,0 +1,70 @@
+"""The Dockerfile, read as far as its promises go: no engine is needed for that."""
+
+import re
+import tomllib
+
+from tests.deploy.policies_configmap import ROOT
+
+Instruction = tuple[str, str]
+
+
+def stages() -> list[list[Instruction]]:
+    """The instructions of each stage, line continuations joined."""
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    found: list[list[Instruction]] = [[]]
+    for line in text.splitlines():
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        word, _, rest = line.strip().partition(" ")
+        if word == "FROM":
+            found.append([])
+        found[-1].append((word, rest.strip()))
+    return found
+
+
+def test_base_images_have_a_version_and_are_never_the_latest() -> None:
+    arguments = dict(rest.split("=", 1) for word, rest in stages()[0] if word == "ARG")
+    assert len(stages()) == 3
+    for (_, image), *_ in stages()[1:]:
+        name = arguments[image.split()[0].strip("${}")]
+        assert ":" in name.rsplit("/", 1)[-1]
+        assert not name.endswith(":latest")
+
+
+def test_the_final_stage_runs_nothing_and_is_nobody() -> None:
+    final = stages()[-1]
+    words = [word for word, _ in final]
+    assert "RUN" not in words
+    assert "ADD" not in words
+    assert ("USER", "65532:65532") in final
+    assert [rest for word, rest in final if word == "COPY"] == ["--from=builder /image /"]
+    entry = dict(final)["ENTRYPOINT"]
+    assert entry == '["/usr/bin/python3", "-I", "-P", "-m", "rescheduler"]'
+    assert "pip" not in " ".join(rest for _, rest in final)
+
+
+def test_everything_is_installed_by_hash() -> None:
+    runs = " && ".join(rest for word, rest in stages()[1] if word == "RUN")
+    installs = re.findall(r"pip install [^&]*", runs)
+    assert len(installs) == 3
+    for install in installs:
+        assert "--require-hashes" in install or "--no-deps --no-index" in install
+    assert "kubernetes/aio" in runs
+
+
+def test_what_is_copied_exists_and_may_reach_the_builder() -> None:
+    allowed = {
+        line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] == "!"
+    }
+    for word, rest in stages()[1]:
+        if word == "COPY":
+            for source in rest.split()[:-1]:
+                assert (ROOT / source).exists()
+                assert source in allowed
+
+
+def test_the_python_of_both_stages_is_supported_and_the_same() -> None:
+    text = (ROOT / "Dockerfile").read_text()
+    (version,) = set(re.findall(r"python:?(3\.\d+)", text))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"Programming Language :: Python :: {version}" in project["classifiers"]

@@ -1,0 +1,180 @@
+"""The manifests grant exactly what is needed, refer only to what exists, and harden their pods."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rescheduler.cli.main import program
+from rescheduler.policies.documents import load_policies
+from rescheduler.runtime.actor import LEASE, STATE
+from tests.deploy.policies_configmap import FILE, ROOT, rendered
+
+KUSTOMIZE = ROOT / "deploy" / "kustomize"
+OVERLAYS = sorted(path.name for path in (KUSTOMIZE / "overlays").iterdir())
+READS = {"get", "list", "watch"}
+
+
+def documents(folder: Path) -> Iterator[dict[str, Any]]:
+    """Every object that kustomize would gather from a folder."""
+    said = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    for entry in [*said.get("resources", []), *said.get("components", [])]:
+        path = folder / entry
+        assert path.exists(), f"{folder}: {entry} does not exist"
+        if path.is_dir():
+            yield from documents(path)
+        else:
+            yield from (each for each in yaml.safe_load_all(path.read_text()) if each)
+
+
+def overlay(name: str) -> list[dict[str, Any]]:
+    return list(documents(KUSTOMIZE / "overlays" / name))
+
+
+def rights(name: str) -> set[tuple[str, str, str, str]]:
+    """(role kind, resource, verb, names) of all that the overlay's account may do."""
+    roles = [each for each in overlay(name) if each["kind"] in ("ClusterRole", "Role")]
+    return {
+        (role["kind"], resource, verb, ",".join(rule.get("resourceNames", [])))
+        for role in roles
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def pods(name: str) -> list[dict[str, Any]]:
+    found = []
+    for each in overlay(name):
+        if each["kind"] == "CronJob":
+            found.append(each["spec"]["jobTemplate"]["spec"]["template"]["spec"])
+        elif each["kind"] == "Deployment":
+            found.append(each["spec"]["template"]["spec"])
+    return found
+
+
+def test_the_four_overlays_are_there() -> None:
+    assert OVERLAYS == [
+        "audit-cronjob",
+        "audit-deployment",
+        "enforce-cronjob",
+        "enforce-deployment",
+    ]
+
+
+@pytest.mark.parametrize("name", ["audit-cronjob", "audit-deployment"])
+def test_audit_has_no_right_to_write(name: str) -> None:
+    assert {verb for _, _, verb, _ in rights(name)} <= READS
+
+
+@pytest.mark.parametrize("name", ["enforce-cronjob", "enforce-deployment"])
+def test_enforce_has_exactly_these_rights_to_write(name: str) -> None:
+    assert {right for right in rights(name) if right[2] not in READS} == {
+        ("ClusterRole", "pods/eviction", "create", ""),
+        ("ClusterRole", "events", "create", ""),
+        ("ClusterRole", "events", "patch", ""),
+        ("Role", "leases", "update", LEASE),
+        ("Role", "configmaps", "update", STATE),
+    }
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_nothing_is_granted_by_wildcard_and_no_secrets_are_read(name: str) -> None:
+    for _, resource, verb, _ in rights(name):
+        assert "*" not in resource + verb
+        assert resource != "secrets"
+    for kind, resource, _, names in rights(name):
+        if resource in ("leases", "configmaps"):
+            assert kind == "Role"
+            assert names in (LEASE, STATE)
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_every_binding_and_reference_leads_somewhere(name: str) -> None:
+    objects = overlay(name)
+    present = {(each["kind"], each["metadata"]["name"]) for each in objects}
+    assert len(present) == len(objects), "an object is there twice"
+    assert {("Lease", LEASE), ("ConfigMap", STATE), ("ServiceAccount", "rescheduler")} <= present
+    for each in objects:
+        if each["kind"].endswith("Binding"):
+            assert (each["roleRef"]["kind"], each["roleRef"]["name"]) in present
+            for subject in each["subjects"]:
+                assert (subject["kind"], subject["name"]) in present
+                assert subject["namespace"] == "rescheduler"
+        elif each["kind"] not in ("Namespace", "ClusterRole"):
+            assert each["metadata"]["namespace"] == "rescheduler"
+    (pod,) = pods(name)
+    assert ("ServiceAccount", pod["serviceAccountName"]) in present
+    for volume in pod["volumes"]:
+        if "configMap" in volume:
+            assert ("ConfigMap", volume["configMap"]["name"]) in present
+    for source in pod["containers"][0]["envFrom"]:
+        assert ("ConfigMap", source["configMapRef"]["name"]) in present
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_pods_meet_the_restricted_standard(name: str) -> None:
+    (pod,) = pods(name)
+    (container,) = pod["containers"]
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] == 65532
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert {"requests", "limits"} <= container["resources"].keys()
+    assert not container["image"].endswith(":latest")
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+    (token,) = (each["projected"] for each in pod["volumes"] if "projected" in each)
+    assert token["sources"][0]["serviceAccountToken"]["expirationSeconds"] == 3600
+
+
+def test_the_cronjob_never_runs_twice_or_for_ever() -> None:
+    (job,) = (each for each in overlay("audit-cronjob") if each["kind"] == "CronJob")
+    assert job["spec"]["concurrencyPolicy"] == "Forbid"
+    assert job["spec"]["startingDeadlineSeconds"] > 10
+    assert job["spec"]["timeZone"] == "Etc/UTC"
+    inner = job["spec"]["jobTemplate"]["spec"]
+    assert inner["backoffLimit"] == 0
+    assert inner["activeDeadlineSeconds"] < 15 * 60
+    assert inner["template"]["spec"]["restartPolicy"] == "Never"
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_only_enforce_says_enforce(name: str) -> None:
+    said = yaml.safe_load((KUSTOMIZE / "overlays" / name / "kustomization.yaml").read_text())
+    (pod,) = pods(name)
+    modes = [e["value"] for e in pod["containers"][0]["env"] if e["name"] == "RESCHEDULER_MODE"]
+    assert modes == ["Audit"]
+    patches = [KUSTOMIZE / "overlays" / name / each["path"] for each in said.get("patches", [])]
+    assert bool(patches) == name.startswith("enforce")
+    for patch in patches:
+        assert "value: Enforce" in patch.read_text()
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_arguments_and_environment_are_options_of_the_program(name: str) -> None:
+    (pod,) = pods(name)
+    (container,) = pod["containers"]
+    verb, *flags = container["args"]
+    command = program.get_command(None, verb)  # type: ignore[arg-type]
+    assert command is not None
+    known = {flag for param in command.params for flag in param.opts}
+    assert {flag for flag in flags if flag.startswith("-")} <= known
+    (settings,) = (e for e in overlay(name) if e["metadata"]["name"] == "rescheduler-settings")
+    named = {entry["name"] for entry in container["env"]} | settings["data"].keys()
+    variables = {name for param in command.params for name in param.envvar or []}
+    assert named <= variables
+
+
+def test_the_policies_are_those_of_the_policies_folder(tmp_path: Path) -> None:
+    assert FILE.read_text() == rendered(), "run python -m tests.deploy.policies_configmap"
+    for name, text in yaml.safe_load(FILE.read_text())["data"].items():
+        (tmp_path / name).write_text(text)
+    loaded, wanted = load_policies(tmp_path), load_policies(ROOT / "policies")
+    assert loaded.digests == wanted.digests
