@@ -1,0 +1,102 @@
+"""A Prometheus of a few rows, answering the very queries of the catalogue."""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from rescheduler.model.readings import Reading, ReadingRequest
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.sources.catalog import CATALOG, Source, fill
+from rescheduler.sources.prometheus import Prometheus, read_readings
+from tests.cluster import NOW
+from tests.sources.server import Reply, Request, serving
+
+AT = NOW.timestamp()
+WINDOW = 300.0
+
+Rows = Iterable[tuple[dict[str, str], Any]]
+
+
+class Stub:
+    """Answers by query text; a query that nobody prepared has an empty answer."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[tuple[dict[str, str], Any]]] = {}
+        self.extra: dict[str, Any] = {}
+        self.fail: Callable[[Request], Reply | None] = lambda _request: None
+
+    def series(
+        self,
+        name: str,
+        rows: Rows,
+        *,
+        age: float = 10.0,
+        fresh: Rows | None = None,
+        source: int = 0,
+        count: float = 20.0,
+    ) -> "Stub":
+        """Rows behind a reading, all of that age unless `fresh` says otherwise.
+
+        Gauges of devices are asked for as sum and number of samples; `rows` are their means.
+        """
+        self.source(CATALOG[name].sources[source], list(rows), age, fresh, count)
+        return self
+
+    def beside(self, name: str, rows: Rows, *, count: float = 20.0) -> "Stub":
+        beside = CATALOG[name].beside
+        assert beside is not None
+        self.source(beside, list(rows), 10.0, None, count)
+        return self
+
+    def source(
+        self,
+        source: Source,
+        rows: list[tuple[dict[str, str], Any]],
+        age: float,
+        fresh: Rows | None,
+        count: float,
+    ) -> None:
+        if source.weight:
+            self._put(source.weight, [(labels, count) for labels, _ in rows])
+            rows = [
+                (labels, value * count if isinstance(value, int | float) else value)
+                for labels, value in rows
+            ]
+        self._put(source.value, rows)
+        ages = [(labels, age) for labels, _ in rows] if fresh is None else fresh
+        self._put(source.fresh, [(labels, AT - each) for labels, each in ages])
+
+    def _put(self, template: str, rows: list[tuple[dict[str, str], Any]]) -> None:
+        if template:
+            self.rows[fill(template, WINDOW, "")] = rows
+
+    def __call__(self, request: Request) -> Reply:
+        failed = self.fail(request)
+        if failed is not None:
+            return failed
+        query = request.query["query"]
+        rows = [({}, 1)] if query == "vector(1)" else self.rows.get(query, [])
+        extra = {} if query == "vector(1)" else self.extra
+        return vector(rows, **extra)
+
+
+def vector(rows: Rows, **extra: Any) -> Reply:
+    result = [{"metric": labels, "value": [AT, str(value)]} for labels, value in rows]
+    return answer({"resultType": "vector", "result": result}, **extra)
+
+
+def answer(data: Any, code: int = 200, **extra: Any) -> Reply:
+    document = {"status": "success", "data": data, **extra}
+    return Reply(json.dumps(document).encode(), code)
+
+
+def read(stub: Stub, name: str, snapshot: Snapshot, **options: Any) -> Reading:
+    """One reading of the stub."""
+    limits = {key: options.pop(key) for key in ("max_age", "min_coverage") if key in options}
+    with serving(stub) as served:
+        prometheus = Prometheus(served.url, **options)
+        try:
+            request = ReadingRequest(name, WINDOW, **limits)
+            return read_readings(prometheus, [request], snapshot).entries[0]
+        finally:
+            prometheus.close()
