@@ -10,6 +10,8 @@ It is 0 exactly when the skew is allowed, and while it is positive one move lowe
 first of the fewest): choosing the best move again and again never stalls on a plateau.
 """
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -47,8 +49,14 @@ def changes(counts: Counts, allowed: int, source: int | None) -> dict[int, int]:
     Domains with equal counts are alike, so one answer serves all of them; the domain that the pod
     leaves is not among the destinations. Key -1 is the destination outside of every domain.
     """
-    domains = _histogram(counts)
-    before = int(_imbalance(domains, allowed).min()) if len(counts) > 1 else 0
+    return dict(_changes(_histogram(counts).tobytes(), allowed, source))
+
+
+@lru_cache(maxsize=16_384)
+def _changes(histogram: bytes, allowed: int, source: int | None) -> dict[int, int]:
+    """Workloads with the same counts, in whatever domains, share the answer."""
+    domains = np.frombuffer(histogram, dtype=np.int64)
+    before = int(_imbalance(domains, allowed).min()) if domains.sum() > 1 else 0
     left = np.append(domains, 0)
     if source is not None:
         left[source] -= 1

@@ -69,6 +69,7 @@ class _Group:
     places: pods by domain, OUTSIDE included.
     counted: (domains + 1,) which domains it may use; the last stands for OUTSIDE and is False.
     outside: how many of its pods were outside in the snapshot, which is nobody's fault.
+    changes, cost, candidates: what was worked out since the last move of one of the pods.
     """
 
     workload: Workload
@@ -76,7 +77,9 @@ class _Group:
     counted: BoolArray
     places: Counter[int]
     outside: int = 0
-    known: dict[int | None, dict[int, int]] = field(default_factory=dict)
+    changes: dict[int | None, dict[int, int]] = field(default_factory=dict)
+    cost: int | None = None
+    candidates: IntArray | None = None
 
 
 class SpreadTerm:
@@ -125,24 +128,10 @@ class SpreadTerm:
 
     def candidates(self) -> IntArray:
         """The pods whose best move lowers the cost."""
-        found = []
-        for group in self._groups:
-            if not self._cost(group):
-                continue
-            places = self._places(group, self._node[group.pods])
-            helps = [
-                place
-                for place in np.unique(places).tolist()
-                if min(self._changes(group, place).values()) < 0
-            ]
-            found.append(group.pods[np.isin(places, helps)])
+        found = [self._candidates(group) for group in self._groups if self._cost(group)]
         if not found:
             return np.empty(0, dtype=np.int32)
-        return np.sort(np.concatenate(found)).astype(np.int32)
-
-    def bounds(self, pods: IntArray) -> FloatArray:
-        """(k,) one move repairs at most one pod."""
-        return np.where(self._group[pods] >= 0, 1.0, 0.0)
+        return np.sort(np.concatenate(found))
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes: -1, 0 or 1."""
@@ -167,11 +156,14 @@ class SpreadTerm:
         group = self._groups[self._group[shift.pod]]
         group.places[self._place(group, shift.source)] -= 1
         group.places[self._place(group, shift.destination)] += 1
-        group.known.clear()
+        group.changes.clear()
+        group.cost = group.candidates = None
 
     def findings(self) -> Iterator[Finding]:
         """One finding per workload and domain that must give pods away."""
         for group in self._groups:
+            if not self._cost(group):
+                continue
             counts = self._counts(group)
             numbers = np.flatnonzero(group.counted)
             gives = skew.surplus(counts, self._allowed)
@@ -264,12 +256,26 @@ class SpreadTerm:
         return max(0, group.places[OUTSIDE] - group.outside)
 
     def _cost(self, group: _Group) -> int:
-        return skew.moves_needed(self._counts(group), self._allowed) + self._departed(group)
+        if group.cost is None:
+            needed = skew.moves_needed(self._counts(group), self._allowed)
+            group.cost = needed + self._departed(group)
+        return group.cost
+
+    def _candidates(self, group: _Group) -> IntArray:
+        if group.candidates is None:
+            places = self._places(group, self._node[group.pods])
+            helps = [
+                place
+                for place in group.places
+                if group.places[place] and min(self._changes(group, place).values()) < 0
+            ]
+            group.candidates = group.pods[np.isin(places, helps)]
+        return group.candidates
 
     def _changes(self, group: _Group, source: int) -> dict[int, int]:
         """`skew.changes` for a pod that leaves this place, with the charge for leaving."""
         held = None if source == OUTSIDE else group.places[source]
-        if held not in group.known:
+        if held not in group.changes:
             change = skew.changes(self._counts(group), self._allowed, held)
             outside = group.places[OUTSIDE] - group.outside
             if held is None:
@@ -278,8 +284,8 @@ class SpreadTerm:
                 change[OUTSIDE] = 0
             else:
                 change[OUTSIDE] += 1 if outside >= 0 else 0
-            group.known[held] = change
-        return group.known[held]
+            group.changes[held] = change
+        return group.changes[held]
 
 
 def _named(workload: Workload) -> str:
