@@ -35,13 +35,17 @@ class Identity:
         In this order: a label with the name of a node; the exporter's pod, whose node the API
         server knows; the host of `instance`, as a name or an address of a node.
         """
+        return self._node(labels, own=True)
+
+    def _node(self, labels: Mapping[str, str], *, own: bool) -> int:
+        """own: whether `namespace` and `pod` are the exporter's own."""
         get = labels.get
         key = (*(get(label) for label in _NODE_LABELS), get("instance"))
-        if key[:5] == (None,) * 5:
+        if own:
             key = (*key, get("namespace"), get("pod"))
         found = self._known.get(key)
         if found is None:
-            self._known[key] = found = self._look_up(labels)
+            self._known[key] = found = self._look_up(labels, own=own)
         return found
 
     def pod(self, labels: Mapping[str, str]) -> PodFound:
@@ -51,19 +55,20 @@ class Identity:
         the pod's. `exported_` labels go first: the bare ones are then the exporter's own.
         """
         get = labels.get
-        if get("exported_pod"):
+        exported = bool(get("exported_pod"))
+        if exported:
             name = (get("exported_namespace", ""), labels["exported_pod"])
         else:
             name = (get("namespace", ""), get("pod", ""))
         index = self._pods.get(name, -1)
         if index < 0:
             return PodFound(-1, "pods that are not in the cluster")
-        node = self.node(labels)
+        node = self._node(labels, own=exported)
         if node >= 0 and node != self._pod_node[index]:
             return PodFound(-1, "pods that have left that node")
         return PodFound(index)
 
-    def _look_up(self, labels: Mapping[str, str]) -> int:
+    def _look_up(self, labels: Mapping[str, str], *, own: bool) -> int:
         for label in _NODE_LABELS:
             name = labels.get(label, "")
             index = self._nodes.get(name, self._addresses.get(name, -1))
@@ -73,7 +78,7 @@ class Identity:
             if index >= 0:
                 return index
         exporter = self._pods.get((labels.get("namespace", ""), labels.get("pod", "")), -1)
-        if exporter >= 0 and self._pod_node[exporter] >= 0:
+        if own and exporter >= 0 and self._pod_node[exporter] >= 0:
             return int(self._pod_node[exporter])
         host = _host(labels.get("instance", ""))
         return self._nodes.get(host, self._addresses.get(host, -1))

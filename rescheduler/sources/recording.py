@@ -1,0 +1,328 @@
+"""Recorded snapshots: one file that stands in for the cluster and for Prometheus.
+
+The file is gzip'd MessagePack: a head with format and version, then the snapshot. What pods of one
+template share is written once, so the file is small and loads fast. Nothing can be in it that the
+structs of the model do not name: no environment, no secret, no annotation that is not read.
+"""
+
+import gzip
+import zlib
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from rescheduler.model import controllers as kinds
+from rescheduler.model.errors import SettingsError, SnapshotUnreadable
+from rescheduler.model.objects import (
+    Labels,
+    Node,
+    ObjectMeta,
+    OwnerReference,
+    Pod,
+    PodSpec,
+    PodStatus,
+)
+from rescheduler.model.readings import FloatArray, Problem, Reading, ReadingRequest, Readings
+from rescheduler.model.snapshot import Cluster, Quarantined, Snapshot
+from rescheduler.sources.kubernetes_decode import collector_off
+
+FORMAT = "rescheduler snapshot"
+VERSION = 1
+MAX_SIZE = 4 * 2**30
+"""Bytes of a recording, inflated. One of 150,000 pods is about 60 MiB."""
+
+
+class _Head(msgspec.Struct):
+    format: str
+    version: int
+    tool: str = ""
+
+
+class _Template(msgspec.Struct, array_like=True):
+    """What pods share."""
+
+    spec: PodSpec
+    labels: Labels | None
+    annotations: Labels | None
+    owners: list[OwnerReference] | None
+
+
+class _Pod(msgspec.Struct, array_like=True, gc=False):
+    """What a pod has for itself. template: index of what it shares with others."""
+
+    template: int
+    namespace: int
+    node: int
+    name: str
+    uid: str
+    resourceVersion: str
+    generation: int
+    created: datetime | None
+    deleted: datetime | None
+    status: PodStatus
+
+
+class _Reading(msgspec.Struct):
+    """A reading; arrays as little-endian float64, `expected` as bytes of 0 and 1."""
+
+    request: ReadingRequest
+    unit: str
+    values: bytes
+    ages: bytes
+    expected: bytes
+    capacity: bytes | None
+    query: str
+    notes: list[str]
+    problem: Problem | None
+
+
+class _Body(msgspec.Struct):
+    taken: datetime
+    cluster: Cluster
+    texts: list[str]
+    templates: list[_Template]
+    pods: list[_Pod]
+    nodes: list[Node]
+    controllers: list[kinds.Controller]
+    budgets: list[kinds.PodDisruptionBudget]
+    services: list[kinds.Service]
+    namespaces: list[kinds.Namespace]
+    claims: list[kinds.PersistentVolumeClaim]
+    volumes: list[kinds.PersistentVolume]
+    priority_classes: list[kinds.PriorityClass]
+    autoscalers: list[kinds.HorizontalPodAutoscaler]
+    quotas: list[kinds.ResourceQuota]
+    quarantined: list[Quarantined]
+    unread: list[str]
+    readings: list[_Reading]
+    clock_skew: float | None = None
+
+
+_AS_THEY_ARE = (
+    "taken",
+    "cluster",
+    "nodes",
+    "controllers",
+    "budgets",
+    "services",
+    "namespaces",
+    "claims",
+    "volumes",
+    "priority_classes",
+    "autoscalers",
+    "quotas",
+    "quarantined",
+    "unread",
+    "clock_skew",
+)
+
+
+def with_readings(snapshot: Snapshot, readings: Readings) -> Snapshot:
+    """The same cluster with these readings."""
+    return replace(snapshot, readings=readings)
+
+
+def save(snapshot: Snapshot, path: Path, tool: str = "") -> None:
+    """Write a recording; a file that is there is replaced at once or not at all.
+
+    tool: who writes it, as people know it.
+
+    Raises:
+        SettingsError: the file cannot be written.
+    """
+    encode = msgspec.msgpack.Encoder().encode
+    head = encode(_Head(FORMAT, VERSION, tool))
+    body = encode(_pack(snapshot))
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with (
+            partial.open("wb") as file,
+            gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as out,
+        ):
+            out.write(len(head).to_bytes(4, "big") + head)
+            out.write(body)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise SettingsError(
+            f"{path} cannot be written: {error.strerror}", "check the folder."
+        ) from error
+
+
+def load(path: Path) -> Snapshot:
+    """Read a recording.
+
+    Raises:
+        SnapshotUnreadable: it is missing, damaged, of another version, or something else.
+    """
+    data = _inflate(path)
+    length = int.from_bytes(data[:4], "big")
+    try:
+        head = msgspec.msgpack.decode(data[4 : 4 + length], type=_Head)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise _foreign(path) from error
+    if head.format != FORMAT:
+        raise _foreign(path)
+    if head.version != VERSION:
+        raise SnapshotUnreadable(
+            f"{path} is a recording of version {head.version}, and this program reads {VERSION}",
+            "record again with this program.",
+        )
+    try:
+        with collector_off():
+            return _unpack(msgspec.msgpack.decode(memoryview(data)[4 + length :], type=_Body))
+    except (msgspec.DecodeError, IndexError, ValueError) as error:
+        raise SnapshotUnreadable(
+            f"{path} is damaged: {error}", "record again; it may have been cut off or edited."
+        ) from error
+
+
+def _inflate(path: Path) -> bytes:
+    try:
+        with gzip.open(path) as file:
+            data = file.read(MAX_SIZE)
+    except FileNotFoundError as error:
+        raise SnapshotUnreadable(f"{path} does not exist", "check --snapshot.") from error
+    except gzip.BadGzipFile as error:
+        raise _foreign(path) from error
+    except (EOFError, zlib.error) as error:
+        raise SnapshotUnreadable(f"{path} is damaged: {error}", "record again.") from error
+    except OSError as error:
+        raise SnapshotUnreadable(f"{path} cannot be read: {error.strerror}", "") from error
+    if len(data) == MAX_SIZE:
+        raise SnapshotUnreadable(f"{path} is larger than {MAX_SIZE} bytes", "it is damaged.")
+    return data
+
+
+def _foreign(path: Path) -> SnapshotUnreadable:
+    return SnapshotUnreadable(
+        f"{path} is not a recorded snapshot", "make one with `rescheduler record --out FILE`."
+    )
+
+
+class _Table:
+    """Values by their number, in the order in which they first came."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+
+    def number(self, key: Any) -> int:
+        return self.numbers.setdefault(key, len(self.numbers))
+
+
+def _pack(snapshot: Snapshot) -> _Body:
+    texts, shared = _Table(), _Table()
+    templates: list[_Template] = []
+    pods = []
+    for pod in snapshot.pods:
+        meta = pod.metadata
+        number = shared.number(
+            (id(pod.spec), id(meta.labels), id(meta.annotations), id(meta.ownerReferences))
+        )
+        if number == len(templates):
+            templates.append(
+                _Template(pod.spec, meta.labels, meta.annotations, meta.ownerReferences)
+            )
+        pods.append(
+            _Pod(
+                number,
+                texts.number(meta.namespace),
+                texts.number(pod.node),
+                meta.name,
+                meta.uid,
+                meta.resourceVersion,
+                meta.generation,
+                meta.creationTimestamp,
+                meta.deletionTimestamp,
+                pod.status,
+            )
+        )
+    return _Body(
+        texts=list(texts.numbers),
+        templates=templates,
+        pods=pods,
+        readings=[_pack_reading(each) for each in snapshot.readings.entries],
+        **{name: getattr(snapshot, name) for name in _AS_THEY_ARE},
+    )
+
+
+def _unpack(body: _Body) -> Snapshot:
+    if min((min(p.template, p.namespace, p.node) for p in body.pods), default=0) < 0:
+        raise ValueError("a pod has a negative index")
+    pods = []
+    texts, templates = body.texts, body.templates
+    for each in body.pods:
+        template = templates[each.template]
+        pods.append(
+            Pod(
+                metadata=ObjectMeta(
+                    name=each.name,
+                    namespace=texts[each.namespace],
+                    uid=each.uid,
+                    resourceVersion=each.resourceVersion,
+                    generation=each.generation,
+                    labels=template.labels,
+                    annotations=template.annotations,
+                    ownerReferences=template.owners,
+                    creationTimestamp=each.created,
+                    deletionTimestamp=each.deleted,
+                ),
+                spec=template.spec,
+                status=each.status,
+                node=texts[each.node],
+            )
+        )
+    readings = [_unpack_reading(each, len(body.nodes), len(pods)) for each in body.readings]
+    return Snapshot(
+        pods=pods,
+        readings=Readings(tuple(readings)),
+        **{name: getattr(body, name) for name in _AS_THEY_ARE},
+    )
+
+
+def _pack_reading(reading: Reading) -> _Reading:
+    def raw(array: FloatArray) -> bytes:
+        return array.astype("<f8").tobytes()
+
+    return _Reading(
+        request=reading.request,
+        unit=reading.unit,
+        values=raw(reading.values),
+        ages=raw(reading.ages),
+        expected=reading.expected.astype(np.uint8).tobytes(),
+        capacity=None if reading.capacity is None else raw(reading.capacity),
+        query=reading.query,
+        notes=list(reading.notes),
+        problem=reading.problem,
+    )
+
+
+def _unpack_reading(packed: _Reading, nodes: int, pods: int) -> Reading:
+    size = nodes if packed.request.subject == "node" else pods
+
+    def array(raw: bytes) -> FloatArray:
+        values = np.frombuffer(raw, "<f8").astype(np.float64)
+        if len(values) != size:
+            raise ValueError(f"{packed.request.name} has {len(values)} values for {size} subjects")
+        if np.isinf(values).any():
+            raise ValueError(f"{packed.request.name} has an infinite value")
+        return values
+
+    expected = np.frombuffer(packed.expected, np.uint8).astype(np.bool_)
+    if len(expected) != size:
+        raise ValueError(f"{packed.request.name} expects {len(expected)} of {size} subjects")
+    return Reading(
+        request=packed.request,
+        unit=packed.unit,
+        values=array(packed.values),
+        ages=array(packed.ages),
+        expected=expected,
+        capacity=None if packed.capacity is None else array(packed.capacity),
+        query=packed.query,
+        notes=tuple(packed.notes),
+        problem=packed.problem,
+    )
