@@ -129,7 +129,7 @@ def _where(move: PlannedMove, result: str) -> tuple[Mark, str]:
 
 def _rank(move: PlannedMove, node: str) -> str:
     likely = max(move.landing, key=lambda share: share.probability, default=None)
-    return "as predicted" if likely is None or likely.node == node else "second choice"
+    return "as predicted" if likely is None or likely.node == node else "less likely"
 
 
 def groups(plan: Plan) -> list[Group]:

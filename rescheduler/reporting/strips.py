@@ -57,13 +57,11 @@ class Zone:
 
 
 def strips(plan: Plan) -> list[Strip]:
-    """A strip for each node reading, GPU first; readings without any value are left out."""
+    """A strip for each node reading, GPU first; one without any value has no cells."""
     names = {name for node in plan.nodes for name in node.load}
     order = {f"node.{name}": place for place, name in enumerate(_ORDER)}
     ordered = sorted(names, key=lambda name: (order.get(name, len(order)), name))
-    return [
-        _strip(plan, name) for name in ordered if any(_known(node, name) for node in plan.nodes)
-    ]
+    return [_strip(plan, name) for name in ordered]
 
 
 def _known(node: NodeView, name: str) -> bool:
@@ -73,6 +71,8 @@ def _known(node: NodeView, name: str) -> bool:
 
 def _strip(plan: Plan, name: str) -> Strip:
     high = _target(plan, name)
+    if not any(_known(node, name) for node in plan.nodes):
+        return Strip(resource(name), "", "No node has a value.", [], "")
     unknown = Change(before=None, after=None)
     loads = [(node, node.load.get(name, unknown)) for node in plan.nodes]
     loads.sort(

@@ -70,7 +70,7 @@ def test_an_outcome_tells_what_became_of_each_move() -> None:
     table = render_table(SAMPLES["outcome"](), width=120, color=False)
     for part in (
         "gpu-b-04 as predicted",
-        "gpu-b-17 second choice",
+        "gpu-b-17 less likely",
         "gpu-a-11 came back",
         "!  refused",
         "?  unknown",

@@ -1,0 +1,214 @@
+"""Sorting, grouping and drawing: what each report takes from the same view."""
+
+from typing import Any
+
+import pytest
+
+from rescheduler.model.plan import Change, Code, NodeView, Plan, Totals
+from rescheduler.reporting.pacing import batches, budgets
+from rescheduler.reporting.strips import MOST, strips, zones
+from rescheduler.reporting.view import view
+from tests.reporting.samples import (
+    DOCUMENTS,
+    SAMPLES,
+    move,
+    no_data,
+    outcome,
+    plan,
+    policies,
+    reading,
+    refused,
+)
+
+
+def facts(shown: Plan) -> dict[str, tuple[str, str]]:
+    return {fact.label: (fact.value, fact.detail) for fact in view(shown).facts}
+
+
+def test_left_alone_counts_all_and_shows_some() -> None:
+    groups = view(plan()).groups
+    assert [(group.code, group.count) for group in groups] == [
+        ("BUD002", 18),
+        ("ELG010", 9),
+        ("MRG001", 5),
+        ("FEA002", 3),
+    ]
+    assert [len(group.examples) for group in groups] == [5, 2, 1, 1]
+    assert view(plan()).left_alone == 35
+
+
+def test_refusals_that_the_totals_do_not_count_are_counted() -> None:
+    uncounted = Totals(nodes=1, pods=1, candidates=1, moves=0, disruption=0.0)
+    assert view(plan(totals=uncounted, refused=refused())).left_alone == 11
+
+
+def test_guards_come_first_and_a_problem_is_told_once() -> None:
+    shown = no_data()
+    shown.guards = [Code(code="GRD002", message="9 of 60 nodes are not Ready")]
+    shown.notes = [Code(code="DAT001", message="pod x/y: phase is 7")]
+    alerts = view(shown).alerts
+    assert [(alert.level, alert.code) for alert in alerts] == [
+        ("held", "GRD002"),
+        ("problem", "RDG009"),
+        ("problem", "RDG004"),
+        ("note", "DAT001"),
+    ]
+    assert alerts[1].advice == "Install its exporter."
+
+
+def test_a_code_that_is_not_in_the_catalog_is_shown_as_it_is() -> None:
+    shown = view(plan(guards=[Code(code="XYZ999", message="m")]))
+    assert shown.alerts[0].code == "XYZ999"
+    assert shown.alerts[0].advice == ""
+
+
+def test_policies_without_a_say_come_last() -> None:
+    rows = view(no_data()).policies
+    assert [row.policy.name for row in rows] == ["zone-spread", "gpu-utilization"]
+    assert (rows[1].before, rows[1].after, rows[1].change) == ("-", "-", "no say")
+
+
+def test_moves_are_in_the_order_of_their_batches() -> None:
+    shuffled = [move(number, batch=6 - number) for number in range(6)]
+    rows = view(plan(moves=shuffled)).moves
+    assert [row.move.batch for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert [row.number for row in rows] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("fields", "mark", "where"),
+    [
+        ({"landedOn": "gpu-b-04", "predicted": 0.72, "readySeconds": 9.0}, "good", "as predicted"),
+        ({"landedOn": "gpu-b-04", "predicted": 0.72, "readySeconds": None}, "bad", "as predicted"),
+        ({"landedOn": "gpu-c-20", "predicted": 0.1, "readySeconds": 9.0}, "good", "less likely"),
+        ({"landedOn": "gpu-x", "predicted": 0.0, "readySeconds": 9.0}, "bad", "not predicted"),
+        ({"landedOn": "gpu-a-03", "predicted": 0.2, "readySeconds": 9.0}, "bad", "came back"),
+        ({"landedOn": None, "predicted": None, "readySeconds": None}, "bad", "not seen"),
+        ({}, "bad", "not seen"),
+        ({"result": "refused"}, "bad", "-"),
+        ({"result": "unknown"}, "open", "-"),
+        ({"result": "skipped"}, "open", "-"),
+    ],
+)
+def test_what_became_of_a_move(fields: dict[str, Any], mark: str, where: str) -> None:
+    done = move(0, **{"result": "evicted", **fields})
+    row = view(plan(kind="Outcome", mode="Enforce", moves=[done])).moves[0]
+    assert row.landed is not None
+    assert row.landed.mark == mark
+    assert row.landed.where.endswith(where)
+
+
+def test_an_outcome_is_summed_up() -> None:
+    summed = facts(outcome())
+    assert summed["Evicted"] == ("3", "of 6 moves: 1 refused, 1 unknown, 1 skipped")
+    assert summed["As predicted"][0] == "2"
+    assert "of 3 replacements; 1 came back; 3 Ready" in summed["As predicted"][1]
+
+
+def test_the_worst_reading_speaks_for_all() -> None:
+    old = reading("node.cpu", 110.0, coverage=0.93)
+    value, detail = facts(plan(readings=[reading("node.gpu", 2.0, maxAgeSeconds=300.0), old]))[
+        "Readings"
+    ]
+    assert (value, detail) == ("93 %", "complete, oldest 110 s (limit 120 s)")
+    assert facts(plan(readings=[]))["Readings"][0] == "none"
+
+
+def test_a_score_that_hardly_changes_is_not_shown_as_unchanged() -> None:
+    assert facts(plan(score=Change(before=71.2, after=71.4)))["Score"][0].startswith("71.2")
+    assert facts(plan(score=Change(before=None, after=None)))["Score"][0] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("held", "the cycle is held"),
+        ("empty", "no candidate is worth a move. Most often (9 of 14)"),
+    ],
+)
+def test_no_move_has_its_reason(name: str, said: str) -> None:
+    nothing = view(SAMPLES[name]()).nothing
+    assert nothing is not None
+    assert said in nothing.message
+
+
+def test_without_any_policy_that_has_a_say_an_empty_plan_is_no_good_news() -> None:
+    mute = policies(moved=False)
+    for policy in mute:
+        policy.problem = Code(code="RDG001", message="connection refused")
+    nothing = view(plan(moves=[], policies=mute)).nothing
+    assert nothing is not None
+    assert "no policy had a say" in nothing.message
+
+
+def test_only_a_plan_that_can_be_applied_is_offered() -> None:
+    labels = {name: [step.label for step in view(make()).steps] for name, make in SAMPLES.items()}
+    assert labels["plan"] == ["Review", "Apply"]
+    assert all("Apply" not in labels[name] for name in labels if name != "plan")
+
+
+def test_in_enforce_mode_the_band_says_whether_anything_will_move() -> None:
+    assert "may be made until 14:32 UTC" in view(plan(mode="Enforce")).band
+    assert view(SAMPLES["held"]()).band == "nothing is to be evicted"
+
+
+def test_batches_and_budgets() -> None:
+    found = batches(plan())
+    assert [(b.number, len(b.rows)) for b in found] == [(1, 2), (2, 2), (3, 2)]
+    spent = budgets(plan(moves=[move(0), move(0), move(1), move(3)]))
+    assert [(s.name, s.moves, s.allowed) for s in spent] == [
+        ("ml/bert-train-pdb", 2, 1),
+        ("ml/llama-serve-pdb", 1, 2),
+    ]
+
+
+def test_a_strip_marks_what_is_hot_absent_or_changed() -> None:
+    gpu, receive, transmit = strips(plan())
+    assert gpu.label == "GPU"
+    assert gpu.target == "50 %"
+    assert [cell.hot_before for cell in gpu.cells].count(True) == 5
+    assert not any(cell.hot_after for cell in gpu.cells)
+    assert gpu.cells[0].title.startswith("gpu-a-03 (eu-west-1a) 95 %")
+    assert gpu.summary.startswith("60 nodes. Before: 5 above 50 %, hottest 95 %")
+    assert receive.target == ""
+    assert transmit.cells[-1].before == "x"
+    assert "1 node without a value" in transmit.summary
+
+
+def test_a_reading_without_any_value_is_not_drawn_as_zero() -> None:
+    gpu = strips(no_data())[0]
+    assert gpu.cells == []
+    assert gpu.summary == "No node has a value."
+
+
+def test_policies_that_disagree_draw_no_target() -> None:
+    one, other = policies(moved=True)
+    other.document = {"spec": {"targets": {"gpu": {"high": 0.8}}}}
+    assert strips(plan(policies=[one, other]))[0].target == ""
+    one.document = {"spec": {"targets": {"gpu": {"high": "lots"}}}}
+    assert strips(plan(policies=[one, other]))[0].target == "80 %"
+    assert DOCUMENTS["gpu-utilization"]["spec"]["targets"]["gpu"]["high"] == "50%"
+
+
+def test_a_large_cluster_shows_what_changes_and_what_is_hot() -> None:
+    def node(n: int) -> NodeView:
+        before = n / 1000
+        after = before + 0.3 if n == 3 else before
+        load = {"node.cpu": Change(before=before, after=after)}
+        return NodeView(name=f"n{n:03}", zone="", pods=Change(before=1, after=1), load=load)
+
+    (strip,) = strips(plan(nodes=[node(n) for n in range(900)]))
+    titles = [cell.title for cell in strip.cells]
+    assert len(titles) == MOST
+    assert titles[0].startswith("n899")
+    assert titles[-1].startswith("n003 <1 %")
+    assert strip.omitted.startswith("500 nodes not drawn")
+
+
+def test_zones_are_left_out_where_pods_were_not_counted() -> None:
+    first = zones(plan())[0]
+    assert (first.name, first.before, first.after) == ("eu-west-1a", 107, 102)
+    assert zones(plan(nodes=plan().nodes[:20])) == []
+    uncounted = plan().nodes
+    uncounted[0].pods = Change(before=4, after=None)
+    assert zones(plan(nodes=uncounted)) == []
