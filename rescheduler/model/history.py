@@ -43,6 +43,8 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     policies: list[str] = []
     landing: dict[str, float] = {}
     usage: dict[str, float] = {}
+    siblings: list[str] = []
+    """UIDs of pods of the controller made shortly before the intent: none is the replacement."""
     replacement: str = ""
     """UID of the replacement, once it is known."""
     landedOn: str = ""

@@ -122,9 +122,8 @@ def _carry_out(plan: Plan, batch: list[PlannedMove], attempts: Attempts, actor: 
     finally:
         # Even a run that breaks off learns what became of what it evicted, if it may wait.
         entries = [past for _, past in attempts.evicted]
-        before = frozenset(pod.metadata.uid for pod in snapshot.pods)
         try:
-            await_replacements(actor, attempts.history, entries, before)
+            await_replacements(actor, attempts.history, entries)
         finally:
             for move, past in attempts.evicted:
                 conclude(move, past)

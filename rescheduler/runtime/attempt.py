@@ -10,6 +10,7 @@ from rescheduler.model.plan import Code, PlannedMove, Result
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.actor import Actor, Check
+from rescheduler.runtime.awaiting import siblings
 
 _NODES_KEPT = 20
 """Predicted nodes that the history keeps of a move; the rest is too unlikely to matter."""
@@ -38,6 +39,7 @@ class Attempts:
         """What was evicted since `begin`."""
         self._plan = plan
         self._actor = actor
+        self._pods: list[Pod] = []
         self._check: Check = lambda _: told("ACT010")
         self._last: datetime | None = None
         self._barred: dict[tuple[str, str], Code] = {}
@@ -45,6 +47,7 @@ class Attempts:
     def begin(self, snapshot: Snapshot) -> None:
         """Begin a batch, whose moves are checked against this snapshot."""
         self.evicted = []
+        self._pods = snapshot.pods
         self._check = self._actor.recheck(snapshot, self.history)
 
     def attempt(self, move: PlannedMove) -> None:
@@ -136,6 +139,8 @@ class Attempts:
 
     def _intend(self, move: PlannedMove) -> PastMove:
         """Store what we are about to do; from here on the budgets are charged."""
+        now = self._actor.clock()
+        controller = move.owner.controllerUid or move.owner.uid
         likely = sorted(move.landing, key=lambda share: -share.probability)[:_NODES_KEPT]
         past = PastMove(
             plan=self._plan,
@@ -143,14 +148,15 @@ class Attempts:
             namespace=move.pod.namespace,
             pod=move.pod.name,
             workload=move.owner.uid,
-            controller=move.owner.controllerUid or move.owner.uid,
+            controller=controller,
             controllerKind=move.owner.controllerKind or move.owner.kind,
             source=move.source,
-            at=self._actor.clock(),
+            at=now,
             fence=self._actor.ledger.fence,
             policies=sorted(name for name, gain in move.gains.items() if gain > 0),
             landing={share.node: share.probability for share in likely},
             usage=dict(move.usage),
+            siblings=siblings(controller, self._pods, now),
         )
         self.history.moves.append(past)
         try:

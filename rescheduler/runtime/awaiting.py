@@ -5,7 +5,7 @@ made after the intent; for a StatefulSet it has the same name. Each stands for o
 """
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from rescheduler.model.errors import SourceError
 from rescheduler.model.history import History, PastMove
@@ -15,13 +15,25 @@ from rescheduler.runtime.actor import Actor
 GRANULARITY = timedelta(seconds=2)
 """creationTimestamp and the Date header are cut to seconds; the request comes before either."""
 
+_YOUNG = timedelta(minutes=1)
 
-def find_replacement(
-    move: PastMove, pods: Iterable[Pod], taken: frozenset[str] | set[str]
-) -> Pod | None:
+
+def siblings(controller: str, pods: Iterable[Pod], now: datetime) -> list[str]:
+    """UIDs of pods of the controller so young that they could be taken for a replacement."""
+    return [
+        pod.metadata.uid
+        for pod in pods
+        if pod.controller is not None
+        and pod.controller.uid == controller
+        and pod.metadata.creationTimestamp is not None
+        and pod.metadata.creationTimestamp >= now - _YOUNG
+    ]
+
+
+def find_replacement(move: PastMove, pods: Iterable[Pod], taken: set[str]) -> Pod | None:
     """The pod that replaces the one of this move, or None.
 
-    taken: UIDs that cannot be it: pods that stand for other moves, or that were there before.
+    taken: UIDs of pods that stand for other moves.
     """
     fitting = [pod for pod in pods if _fits(move, pod, taken)]
     for pod in fitting:
@@ -35,7 +47,7 @@ def _age_order(pod: Pod) -> tuple[str, str]:
     return (created.isoformat() if created else "", pod.metadata.uid)
 
 
-def _fits(move: PastMove, pod: Pod, taken: frozenset[str] | set[str]) -> bool:
+def _fits(move: PastMove, pod: Pod, taken: set[str]) -> bool:
     metadata, controller = pod.metadata, pod.controller
     return (
         controller is not None
@@ -43,6 +55,7 @@ def _fits(move: PastMove, pod: Pod, taken: frozenset[str] | set[str]) -> bool:
         and metadata.namespace == move.namespace
         and metadata.uid != move.podUid
         and metadata.uid not in taken
+        and metadata.uid not in move.siblings
         and metadata.deletionTimestamp is None
         and metadata.creationTimestamp is not None
         and metadata.creationTimestamp >= move.at - GRANULARITY
@@ -50,12 +63,8 @@ def _fits(move: PastMove, pod: Pod, taken: frozenset[str] | set[str]) -> bool:
     )
 
 
-def follow(
-    actor: Actor, history: History, moves: Iterable[PastMove], before: frozenset[str]
-) -> bool:
+def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
     """Look once what has become of these evicted moves; whether anything changed.
-
-    before: UIDs of pods that are known to be older than the moves.
 
     Raises:
         SourceError: the pods cannot be read.
@@ -66,7 +75,7 @@ def follow(
         if move.namespace not in pods:
             pods[move.namespace] = actor.pods(move.namespace)
         taken = {each.replacement for each in history.moves if each is not move}
-        found = find_replacement(move, pods[move.namespace], taken | before)
+        found = find_replacement(move, pods[move.namespace], taken)
         changed |= _settle(actor, move, found)
     return changed
 
@@ -88,9 +97,7 @@ def _settle(actor: Actor, move: PastMove, found: Pod | None) -> bool:
     return was != (move.replacement, move.landedOn, move.state)
 
 
-def await_replacements(
-    actor: Actor, history: History, moves: list[PastMove], before: frozenset[str]
-) -> None:
+def await_replacements(actor: Actor, history: History, moves: list[PastMove]) -> None:
     """Wait until each of these moves is ready or lost, or we are told to stop.
 
     What cannot be read is asked again until the time is up; only then it is an error, since a
@@ -105,7 +112,7 @@ def await_replacements(
         if not waiting or actor.stop():
             return
         try:
-            if follow(actor, history, waiting, before):
+            if follow(actor, history, waiting):
                 actor.ledger.write(history)
         except SourceError:
             if all(actor.clock() - move.at >= actor.limits.readyTimeout for move in waiting):

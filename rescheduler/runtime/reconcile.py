@@ -52,7 +52,7 @@ def reconcile(actor: Actor, history: History) -> None:
         if move.state == "intended":
             changed |= _resolve(actor, move)
     open_moves = [move for move in history.moves if move.state in ("evicted", "lost")]
-    changed |= follow(actor, history, open_moves, frozenset())
+    changed |= follow(actor, history, open_moves)
     if changed:
         actor.ledger.write(history)
 

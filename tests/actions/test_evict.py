@@ -128,7 +128,7 @@ def test_no_answer_is_an_unknown_outcome_and_nothing_is_sent_twice(
     assert was_evicted(found, move.pod.uid) == bool(applied)
 
 
-def test_a_server_that_is_not_there():
+def test_a_server_that_is_not_there() -> None:
     with serving() as fake:
         client = fake.client()
         pod = fake.world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs-1"), app="web")

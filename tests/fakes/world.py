@@ -7,7 +7,6 @@ has no clock of its own and speaks no HTTP: the simulation and the fake API serv
 
 import copy
 import re
-import uuid
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -48,6 +47,8 @@ class World:
         self.on_accept: Callable[[dict[str, Any], dict[str, Any]], None] = lambda *_: None
         self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.accepted: list[str] = []
+        self.swapped: set[str] = set()
+        """UIDs of pods that somebody else replaced, and of those that came for them."""
         self._version = 0
         for name in ("default", "kube-system"):
             self.put("namespaces", "", name, {})
@@ -56,7 +57,7 @@ class World:
         """Store an object as it is, with the next resourceVersion."""
         self._version += 1
         metadata = {**body.get("metadata", {}), "name": name, "resourceVersion": str(self._version)}
-        metadata.setdefault("uid", str(uuid.uuid4()))
+        metadata.setdefault("uid", f"uid-{self._version}")
         if namespace:
             metadata["namespace"] = namespace
         self.objects[kind, namespace, name] = {**body, "metadata": metadata}
@@ -216,7 +217,7 @@ class World:
         metadata = old["metadata"]
         owner = metadata["ownerReferences"][0]
         named = owner["kind"] == "StatefulSet"
-        name = metadata["name"] if named else f"{owner['name']}-{uuid.uuid4().hex[:8]}"
+        name = metadata["name"] if named else f"{owner['name']}-r{self._version}"
         new = self.add_pod(
             name,
             "",
@@ -229,6 +230,24 @@ class World:
             new["spec"]["nodeName"] = node
             new["status"]["phase"] = "Running"
             new["readyAt"] = self.now() + timedelta(seconds=self.ready_after)
+
+    def swap(self, namespace: str, name: str) -> None:
+        """Somebody else replaces a Ready pod, at once and on the same node."""
+        old = self.objects.get(("pods", namespace, name))
+        if old is None or "deletionTimestamp" in old["metadata"] or "readyAt" in old:
+            return
+        if old["status"]["phase"] != "Running":
+            return
+        owner = old["metadata"]["ownerReferences"][0]
+        del self.objects["pods", namespace, name]
+        new = self.add_pod(
+            name if owner["kind"] == "StatefulSet" else f"{name}-s{self._version}",
+            old["spec"]["nodeName"],
+            owner=(owner["kind"], owner["uid"]),
+            app=owner["name"],
+            namespace=namespace,
+        )
+        self.swapped |= {old["metadata"]["uid"], new["metadata"]["uid"]}
 
     def tick(self) -> None:
         """Let controllers and kubelets catch up with the time."""
