@@ -33,8 +33,8 @@ class Endpoints:
         Raises:
             SettingsError: the address cannot be used.
         """
-        host, _, port = listen.rpartition(":")
-        if not port.isdigit() or int(port) > 65535:
+        host, colon, port = listen.rpartition(":")
+        if not colon or not port.isdigit() or int(port) > 65535:
             raise SettingsError(
                 f"--listen {listen!r} is not an address", "write it as 127.0.0.1:8080."
             )

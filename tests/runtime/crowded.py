@@ -1,0 +1,65 @@
+"""A small cluster with trouble in it: all of one Deployment's pods sit in one zone."""
+
+from collections.abc import Callable, Iterable
+
+import yaml
+
+from rescheduler.model.history import History
+from rescheduler.model.plan import Code
+from rescheduler.model.readings import ReadingRequest
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Policy
+from rescheduler.policies.documents import PolicySet, policy_from_document, policy_set
+from rescheduler.runtime.cycle import Parts
+from tests.cluster import deployment, node, pod, snapshot
+
+SPREAD = """
+apiVersion: rescheduler.io/v1alpha1
+kind: Spread
+metadata: {name: zones}
+spec:
+  match: {namespaces: [default]}
+  topologyKey: topology.kubernetes.io/zone
+  maxSkew: 1
+"""
+
+HOT = """
+apiVersion: rescheduler.io/v1alpha1
+kind: Utilization
+metadata: {name: hot}
+spec:
+  match: {all: true}
+  nodes: {all: true}
+  targets: {cpu: {high: 50%}}
+"""
+
+
+def crowded(moved: int = 0) -> Snapshot:
+    """Four pods of one Deployment, all in zone a but for those that moved already."""
+    top, middle = deployment("web", replicas=4)
+    nodes = [node("n1", zone="a"), node("n2", zone="b"), node("n3", zone="b")]
+    places = ["n1"] * (4 - moved) + ["n2", "n3"][:moved]
+    pods = [
+        pod(f"web-{number}", place, owner=middle, labels={"app": "web"})
+        for number, place in enumerate(places)
+    ]
+    return snapshot(nodes, pods, controllers=[top, middle])
+
+
+def spread() -> Policy:
+    """The policy in SPREAD."""
+    return policy_from_document(yaml.safe_load(SPREAD))
+
+
+def hot() -> Policy:
+    """The policy in HOT, whose readings are not in the cluster."""
+    return policy_from_document(yaml.safe_load(HOT))
+
+
+def parts(
+    policies: Callable[[], PolicySet] = lambda: policy_set([spread()]),
+    observe: Callable[[Iterable[ReadingRequest]], Snapshot] = lambda _: crowded(),
+    recall: Callable[[], tuple[History, list[Code]]] = lambda: (History(), []),
+) -> Parts:
+    """The parts of an Audit cycle on that cluster."""
+    return Parts(policies=policies, observe=observe, recall=recall)

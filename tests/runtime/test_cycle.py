@@ -1,0 +1,162 @@
+"""A cycle is one path: Audit ends before acting, and what is wrong decides the exit code."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from rescheduler.model.errors import LedgerUnreadable
+from rescheduler.model.history import History
+from rescheduler.model.plan import Code, Plan
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.documents import PolicySet, policy_set
+from rescheduler.runtime import acting
+from rescheduler.runtime.actor import Actor
+from rescheduler.runtime.cycle import Parts, exit_code, run_cycle
+from rescheduler.runtime.stopping import Stop
+from tests.fakes.stage import START, Process, Stage
+from tests.runtime.crowded import crowded, hot, parts, spread
+
+OWNER = ("ReplicaSet", "ReplicaSet-default-web-1")
+
+
+def enforcing(stage: Stage, process: Process, observe: Any = crowded) -> Parts:
+    """Parts whose actor is this process; its cluster is the crowded one."""
+
+    def look(_: Any = None) -> Snapshot:
+        return replace(observe(), taken=START)
+
+    def actor(_: PolicySet) -> Actor:
+        return replace(process.actor(), observe=look)
+
+    return replace(parts(observe=look), actor=actor)
+
+
+def populate(stage: Stage) -> None:
+    """The same pods in the world that evictions go to."""
+    for pod in crowded().pods:
+        made = stage.world.add_pod(pod.metadata.name, pod.node, owner=OWNER, app="web")
+        stage.world.put(
+            "pods",
+            "default",
+            pod.metadata.name,
+            {**made, "metadata": {**made["metadata"], "uid": pod.metadata.uid}},
+        )
+
+
+def test_an_audit_cycle_never_acts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: Any) -> Plan:
+        raise AssertionError("Audit acted")
+
+    monkeypatch.setattr(acting, "act", forbidden)
+    plan = run_cycle(parts())
+    assert (plan.kind, plan.mode, len(plan.moves)) == ("Plan", "Audit", 1)
+    assert exit_code(plan) == 0
+    assert exit_code(plan, proposed=True) == 4
+
+
+def test_an_enforcing_cycle_evicts_what_audit_proposes() -> None:
+    stage = Stage()
+    populate(stage)
+    process = Process(stage, "one")
+    outcome = run_cycle(enforcing(stage, process))
+    audit = run_cycle(replace(enforcing(Stage(), process), actor=None))
+    assert outcome.kind == "Outcome"
+    assert outcome.mode == "Enforce"
+    assert [move.pod.uid for move in outcome.moves] == [move.pod.uid for move in audit.moves]
+    assert outcome.digest == audit.digest
+    assert stage.world.accepted == [move.pod.uid for move in outcome.moves]
+    assert not process.lease.held, "the lock is given back"
+
+
+def test_where_another_holds_the_lock_nothing_is_tried_and_that_is_no_failure() -> None:
+    stage = Stage()
+    populate(stage)
+    other = Process(stage, "other")
+    other.lease.acquire()
+
+    class Alive(Process):
+        def _wait(self, seconds: float) -> bool:
+            other.lease.renew()
+            return super()._wait(seconds)
+
+    outcome = run_cycle(enforcing(stage, Alive(stage, "late")))
+    assert isinstance(outcome.verdict, Code)
+    assert outcome.verdict.code == "GRD005"
+    assert "other" in outcome.verdict.message
+    assert [move.result for move in outcome.moves] == ["skipped"]
+    assert stage.world.accepted == []
+    assert exit_code(outcome) == 0
+
+
+def test_a_damaged_ledger_ends_the_cycle_before_anything_is_sent() -> None:
+    stage = Stage()
+    populate(stage)
+    run_cycle(enforcing(stage, Process(stage, "one")))
+    evicted = list(stage.world.accepted)
+    stored = stage.world.objects[("configmaps", "rescheduler", "rescheduler-state")]
+    stored["binaryData"]["state"] = "AAAA"
+    with pytest.raises(LedgerUnreadable):
+        run_cycle(enforcing(stage, Process(stage, "two")))
+    assert stage.world.accepted == evicted
+
+
+def test_a_stop_before_acting_leaves_every_pod_alone() -> None:
+    stage = Stage()
+    populate(stage)
+    outcome = run_cycle(enforcing(stage, Process(stage, "one", stopped="SIGTERM was received")))
+    assert stage.world.accepted == []
+    assert exit_code(outcome) == 3
+
+
+def test_a_pod_that_the_fresh_look_shows_elsewhere_is_not_evicted() -> None:
+    stage = Stage()
+    populate(stage)
+    looks = iter([crowded(), crowded(moved=2)])
+    outcome = run_cycle(enforcing(stage, Process(stage, "one"), observe=lambda: next(looks)))
+    assert stage.world.accepted == []
+    assert [move.result for move in outcome.moves] == ["refused"]
+    assert exit_code(outcome) == 3
+
+
+def test_notes_about_the_history_are_in_the_plan() -> None:
+    note = Code(code="DAT002", message="the state could not be read")
+    assert note in run_cycle(parts(recall=lambda: (History(), [note]))).notes
+
+
+def test_a_policy_without_a_say_makes_the_exit_code_1() -> None:
+    plan = run_cycle(parts(policies=lambda: policy_set([hot(), spread()])))
+    assert exit_code(plan, proposed=True) == 1
+
+
+@pytest.mark.parametrize(
+    ("results", "code"),
+    [
+        (["ACT001"], 0),
+        (["ACT001", "ACT012"], 0),
+        (["ACT001", "ACT011"], 3),
+        (["ACT001", "ACT004"], 3),
+        (["ACT009"], 3),
+    ],
+)
+def test_the_exit_code_of_an_outcome(results: list[str], code: int) -> None:
+    plan = run_cycle(parts())
+    kinds = {"ACT004": "refused", "ACT009": "unknown"}
+    moves = [
+        structs.replace(plan.moves[0], result=kinds.get(each, "evicted"), code=each)
+        for each in results
+    ]
+    done = Code(code="ACT013", message="done")
+    assert exit_code(structs.replace(plan, kind="Outcome", moves=moves, verdict=done)) == code
+
+
+def test_a_deadline_is_a_reason_to_stop() -> None:
+    stop = Stop()
+    assert stop.within(timedelta(hours=1))() == ""
+    assert "deadline" in stop.within(timedelta(0))()
+    stop.tell("SIGTERM was received")
+    stop.tell("later")
+    assert stop.within(timedelta(hours=1))() == "SIGTERM was received"
+    assert stop.wait(60)

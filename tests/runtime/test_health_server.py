@@ -1,0 +1,135 @@
+"""Probes tell whether the clockwork runs, over a real socket."""
+
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from rescheduler.model.errors import SettingsError
+from rescheduler.model.plan import Plan
+from rescheduler.runtime.cycle import run_cycle
+from rescheduler.runtime.endpoints import pages
+from rescheduler.runtime.health import Health
+from rescheduler.runtime.server import Endpoints
+from rescheduler.runtime.telemetry import Telemetry
+from tests.runtime.crowded import parts
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def health(clock: Clock) -> Health:
+    return Health(timedelta(seconds=100), clock)
+
+
+def test_a_cycle_that_hangs_or_never_comes_ends_the_life(clock: Clock, health: Health) -> None:
+    assert health.live() == ""
+    health.begin()
+    clock.seconds += 159
+    assert health.live() == ""
+    clock.seconds += 2
+    assert "161 s" in health.live()
+    health.finish()
+    health.expect(10)
+    clock.seconds += 69
+    assert health.live() == ""
+    clock.seconds += 2
+    assert "overdue" in health.live()
+    health.stand_by()
+    assert health.live() == ""
+
+
+def test_ready_says_what_was_wrong_with_the_last_cycle(health: Health) -> None:
+    assert "no cycle" in health.ready()
+    health.expect(3600)
+    assert health.ready() == "", "a first cycle that is not due yet is no fault"
+    health.begin()
+    assert "no cycle" in health.ready()
+    health.finish("Prometheus is down")
+    assert health.ready() == "Prometheus is down"
+    health.begin()
+    assert health.ready() == "Prometheus is down"
+    health.finish()
+    assert health.ready() == ""
+    health.finish("again")
+    health.stand_by()
+    assert health.ready() == ""
+    health.lead()
+    assert health.ready() == "again"
+
+
+@pytest.fixture
+def served(health: Health) -> Iterator[tuple[str, list[Plan]]]:
+    plans: list[Plan] = []
+    telemetry = Telemetry()
+    found = pages(health, telemetry, lambda: plans[-1] if plans else None)
+    endpoints = Endpoints("127.0.0.1:0", found)
+    endpoints.start()
+    yield f"http://127.0.0.1:{endpoints.port}", plans
+    endpoints.stop()
+
+
+def get(url: str, method: str = "GET") -> tuple[int, dict[str, str], str]:
+    request = urllib.request.Request(url, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            return answer.status, dict(answer.headers), answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, dict(error.headers), error.read().decode()
+
+
+def test_the_endpoints_answer(served: tuple[str, list[Plan]], health: Health) -> None:
+    url, plans = served
+    assert get(f"{url}/livez")[::2] == (200, "ok\n")
+    assert get(f"{url}/readyz")[::2] == (503, "no cycle has finished yet\n")
+    health.finish()
+    assert get(f"{url}/readyz?verbose")[::2] == (200, "ok\n")
+    status, headers, body = get(f"{url}/metrics")
+    assert status == 200
+    assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    assert "rescheduler_build_info{" in body
+    assert get(f"{url}/")[0] == 503
+    plans.append(run_cycle(parts()))
+    status, headers, body = get(f"{url}/")
+    assert status == 200
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert "web-0" in body
+
+
+def test_nothing_else_is_served(served: tuple[str, list[Plan]]) -> None:
+    url, _ = served
+    assert get(f"{url}/etc/passwd")[0] == 404
+    assert get(f"{url}/livez", "POST")[0] == 501
+    status, headers, body = get(f"{url}/livez", "HEAD")
+    assert (status, body, headers["Content-Length"]) == (200, "", "3")
+
+
+@pytest.mark.parametrize("listen", ["8080", "localhost", "127.0.0.1:http", "127.0.0.1:70000", ""])
+def test_an_address_that_is_none_is_named(listen: str) -> None:
+    with pytest.raises(SettingsError, match="is not an address"):
+        Endpoints(listen, {})
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(SettingsError, match=f"--listen {listen} cannot be used"):
+            Endpoints(listen, {})

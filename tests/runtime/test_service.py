@@ -1,0 +1,209 @@
+"""The service runs cycles until it is told to stop, survives their faults, and takes over."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, timedelta
+from typing import Any
+
+import pytest
+from apscheduler.triggers.interval import IntervalTrigger
+
+from rescheduler.actions.lease import Durations, Lease
+from rescheduler.actions.ledger import Ledger
+from rescheduler.actions.stored import StoredObject
+from rescheduler.actions.transport import ServerClock
+from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.model.plan import Plan
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.runtime.actor import State
+from rescheduler.runtime.cycle import Parts
+from rescheduler.runtime.service import Service, trigger_of
+from rescheduler.runtime.settings import Settings
+from rescheduler.runtime.stopping import Stop
+from rescheduler.runtime.telemetry import Telemetry
+from tests.fakes.apiserver import FakeServer, serving
+from tests.runtime.crowded import crowded, parts
+
+
+@pytest.fixture
+def stop() -> Iterator[Stop]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    stop = Stop()
+    yield stop
+    stop.tell("the test is over")
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def service(
+    stop: Stop,
+    made: Parts,
+    report: Callable[[Plan], None] = lambda _: None,
+    state: State | None = None,
+) -> Service:
+    settings = Settings(every=timedelta(seconds=1))
+    trigger = IntervalTrigger(seconds=0.05, timezone=UTC)
+    return Service(settings, made, trigger, stop, Telemetry(), report=report, state=state)
+
+
+def count(running: Service, verdict: str) -> float:
+    value = running._telemetry.registry.get_sample_value(
+        "rescheduler_cycles_total", {"verdict": verdict}
+    )
+    assert value is not None
+    return value
+
+
+def test_it_runs_three_cycles_and_stops_on_sigterm(stop: Stop) -> None:
+    plans: list[Plan] = []
+
+    def report(plan: Plan) -> None:
+        plans.append(plan)
+        if len(plans) == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    stop.on_signals()
+    running = service(stop, parts(), report)
+    assert running.run() == 0
+    assert stop.reason() == "SIGTERM was received"
+    assert len(plans) >= 3
+    assert {plan.digest for plan in plans} == {plans[0].digest}
+    assert count(running, "good") == len(plans)
+    assert running.health.ready() == ""
+    assert running.turns.last is plans[-1]
+
+
+def test_a_failed_cycle_is_told_and_the_next_one_is_better(stop: Stop) -> None:
+    problems: list[str] = []
+    faults: list[Exception] = [
+        ClusterUnavailable("the API server is down", "wait."),
+        ZeroDivisionError("our mistake"),
+    ]
+
+    def observe(_: Any) -> Snapshot:
+        problems.append(running.health.ready())
+        if faults:
+            raise faults.pop(0)
+        return crowded()
+
+    running = service(stop, parts(observe=observe), lambda _: stop.tell("enough"))
+    assert running.run() == 0
+    assert problems[:3] == [
+        "no cycle has finished yet",
+        "the API server is down",
+        "ZeroDivisionError: our mistake",
+    ]
+    assert count(running, "failed") == 2
+
+
+def test_a_process_out_of_memory_does_not_go_on(stop: Stop) -> None:
+    def observe(_: Any) -> Snapshot:
+        raise MemoryError
+
+    assert service(stop, parts(observe=observe)).run() == 1
+    assert stop.reason() == "out of memory"
+
+
+def test_a_cycle_that_overruns_is_never_run_twice_at_a_time(stop: Stop) -> None:
+    inside: list[int] = []
+    most: list[int] = []
+
+    def observe(_: Any) -> Snapshot:
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.3)
+        inside.pop()
+        return crowded()
+
+    running = service(
+        stop, parts(observe=observe), lambda _: stop.tell("enough") if len(most) > 1 else None
+    )
+    assert running.run() == 0
+    assert max(most) == 1
+    assert count(running, "skipped") > 0
+
+
+def test_the_cycle_in_flight_is_waited_for(stop: Stop) -> None:
+    ended: list[str] = []
+
+    def observe(_: Any) -> Snapshot:
+        stop.tell("SIGTERM was received")
+        time.sleep(1.5)
+        ended.append("observed")
+        return crowded()
+
+    service(stop, parts(observe=observe), lambda _: ended.append("reported")).run()
+    assert ended == ["observed", "reported"]
+
+
+def test_a_cron_schedule_does_not_begin_at_once() -> None:
+    trigger = trigger_of(Settings(cron="0 9 * * mon-fri", time_zone="Europe/Paris"))
+    stop = Stop()
+    plans: list[Plan] = []
+    running = Service(
+        Settings(cron="0 9 29 2 *"), parts(), trigger, stop, Telemetry(), report=plans.append
+    )
+    threading.Timer(0.2, lambda: stop.tell("enough")).start()
+    assert running.run() == 0
+    assert plans == []
+    assert running.health.ready() == ""
+
+
+def state_on(server: FakeServer, name: str, stop: Stop) -> State:
+    """The real lock and ledger over HTTP, as fast as a Lease's whole seconds allow."""
+    clock = ServerClock()
+    base = "namespaces/rescheduler"
+    client = server.client()
+    lease = Lease(
+        StoredObject(client, f"/apis/coordination.k8s.io/v1/{base}/leases", "l", clock=clock),
+        where="rescheduler/l",
+        identity=name,
+        now=clock.now,
+        durations=Durations(hold=2.0, renew=1.0, retry=0.1, margin=1.0),
+        wait=stop.wait,
+    )
+    store = StoredObject(client, f"/api/v1/{base}/configmaps", "s", clock=clock)
+    return State(lease, Ledger(store, where="rescheduler/s", marker=lease, now=clock.now), clock)
+
+
+def test_a_second_replica_takes_over_when_the_first_one_stops(stop: Stop) -> None:
+    first_stop, told = Stop(), threading.Event()
+    ran: list[str] = []
+
+    def first_report(_: Plan) -> None:
+        ran.append("first")
+        told.set()
+
+    def second_report(_: Plan) -> None:
+        ran.append("second")
+        stop.tell("enough")
+
+    with serving() as server:
+        first = service(first_stop, parts(), first_report, state_on(server, "first", first_stop))
+        second = service(stop, parts(), second_report, state_on(server, "second", stop))
+        one = threading.Thread(target=first.run)
+        one.start()
+        assert told.wait(10)
+        two = threading.Thread(target=second.run)
+        two.start()
+        time.sleep(0.5)
+        assert "second" not in ran, "it stands by while the first one leads"
+        assert second.health.ready() == ""
+        first_stop.tell("SIGTERM was received")
+        one.join(10)
+        two.join(10)
+        assert not one.is_alive()
+        assert not two.is_alive()
+    assert ran[-1] == "second"
+    assert ran.index("second") == ran.count("first")
+
+
+def test_the_lock_is_not_asked_for_in_audit(stop: Stop) -> None:
+    assert replace(parts()).actor is None
+    running = service(stop, parts(), lambda _: stop.tell("enough"))
+    assert running._state is None
+    assert running.run() == 0

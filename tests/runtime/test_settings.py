@@ -1,0 +1,44 @@
+"""Settings refuse what contradicts itself, and name each option once."""
+
+from dataclasses import fields
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rescheduler.model.errors import SettingsError
+from rescheduler.runtime.settings import Settings, env_names
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"prometheus_url": "localhost:9090"}, "not an http or https address"),
+        ({"prometheus_url": "ftp://x"}, "not an http or https address"),
+        ({"prometheus_url": "http://"}, "not an http or https address"),
+        ({"prometheus_url": "http://x:99999"}, "Port out of range"),
+        ({"prometheus_url": "http://me:hunter2@x:9090"}, "credentials"),
+        ({"every": timedelta(minutes=5), "cron": "* * * * *"}, "--every and --cron"),
+        ({"every": timedelta(milliseconds=1)}, "too short"),
+        ({"cycle_deadline": timedelta(0)}, "too short"),
+        ({"snapshot": Path("x"), "mode": "Enforce"}, "recorded snapshot"),
+    ],
+)
+def test_a_contradiction_is_named(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings(**given)
+    assert said in caught.value.message
+    assert caught.value.hint
+    assert "hunter2" not in str(caught.value)
+
+
+def test_audit_is_the_default_and_a_tls_address_is_fine() -> None:
+    assert Settings(prometheus_url="https://prometheus.example/path").mode == "Audit"
+
+
+def test_every_option_has_a_variable_and_a_sentence() -> None:
+    for each in fields(Settings):
+        assert env_names(each.name)[0] == "RESCHEDULER_" + each.name.upper()
+        assert each.metadata["help"].endswith(".")
+    assert env_names("state_namespace")[1] == "POD_NAMESPACE"

@@ -1,0 +1,87 @@
+"""Metrics are there from the start, follow the plans, and never name a pod or a node."""
+
+import re
+
+from msgspec import structs
+
+from rescheduler.model.plan import Code, PlannedMove
+from rescheduler.policies.documents import policy_set
+from rescheduler.runtime.cycle import run_cycle
+from rescheduler.runtime.telemetry import Telemetry
+from tests.runtime.crowded import crowded, hot, parts, spread
+
+
+def lines(telemetry: Telemetry) -> dict[str, float]:
+    return {
+        name: float(value)
+        for name, value in (
+            line.rsplit(" ", 1)
+            for line in telemetry.text().decode().splitlines()
+            if not line.startswith("#")
+        )
+    }
+
+
+def test_counters_exist_before_anything_was_counted() -> None:
+    found = lines(Telemetry())
+    assert found['rescheduler_cycles_total{verdict="failed"}'] == 0
+    assert found['rescheduler_regrets_total{reason="ACT012"}'] == 0
+    assert found['rescheduler_guard_holding{guard="GRD001"}'] == 0
+    assert found['rescheduler_cycle_duration_seconds_count{phase="act"}'] == 0
+    assert found["rescheduler_cycle_last_success_timestamp_seconds"] == 0
+
+
+def test_a_plan_shows_its_figures_and_takes_the_old_ones_away() -> None:
+    telemetry = Telemetry()
+    plan = run_cycle(parts(policies=lambda: policy_set([spread(), hot()])))
+    telemetry.observe(plan)
+    found = lines(telemetry)
+    assert found['rescheduler_policy_cost{kind="Spread",mode="Enforce",policy="zones"}'] == 2
+    assert not any('policy="hot"' in name and "cost" in name for name in found), "it has no say"
+    assert found['rescheduler_planned_moves{mode="Enforce"}'] == len(plan.moves) > 0
+    assert found['rescheduler_refused{reason="PAC002"}'] == plan.totals.refused["PAC002"]
+    moves = 'rescheduler_moves_total{mode="Audit",outcome="evicted",policy="zones"}'
+    assert found[moves] == 0, "a dry run moves nothing"
+    telemetry.observe(run_cycle(parts(observe=lambda _: crowded(moved=2))))
+    found = lines(telemetry)
+    assert found['rescheduler_policy_cost{kind="Spread",mode="Enforce",policy="zones"}'] == 0
+    assert 'rescheduler_refused{reason="PAC002"}' not in found
+
+
+def test_an_outcome_is_counted_by_what_became_of_each_move() -> None:
+    telemetry = Telemetry()
+    plan = run_cycle(parts())
+
+    def ended(result: str, code: str) -> PlannedMove:
+        return structs.replace(plan.moves[0], result=result, code=code)
+
+    outcome = structs.replace(
+        plan,
+        kind="Outcome",
+        mode="Enforce",
+        verdict=Code(code="GRD006", message="paused"),
+        moves=[ended("evicted", "ACT001"), ended("evicted", "ACT012"), ended("refused", "ACT004")],
+    )
+    telemetry.observe(outcome)
+    found = lines(telemetry)
+    counted = 'rescheduler_moves_total{{mode="Enforce",outcome="{}",policy="zones"}}'
+    assert found[counted.format("evicted")] == 2
+    assert found[counted.format("refused")] == 1
+    assert found[counted.format("unknown")] == 0
+    assert found['rescheduler_regrets_total{reason="ACT012"}'] == 1
+    assert found["rescheduler_gain_predicted_total"] == 2 * plan.moves[0].gain
+    assert found['rescheduler_guard_holding{guard="GRD006"}'] == 1
+
+
+def test_no_label_names_a_pod_or_a_node() -> None:
+    telemetry = Telemetry()
+    plan = run_cycle(parts())
+    telemetry.observe(plan)
+    values = set(re.findall(r'"([^"]*)"', telemetry.text().decode()))
+    names = {each.metadata.name for each in [*crowded().pods, *crowded().nodes]}
+    assert not values & names
+    assert not set(re.findall(r"(\w+)=", telemetry.text().decode())) & {
+        "pod",
+        "node",
+        "namespace",
+    }
