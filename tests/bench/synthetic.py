@@ -1,4 +1,4 @@
-"""A cluster of any size as the API server would list it, page by page, without holding the pages."""
+"""A cluster of any size as the API server would list it, made page by page."""
 
 import json
 import random
@@ -135,8 +135,12 @@ class Fleet:
                 status={
                     "allocatable": room,
                     "capacity": room,
-                    "addresses": [{"type": "InternalIP", "address": f"10.{number // 250}.{number % 250}.1"}],
-                    "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": CREATED}],
+                    "addresses": [
+                        {"type": "InternalIP", "address": f"10.{number // 250}.{number % 250}.1"}
+                    ],
+                    "conditions": [
+                        {"type": "Ready", "status": "True", "lastTransitionTime": CREATED}
+                    ],
                     "images": [images[(number + n) % len(images)] for n in range(40)],
                 },
             )  # fmt: skip

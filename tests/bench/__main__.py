@@ -1,0 +1,146 @@
+"""`python -m tests.bench`: CPU seconds and memory of decoding, recording and planning at size.
+
+Each phase runs in a process of its own, so that its peak memory is its own. The pages of the
+synthetic API server are made one by one, and the time that this takes is not counted.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from rescheduler.model.history import History
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.sources.kubernetes import read_cluster
+from rescheduler.sources.kubernetes_transport import Answer, Connection
+from rescheduler.sources.recording import load, save, with_readings
+from tests.bench.load import readings
+from tests.bench.synthetic import Fleet
+
+ROOT = Path(__file__).resolve().parents[2]
+POLICIES = ROOT / "policies"
+
+
+T = TypeVar("T")
+
+
+class Untimed(Fleet):
+    """A fleet that knows how long it took to make its pages."""
+
+    spent = 0.0
+
+    def fetch(
+        self, path: str, query: dict[str, str] | None = None, until: float | None = None
+    ) -> Answer:
+        start = time.process_time()
+        answer = super().fetch(path, query, until)
+        self.spent += time.process_time() - start
+        return answer
+
+
+class Watch:
+    """Collects CPU seconds of what is done under a name."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.facts: dict[str, object] = {}
+
+    def time(self, name: str, work: Callable[[], T]) -> T:
+        start = time.process_time()
+        result = work()
+        self.seconds[name] = time.process_time() - start
+        return result
+
+    def decode(self, fleet: Untimed) -> Snapshot:
+        snapshot = self.time("decode", lambda: read_cluster(cast("Connection", fleet)))
+        self.seconds["decode"] -= fleet.spent
+        self.facts["pods"] = len(snapshot.pods)
+        self.facts["specs"] = len({id(each.spec) for each in snapshot.pods})
+        return snapshot
+
+
+def decode(fleet: Untimed, watch: Watch) -> None:
+    """Decode the lists."""
+    watch.decode(fleet)
+
+
+def record(fleet: Untimed, watch: Watch) -> None:
+    """Write a recording and load it again."""
+    snapshot = watch.decode(fleet)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "snapshot"
+        watch.time("save", lambda: save(snapshot, path))
+        watch.time("load", lambda: load(path))
+        watch.facts["MiB on disk"] = round(path.stat().st_size / 2**20, 1)
+
+
+def whole(fleet: Untimed, watch: Watch) -> None:
+    """Decode and make one plan with the policies that the project ships."""
+    # Imported here: the other phases are to hold nothing but their own.
+    from rescheduler.planning.planner import plan  # noqa: PLC0415
+    from rescheduler.policies.documents import load_policies  # noqa: PLC0415
+
+    snapshot = watch.decode(fleet)
+    policies = load_policies(POLICIES)
+    asked = {request for policy in policies.policies for request in policy.requests()}
+    measured = readings(snapshot, asked)
+    made = watch.time(
+        "plan",
+        lambda: plan(with_readings(snapshot, measured), policies, History(), mode="Audit"),
+    )
+    watch.facts["moves"] = len(made.moves)
+    watch.facts["guards"] = [each.code for each in made.guards]
+    watch.facts["problems"] = [p.name for p in made.policies if p.problem is not None]
+
+
+PHASES = {each.__name__: each for each in (decode, record, whole)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--nodes", type=int, default=5_000)
+    parser.add_argument("--pods", type=int, default=150_000)
+    parser.add_argument("--phase", choices=PHASES, help="run this one here; print JSON")
+    options = parser.parse_args()
+    if options.phase:
+        watch = Watch()
+        fleet = Untimed(options.nodes, options.pods)
+        PHASES[options.phase](fleet, watch)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        _say(json.dumps({"seconds": watch.seconds, "facts": watch.facts, "peak": peak}))
+        return 0
+    _say(f"{options.nodes:,} nodes, {options.pods:,} pods")
+    _say(f"{'phase':<8} {'CPU s':>7} {'peak MiB':>9}  in detail")
+    for phase in PHASES:
+        command = [sys.executable, "-m", "tests.bench", "--phase", phase]
+        size = ["--nodes", str(options.nodes), "--pods", str(options.pods)]
+        done = subprocess.run(
+            [*command, *size], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            _say(f"{phase:<8} failed:\n{done.stderr}")
+            return 1
+        _show(phase, json.loads(done.stdout))
+    return 0
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _show(phase: str, found: dict[str, Any]) -> None:
+    steps = " + ".join(f"{name} {seconds:.1f}" for name, seconds in found["seconds"].items())
+    facts = ", ".join(f"{name} {value}" for name, value in found["facts"].items())
+    total = sum(found["seconds"].values())
+    _say(f"{phase:<8} {total:>7.1f} {found['peak']:>9.0f}  {steps}; {facts}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

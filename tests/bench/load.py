@@ -1,0 +1,84 @@
+"""Readings for a synthetic cluster: every node at an ordinary load, and a few that are hot."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from rescheduler.model.readings import FloatArray, Reading, ReadingRequest, Readings
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.sources.catalog import CATALOG, Definition
+from rescheduler.sources.expectation import Expectation
+
+LINK = 1.25e9
+"""Bytes a second of every node's card."""
+_DEVICE = 80 * 2.0**30
+
+
+def readings(
+    snapshot: Snapshot, requests: Iterable[ReadingRequest], hot: float = 0.02, seed: int = 1
+) -> Readings:
+    """A value for all that is expected; `hot` is the share of nodes above 85 % of each resource.
+
+    A node's load is the sum of its pods', as it is when every process belongs to a pod.
+    """
+    expectation = Expectation(snapshot)
+    entries = [_reading(snapshot, expectation, each, hot, seed) for each in sorted(set(requests))]
+    return Readings(tuple(entries))
+
+
+def _reading(
+    snapshot: Snapshot, expectation: Expectation, request: ReadingRequest, hot: float, seed: int
+) -> Reading:
+    definition = CATALOG[request.name]
+    resource = request.name.partition(".")[2]
+    # One seed a resource, so that the nodes' reading and the pods' tell the same story.
+    random = np.random.default_rng([seed, *resource.encode()])
+    target, capacity = _targets(snapshot, expectation, resource, hot, random)
+    if request.subject == "node":
+        values = target
+    else:
+        values = _shared_out(snapshot, expectation, definition, target * capacity, random)
+    expected = expectation.expected(definition, request.window)
+    values = np.where(expected, values, np.nan)
+    return Reading(
+        request=request,
+        unit=definition.unit,
+        values=values,
+        ages=np.where(np.isnan(values), np.nan, 15.0),
+        expected=expected,
+        capacity=capacity if request.subject == "node" else None,
+    )
+
+
+def _targets(
+    snapshot: Snapshot,
+    expectation: Expectation,
+    resource: str,
+    hot: float,
+    random: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """(nodes,) the load of each node, and how much 1.0 is."""
+    size = len(snapshot.nodes)
+    target = np.where(
+        random.random(size) < hot, random.uniform(0.85, 0.95, size), random.uniform(0.2, 0.6, size)
+    )
+    definition = CATALOG[f"node.{resource}"]
+    known = expectation.capacity(definition)
+    if known is None:
+        known = np.full(size, LINK) if "network" in resource else expectation.gpus * _DEVICE
+    return target, known
+
+
+def _shared_out(
+    snapshot: Snapshot,
+    expectation: Expectation,
+    definition: Definition,
+    load: FloatArray,
+    random: np.random.Generator,
+) -> FloatArray:
+    """(pods,) each node's load, given to its pods in random shares."""
+    expected = expectation.expected(definition, 0.0)
+    shares = np.where(expected, random.uniform(0.2, 1.0, len(snapshot.pods)), 0.0)
+    totals = np.bincount(snapshot.pod_node, weights=shares, minlength=len(snapshot.nodes))
+    whole = np.where(totals > 0, totals, np.nan)
+    return np.asarray(shares / whole[snapshot.pod_node] * load[snapshot.pod_node], np.float64)
