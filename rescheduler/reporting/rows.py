@@ -123,13 +123,15 @@ def _where(move: PlannedMove, result: str) -> tuple[Mark, str]:
         return "bad", f"{move.landedOn} came back"
     ready = isinstance(move.readySeconds, float | int)
     if isinstance(move.predicted, float | int) and move.predicted > 0:
-        return ("good" if ready else "bad"), f"{move.landedOn} {_rank(move, move.landedOn)}"
+        return ("good" if ready else "bad"), f"{move.landedOn} {_rank(move)}"
     return "bad", f"{move.landedOn} not predicted"
 
 
-def _rank(move: PlannedMove, node: str) -> str:
-    likely = max(move.landing, key=lambda share: share.probability, default=None)
-    return "as predicted" if likely is None or likely.node == node else "less likely"
+def _rank(move: PlannedMove) -> str:
+    """Whether the node was the likeliest, or one of several as likely, or another."""
+    most = max((share.probability for share in move.landing), default=0.0)
+    likely = isinstance(move.predicted, float | int) and move.predicted >= most - NEGLIGIBLE
+    return "as predicted" if likely else "less likely"
 
 
 def groups(plan: Plan) -> list[Group]:

@@ -13,7 +13,7 @@ from rescheduler.reporting.rows import SYMBOLS, Mark, MoveRow
 from rescheduler.reporting.view import View, view
 
 WIDE = 110
-"""From this width on a line has room for second choices and for whole pod names."""
+"""From this width on a line has room for whole pod names and for the names of budgets."""
 
 NARROWEST = 72
 NARROW_POD = 28
@@ -186,12 +186,12 @@ def _plan_grid(seen: View, wide: bool) -> Grid:
             str(row.number),
             pod_name(move.pod, move.owner, 0 if wide else NARROW_POD),
             move.source,
-            _targets(row, 2 if wide else 1),
+            _targets(row, 1),
             Text(signed(move.gain), style="green"),
             amount(move.disruption),
             _budget(row, wide),
             above=_batch(seen, row),
-            below=_why(row, wide),
+            below=_why(row),
         )
     return grid
 
@@ -239,7 +239,8 @@ def _batch(seen: View, row: MoveRow) -> Text | None:
 
 
 def _targets(row: MoveRow, most: int) -> str:
-    return " or ".join(f"{s.node} {percent(s.probability)}" for s in row.landing[:most])
+    shown = " or ".join(f"{s.node} {percent(s.probability)}" for s in row.landing[:most])
+    return f"{shown}, {len(row.landing) - most} more" if len(row.landing) > most > 1 else shown
 
 
 def _budget(row: MoveRow, wide: bool) -> str:
@@ -249,13 +250,14 @@ def _budget(row: MoveRow, wide: bool) -> str:
     return f"{budget.name}, {budget.allowed} left" if wide else f"{budget.allowed} left"
 
 
-def _why(row: MoveRow, wide: bool) -> Text:
+def _why(row: MoveRow) -> Text:
     text = Text(style="dim")
     if row.audit:
         text.append("Audit only: ", style="bold not dim")
-    if not wide and len(row.landing) > 1:
+    if len(row.landing) > 1:
         second = row.landing[1]
-        text.append(f"or {shorten(second.node, 40)} {percent(second.probability)}; ")
+        more = f", {len(row.landing) - 2} more" if len(row.landing) > 2 else ""
+        text.append(f"or {shorten(second.node, 40)} {percent(second.probability)}{more}; ")
     return text.append(row.why)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rescheduler.model.plan import Change, Code, NodeView, Plan, Totals
+from rescheduler.model.plan import Change, Code, LandingShare, NodeView, Plan, Totals
 from rescheduler.reporting.pacing import batches, budgets
 from rescheduler.reporting.strips import MOST, strips, zones
 from rescheduler.reporting.view import view
@@ -96,6 +96,14 @@ def test_what_became_of_a_move(fields: dict[str, Any], mark: str, where: str) ->
     assert row.landed is not None
     assert row.landed.mark == mark
     assert row.landed.where.endswith(where)
+
+
+def test_one_of_several_nodes_that_were_equally_likely_is_as_predicted() -> None:
+    shares = [LandingShare(node=name, probability=0.5) for name in ("n1", "n2")]
+    done = move(0, landing=shares, result="evicted", landedOn="n2", predicted=0.5, readySeconds=1.0)
+    row = view(plan(kind="Outcome", moves=[done])).moves[0]
+    assert row.landed is not None
+    assert row.landed.where == "n2 as predicted"
 
 
 def test_an_outcome_is_summed_up() -> None:
