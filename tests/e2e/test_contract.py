@@ -1,0 +1,136 @@
+"""What our actions rely on, asked of the real API server through the real client.
+
+The fake server of the fast tests answers the same questions in tests/actions.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from kubernetes.client import ApiClient, Configuration
+
+from rescheduler.actions.events import EventWriter
+from rescheduler.actions.evict import annotations, evict, was_evicted
+from rescheduler.actions.pods import read_pod
+from rescheduler.model.errors import LedgerUnreadable, LockLost
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.plan import PlannedMove, PodRef
+from rescheduler.runtime.actor import open_state
+from tests.e2e.builders.cluster import Cluster
+from tests.e2e.builders.nodes import nodes
+from tests.e2e.builders.surroundings import budget
+from tests.e2e.builders.workloads import deployment
+from tests.fakes.moves import planned
+
+pytestmark = pytest.mark.e2e
+
+NAMESPACE = "contract-state"
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Iterator[ApiClient]:
+    configuration = Configuration(host=cluster.api.server)
+    configuration.ssl_ca_cert = str(cluster.api.authority)
+    configuration.api_key = {"BearerToken": f"Bearer {cluster.api.token}"}
+    with ApiClient(configuration) as made:
+        yield made
+
+
+def web(cluster: Cluster, *budgets: Any) -> list[PlannedMove]:
+    """The moves of three Ready pods of one Deployment under these budgets."""
+    cluster.create(*nodes(3), deployment("web", 3), *budgets)
+    cluster.settled()
+    return [planned(pod) for pod in cluster.pods("web")]
+
+
+def allowed(cluster: Cluster) -> list[int]:
+    items = cluster.api.items("policy/v1", "PodDisruptionBudget")
+    return [item.get("status", {}).get("disruptionsAllowed", 0) for item in items]
+
+
+def test_an_eviction_then_its_budget_then_another_uid_then_nobody(
+    cluster: Cluster, client: ApiClient
+) -> None:
+    first, second, third = web(cluster, budget("web", max_unavailable=1))
+    cluster.until(lambda: allowed(cluster) == [1], "a disruption allowed")
+
+    answer = evict(client, first, annotations(first, "abc123", 1))
+    assert (answer.result, answer.code) == ("evicted", "ACT001"), answer
+    found = read_pod(client, first.pod.namespace, first.pod.name)
+    assert was_evicted(found, first.pod.uid)
+
+    blocked = evict(client, second, {})
+    assert blocked.result == "refused", blocked
+    # Exhausted, or its controller has not seen the first eviction yet: told apart by Retry-After.
+    assert blocked.code == ("ACT004" if blocked.retry_after is None else "ACT005"), blocked
+    assert not blocked.stops
+
+    cluster.settled()
+    cluster.until(lambda: allowed(cluster) == [1], "a disruption allowed again")
+    third.pod = PodRef(namespace="default", name=third.pod.name, uid="another-uid")
+    other = evict(client, third, {})
+    assert (other.result, other.code) == ("refused", "ACT003"), other
+
+    third.pod = PodRef(namespace="default", name="never-was", uid="another-uid")
+    nobody = evict(client, third, {})
+    assert (nobody.result, nobody.code) == ("refused", "ACT002"), nobody
+    assert read_pod(client, "default", "never-was") is None
+
+
+def test_two_budgets_on_one_pod(cluster: Cluster, client: ApiClient) -> None:
+    move, *_ = web(
+        cluster, budget("web", max_unavailable=1), budget("web", max_unavailable=1, name="also")
+    )
+    answer = evict(client, move, {})
+
+    assert (answer.result, answer.code) == ("refused", "ACT006"), answer
+
+
+def test_the_lock_and_the_ledger(cluster: Cluster, client: ApiClient) -> None:
+    first = open_state(client, namespace=NAMESPACE, identity="first")
+    first.lease.acquire()
+    history = first.ledger.open()
+    assert history == History()
+    assert first.lease.marked
+    assert first.lease.renew()
+    past = PastMove(
+        plan="p",
+        podUid="u",
+        namespace="default",
+        pod="web-1",
+        workload="w",
+        source="n1",
+        at=first.clock.now(),
+    )
+    first.ledger.write(History([past]))
+    assert abs(first.clock.skew()) < 5
+    first.lease.release()
+
+    second = open_state(client, namespace=NAMESPACE, identity="second")
+    second.lease.acquire()
+    assert [move.podUid for move in second.ledger.open().moves] == ["u"]
+    with pytest.raises(LockLost, match="turn 2, ours is 1"):
+        first.ledger.write(History())
+    second.lease.release()
+
+    cluster.api.delete(cluster.api.read("v1", "ConfigMap", "rescheduler-state", NAMESPACE))
+    third = open_state(client, namespace=NAMESPACE, identity="third")
+    third.lease.acquire()
+    with pytest.raises(LedgerUnreadable, match="holds no state"):
+        third.ledger.open()
+    third.lease.release()
+
+
+def test_events_are_accepted_on_pod_and_owner(cluster: Cluster, client: ApiClient) -> None:
+    move, *_ = web(cluster)
+    move.result, move.code, move.message = "evicted", "ACT001", "The pod was evicted."
+    writer = EventWriter(client, instance="contract_1", now=lambda: datetime.now(UTC))
+
+    writer(move, "abc123")
+
+    assert writer.failures == 0
+    events = cluster.api.items("events.k8s.io/v1", "Event", namespace="default")
+    ours = [e for e in events if e.get("reportingController") == "rescheduler.io/rescheduler"]
+    assert sorted(e["regarding"]["kind"] for e in ours) == ["Pod", "ReplicaSet"]
+    assert all("abc123" in e["note"] for e in ours)
