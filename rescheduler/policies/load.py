@@ -15,10 +15,10 @@ from rescheduler.model.readings import (
 from rescheduler.model.snapshot import Snapshot
 
 _SANE = (1e-9, 1e18)
-"""Capacities and usages beyond this are errors of an exporter in any unit that we know."""
+"""Capacities beyond this are errors of an exporter in any unit that we know."""
 
 _MOST_LOAD = 10.0
-"""A node at ten times its capacity is an error of a query."""
+"""A node at ten times its capacity, or a pod at ten times the largest, is an error of a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,8 @@ def read_load(
     capacity = np.where(_within(nodes.capacity, *_SANE), nodes.capacity, np.nan)
     ratio = np.where(_fresh(nodes) & _within(nodes.values, 0.0, _MOST_LOAD), nodes.values, np.nan)
     measured = ratio * capacity
-    known = _fresh(pods) & _within(pods.values, 0.0, _SANE[1])
+    largest = float(np.max(capacity, initial=0.0, where=~np.isnan(capacity)))
+    known = _fresh(pods) & _within(pods.values, 0.0, _MOST_LOAD * largest)
     placed = snapshot.pod_node
     in_scope = np.where(placed >= 0, looked_at[placed] if len(looked_at) else False, False)
     thin = _thin(node_request, ~np.isnan(measured), nodes.expected & looked_at) or _thin(

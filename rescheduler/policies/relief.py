@@ -14,6 +14,9 @@ from rescheduler.policies.load import Load
 _LEAST = 1e-9
 """Relative differences below this are rounding."""
 
+_LEAST_UNIT = 0.001
+"""The smallest average pod, as a share of the largest node."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
@@ -235,8 +238,15 @@ class UtilizationTerm:
         return np.asarray(self._resource_costs(amounts, limits).sum(axis=0))
 
     def _average_pod(self) -> FloatArray:
-        """(gauges,) mean usage of the pods that use something, on hot nodes where there are any."""
-        answer = np.ones(len(self._gauges))
+        """(gauges,) mean usage of the pods that use something, on hot nodes where there are any.
+
+        It is at least a thousandth of the largest node: idle pods must not make a pod so small a
+        unit that any load costs millions.
+        """
+        known = ~np.isnan(self._capacity)
+        largest = np.max(self._capacity, axis=1, initial=0.0, where=known)
+        answer = np.where(largest > 0, largest, 1.0)
+        least = answer * _LEAST_UNIT
         bound = self._home >= 0
         for row, used in enumerate(self._used):
             using = bound & (used > 0)
@@ -244,6 +254,4 @@ class UtilizationTerm:
             chosen = blamed if blamed.any() else using
             if chosen.any():
                 answer[row] = used[chosen].mean()
-            elif np.isfinite(self._capacity[row]).any():
-                answer[row] = np.nanmean(self._capacity[row])
-        return np.maximum(answer, 1e-9)
+        return np.maximum(answer, least)

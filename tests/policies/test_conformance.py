@@ -13,6 +13,8 @@ from rescheduler.model.move import Shift
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.policies.base import Term
 from rescheduler.policies.registry import KINDS
+from rescheduler.policies.spread import Spread
+from tests.picture import move, picture, proposed
 from tests.policies import kit
 
 CHECKS = [
@@ -143,3 +145,20 @@ def test_weight_zero_adds_nothing_and_weights_only_scale(kind: str, data: st.Dat
         costs[weight] = 0.0 if term is None else weight * term.cost()
     assert costs[0.0] == 0.0
     assert kit.near(costs[2.5], 2.5 * costs[1.0])
+
+
+def test_weight_zero_decides_nothing_in_a_plan() -> None:
+    before = picture("""
+        zone a | n1 | web web web
+        zone b | n2 | -
+    """)
+    near, far = (
+        Spread(name=name, match={"all": True}, topologyKey=key)
+        for name, key in (
+            ("near", "kubernetes.io/hostname"),
+            ("far", "topology.kubernetes.io/zone"),
+        )
+    )
+    idle = far.model_copy(update={"weight": 0.0})
+    assert proposed(before, idle) == []
+    assert proposed(before, near, idle) == proposed(before, near) == [move("web", "n1", "n2")]

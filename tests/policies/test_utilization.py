@@ -250,3 +250,12 @@ def test_moving_a_pod_cannot_make_another_node_hot_for_gain() -> None:
 
 def test_move_is_a_plain_tuple() -> None:
     assert move("web", "n1", "n2") == ("web", "n1", "n2")
+
+
+def test_idle_pods_do_not_make_the_unit_tiny() -> None:
+    before = picture(
+        "zone a | n1 | web\nzone a | n2 | -",
+        readings={"node.cpu": {"n1": "90%", "n2": 0}, "pod.cpu": {"web": 1e-12}},
+    )
+    cpu = utilization(targets={"cpu": {"high": "80%"}})
+    assert bound(before, cpu).cost() == pytest.approx(0.1 / 0.001)
