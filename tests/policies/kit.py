@@ -11,7 +11,7 @@ from rescheduler.model.move import Shift
 from rescheduler.model.readings import FloatArray, Problem, Reading, ReadingRequest
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import Policy, Term
+from rescheduler.policies.base import Bounding, Policy, Term
 from rescheduler.policies.spread import Spread
 from rescheduler.policies.utilization import Utilization
 from tests.cluster import controller, deployment, node, pod, snapshot
@@ -169,6 +169,9 @@ def check_deltas(case: Case, term: Term) -> None:
         predicted = _numbers(term.deltas(mover, nodes))
         assert predicted.shape == nodes.shape
         before = _cost(term)
+        if isinstance(term, Bounding):
+            most = float(term.bounds(np.array([mover], dtype=np.int32))[0])
+            assert -predicted.min() <= most + 1e-9 * max(1.0, before)
         for each in nodes:
             shift = Shift(mover, at[mover], int(each))
             term.commit(shift)
