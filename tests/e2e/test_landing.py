@@ -39,17 +39,21 @@ def test_landings_are_those_of_the_real_scheduler(
     control_plane: ControlPlane, cleaner: Cleaner
 ) -> None:
     tally: Counter[str] = Counter()
+    shape: Counter[str] = Counter()
     wrong: list[str] = []
     for number in range(CLUSTERS):
         seed = SEED + number
         cleaner.clean()
         cluster = Cluster(control_plane)
         _build(cluster, seed)
-        for verdict, story in _decide(cluster, Random(seed), DECISIONS // CLUSTERS):
+        for verdict, story, kinds in _decide(cluster, Random(seed), DECISIONS // CLUSTERS):
             tally[verdict] += 1
+            shape.update(kinds)
             if verdict in _WRONG:
                 wrong.append(f"seed {seed}: {verdict}: {story}")
-    sys.stderr.write(f"\nlandings: {dict(tally)}\n" + "".join(f"{each}\n" for each in wrong))
+    sys.stderr.write(
+        f"\nlandings: {dict(tally)} {dict(shape)}\n" + "".join(f"{each}\n" for each in wrong)
+    )
     decided = sum(tally.values())
     assert decided >= DECISIONS * 0.8
     assert not [each for each in wrong if "elsewhere" not in each]
@@ -113,8 +117,8 @@ def _quiet(cluster: Cluster) -> bool:
     return all(_bound(pod) and "deletionTimestamp" not in pod["metadata"] for pod in cluster.pods())
 
 
-def _decide(cluster: Cluster, random: Random, count: int) -> Iterator[tuple[str, str]]:
-    """Evict pods one at a time; yields a verdict and what happened."""
+def _decide(cluster: Cluster, random: Random, count: int) -> Iterator[tuple[str, str, list[str]]]:
+    """Evict pods one at a time; yields a verdict, what happened, and what was hard about it."""
     connection = connect(cluster.control_plane.kubeconfig, None)
     for _ in range(count):
         made = read_cluster(connection)
@@ -126,11 +130,22 @@ def _decide(cluster: Cluster, random: Random, count: int) -> Iterator[tuple[str,
         }
         assert landing.refusal is None, landing.refusal
         node = _evict(cluster, made, pod)
-        yield _judge(made, pod, landing, feasible, node)
+        yield *_judge(made, pod, landing, feasible, node), _kinds(landing, feasible)
         if not node:
             metadata = made.pods[pod].metadata
             _remove(cluster, (metadata.labels or {})["app"], metadata.namespace)
         cluster.until(lambda: _quiet(cluster), "a quiet cluster", 60)
+
+
+def _kinds(landing: Landing, feasible: set[str]) -> list[str]:
+    """What makes a prediction more than a guess: one winner among many, or an unlikely place."""
+    told = {
+        "one winner": len(landing.nodes) == 1,
+        "of ten or more": len(feasible) >= 10,
+        "comes back": landing.returns > 0,
+        "nothing else feasible": len(feasible) == 1,
+    }
+    return [kind for kind, holds in told.items() if holds]
 
 
 def _evict(cluster: Cluster, made: Snapshot, pod: int) -> str:
