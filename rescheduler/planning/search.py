@@ -27,15 +27,18 @@ def search(workspace: Workspace) -> Found:
     first is judged, and taken if no other could be better. A round that took something is followed
     by another, because each move changes what the rest is worth; so at the end every candidate was
     refused in the very state that the plan leads to, and planning again there proposes nothing.
-    At last, moves that later ones made needless are taken back.
+    Then moves that others made needless are taken back, and the search goes on: what was taken back
+    may be worth it again, but a pod that was needless twice stays, so that the search ends.
     """
     found = Found()
     dropped: dict[int, Code] = {}
+    once: set[int] = set()
     while True:
         while _round(workspace, found, dropped):
             pass
         needless = _prune(workspace, found)
-        dropped.update(needless)
+        dropped.update((pod, code) for pod, code in needless.items() if pod in once)
+        once.update(needless)
         found.refusals.update(dropped)
         if not needless:
             return found

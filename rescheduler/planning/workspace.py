@@ -65,6 +65,7 @@ class Workspace:
             for move in history.moves
             if move.charged and move.landedOn
         }
+        self._planned_back: dict[int, tuple[str, str, str]] = {}
         self._landings: dict[tuple[str, int, int], Landing] = {}
         self._destinations = np.array(
             [n for n in range(len(self.snapshot.nodes)) if self.eligibility.node(n) is None],
@@ -168,7 +169,8 @@ class Workspace:
         self._exchanges.add(judgement.pod, judgement.destination, landing)
         self.budgets.spend(judgement.pod)
         self.moved.add(judgement.pod)
-        self._undone.add(self._way(judgement.pod, judgement.destination, judgement.source))
+        way = self._way(judgement.pod, judgement.destination, judgement.source)
+        self._planned_back[judgement.pod] = way
         return replace(judgement, landing=told, budget=budget)
 
     def needless(self, judgement: Judgement) -> bool:
@@ -181,6 +183,7 @@ class Workspace:
         """Undo a committed move in the working copy, and give its budgets back."""
         self._apply(judgement.shift.reversed())
         self._exchanges.remove(judgement.pod)
+        self._planned_back.pop(judgement.pod, None)
         self.budgets.release(judgement.pod)
         self.moved.discard(judgement.pod)
 
@@ -214,7 +217,7 @@ class Workspace:
         }
         return replace(
             judgement,
-            destination=self._destination(landing, source),
+            destination=self._destination(landing, source, sum(changes.values(), np.zeros(1))),
             gain=sum(b.policy.weight * gains.get(b.policy.name, 0.0) for b in self._active),
             gains=gains,
         )
@@ -252,14 +255,20 @@ class Workspace:
             self._landings[key] = self._scheduler.landing(pod)
         return self._landings[key]
 
-    def _destination(self, landing: Landing, source: int) -> int:
-        """The most likely node that is not the source; ties go by the seed."""
+    def _destination(self, landing: Landing, source: int, change: FloatArray) -> int:
+        """The most likely node that is not the source; of equals the best, then by the seed.
+
+        change: (k,) of the weighted cost per landing node. A plan that put a move on the worse of
+        two equally likely nodes would not show the gain for which it was made.
+        """
         elsewhere = landing.nodes != source
         nodes, chances = landing.nodes[elsewhere], landing.probabilities[elsewhere]
         if not len(nodes):
             return -1
-        likely = nodes[chances >= chances.max() - 1e-9].tolist()
-        names = {self.snapshot.nodes[node].metadata.name: node for node in likely}
+        likely = chances >= chances.max() - 1e-9
+        worth = change[elsewhere][likely]
+        best = nodes[likely][worth <= worth.min() + 1e-9].tolist()
+        names = {self.snapshot.nodes[node].metadata.name: node for node in best}
         return int(names[min(names, key=self.tie_break)])
 
     def _refuse_gain(self, judgement: Judgement, landing: Landing) -> Code | None:
@@ -289,7 +298,7 @@ class Workspace:
 
     def _refuse_undoing(self, judgement: Judgement) -> Code | None:
         way = self._way(judgement.pod, judgement.source, judgement.destination)
-        if way not in self._undone:
+        if way not in self._undone and way not in self._planned_back.values():
             return None
         return Code(
             code="MRG003",

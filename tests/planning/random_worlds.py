@@ -1,0 +1,89 @@
+"""Small random worlds with everything in them that may hold a move."""
+
+from hypothesis import strategies as st
+
+from rescheduler.model.controllers import Controller, PodDisruptionBudget
+from rescheduler.model.objects import Pod
+from rescheduler.policies.base import Policy
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.spread import Spread
+from tests.cluster import budget, deployment, node, pod, snapshot
+from tests.planning.troubles import GPU, gpu_below
+from tests.planning.world import World
+
+FREE = {
+    "movesPerCycle": 1000,
+    "movesPerNode": 1000,
+    "movesPerNamespace": 1000,
+    "movesPerWorkload": 1000,
+    "movesPerHour": 1000,
+    "coolDown": "0s",
+    "maxHotShare": 1.0,
+    "maxNotReadyShare": 1.0,
+}
+"""Limits that pace nothing."""
+
+PACED = st.fixed_dictionaries(
+    {
+        "movesPerCycle": st.sampled_from([8, 6, 4, 2, 1, 0]),
+        "movesPerNode": st.sampled_from([4, 3, 2, 1, 0]),
+        "movesPerNamespace": st.sampled_from([8, 6, 3, 0]),
+        "movesPerWorkload": st.sampled_from([4, 3, 2, 1, 0]),
+        "movesPerHour": st.sampled_from([9, 7, 3, 1, 0]),
+        "batchSize": st.integers(1, 3),
+        "maxReturn": st.sampled_from([0.0, 0.3, 0.5]),
+        "gainShare": st.sampled_from([0.0, 0.5, 1.0]),
+    }
+)
+
+
+def policies(kinds: str) -> list[Policy]:
+    """`u` keeps GPU load below a half, `s` spreads over zones."""
+    made: list[Policy] = []
+    if "u" in kinds:
+        made.append(gpu_below())
+    if "s" in kinds:
+        made.append(Spread.model_validate({"name": "zones", "match": {"all": True}}))
+    return made
+
+
+@st.composite
+def worlds(
+    draw: st.DrawFn, kinds: tuple[str, ...] = ("u", "s", "us"), *, free: bool = False
+) -> World:
+    """A world of 3 to 6 nodes and up to 24 pods.
+
+    free: nothing is paced, there are no budgets, and all pods use the same.
+    """
+    count = draw(st.integers(3, 6))
+    nodes = [node(f"n{i}", zone="abc"[i % 3], allocatable={GPU: "8"}) for i in range(count)]
+    pods: list[Pod] = []
+    controllers: list[Controller] = []
+    budgets: list[PodDisruptionBudget] = []
+    use: dict[str, float] = {}
+    for app in ["web", "api", "job", "ml"][: draw(st.integers(1, 4))]:
+        favorites = draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=3))
+        on = draw(st.lists(st.sampled_from(favorites), min_size=2, max_size=6))
+        top, owner = deployment(app, replicas=len(on))
+        controllers += [top, owner]
+        use[app] = 0.9 if free else draw(st.sampled_from([0.0, 0.3, 0.9]))
+        requests = {GPU: "1", "cpu": draw(st.sampled_from(["100m", "500m"]))}
+        annotations = draw(st.sampled_from([{}, {}, {"rescheduler.io/opt-out": "true"}]))
+        for number, at in enumerate(on):
+            pods.append(
+                pod(
+                    f"{app}-{number}",
+                    f"n{at}",
+                    owner=owner,
+                    labels={"app": app},
+                    requests=requests,
+                    annotations=annotations if number == 0 else {},
+                )
+            )
+        if not free and draw(st.booleans()):
+            allowed = draw(st.integers(0, 2))
+            budgets.append(budget(app, app, allowed=allowed, healthy=len(on)))
+    limits = FREE if free else FREE | draw(PACED)
+    made = snapshot(nodes, pods, controllers=controllers, budgets=budgets)
+    chosen = policies(draw(st.sampled_from(kinds)))
+    return World(made, chosen, Limits.model_validate(limits), use, seed=draw(st.integers(0, 3)))

@@ -1,0 +1,175 @@
+"""What holds for every plan, on random small clusters with the real terms and scheduler model."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.move import Shift
+from rescheduler.model.reasons import CATALOG
+from rescheduler.planning.search import search
+from rescheduler.planning.workspace import Workspace
+from tests.planning.random_worlds import worlds
+from tests.planning.world import World
+
+quick = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
+)
+
+
+def workspace(world: World) -> Workspace:
+    return Workspace(world.snapshot, world.policies, world.limits, world.history, seed=world.seed)
+
+
+@quick
+@given(worlds())
+def test_no_prefix_of_a_plan_overdraws_a_budget(world: World) -> None:
+    made = world.plan()
+    event(f"moves: {min(len(made.moves), 3)}")
+    limits, snapshot = world.limits, world.snapshot
+    spent: Counter[tuple[str, str]] = Counter()
+    for move in made.moves:
+        index = snapshot.pod_index[move.pod.uid]
+        spent.update(
+            {
+                ("cycle", ""): 1,
+                ("node", move.source): 1,
+                ("namespace", move.pod.namespace): 1,
+                ("workload", move.owner.uid): 1,
+            }
+        )
+        assert spent["cycle", ""] <= min(limits.movesPerCycle, limits.movesPerHour)
+        assert spent["node", move.source] <= limits.movesPerNode
+        assert spent["namespace", move.pod.namespace] <= limits.movesPerNamespace
+        assert spent["workload", move.owner.uid] <= limits.movesPerWorkload
+        for budget in snapshot.budgets_of(index):
+            spent["budget", str(budget)] += 1
+            status = snapshot.budgets[budget].status
+            assert spent["budget", str(budget)] <= status.disruptionsAllowed
+            assert move.budget is not None
+            left = status.disruptionsAllowed - spent["budget", str(budget)] + 1
+            assert move.budget.allowed == left
+
+
+@quick
+@given(worlds())
+def test_every_candidate_has_one_verdict_and_every_move_pays(world: World) -> None:
+    made = world.plan()
+    limits = world.limits
+    told = [each.pod.uid for each in made.moves] + [each.pod.uid for each in made.refused]
+    assert len(told) == len(set(told)) == made.totals.candidates
+    for refusal in made.refused:
+        assert refusal.code in CATALOG
+        assert refusal.message
+        event(refusal.code)
+    for move in made.moves:
+        assert move.gain > limits.margin
+        assert move.returns <= limits.maxReturn
+        assert move.unschedulable == 0.0
+        assert sum(s.probability for s in move.landing if s.node == move.source) == pytest.approx(
+            move.returns
+        )
+        assert sum(share.probability for share in move.landing) == pytest.approx(1.0)
+        assert move.reasons
+
+
+@quick
+@given(worlds())
+def test_the_cost_after_is_that_of_the_pods_where_they_land(world: World) -> None:
+    desk = workspace(world)
+    found = search(desk)
+    for binding in desk.bindings:
+        fresh = binding.policy.compile(desk.snapshot)
+        assert binding.term is not None
+        assert hasattr(fresh, "commit")
+        for judgement in found.moves:
+            fresh.commit(Shift(judgement.pod, judgement.source, judgement.destination))
+        assert fresh.cost() == pytest.approx(binding.term.cost(), abs=1e-9)
+
+
+def landed(world: World, *, history: bool) -> World:
+    """The world after its plan, with every pod where it was most likely to land."""
+    desk = workspace(world)
+    found = search(desk)
+    event(f"moves: {min(len(found.moves), 3)}")
+    pods = list(world.snapshot.pods)
+    moves: list[PastMove] = []
+    before = world.snapshot.taken - timedelta(hours=2)
+    for judgement in found.moves:
+        old = pods[judgement.pod]
+        name = world.snapshot.nodes[judgement.destination].metadata.name
+        pods[judgement.pod] = msgspec.structs.replace(old, node=name)
+        workload = world.snapshot.workloads[int(world.snapshot.pod_workload[judgement.pod])]
+        moves.append(
+            PastMove(
+                plan="p", podUid=old.metadata.uid, namespace="default", pod=old.metadata.name,
+                workload=workload.uid, source=old.node, landedOn=name, at=before, settled=before,
+                state="ready",
+            )
+        )  # fmt: skip
+    return World(
+        replace(world.snapshot, pods=pods),
+        world.policies,
+        world.limits,
+        world.use,
+        History(moves if history else []),
+        seed=world.seed,
+    )
+
+
+@quick
+@given(worlds(("u", "s"), free=True))
+def test_planning_again_on_the_result_proposes_nothing(world: World) -> None:
+    assert landed(world, history=True).plan().moves == []
+
+
+@settings(quick, max_examples=20)
+@given(worlds())
+def test_cycles_come_to_rest(world: World) -> None:
+    if not (world.limits.movesPerCycle and world.limits.movesPerHour):
+        return
+    total = 0
+    for _ in range(25):
+        made = world.plan()
+        if not made.moves:
+            break
+        total += len(world.apply(made))
+    event(f"moves: {min(total, 5)}")
+    assert not made.moves
+    assert total <= 2 * len(world.snapshot.pods)
+
+
+@quick
+@given(worlds())
+def test_the_same_seed_gives_the_same_plan(world: World) -> None:
+    assert world.plan() == world.plan()
+
+
+@quick
+@given(worlds(), st.randoms(use_true_random=False))
+def test_the_order_of_the_input_changes_nothing(world: World, order: random.Random) -> None:
+    nodes, pods = list(world.snapshot.nodes), list(world.snapshot.pods)
+    order.shuffle(nodes)
+    order.shuffle(pods)
+    shuffled = World(
+        replace(world.snapshot, nodes=nodes, pods=pods),
+        world.policies,
+        world.limits,
+        world.use,
+        seed=world.seed,
+    )
+    one, other = world.plan(), shuffled.plan()
+    assert [m.pod.uid for m in one.moves] == [m.pod.uid for m in other.moves]
+    for mine, its in zip(one.moves, other.moves, strict=True):
+        assert {s.node: pytest.approx(s.probability) for s in mine.landing} == {
+            s.node: s.probability for s in its.landing
+        }
+        assert mine.gain == pytest.approx(its.gain)
+    assert one.totals.refused == other.totals.refused
+    assert one.digest == other.digest
