@@ -1,4 +1,4 @@
-"""Small clusters for tests, made from Kubernetes' own JSON so that they are decoded as real ones are."""
+"""Small clusters for tests, made from Kubernetes' own JSON as real ones are."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta

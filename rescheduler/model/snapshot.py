@@ -72,7 +72,7 @@ class Snapshot:
     """Optional kinds that could not be listed (not served, or forbidden)."""
     readings: Readings = field(default_factory=Readings)
     clock_skew: float | None = None
-    """Seconds by which this host's clock was ahead of the API server's; None if it cannot be told."""
+    """Seconds by which this host's clock was ahead of the API server's; None is unknown."""
 
     @cached_property
     def node_index(self) -> dict[str, int]:
