@@ -105,7 +105,6 @@ _ALL = (
     Reason("ACT016", "The cluster, its metrics or our own state could not be read or written while acting.", "Read the message; the next run goes on."),
     # Drift: what the re-check before a move found
     Reason("DRF001", "The pod is on another node, or no longer Running and Ready.", "Make a new plan."),
-    Reason("DRF002", "The pod is no longer eligible.", "Make a new plan."),
     Reason("DRF003", "Its node, or its expected node, has changed.", "Make a new plan."),
     Reason("DRF004", "The move would no longer gain enough, or would land elsewhere.", "Make a new plan."),
     # The data itself
