@@ -124,6 +124,7 @@ class Loop:
     program: Program
     policies: Path
     reports: list[Json] = field(default_factory=list)
+    codes: list[int] = field(default_factory=list)
 
     def once(self, mode: str = "Enforce", code: int | None = 0, timeout: float = 180) -> Json:
         """One cycle; its report. `code` is the exit code that is expected, None for any."""
@@ -141,12 +142,20 @@ class Loop:
         assert code is None or done.code == code, f"exit {done.code}\n{done.stderr}\n{done.stdout}"
         report = json.loads(done.stdout)
         self.reports.append(report)
+        self.codes.append(done.code)
         return report
 
     def until_content(self, cycles: int = 20) -> list[Json]:
-        """Cycles until one proposes nothing; all moves that were evicted."""
+        """Cycles until one proposes nothing; all moves that were evicted.
+
+        A move may be refused by its re-check (exit code 3): where several nodes are equally likely,
+        earlier moves of the plan may have landed on others than were assumed.
+        """
         for _ in range(cycles):
-            report = self.once()
+            report = self.once(code=None)
+            refused = [m for m in report["moves"] if m.get("result") == "refused"]
+            assert {move["code"] for move in refused} <= {"DRF004"}, refused
+            assert self.codes[-1] == (3 if refused else 0), report["verdict"]
             if not report["moves"]:
                 return self.evicted()
         raise AssertionError(f"still moving after {cycles} cycles: {self.reports[-1]['moves']}")

@@ -40,7 +40,7 @@ def series(node: RunningNode, view: View) -> Iterator[Sample]:
         "user": busy * (1 - _SYSTEM_SHARE),
     }
     for mode, seconds in modes.items():
-        value = seconds / shown
+        value = seconds / cores
         for cpu in range(shown):
             yield Sample("node_cpu_seconds_total", f'{target},cpu="{cpu}",mode="{mode}"', value)
     yield Sample("node_time_seconds", target, now)
