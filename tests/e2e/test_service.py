@@ -58,7 +58,7 @@ class Replica:
 def test_three_cycles_a_clean_end_and_a_successor(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
-    trouble = hot_gpus(cluster, count=20, hot=1)
+    trouble = hot_gpus(cluster, count=20, hot=2)
     metrics.warm(2 * WINDOW)
     policies = write_policies(
         tmp_path / "policies", utilization(gpu="50%"), swift(per_cycle=2, batch=2)
