@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
@@ -30,12 +29,10 @@ from rescheduler.scheduler.sampling import sample_size, scan_order, shares
 from rescheduler.scheduler.shape import Shape, Shapes, refusal
 from rescheduler.scheduler.taint_toleration import TaintToleration
 from rescheduler.scheduler.topology_spread import SpreadContext, TopologySpread
+from rescheduler.scheduler.verdicts import State, Verdicts, filter_verdicts, score_verdicts
 from rescheduler.scheduler.volume_binding import VolumeBinding
 from rescheduler.scheduler.volume_restrictions import VolumeRestrictions
 from rescheduler.scheduler.volume_zone import VolumeZone
-
-State = Literal["overlap", "gone"]
-"""Whether the old pod still holds its place when its replacement is scheduled."""
 
 _STATES: dict[tuple[str, str], tuple[State, ...]] = {
     ("ReplicaSet", "apps/v1"): ("overlap",),
@@ -142,6 +139,25 @@ class SchedulerModel:
         result: BoolArray = np.logical_and.reduce(answers)
         return result
 
+    def verdicts(self, pod: int) -> Verdicts:
+        """What every plugin says about every node for the replacement of this pod."""
+        landing = self.landing(pod)
+        count = len(self._snapshot.nodes)
+        states = self._states(pod)
+        if self._problem(pod) is not None:
+            nothing = np.zeros(count, dtype=np.bool_)
+            return Verdicts(states[0], (), nothing, (), np.zeros(count, dtype=np.int64), landing)
+        passing, state, _ = self._feasible(pod, states[0])
+        shape = self._shape(self._snapshot.pods[pod])
+        nodes = self._order[passing[self._order]]
+        with self._in(state, pod):
+            filters = filter_verdicts(shape, count)
+            scores = score_verdicts(shape, nodes, count)
+        total = np.zeros(count, dtype=np.int64)
+        for each in scores:
+            total += each.points
+        return Verdicts(state, filters, passing, scores, total, landing)
+
     def commit(self, shift: Shift) -> None:
         """Move the pod in the working copy; the reversed shift restores it."""
         self._occupancy.move(shift)
@@ -153,6 +169,8 @@ class SchedulerModel:
         return refusal(self._snapshot.pods[pod], self._profile, self._claims)
 
     def _states(self, pod: int) -> tuple[State, ...]:
+        if self._occupancy.where[pod] < 0:
+            return ("gone",)
         owner = self._snapshot.pods[pod].controller
         if owner is None:
             return _EITHER
@@ -222,7 +240,7 @@ class SchedulerModel:
 
 def _total(shape: Shape, nodes: IntArray) -> ScoreArray:
     total = np.zeros(len(nodes), dtype=np.int64)
-    for weight, score in shape.scores:
+    for _, weight, score in shape.scores:
         total += weight * score(nodes)
     return total
 

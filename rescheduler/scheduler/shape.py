@@ -17,13 +17,13 @@ _STAMPED = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """The filters and weighted scores of one shape.
+    """The filters and weighted scores of one shape, by name of their plugin.
 
     candidates: the nodes that the pod names, where it names them; the scan is over these alone.
     """
 
     filters: list[tuple[str, Filter]]
-    scores: list[tuple[int, Score]]
+    scores: list[tuple[str, int, Score]]
     candidates: IntArray | None
 
 
@@ -87,7 +87,7 @@ class Shapes:
             weight = self._profile.weights.get(plugin.name, 0)
             score = plugin.score(pod) if weight else None
             if score is not None:
-                scores.append((weight, score))
+                scores.append((plugin.name, weight, score))
         return Shape(filters, scores, candidates)
 
 

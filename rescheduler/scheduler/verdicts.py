@@ -1,0 +1,90 @@
+"""What each plugin says about each node for one pod: the reasons behind its landing."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rescheduler.model.move import Landing
+from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.plugin import ScoreArray
+from rescheduler.scheduler.shape import Shape
+
+State = Literal["overlap", "gone"]
+"""Whether the old pod still holds its place when its replacement is scheduled."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilterVerdict:
+    """What one filter says.
+
+    name: of the plugin.
+    rejects: (nodes,) the nodes that it rejects, asked alone.
+    first: (nodes,) those of them that no filter before it rejects.
+    """
+
+    name: str
+    rejects: BoolArray
+    first: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreVerdict:
+    """What one plugin adds to the score.
+
+    points: (nodes,) from 0 to 100 times `weight`; 0 where the node is not feasible.
+    """
+
+    name: str
+    weight: int
+    points: ScoreArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdicts:
+    """All that the scheduler would say about one pod.
+
+    state: whether the old pod still holds its place; "gone" for a pod that is not bound.
+    filters: in the order in which they run; a plugin that rejects nothing for this pod is absent.
+    feasible: (nodes,) the nodes that pass all filters.
+    scores: of the plugins that score this pod, normalized over all feasible nodes. Above 100 nodes
+        the scheduler normalizes over the nodes that it happens to look at; the landing does too.
+    total: (nodes,) the sum of the scores' points.
+    landing: where that leads; where it is refused, all the rest is empty.
+    """
+
+    state: State
+    filters: tuple[FilterVerdict, ...]
+    feasible: BoolArray
+    scores: tuple[ScoreVerdict, ...]
+    total: ScoreArray
+    landing: Landing
+
+
+def filter_verdicts(shape: Shape, count: int) -> tuple[FilterVerdict, ...]:
+    """Ask every filter of the shape about all nodes.
+
+    count: how many nodes there are.
+    """
+    passing = np.ones(count, dtype=np.bool_)
+    answer = []
+    for name, judge in shape.filters:
+        passes = judge()
+        answer.append(FilterVerdict(name, ~passes, passing & ~passes))
+        passing = passing & passes
+    return tuple(answer)
+
+
+def score_verdicts(shape: Shape, nodes: IntArray, count: int) -> tuple[ScoreVerdict, ...]:
+    """Ask every score of the shape about the feasible nodes.
+
+    nodes: the feasible ones, none or more. count: how many nodes there are.
+    """
+    if not len(nodes):
+        return ()
+    answer = []
+    for name, weight, score in shape.scores:
+        points = np.zeros(count, dtype=np.int64)
+        points[nodes] = weight * score(nodes)
+        answer.append(ScoreVerdict(name, weight, points))
+    return tuple(answer)
