@@ -65,6 +65,7 @@ class BudgetUse(msgspec.Struct, kw_only=True):
 class PlannedMove(msgspec.Struct, kw_only=True):
     """One move of a plan, and in an outcome what became of it.
 
+    landing: as planned; once an eviction was sent, as predicted right before that.
     gain: expected decrease of the weighted cost. disruption: its cost in pods (1.0 = a plain pod).
     gains: the unweighted gain of each policy by name. usage: load that moves, by reading name.
     mode: Audit when only Audit policies want it; such a move is shown and never acted on.
@@ -90,7 +91,7 @@ class PlannedMove(msgspec.Struct, kw_only=True):
     message: str | UnsetType = UNSET
     landedOn: str | UnsetType | None = UNSET
     predicted: float | UnsetType | None = UNSET
-    """The probability that the plan gave the node where it landed."""
+    """The probability that the node where it landed had when the eviction was sent."""
     readySeconds: float | UnsetType | None = UNSET
 
 

@@ -1,25 +1,91 @@
 """Whether a planned move is still right on a fresh snapshot, asked just before it is made."""
 
-from rescheduler.model.plan import Code, PlannedMove
+from collections.abc import Iterable
+from dataclasses import replace
+
+from msgspec import structs
+
+from rescheduler.model.history import PastMove
+from rescheduler.model.plan import Code, LandingShare, PlannedMove
+from rescheduler.planning.judgement import Judgement
 from rescheduler.planning.workspace import Workspace
 
 LEAST_OVERLAP = 0.5
 """The probability with which the replacement must land where the plan said that it may."""
 
 
-def recheck(move: PlannedMove, workspace: Workspace) -> Code | None:
-    """Why this move must not be made now, or None: it is still eligible, in budget and worth it.
+class Recheck:
+    """Looks at the moves of one batch again, one after the other, on one fresh snapshot."""
 
-    workspace: made of a snapshot read just now, with the plan's policies, limits and seed, the
-    history with the moves that were made since, and `plan` set to the plan's id.
-    """
-    snapshot = workspace.snapshot
-    pod = snapshot.pod_index.get(move.pod.uid)
-    if pod is None:
-        return Code(
-            code="DRF001", message=f"pod {move.pod.namespace}/{move.pod.name} (its UID) is gone"
+    def __init__(self, workspace: Workspace) -> None:
+        """workspace: of a snapshot read just now, with the plan's policies, limits and seed.
+
+        Its history holds the moves that were made since, and its `plan` is the plan's id.
+        """
+        self._workspace = workspace
+        self._judged: dict[str, Judgement] = {}
+
+    def look(self, move: PlannedMove, made: Iterable[PastMove] = ()) -> PlannedMove | Code:
+        """The move with the landing that is predicted now; or why it must not be made.
+
+        made: the moves of this batch that were made already. Each stands where its replacement has
+        landed, or where it will most likely land as long as that cannot be seen.
+        """
+        for past in made:
+            self._follow(past)
+        workspace = self._workspace
+        pod = workspace.snapshot.pod_index.get(move.pod.uid)
+        drift = _drift(move, workspace, pod)
+        if drift is not None or pod is None:
+            return drift or _gone(move)
+        judgement = workspace.judge(pod)
+        refusal = judgement.refusal
+        if refusal is not None:
+            if refusal.code.startswith(("FEA", "MRG", "ELG018")):
+                return Code(code="DRF004", message=f"{refusal.code}: {refusal.message}")
+            return refusal
+        landing = workspace.told(judgement)
+        nodes = workspace.snapshot.nodes
+        shares = [
+            LandingShare(node=nodes[node].metadata.name, probability=probability)
+            for node, probability in zip(
+                landing.nodes.tolist(), landing.probabilities.tolist(), strict=True
+            )
+        ]
+        planned = {share.node for share in move.landing}
+        overlap = sum(share.probability for share in shares if share.node in planned)
+        if overlap < LEAST_OVERLAP:
+            return Code(
+                code="DRF004",
+                message=f"it would land elsewhere: only with {overlap:.0%} where the plan said",
+            )
+        self._judged[move.pod.uid] = judgement
+        return structs.replace(
+            move, landing=shares, returns=landing.returns, unschedulable=landing.unschedulable
         )
-    fresh = snapshot.pods[pod]
+
+    def _follow(self, past: PastMove) -> None:
+        judgement = self._judged.pop(past.podUid, None)
+        if judgement is None:
+            return
+        landed = self._workspace.snapshot.node_index.get(past.landedOn)
+        if landed is None:
+            self._workspace.commit(judgement)
+        else:
+            self._workspace.commit(replace(judgement, destination=landed), landed=True)
+
+
+def _gone(move: PlannedMove) -> Code:
+    return Code(
+        code="DRF001", message=f"pod {move.pod.namespace}/{move.pod.name} (its UID) is gone"
+    )
+
+
+def _drift(move: PlannedMove, workspace: Workspace, pod: int | None) -> Code | None:
+    """What has changed about the pod or its nodes since the plan, or None."""
+    if pod is None:
+        return _gone(move)
+    fresh = workspace.snapshot.pods[pod]
     if fresh.node != move.source:
         return Code(
             code="DRF001",
@@ -32,27 +98,6 @@ def recheck(move: PlannedMove, workspace: Workspace) -> Code | None:
         return Code(code="DRF001", message="it is no longer Running and Ready")
     if problem := _changed_nodes(move, workspace):
         return Code(code="DRF003", message=problem)
-    judgement = workspace.judge(pod)
-    refusal = judgement.refusal
-    if refusal is not None:
-        if refusal.code.startswith(("FEA", "MRG", "ELG018")):
-            return Code(code="DRF004", message=f"{refusal.code}: {refusal.message}")
-        return refusal
-    if judgement.landing is None:
-        raise AssertionError("a pod that is not refused has a landing")
-    planned = {share.node for share in move.landing}
-    overlap = sum(
-        probability
-        for node, probability in zip(
-            judgement.landing.nodes.tolist(), judgement.landing.probabilities.tolist(), strict=True
-        )
-        if snapshot.nodes[node].metadata.name in planned
-    )
-    if overlap < LEAST_OVERLAP:
-        return Code(
-            code="DRF004",
-            message=f"it would land elsewhere: only with {overlap:.0%} where the plan said",
-        )
     return None
 
 

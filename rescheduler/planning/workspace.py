@@ -158,15 +158,25 @@ class Workspace:
             reasons=self._reasons(judgement),
         )
 
-    def commit(self, judgement: Judgement) -> Judgement:
-        """Make the move in the working copy; answers it with the landing that a plan may tell."""
+    def told(self, judgement: Judgement) -> Landing:
+        """The landing that a plan may tell: with what the moves before it leave open."""
+        if judgement.landing is None:
+            raise ValueError(f"pod {judgement.pod} was refused and lands nowhere")
+        return self._exchanges.spread(judgement.landing, judgement.source)
+
+    def commit(self, judgement: Judgement, *, landed: bool = False) -> Judgement:
+        """Make the move in the working copy; answers it with the landing that a plan may tell.
+
+        landed: its destination is where the replacement was seen, and leaves nothing open.
+        """
         landing = judgement.landing
         if judgement.refusal is not None or landing is None or judgement.destination < 0:
             raise ValueError(f"pod {judgement.pod} was refused and cannot be moved")
-        told = self._exchanges.spread(landing, judgement.source)
+        told = self.told(judgement)
         budget = self.budgets.use(judgement.pod)
         self._apply(judgement.shift)
-        self._exchanges.add(judgement.pod, judgement.destination, landing)
+        if not landed:
+            self._exchanges.add(judgement.pod, judgement.destination, landing)
         self.budgets.spend(judgement.pod)
         self.moved.add(judgement.pod)
         way = self._way(judgement.pod, judgement.destination, judgement.source)

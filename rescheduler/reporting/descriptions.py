@@ -104,7 +104,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "code": "Outcome: reason code of the result.",
         "message": "Outcome: a sentence about the result.",
         "landedOn": "Outcome: node of the replacement; null where none was seen.",
-        "predicted": "Outcome: probability that the plan gave that node.",
+        "predicted": "Outcome: probability that node had when the eviction was sent.",
         "readySeconds": "Outcome: from the eviction until the replacement was Ready.",
     },
     "PodRef": {

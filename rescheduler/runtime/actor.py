@@ -1,6 +1,6 @@
 """Everything that acting needs from outside, as ports, so that a simulation can stand in for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -12,7 +12,7 @@ from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.pods import read_pod
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import Api, ServerClock
-from rescheduler.model.history import History
+from rescheduler.model.history import History, PastMove
 from rescheduler.model.objects import Pod
 from rescheduler.model.plan import Code, PlannedMove
 from rescheduler.model.snapshot import Snapshot
@@ -21,8 +21,8 @@ from rescheduler.policies.limits import Limits
 LEASE = "rescheduler"
 STATE = "rescheduler-state"
 
-Check = Callable[[PlannedMove], Code | None]
-"""Whether a move is still worth it: None, or why not."""
+Check = Callable[[PlannedMove, Sequence[PastMove]], PlannedMove | Code]
+"""A move as it stands now, after the others of its batch that were made; or why not."""
 
 
 class Lock(Protocol):

@@ -10,7 +10,7 @@ from rescheduler.model.plan import Code, PlannedMove, Result
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.actor import Actor, Check
-from rescheduler.runtime.awaiting import siblings
+from rescheduler.runtime.awaiting import follow, siblings
 
 _NODES_KEPT = 20
 """Predicted nodes that the history keeps of a move; the rest is too unlikely to matter."""
@@ -40,7 +40,7 @@ class Attempts:
         self._plan = plan
         self._actor = actor
         self._pods: list[Pod] = []
-        self._check: Check = lambda _: told("ACT010")
+        self._check: Check = lambda _, __: told("ACT010")
         self._last: datetime | None = None
         self._barred: dict[tuple[str, str], Code] = {}
 
@@ -58,14 +58,22 @@ class Attempts:
             ActionError, SourceError: a fault that ends the run; an intent may stay open, and is
                 settled by UID in the next run.
         """
-        objection = self._objection(move) or self._check(move)
-        if objection is not None:
-            _tell(move, "refused", objection)
+        self._keep_pace()
+        made = [past for _, past in self.evicted]
+        # Where the others of the batch have landed decides where this one can.
+        follow(self._actor, self.history, [past for past in made if not past.landedOn])
+        fresh = self._objection(move) or self._check(move, made)
+        if isinstance(fresh, Code):
+            _tell(move, "refused", fresh)
             return
+        # What an outcome is measured against is what was predicted when the eviction was sent.
+        move.landing, move.returns = fresh.landing, fresh.returns
+        move.unschedulable = fresh.unschedulable
         answer = self._ask(move)
         wait = None if answer is None else answer.retry_after
         if answer is not None and wait is not None and wait <= self._actor.pace.retry_cap:
             self._actor.sleep(wait)
+            self._keep_pace()
             answer = self._ask(move)
         if answer is not None:
             self._heed(move, answer)
@@ -93,7 +101,6 @@ class Attempts:
     def _ask(self, move: PlannedMove) -> EvictionAnswer | None:
         """One request with all its gates; None when the pod itself forbids it."""
         actor = self._actor
-        self._keep_pace()
         self._may_send()
         drift = drifted(move, actor.pod(move.pod.namespace, move.pod.name))
         if drift is not None:

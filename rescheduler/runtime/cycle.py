@@ -13,7 +13,7 @@ from rescheduler.model.history import History
 from rescheduler.model.plan import Code, Mode, Plan
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.planner import plan as make_plan
-from rescheduler.planning.recheck import recheck
+from rescheduler.planning.recheck import Recheck
 from rescheduler.planning.workspace import Workspace
 from rescheduler.policies.documents import PolicySet
 from rescheduler.runtime import acting
@@ -77,7 +77,7 @@ def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Pl
         workspace = Workspace(
             snapshot, policies.policies, policies.limits, history, seed=plan.seed, plan=plan.id
         )
-        return lambda move: recheck(move, workspace)
+        return Recheck(workspace).look
 
     with parts.phase("act"):
         outcome = acting.act(plan, replace(actor, recheck=check))

@@ -2,10 +2,10 @@
 
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.history import History
+from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import Code, Plan, PlannedMove
 from rescheduler.policies.documents import (
     PolicySet,
@@ -125,6 +125,6 @@ def _actor(
     return make
 
 
-def _no_plan_yet(_move: PlannedMove) -> Code:
+def _no_plan_yet(_move: PlannedMove, _made: Sequence[PastMove]) -> Code:
     """Until a plan puts its own check here, nothing may be evicted."""
     return told("DRF004")

@@ -49,7 +49,7 @@ def test_bad_metrics_evict_nothing(
     metrics.prometheus.wait_for("count(DCGM_FI_DEV_GPU_UTIL != DCGM_FI_DEV_GPU_UTIL) == 96")
     nothing_moves(cluster, actor, policies, {"RDG006"})
     metrics.inject(hidden=("DCGM_FI",))
-    metrics.prometheus.wait_for("absent(DCGM_FI_DEV_GPU_UTIL)")
+    metrics.prometheus.wait_for(f"absent(count_over_time(DCGM_FI_DEV_GPU_UTIL[{WINDOW}s]))")
     nothing_moves(cluster, actor, policies, {"RDG004", "RDG009", "RDG003"})
     metrics.inject(target="error")
     metrics.prometheus.wait_for("absent(up == 1)")
@@ -67,11 +67,16 @@ def test_stale_values_evict_nothing(
     hot_gpus(cluster, count=12, hot=2)
     metrics.inject(explicit_timestamps=True)
     metrics.warm(2 * WINDOW)
-    policies = write_policies(tmp_path / "policies", utilization(gpu="50%"), swift())
+    # A window longer than the greatest age: the values are there, and all too old.
+    patient = utilization(gpu="50%").replace(f"window: {WINDOW}s", "window: 2m")
+    policies = write_policies(tmp_path / "policies", patient, swift())
     metrics.inject(frozen=True, explicit_timestamps=True)
     metrics.prometheus.wait_for("time() - timestamp(DCGM_FI_DEV_GPU_UTIL) > 16", series=96)
-
     nothing_moves(cluster, actor, policies, {"RDG004"})
+
+    # A window that holds none of them any more.
+    short = write_policies(tmp_path / "short", utilization(gpu="50%"), swift())
+    nothing_moves(cluster, actor, short, {"RDG003"})
 
 
 def test_differing_copies_evict_nothing(

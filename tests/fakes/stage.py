@@ -160,7 +160,7 @@ class Process:
             lease=self.lease,
             ledger=self.ledger,
             observe=self._observe,
-            recheck=lambda _, history: lambda move: self.objection(move, history),
+            recheck=lambda _, history: lambda move, _: self.objection(move, history) or move,
             pod=self._pod,
             pods=self._pods,
             evict=self._evict,

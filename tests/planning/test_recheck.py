@@ -9,7 +9,7 @@ import pytest
 
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import PlannedMove
-from rescheduler.planning.recheck import recheck
+from rescheduler.planning.recheck import Recheck
 from rescheduler.planning.workspace import Workspace
 from tests.planning.troubles import hot_gpus
 from tests.planning.world import World
@@ -24,11 +24,11 @@ def verdict(change: Change, which: int = 0) -> str:
     move = made.moves[which]
     change(world, move)
     fresh = Workspace(world.snapshot, world.policies, world.limits, world.history, plan=made.id)
-    refusal = recheck(move, fresh)
-    if refusal is None:
+    answer = Recheck(fresh).look(move)
+    if isinstance(answer, PlannedMove):
         return ""
-    assert refusal.message
-    return refusal.code
+    assert answer.message
+    return answer.code
 
 
 def nothing(world: World, move: PlannedMove) -> None:
@@ -129,3 +129,32 @@ def test_a_move_is_checked_again(code: str, change: Change) -> None:
 def test_every_move_of_a_fresh_plan_passes() -> None:
     for which in range(8):
         assert verdict(nothing, which) == ""
+
+
+def test_where_the_others_of_a_batch_landed_decides_where_the_next_one_can() -> None:
+    world = hot_gpus()
+    made = world.plan()
+    first, second = made.moves[:2]
+    taken = first.landing[-1].node
+    past = PastMove(
+        plan=made.id,
+        podUid=first.pod.uid,
+        namespace="default",
+        pod=first.pod.name,
+        workload=first.owner.uid,
+        source=first.source,
+        at=world.snapshot.taken,
+        state="evicted",
+        landedOn=taken,
+    )
+
+    def likely(after: list[PastMove]) -> set[str]:
+        fresh = Workspace(world.snapshot, world.policies, world.limits, world.history, plan=made.id)
+        recheck = Recheck(fresh)
+        assert isinstance(recheck.look(first), PlannedMove)
+        answer = recheck.look(second, after)
+        assert isinstance(answer, PlannedMove)
+        return {share.node for share in answer.landing}
+
+    assert taken in likely([])
+    assert taken not in likely([past])
