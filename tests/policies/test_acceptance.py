@@ -35,7 +35,7 @@ def wanted(key: str, operator: str, *values: str) -> dict[str, Any]:
 
 SSD = {"matchExpressions": [wanted("disk", "In", "ssd")]}
 BIG = {"matchExpressions": [wanted("size", "Gt", "4")]}
-GPU = {"matchFields": [wanted("metadata.name", "In", "gpu", "other")]}
+OTHER = {"matchFields": [wanted("metadata.name", "In", "other")]}
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ GPU = {"matchFields": [wanted("metadata.name", "In", "gpu", "other")]}
         ({"nodeSelector": {"disk": "ssd"}}, ["plain"]),
         ({"affinity": required(SSD)}, ["plain"]),
         ({"affinity": required(BIG)}, ["plain"]),
-        ({"affinity": required(SSD, GPU)}, ["plain", "other"]),
-        ({"affinity": required({**SSD, **GPU})}, []),
+        ({"affinity": required(SSD, OTHER)}, ["plain", "other"]),
+        ({"affinity": required({**SSD, **OTHER})}, []),
         ({"affinity": required({})}, []),
         ({"affinity": {"nodeAffinity": {}}}, ["plain", "other", "shy"]),
     ],
