@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
+STAGES = HERE / "stages.yaml"
 # Clients of the API server that must not be slowed by their own rate limits.
 _QUICK = ["--kube-api-qps=2000", "--kube-api-burst=4000"]
 
@@ -139,12 +140,15 @@ def scheduler(binary: Path, layout: Layout, ports: Ports) -> list[str]:
     ]
 
 
-def kwok(binary: Path, layout: Layout, ports: Ports) -> list[str]:
-    """All nodes are played, with leases so that the node lifecycle controller keeps them Ready."""
+def kwok(binary: Path, layout: Layout, ports: Ports, stages: Path = STAGES) -> list[str]:
+    """All nodes are played, with leases so that the node lifecycle controller keeps them Ready.
+
+    stages: what KWOK plays on nodes and pods, and when.
+    """
     return [
         str(binary),
         f"--kubeconfig={layout.kubeconfig('kwok')}",
-        f"--config={HERE / 'stages.yaml'}",
+        f"--config={stages}",
         "--manage-all-nodes=true",
         "--node-lease-duration-seconds=40",
         "--cidr=10.200.0.0/16",

@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,9 +39,16 @@ class ControlPlane:
     api: speaks as `admin` (system:masters). audit: who wrote what. url: the API server.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Start all of it below `folder`, and come back when it is ready (about 5 s)."""
+    def __init__(
+        self, folder: Path, scheduler_options: Sequence[str] = (), stages: Path = programs.STAGES
+    ) -> None:
+        """Start all of it below `folder`, and come back when it is ready (about 5 s).
+
+        scheduler_options: more options of kube-scheduler. stages: what KWOK plays.
+        """
         self.folder = folder
+        self._scheduler_options = scheduler_options
+        self._stages = stages
         built = binaries()
         try:
             self._start(folder / "first", built)
@@ -64,15 +71,17 @@ class ControlPlane:
         self._write_credentials()
         self._run_etcd(built, ports)
         self._run_api_server(built, ports)
-        clients = {
-            "kube-controller-manager": programs.controller_manager,
-            "kube-scheduler": programs.scheduler,
-            "kwok": programs.kwok,
+        commands = {
+            "kube-controller-manager": programs.controller_manager(
+                built["kube-controller-manager"], self.layout, ports
+            ),
+            "kube-scheduler": [
+                *programs.scheduler(built["kube-scheduler"], self.layout, ports),
+                *self._scheduler_options,
+            ],
+            "kwok": programs.kwok(built["kwok"], self.layout, ports, self._stages),
         }
-        started = {
-            name: self._run(name, command(built[name], self.layout, ports))
-            for name, command in clients.items()
-        }
+        started = {name: self._run(name, command) for name, command in commands.items()}
         self._scheduler = started["kube-scheduler"]
         self._scheduler.wait_until(_answers(f"https://127.0.0.1:{ports.scheduler}/readyz"), 30)
         started["kwok"].wait_until(_answers(f"http://127.0.0.1:{ports.kwok}/healthz"), 30)
