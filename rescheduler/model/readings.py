@@ -14,7 +14,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 
-Subject = Literal["node", "pod"]
+Subject = Literal["node", "pod", "pair"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -23,16 +23,23 @@ class ReadingRequest:
 
     name: an entry of the catalogue of readings, such as `node.gpu` or `pod.network.receive`.
     window, max_age: seconds. min_coverage: share of the expected subjects, 0 to 1.
+    query, series, columns: what operators define themselves, for readings of pairs: what to
+    evaluate, what dates it, and the labels of both ends; see `sources/pairs.py`.
     """
 
     name: str
     window: float = 300.0
     max_age: float = 180.0
     min_coverage: float = 0.9
+    query: str = ""
+    series: str = ""
+    columns: tuple[str, ...] = ()
 
     @property
     def subject(self) -> Subject:
         """What the reading is about: its name begins with it."""
+        if self.name.startswith("pair."):
+            return "pair"
         return "node" if self.name.startswith("node.") else "pod"
 
 
@@ -50,13 +57,15 @@ class Reading:
 
     request: what was asked for.
     unit: `ratio` (0 to 1 of the node) for nodes; `cores`, `bytes`, `bytes/s` or `GPUs` for pods.
-    values: (nodes,) or (pods,) in the order of the snapshot; NaN is absent.
+    values: (nodes,) or (pods,) in the order of the snapshot, or (pairs,); NaN is absent.
     ages: like values, in seconds before the snapshot; NaN is absent.
     capacity: for nodes, how much 1.0 is, in the unit of the pods' reading of the same name.
     expected: (subjects,) which of them ought to have a value.
     query: the PromQL that was evaluated.
     notes: what was odd and left out: unresolved names, duplicates, values out of range.
     problem: why the reading as a whole is unfit, or None.
+    pairs: for readings of pairs, what each value lies between; a pair that is not there is not
+    known to be 0.
     """
 
     request: ReadingRequest
@@ -68,6 +77,7 @@ class Reading:
     query: str = ""
     notes: tuple[str, ...] = ()
     problem: Problem | None = None
+    pairs: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:

@@ -78,6 +78,7 @@ class _Reading(msgspec.Struct):
     query: str
     notes: list[str]
     problem: Problem | None
+    pairs: tuple[tuple[str, str], ...] = ()
 
 
 class _Body(msgspec.Struct):
@@ -298,11 +299,12 @@ def _pack_reading(reading: Reading) -> _Reading:
         query=reading.query,
         notes=list(reading.notes),
         problem=reading.problem,
+        pairs=reading.pairs,
     )
 
 
 def _unpack_reading(packed: _Reading, nodes: int, pods: int) -> Reading:
-    size = nodes if packed.request.subject == "node" else pods
+    size = {"node": nodes, "pod": pods, "pair": len(packed.pairs)}[packed.request.subject]
 
     def array(raw: bytes) -> FloatArray:
         values = np.frombuffer(raw, "<f8").astype(np.float64)
@@ -325,4 +327,5 @@ def _unpack_reading(packed: _Reading, nodes: int, pods: int) -> Reading:
         query=packed.query,
         notes=tuple(packed.notes),
         problem=packed.problem,
+        pairs=packed.pairs,
     )
