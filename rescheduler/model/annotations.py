@@ -29,7 +29,16 @@ GANGS = frozenset(
 )
 """Annotations that make a pod a member of a gang."""
 
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+"""The node for which a claim is being provisioned."""
+POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
+"""Which entry of a pod's `spec.resourceClaims` a generated claim is for."""
+
 READ = GANGS | {
+    DEFAULT_CLASS,
+    SELECTED_NODE,
+    POD_CLAIM,
     MIRROR,
     SOURCE,
     DELETION_COST,

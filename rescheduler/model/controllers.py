@@ -1,4 +1,4 @@
-"""The objects around pods: controllers, budgets, services, volumes, classes, namespaces."""
+"""The objects around pods: controllers, budgets, services, priority classes, namespaces."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,6 @@ from rescheduler.model.objects import (
     Condition,
     Labels,
     LabelSelector,
-    NodeSelector,
     ObjectMeta,
 )
 
@@ -103,49 +102,6 @@ class Namespace(Base):
     """A Namespace; its labels are what namespace selectors look at."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-
-
-class ClaimSpec(Base):
-    """spec of a PersistentVolumeClaim."""
-
-    volumeName: str = ""
-    storageClassName: str | None = None
-    accessModes: list[str] | None = None
-
-
-class ClaimStatus(Base):
-    """status of a PersistentVolumeClaim."""
-
-    phase: str = ""
-
-
-class PersistentVolumeClaim(Base):
-    """A PersistentVolumeClaim."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    spec: ClaimSpec = msgspec.field(default_factory=ClaimSpec)
-    status: ClaimStatus = msgspec.field(default_factory=ClaimStatus)
-
-
-class VolumeNodeAffinity(Base):
-    """nodeAffinity of a PersistentVolume."""
-
-    required: NodeSelector | None = None
-
-
-class PersistentVolumeSpec(Base):
-    """spec of a PersistentVolume."""
-
-    nodeAffinity: VolumeNodeAffinity | None = None
-    accessModes: list[str] | None = None
-    storageClassName: str = ""
-
-
-class PersistentVolume(Base):
-    """A PersistentVolume."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    spec: PersistentVolumeSpec = msgspec.field(default_factory=PersistentVolumeSpec)
 
 
 class PriorityClass(Base):

@@ -14,16 +14,29 @@ from rescheduler.model.controllers import (
     Controller,
     HorizontalPodAutoscaler,
     Namespace,
-    PersistentVolume,
-    PersistentVolumeClaim,
     PodDisruptionBudget,
     PriorityClass,
     ResourceQuota,
     Service,
 )
+from rescheduler.model.devices import (
+    DeviceClass,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from rescheduler.model.objects import Labels, Node, Pod
 from rescheduler.model.readings import IntArray, Readings
 from rescheduler.model.selectors import matches
+from rescheduler.model.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from rescheduler.model.workload import Workload, resolve
 
 
@@ -67,6 +80,15 @@ class Snapshot:
     priority_classes: list[PriorityClass] = field(default_factory=list)
     autoscalers: list[HorizontalPodAutoscaler] = field(default_factory=list)
     quotas: list[ResourceQuota] = field(default_factory=list)
+    storage_classes: list[StorageClass] = field(default_factory=list)
+    csi_drivers: list[CSIDriver] = field(default_factory=list)
+    csi_nodes: list[CSINode] = field(default_factory=list)
+    storage_capacities: list[CSIStorageCapacity] = field(default_factory=list)
+    attachments: list[VolumeAttachment] = field(default_factory=list)
+    device_classes: list[DeviceClass] = field(default_factory=list)
+    resource_slices: list[ResourceSlice] = field(default_factory=list)
+    resource_claims: list[ResourceClaim] = field(default_factory=list)
+    claim_templates: list[ResourceClaimTemplate] = field(default_factory=list)
     quarantined: list[Quarantined] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     """Optional kinds that could not be listed (not served, or forbidden)."""

@@ -3,11 +3,11 @@
 from functools import cached_property
 
 from rescheduler.model import annotations
-from rescheduler.model.controllers import PersistentVolume, PersistentVolumeClaim
 from rescheduler.model.objects import Node, NodeSelectorTerm, Pod
 from rescheduler.model.plan import Code
 from rescheduler.model.selectors import satisfies
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.policies.limits import Limits
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from rescheduler.model.controllers import PersistentVolume, PersistentVolumeClaim
 from rescheduler.model.objects import PodSpec
+from rescheduler.model.storage import PersistentVolume, PersistentVolumeClaim
 
 
 class Claims:

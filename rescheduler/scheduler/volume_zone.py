@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from rescheduler.model.controllers import PersistentVolume
 from rescheduler.model.readings import BoolArray
+from rescheduler.model.storage import PersistentVolume
 from rescheduler.scheduler.claims import Claims
 from rescheduler.scheduler.node_labels import NodeLabels
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement

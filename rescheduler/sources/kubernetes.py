@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from rescheduler.model import controllers as kinds
+from rescheduler.model import devices, storage
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.objects import Base, Node, Pod
 from rescheduler.model.snapshot import Cluster, Quarantined, Snapshot
@@ -50,13 +51,13 @@ _LISTS = {
     "claims": Kind(
         "PersistentVolumeClaim",
         "/api/v1/persistentvolumeclaims",
-        kinds.PersistentVolumeClaim,
+        storage.PersistentVolumeClaim,
         "list persistentvolumeclaims",
     ),
     "volumes": Kind(
         "PersistentVolume",
         "/api/v1/persistentvolumes",
-        kinds.PersistentVolume,
+        storage.PersistentVolume,
         "list persistentvolumes",
     ),
     "priority_classes": Kind(
@@ -78,6 +79,37 @@ _LISTS = {
         "/api/v1/resourcequotas",
         kinds.ResourceQuota,
         "list resourcequotas",
+        required=False,
+    ),
+    **{
+        field: Kind(
+            name,
+            f"/apis/{group}/v1/{name.lower()}{'es' if name.endswith('s') else 's'}",
+            struct,
+            f"list {name.lower()}{'es' if name.endswith('s') else 's'}.{group}",
+            required=False,
+        )
+        for field, name, group, struct in (
+            ("storage_classes", "StorageClass", "storage.k8s.io", storage.StorageClass),
+            ("csi_drivers", "CSIDriver", "storage.k8s.io", storage.CSIDriver),
+            ("csi_nodes", "CSINode", "storage.k8s.io", storage.CSINode),
+            ("attachments", "VolumeAttachment", "storage.k8s.io", storage.VolumeAttachment),
+            ("device_classes", "DeviceClass", "resource.k8s.io", devices.DeviceClass),
+            ("resource_slices", "ResourceSlice", "resource.k8s.io", devices.ResourceSlice),
+            ("resource_claims", "ResourceClaim", "resource.k8s.io", devices.ResourceClaim),
+            (
+                "claim_templates",
+                "ResourceClaimTemplate",
+                "resource.k8s.io",
+                devices.ResourceClaimTemplate,
+            ),
+        )
+    },
+    "storage_capacities": Kind(
+        "CSIStorageCapacity",
+        "/apis/storage.k8s.io/v1/csistoragecapacities",
+        storage.CSIStorageCapacity,
+        "list csistoragecapacities.storage.k8s.io",
         required=False,
     ),
 }

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from rescheduler.model import controllers as kinds
+from rescheduler.model import devices, storage
 from rescheduler.model.errors import SettingsError, SnapshotUnreadable
 from rescheduler.model.objects import (
     Labels,
@@ -92,8 +93,8 @@ class _Body(msgspec.Struct):
     budgets: list[kinds.PodDisruptionBudget]
     services: list[kinds.Service]
     namespaces: list[kinds.Namespace]
-    claims: list[kinds.PersistentVolumeClaim]
-    volumes: list[kinds.PersistentVolume]
+    claims: list[storage.PersistentVolumeClaim]
+    volumes: list[storage.PersistentVolume]
     priority_classes: list[kinds.PriorityClass]
     autoscalers: list[kinds.HorizontalPodAutoscaler]
     quotas: list[kinds.ResourceQuota]
@@ -101,7 +102,29 @@ class _Body(msgspec.Struct):
     unread: list[str]
     readings: list[_Reading]
     clock_skew: float | None = None
+    storage_classes: list[storage.StorageClass] | None = None
+    csi_drivers: list[storage.CSIDriver] | None = None
+    csi_nodes: list[storage.CSINode] | None = None
+    storage_capacities: list[storage.CSIStorageCapacity] | None = None
+    attachments: list[storage.VolumeAttachment] | None = None
+    device_classes: list[devices.DeviceClass] | None = None
+    resource_slices: list[devices.ResourceSlice] | None = None
+    resource_claims: list[devices.ResourceClaim] | None = None
+    claim_templates: list[devices.ResourceClaimTemplate] | None = None
 
+
+_LATER = {
+    "storage_classes": "StorageClass",
+    "csi_drivers": "CSIDriver",
+    "csi_nodes": "CSINode",
+    "storage_capacities": "CSIStorageCapacity",
+    "attachments": "VolumeAttachment",
+    "device_classes": "DeviceClass",
+    "resource_slices": "ResourceSlice",
+    "resource_claims": "ResourceClaim",
+    "claim_templates": "ResourceClaimTemplate",
+}
+"""Fields that older recordings lack: their kinds are unread there, which is not "none"."""
 
 _AS_THEY_ARE = (
     "taken",
@@ -247,7 +270,7 @@ def _pack(snapshot: Snapshot) -> _Body:
         templates=templates,
         pods=pods,
         readings=[_pack_reading(each) for each in snapshot.readings.entries],
-        **{name: getattr(snapshot, name) for name in _AS_THEY_ARE},
+        **{name: getattr(snapshot, name) for name in (*_AS_THEY_ARE, *_LATER)},
     )
 
 
@@ -278,10 +301,14 @@ def _unpack(body: _Body) -> Snapshot:
             )
         )
     readings = [_unpack_reading(each, len(body.nodes), len(pods)) for each in body.readings]
+    later: dict[str, Any] = {name: getattr(body, name) for name in _LATER}
+    missing = [kind for name, kind in _LATER.items() if later[name] is None]
+    body.unread += [kind for kind in missing if kind not in body.unread]
     return Snapshot(
         pods=pods,
         readings=Readings(tuple(readings)),
         **{name: getattr(body, name) for name in _AS_THEY_ARE},
+        **{name: later[name] or [] for name in _LATER},
     )
 
 

@@ -7,15 +7,11 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.model.controllers import (
-    Controller,
-    HorizontalPodAutoscaler,
-    PersistentVolume,
-    PersistentVolumeClaim,
-)
+from rescheduler.model.controllers import Controller, HorizontalPodAutoscaler
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.objects import Node, Pod
 from rescheduler.model.snapshot import Quarantined, Snapshot
+from rescheduler.model.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.planning.eligibility import refusal
 from rescheduler.policies.limits import Limits
 from tests.cluster import LONG_AGO, NOW, controller, deployment, node, pod, snapshot
