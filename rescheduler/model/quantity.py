@@ -33,7 +33,7 @@ def nanos(quantity: str | float) -> int:
         ValueError: the text is not a Kubernetes quantity.
     """
     text = str(quantity).strip()
-    digits = text.rstrip("numkMGTPEi")
+    digits = text.rstrip("numkKMGTPEi")
     suffix = text[len(digits) :]
     if suffix not in _SUFFIXES or not digits:
         raise ValueError(f"{quantity!r} is not a Kubernetes quantity")
