@@ -3,6 +3,7 @@
 The suite never imports the package; it starts this program as a process of its own.
 """
 
+import fcntl
 import hashlib
 import json
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+_QUIET = ("install", "--quiet", "--disable-pip-version-check")
 
 
 def cache_folder() -> Path:
@@ -26,21 +28,17 @@ def cache_folder() -> Path:
 
 
 def install_program(folder: Path) -> Path:
-    """Build the wheel from this tree and install it; the answer is the program's path.
+    """Build the wheel from this tree and install it into that folder; the program's path.
 
-    The environment with the dependencies is kept by the digest of the lock; the wheel is always
-    built and installed anew.
+    The locked dependencies are kept in the cache by the digest of the lock. The wheel is installed
+    anew into an environment of its own on top of them, so that suites may run side by side.
     """
-    lock = ROOT / "requirements.lock"
-    key = hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()[:16]
-    environment = cache_folder() / f"program-{key}"
-    python = environment / "bin" / "python"
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    marker = environment / ".complete"
-    if not marker.exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(environment)], check=True)
-        subprocess.run([*pip, "--require-hashes", "-r", str(lock)], check=True)
-        marker.touch()
+    dependencies = _dependencies()
+    own = folder / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(own)], check=True)
+    (packages,) = own.glob("lib/python*/site-packages")
+    (below,) = dependencies.glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text(f"{below}\n", encoding="utf-8")
     build = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
     built = subprocess.run(
         [sys.executable, "-c", build, str(folder)],
@@ -50,8 +48,26 @@ def install_program(folder: Path) -> Path:
         text=True,
     )
     wheel = folder / built.stdout.strip().splitlines()[-1]
-    subprocess.run([*pip, "--no-deps", "--force-reinstall", str(wheel)], check=True)
-    return environment / "bin" / "rescheduler"
+    pip = [str(dependencies / "bin" / "python"), "-m", "pip", "--python", str(own / "bin/python")]
+    subprocess.run([*pip, *_QUIET, "--no-deps", "--ignore-installed", str(wheel)], check=True)
+    return own / "bin" / "rescheduler"
+
+
+def _dependencies() -> Path:
+    """The environment with the locked dependencies; made by one suite while others wait."""
+    lock = ROOT / "requirements.lock"
+    key = hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()[:16]
+    environment = cache_folder() / f"dependencies-{key}"
+    environment.parent.mkdir(parents=True, exist_ok=True)
+    with environment.with_suffix(".lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        marker = environment / ".complete"
+        if not marker.exists():
+            subprocess.run([sys.executable, "-m", "venv", "--clear", str(environment)], check=True)
+            pip = [str(environment / "bin" / "python"), "-m", "pip"]
+            subprocess.run([*pip, *_QUIET, "--require-hashes", "-r", str(lock)], check=True)
+            marker.touch()
+    return environment
 
 
 @dataclass(frozen=True)
