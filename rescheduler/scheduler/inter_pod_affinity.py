@@ -16,9 +16,7 @@ from rescheduler.scheduler.node_labels import Column, NodeLabels
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import MAX_SCORE, Filter, Plugin, Replacement, Score, ScoreArray
 from rescheduler.scheduler.pod_groups import PodGroups
-
-HARD_POD_AFFINITY_WEIGHT = 1
-"""What a bound pod's required affinity adds to a newcomer's score, by default."""
+from rescheduler.scheduler.profile import Profile
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,12 +50,14 @@ class InterPodAffinity(Plugin):
         occupancy: Occupancy,
         terms: TermIndex,
         namespaces: Namespaces,
+        profile: Profile,
     ) -> None:
         self._labels = labels
         self._groups = groups
         self._occupancy = occupancy
         self._terms = terms
         self._namespaces = namespaces
+        self._profile = profile
 
     def filter(self, pod: Replacement) -> Filter | None:
         """Nodes that satisfy the pod's required terms and repel it by no bound pod's."""
@@ -85,11 +85,14 @@ class InterPodAffinity(Plugin):
             if wish.kind == "soft":
                 pods = self._matching(wish.term, pod)
                 pulls[wish.term.topologyKey, wish.weight].append(pods)
+        if self._profile.ignore_preferred_terms and not pulls:
+            return None
+        hard = self._profile.hard_pod_affinity_weight
         for held in self._terms.about(pod):
             if held.kind == "soft":
                 pulls[held.key, held.weight].append(held.pods)
-            elif held.kind == "affinity":
-                pulls[held.key, HARD_POD_AFFINITY_WEIGHT].append(held.pods)
+            elif held.kind == "affinity" and hard > 0:
+                pulls[held.key, hard].append(held.pods)
         compiled = [
             (self._labels.column(key), weight, np.concatenate(pods))
             for (key, weight), pods in pulls.items()

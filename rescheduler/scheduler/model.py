@@ -1,6 +1,6 @@
 """The model of the active scheduler: where the replacement of an evicted pod will land."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ from rescheduler.scheduler.node_unschedulable import NodeUnschedulable
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Plugin, ScoreArray
 from rescheduler.scheduler.pod_groups import PodGroups
-from rescheduler.scheduler.profile import Profile, profile_of
+from rescheduler.scheduler.profile import Profile, default_profiles, profile_of
 from rescheduler.scheduler.sampling import sample_size, scan_order, shares
 from rescheduler.scheduler.shape import Shape, Shapes, refusal
 from rescheduler.scheduler.taint_toleration import TaintToleration
@@ -42,6 +42,7 @@ _STATES: dict[tuple[str, str], tuple[State, ...]] = {
 }
 _KINDS = {kind: states for (kind, _), states in _STATES.items()}
 _EITHER: tuple[State, ...] = ("overlap", "gone")
+PluginMaker = Callable[[Profile], tuple[NodeAffinity, Sequence[Plugin]]]
 _NOBODY = np.zeros(0, dtype=np.int32)
 
 
@@ -61,57 +62,77 @@ class SchedulerModel:
     claims, preemption, nominated pods and extenders.
     """
 
-    def __init__(self, snapshot: Snapshot, profile: Profile | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, profiles: Mapping[str, Profile] | None = None) -> None:
         """Index the snapshot.
 
-        profile: what is known about the scheduler; by default that of the server's version.
+        profiles: every scheduler that is known, by its name; by default the one of the server's
+        version. All count what pods take as the server's version does.
         """
         self._snapshot = snapshot
-        self._known = profile or profile_of(snapshot.cluster.version)
-        self._profile = self._known or Profile()
+        version = snapshot.cluster.version
+        self.profiles = default_profiles(version) if profiles is None else profiles
         nodes, pods = snapshot.nodes, snapshot.pods
+        usual = profile_of(version) or Profile()
         self._occupancy = Occupancy(
-            nodes, pods, snapshot.pod_node, pod_level=self._profile.pod_level_resources
+            nodes, pods, snapshot.pod_node, pod_level=usual.pod_level_resources
         )
         self._claims = Claims(snapshot.claims, snapshot.volumes)
-        self._affinity, plugins = self._make_plugins()
-        self._shapes = Shapes(plugins, self._profile)
+        self._makers = self._prepare_plugins()
+        self._schedulers: dict[str, tuple[NodeAffinity, Shapes]] = {}
         self._order = scan_order(nodes)
         self._rank = np.argsort(self._order).astype(np.int32)
 
-    def _make_plugins(self) -> tuple[NodeAffinity, Sequence[Plugin]]:
-        """All plugins in the order in which the scheduler filters."""
+    def _prepare_plugins(self) -> PluginMaker:
+        """What makes all plugins of a profile, in the order in which the scheduler filters."""
         snapshot, occupancy = self._snapshot, self._occupancy
         nodes, pods = snapshot.nodes, snapshot.pods
         placed = np.flatnonzero(occupancy.where >= 0).astype(np.int32)
         labels = NodeLabels(nodes)
         groups = PodGroups(pods, placed)
         namespaces = snapshot.namespace_labels
-        affinity, taints = NodeAffinity(labels), TaintToleration(nodes)
-        spread = SpreadContext(
-            labels=labels,
-            groups=groups,
-            occupancy=occupancy,
-            affinity=affinity,
-            taints=taints,
-            selectors=DefaultSelectors(snapshot.services, snapshot.controllers),
-            profile=self._profile,
-        )
+        taints = TaintToleration(nodes)
+        selectors = DefaultSelectors(snapshot.services, snapshot.controllers)
         terms = TermIndex(pods, placed, namespaces)
-        return affinity, (
-            NodeUnschedulable(nodes),
-            taints,
-            affinity,
-            NodePorts(pods, occupancy),
-            NodeResourcesFit(occupancy),
-            VolumeRestrictions(pods, occupancy, self._claims),
-            VolumeBinding(labels, self._claims),
-            VolumeZone(labels, self._claims),
-            TopologySpread(spread),
-            InterPodAffinity(labels, groups, occupancy, terms, Namespaces(namespaces)),
-            BalancedAllocation(occupancy, difference=self._profile.balanced_difference),
-            ImageLocality(nodes, self._profile),
-        )
+        ports = NodePorts(pods, occupancy)
+        restrictions = VolumeRestrictions(pods, occupancy, self._claims)
+
+        def make(profile: Profile) -> tuple[NodeAffinity, Sequence[Plugin]]:
+            affinity = NodeAffinity(labels, profile.added_affinity)
+            spread = SpreadContext(
+                labels=labels,
+                groups=groups,
+                occupancy=occupancy,
+                affinity=affinity,
+                taints=taints,
+                selectors=selectors,
+                profile=profile,
+            )
+            return affinity, (
+                NodeUnschedulable(nodes),
+                taints,
+                affinity,
+                ports,
+                NodeResourcesFit(occupancy, profile),
+                restrictions,
+                VolumeBinding(labels, self._claims),
+                VolumeZone(labels, self._claims),
+                TopologySpread(spread),
+                InterPodAffinity(labels, groups, occupancy, terms, Namespaces(namespaces), profile),
+                BalancedAllocation(occupancy, profile),
+                ImageLocality(nodes, profile),
+            )
+
+        return make
+
+    def _scheduler(self, pod: Pod) -> tuple[NodeAffinity, Shapes]:
+        """What the pod's scheduler is made of; only for a pod without a problem."""
+        name = pod.spec.schedulerName
+        known = self._schedulers.get(name)
+        if known is None:
+            profile = self.profiles[name]
+            affinity, plugins = self._makers(profile)
+            known = self._schedulers[name] = (affinity, Shapes(plugins, profile))
+        return known
 
     def landing(self, pod: int) -> Landing:
         """Where the replacement of this pod will be put, if it were evicted now."""
@@ -163,10 +184,12 @@ class SchedulerModel:
         self._occupancy.move(shift)
 
     def _problem(self, pod: int) -> Problem | None:
-        if self._known is None:
-            version = self._snapshot.cluster.version or "unknown"
-            return Problem("FEA005", f"the scheduler of server version {version} is not modelled")
-        return refusal(self._snapshot.pods[pod], self._profile, self._claims)
+        each = self._snapshot.pods[pod]
+        profile = self.profiles.get(each.spec.schedulerName)
+        if profile is None:
+            name = each.spec.schedulerName
+            return Problem("ELG018", f"{each.key} is scheduled by {name}, which is not declared")
+        return refusal(each, profile, self._claims)
 
     def _states(self, pod: int) -> tuple[State, ...]:
         if self._occupancy.where[pod] < 0:
@@ -179,7 +202,9 @@ class SchedulerModel:
         return _KINDS.get(owner.kind, _EITHER)
 
     def _shape(self, pod: Pod) -> Shape:
-        return self._shapes.of(pod, self._affinity.named(pod.spec))
+        affinity, shapes = self._scheduler(pod)
+        filtered = affinity.name in self.profiles[pod.spec.schedulerName].filters
+        return shapes.of(pod, affinity.named(pod.spec) if filtered else None)
 
     def _in(self, state: State, pod: int) -> AbstractContextManager[None]:
         if state == "overlap":
@@ -229,7 +254,8 @@ class SchedulerModel:
     def _chances(self, shape: Shape, nodes: IntArray, scores: ScoreArray) -> FloatArray:
         """The probability of each feasible node, in the order of the scan."""
         length = len(self._order) if shape.candidates is None else len(shape.candidates)
-        found = sample_size(length, self._profile.percentage)
+        scored = bool(shape.profile.weights)
+        found = sample_size(length, shape.profile.percentage) if scored else 1
         if found >= len(nodes) or shape.candidates is None:
             return shares(scores, self._rank[nodes], length, found)
         # A scan over chosen nodes alone has its own positions: those among the chosen.

@@ -6,7 +6,8 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
-from rescheduler.model.objects import NodeSelectorTerm, PodSpec
+from rescheduler.model.objects import NodeAffinity as DeclaredAffinity
+from rescheduler.model.objects import NodeSelectorTerm, PodSpec, PreferredSchedulingTerm
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.node_labels import NodeLabels
 from rescheduler.scheduler.plugin import (
@@ -24,10 +25,15 @@ class NodeAffinity(Plugin):
 
     name: ClassVar[str] = "NodeAffinity"
 
-    def __init__(self, labels: NodeLabels) -> None:
+    def __init__(self, labels: NodeLabels, added: DeclaredAffinity | None = None) -> None:
+        """added: the scheduler's own affinity, which holds for every pod beside the pod's."""
         self._labels = labels
         self._required: dict[bytes, BoolArray] = {}
         self._preferred: dict[bytes, ScoreArray] = {}
+        added = added or DeclaredAffinity()
+        required = added.requiredDuringSchedulingIgnoredDuringExecution
+        self._added = None if required is None else labels.matching(required)
+        self._added_preferred = added.preferredDuringSchedulingIgnoredDuringExecution or []
 
     def matching(self, spec: PodSpec) -> BoolArray | None:
         """(nodes,) nodes that the nodeSelector and the required affinity accept; None: all."""
@@ -63,14 +69,17 @@ class NodeAffinity(Plugin):
         return np.array(sorted(index[name] for name in found if name in index), dtype=np.int32)
 
     def filter(self, pod: Replacement) -> Filter | None:
-        """The nodes that the pod's selector and required affinity accept."""
+        """The nodes that the pod's selector, its required affinity and the added one accept."""
         passing = self.matching(pod.spec)
+        if self._added is not None:
+            passing = self._added if passing is None else passing & self._added
         return None if passing is None else lambda: passing
 
     def score(self, pod: Replacement) -> Score | None:
         """More weight of satisfied preferred terms is better."""
         affinity = pod.spec.affinity.nodeAffinity if pod.spec.affinity else None
-        preferred = affinity.preferredDuringSchedulingIgnoredDuringExecution if affinity else None
+        own = affinity.preferredDuringSchedulingIgnoredDuringExecution if affinity else None
+        preferred: list[PreferredSchedulingTerm] = [*(own or ()), *self._added_preferred]
         if not preferred:
             return None
         key = msgspec.msgpack.encode(preferred)

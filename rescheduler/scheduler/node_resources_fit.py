@@ -1,4 +1,4 @@
-"""Plugin NodeResourcesFit: a pod needs room, and the emptier node is better."""
+"""Plugin NodeResourcesFit: a pod needs room, and the emptier (or fuller) node is better."""
 
 from functools import partial
 from typing import ClassVar
@@ -7,25 +7,13 @@ import numpy as np
 
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.occupancy import Int64Array, Occupancy
-from rescheduler.scheduler.plugin import MAX_SCORE, Filter, Plugin, Replacement, Score, ScoreArray
+from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score, ScoreArray
+from rescheduler.scheduler.profile import Profile
+from rescheduler.scheduler.requests import extended, native
+from rescheduler.scheduler.scoring_strategy import scorer
 
-
-def least_allocated(used: Int64Array, allocatable: Int64Array) -> ScoreArray:
-    """kube-scheduler's LeastAllocated score of each node, 0-100, over equally weighted resources.
-
-    used, allocatable: (resources, nodes), the incoming pod included in `used`. A resource that a
-    node does not have is left out of that node's mean.
-    Source: pkg/scheduler/framework/plugins/noderesources/least_allocated.go, Kubernetes 1.36.
-    """
-    free = np.maximum(allocatable - used, 0)
-    scores = free * MAX_SCORE // np.maximum(allocatable, 1)
-    total = np.zeros(allocatable.shape[1], dtype=np.int64)
-    present = np.zeros(allocatable.shape[1], dtype=np.int64)
-    for resource in range(len(allocatable)):
-        has = allocatable[resource] > 0
-        total += np.where(has, scores[resource], 0)
-        present += has
-    return total // np.maximum(present, 1)
+_DEFAULTED = ("cpu", "memory")
+"""Scored with a default where a container says nothing; the first rows of Occupancy."""
 
 
 class NodeResourcesFit(Plugin):
@@ -33,20 +21,40 @@ class NodeResourcesFit(Plugin):
 
     name: ClassVar[str] = "NodeResourcesFit"
 
-    def __init__(self, occupancy: Occupancy) -> None:
+    def __init__(self, occupancy: Occupancy, profile: Profile) -> None:
         self._occupancy = occupancy
+        self._profile = profile
+        self._scorer = scorer(profile.strategy)
 
     def filter(self, pod: Replacement) -> Filter:
         """The nodes with a free slot and room for every resource asked for."""
-        asked = list(pod.requests.plain.items())
+        asked = [each for each in pod.requests.plain.items() if not self._ignored(each[0])]
         unknown = any(name not in self._occupancy.index for name, _ in asked)
         rows = [] if unknown else [(self._occupancy.index[name], value) for name, value in asked]
         return partial(self._fits, rows, nowhere=unknown)
 
     def score(self, pod: Replacement) -> Score:
-        """LeastAllocated over cpu and memory, with defaults where a container says nothing."""
-        asked = np.array([[pod.requests.cpu], [pod.requests.memory]], dtype=np.int64)
-        return partial(self._score, asked)
+        """The strategy's resources; an extended one only where the pod asks for it."""
+        rows, amounts, weights = [], [], []
+        defaulted = {"cpu": pod.requests.cpu, "memory": pod.requests.memory}
+        for name, weight in self._profile.strategy.resources:
+            amount = defaulted.get(name, pod.requests.plain.get(name, 0))
+            row = self._occupancy.index.get(name)
+            if row is not None and (amount or native(name)):
+                rows.append(row)
+                amounts.append([amount])
+                weights.append(weight)
+        asked = np.array(amounts, dtype=np.int64).reshape(-1, 1)
+        if rows == [0, 1]:
+            return partial(self._score_defaulted, asked, weights)
+        return partial(self._score, rows, asked, weights)
+
+    def _ignored(self, resource: str) -> bool:
+        """Whether an argument of the plugin leaves this extended resource out of the filter."""
+        if not extended(resource):
+            return False
+        group = resource.partition("/")[0]
+        return resource in self._profile.ignored_resources or group in self._profile.ignored_groups
 
     def _fits(self, rows: list[tuple[int, int]], *, nowhere: bool) -> BoolArray:
         state = self._occupancy
@@ -57,6 +65,22 @@ class NodeResourcesFit(Plugin):
             answer &= state.allocatable[row] - state.requested[row] >= value
         return answer
 
-    def _score(self, asked: Int64Array, nodes: IntArray) -> ScoreArray:
+    def _score_defaulted(
+        self, asked: Int64Array, weights: list[int], nodes: IntArray
+    ) -> ScoreArray:
         state = self._occupancy
-        return least_allocated(state.nonzero[:, nodes] + asked, state.allocatable[:2, nodes])
+        return self._scorer(state.nonzero[:, nodes] + asked, state.allocatable[:2, nodes], weights)
+
+    def _score(
+        self, rows: list[int], asked: Int64Array, weights: list[int], nodes: IntArray
+    ) -> ScoreArray:
+        state = self._occupancy
+        used = np.array(
+            [
+                (state.nonzero if row < len(_DEFAULTED) else state.requested)[row, nodes]
+                for row in rows
+            ],
+            dtype=np.int64,
+        ).reshape(len(rows), len(nodes))
+        allocatable = state.allocatable[np.array(rows, dtype=np.intp)][:, nodes]
+        return self._scorer(used + asked, allocatable, weights)

@@ -1,30 +1,82 @@
-"""Which scheduler is modelled: its name, its weights, and what its version does."""
+"""Which scheduler is modelled: its plugins, weights and arguments, and what its version does."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
+
+from rescheduler.model.objects import NodeAffinity, TopologySpreadConstraint
+
+DEFAULT_SCHEDULER = "default-scheduler"
 
 WEIGHTS: Mapping[str, int] = {
     "TaintToleration": 3,
     "NodeAffinity": 2,
     "PodTopologySpread": 2,
     "InterPodAffinity": 2,
+    "DynamicResources": 2,
     "NodeResourcesFit": 1,
+    "VolumeBinding": 1,
     "NodeResourcesBalancedAllocation": 1,
     "ImageLocality": 1,
 }
 """Weights of the default profile. Source: pkg/scheduler/apis/config/v1/default_plugins.go."""
 
+FILTERS = frozenset(
+    {
+        "NodeUnschedulable",
+        "NodeName",
+        "TaintToleration",
+        "NodeAffinity",
+        "NodePorts",
+        "NodeResourcesFit",
+        "VolumeRestrictions",
+        "NodeVolumeLimits",
+        "VolumeBinding",
+        "VolumeZone",
+        "PodTopologySpread",
+        "InterPodAffinity",
+        "DynamicResources",
+        "NodeDeclaredFeatures",
+    }
+)
+"""The plugins of the default profile that filter."""
+
 OLDEST_MINOR = 33
 """The oldest minor version of Kubernetes 1 whose scheduler this model follows."""
+
+Strategy = Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringStrategy:
+    """How NodeResourcesFit scores a node by how full it would be.
+
+    resources: name and weight, 1 to 100, of each resource that counts.
+    shape: for RequestedToCapacityRatio, utilization (0 to 100) and score (0 to 10) of each point,
+    with increasing utilization.
+    """
+
+    type: Strategy = "LeastAllocated"
+    resources: tuple[tuple[str, int], ...] = (("cpu", 1), ("memory", 1))
+    shape: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
     """A scheduler's profile, with what differs between versions.
 
-    names: the values of `spec.schedulerName` that this profile serves.
+    name: the value of `spec.schedulerName` that this profile serves.
+    problem: why nothing that this scheduler does can be predicted; "" where it can.
+    version: of the scheduler, as `1.36`.
+    filters, weights: the plugins that filter, and those that score with what their scores count.
     percentage: percentageOfNodesToScore; 0 adapts to the number of nodes.
+    strategy, ignored_resources, ignored_groups: arguments of NodeResourcesFit.
+    balanced_resources: what NodeResourcesBalancedAllocation looks at.
+    default_constraints: of PodTopologySpread, for pods that have none; None is the system's own.
+    hard_pod_affinity_weight, ignore_preferred_terms: arguments of InterPodAffinity.
+    added_affinity: of NodeAffinity, for every pod.
+    beyond_us: resources that an extender decides on, each with a sentence that says so.
     pod_level_resources: a pod's own requests replace the sum of its containers' (since 1.34).
     balanced_difference: BalancedAllocation scores the change a pod makes (since 1.36), not the end.
     image_volumes: ImageLocality looks at image volumes (since 1.36).
@@ -33,9 +85,21 @@ class Profile:
     stamps_topology: binding copies the node's zone and region to the pod's labels (since 1.35).
     """
 
-    names: frozenset[str] = frozenset({"default-scheduler"})
+    name: str = DEFAULT_SCHEDULER
+    problem: str = ""
+    version: str = ""
+    filters: frozenset[str] = FILTERS
     weights: Mapping[str, int] = field(default_factory=lambda: dict(WEIGHTS))
     percentage: int = 0
+    strategy: ScoringStrategy = field(default_factory=ScoringStrategy)
+    ignored_resources: frozenset[str] = frozenset()
+    ignored_groups: frozenset[str] = frozenset()
+    balanced_resources: tuple[str, ...] = ("cpu", "memory")
+    default_constraints: tuple[TopologySpreadConstraint, ...] | None = None
+    hard_pod_affinity_weight: int = 1
+    ignore_preferred_terms: bool = False
+    added_affinity: NodeAffinity | None = None
+    beyond_us: Mapping[str, str] = field(default_factory=dict)
     pod_level_resources: bool = True
     balanced_difference: bool = True
     image_volumes: bool = True
@@ -44,18 +108,22 @@ class Profile:
     stamps_topology: bool = True
 
 
-def profile_of(version: str) -> Profile | None:
-    """The default profile of that server version, or None where we do not model it.
+def minor_of(version: str) -> int | None:
+    """The minor version of Kubernetes 1, or None where this is not a version that we model.
 
     version: as the API server says it: `v1.36.3`, `1.34.4-gke.1`, `v1.35.1-eks-113cf36`.
     """
-    found = re.match(r"v?(\d+)\.(\d+)", version)
-    if found is None:
-        return None
-    major, minor = int(found[1]), int(found[2])
-    if major != 1 or minor < OLDEST_MINOR:
+    found = re.match(r"v?1\.(\d+)(?!\d)", version)
+    return int(found[1]) if found is not None and int(found[1]) >= OLDEST_MINOR else None
+
+
+def profile_of(version: str) -> Profile | None:
+    """The default profile of that server version (see `minor_of`), or None: not modelled."""
+    minor = minor_of(version)
+    if minor is None:
         return None
     return Profile(
+        version=f"1.{minor}",
         pod_level_resources=minor >= 34,
         balanced_difference=minor >= 36,
         image_volumes=minor >= 36,
@@ -63,3 +131,11 @@ def profile_of(version: str) -> Profile | None:
         empty_spread_selector=minor >= 38,
         stamps_topology=minor >= 35,
     )
+
+
+def default_profiles(version: str) -> dict[str, Profile]:
+    """The one scheduler of a cluster that declares none, by its name."""
+    known = profile_of(version) or Profile(
+        problem=f"the scheduler of server version {version or 'unknown'} is not modelled"
+    )
+    return {known.name: known}

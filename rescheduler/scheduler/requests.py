@@ -73,6 +73,29 @@ def resized(pod: Pod) -> bool:
     return False
 
 
+def native(resource: str) -> bool:
+    """Whether the scheduler knows the resource of itself: it is scored for every pod."""
+    return resource in _NATIVE
+
+
+def extended(resource: str) -> bool:
+    """Whether it is an extended resource: a name with a prefix that is not Kubernetes' own."""
+    return (
+        "/" in resource
+        and "kubernetes.io/" not in resource
+        and not resource.startswith("requests.")
+    )
+
+
+def asks_for(spec: PodSpec, resource: str) -> bool:
+    """Whether a container requests the resource, or is limited in it."""
+    return any(
+        resource in (asked.requests or {}) or resource in (asked.limits or {})
+        for each in (*spec.containers, *(spec.initContainers or ()))
+        if (asked := each.resources) is not None
+    )
+
+
 def counted(resource: str) -> bool:
     """Whether kube-scheduler counts the resource at all.
 

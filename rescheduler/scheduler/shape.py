@@ -10,7 +10,7 @@ from rescheduler.model.readings import IntArray, Problem
 from rescheduler.scheduler.claims import Claims
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
 from rescheduler.scheduler.profile import Profile
-from rescheduler.scheduler.requests import incoming
+from rescheduler.scheduler.requests import asks_for, incoming
 
 _STAMPED = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
@@ -20,20 +20,23 @@ class Shape:
     """The filters and weighted scores of one shape, by name of their plugin.
 
     candidates: the nodes that the pod names, where it names them; the scan is over these alone.
+    profile: of the scheduler that places it.
     """
 
     filters: list[tuple[str, Filter]]
     scores: list[tuple[str, int, Score]]
     candidates: IntArray | None
+    profile: Profile
 
 
 def refusal(pod: Pod, profile: Profile, claims: Claims) -> Problem | None:
     """Why the landing of this pod's replacement cannot be predicted, or None."""
     spec = pod.spec
-    if spec.schedulerName not in profile.names:
-        return Problem(
-            "ELG018", f"{pod.key} is scheduled by {spec.schedulerName}, which is not modelled"
-        )
+    if profile.problem:
+        return Problem("FEA005", f"{pod.key} is scheduled by {profile.name}: {profile.problem}")
+    for name, sentence in profile.beyond_us.items():
+        if asks_for(spec, name):
+            return Problem("FEA005", f"{pod.key} asks for {name}: {sentence}")
     for present, what in (
         (spec.schedulingGates, "scheduling gates"),
         (spec.schedulingGroup, "a scheduling group"),
@@ -81,14 +84,14 @@ class Shapes:
     def _prepare(self, pod: Replacement, candidates: IntArray | None) -> Shape:
         filters, scores = [], []
         for plugin in self._plugins:
-            passing = plugin.filter(pod)
+            passing = plugin.filter(pod) if plugin.name in self._profile.filters else None
             if passing is not None:
                 filters.append((plugin.name, passing))
             weight = self._profile.weights.get(plugin.name, 0)
             score = plugin.score(pod) if weight else None
             if score is not None:
                 scores.append((plugin.name, weight, score))
-        return Shape(filters, scores, candidates)
+        return Shape(filters, scores, candidates, self._profile)
 
 
 def _scheduled(spec: PodSpec) -> PodSpec:

@@ -73,23 +73,33 @@ class TopologySpread(Plugin):
 
     def filter(self, pod: Replacement) -> Filter | None:
         """Nodes that exceed no DoNotSchedule constraint; one without its key never passes."""
-        hard = _of_action(pod.spec.topologySpreadConstraints, "DoNotSchedule")
+        declared, selector = self._declared(pod)
+        hard = _of_action(declared, "DoNotSchedule")
         if not hard:
             return None
-        return partial(self._within, self._compile(pod, hard, strict=True))
+        return partial(self._within, self._compile(pod, hard, strict=True, selector=selector))
 
     def score(self, pod: Replacement) -> Score | None:
         """Fewer matching pods in the node's domains are better."""
+        declared, selector = self._declared(pod)
+        soft = _of_action(declared, "ScheduleAnyway")
+        if not soft:
+            return None
+        strict = declared is not _SYSTEM_DEFAULTS
+        constraints = self._compile(pod, soft, strict=strict, selector=selector)
+        return partial(self._score, constraints, strict=strict)
+
+    def _declared(
+        self, pod: Replacement
+    ) -> tuple[Sequence[TopologySpreadConstraint], LabelSelector | None]:
+        """The pod's own constraints, or the scheduler's with the selector that they all have."""
         if pod.spec.topologySpreadConstraints:
-            soft = _of_action(pod.spec.topologySpreadConstraints, "ScheduleAnyway")
-            if not soft:
-                return None
-            return partial(self._score, self._compile(pod, soft, strict=True), strict=True)
+            return pod.spec.topologySpreadConstraints, None
         selector = self._context.selectors.of(pod)
         if selector is None:
-            return None
-        constraints = self._compile(pod, _SYSTEM_DEFAULTS, strict=False, selector=selector)
-        return partial(self._score, constraints, strict=False)
+            return (), None
+        defaults = self._context.profile.default_constraints
+        return (_SYSTEM_DEFAULTS if defaults is None else defaults), selector
 
     def _compile(
         self,

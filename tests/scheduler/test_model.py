@@ -97,7 +97,7 @@ def test_what_is_not_modelled_is_refused(spec: Any, code: Any) -> None:
 
 def test_a_scheduler_that_is_declared_is_modelled() -> None:
     made = snapshot([node("a")], [owned("ReplicaSet", "a", schedulerName="mine")])
-    profile = Profile(names=frozenset({"mine"}))
+    profile = {"mine": Profile(name="mine")}
     assert SchedulerModel(made, profile).landing(0).refusal is None
 
 

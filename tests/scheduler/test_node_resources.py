@@ -5,7 +5,7 @@ import pytest
 
 from rescheduler.scheduler.balanced_allocation import balance, balance_change
 from rescheduler.scheduler.model import SchedulerModel
-from rescheduler.scheduler.node_resources_fit import least_allocated
+from rescheduler.scheduler.scoring_strategy import least_allocated
 from tests.cluster import node, pod, snapshot
 
 GI = 1024**3
