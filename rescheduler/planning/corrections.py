@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import datetime
 
+import numpy as np
+
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.readings import FloatArray, Reading, Readings
 from rescheduler.model.snapshot import Snapshot
@@ -13,9 +15,10 @@ _GONE = ("evicted", "ready", "lost")
 def corrected(snapshot: Snapshot, history: History) -> Snapshot:
     """The snapshot with its node readings as if the window had seen our moves whole.
 
-    A move t seconds ago with usage u still stands with u (1 - t / w) in the source's average over a
-    window of w seconds, and is missing with as much at its new node. Until the replacement is
-    Ready its whole usage is missing; until its node is known it is expected where the landing was
+    A move t seconds ago with usage u still stands with u (1 - (t - a) / w) in the source's average
+    over a window of w seconds whose newest value is a seconds old, and is missing with as much at
+    its new node. As long as the old pod is there, its whole usage stands; until the replacement is
+    Ready, its whole usage is missing; until its node is known it is expected where the landing was
     predicted. A move whose outcome is not known is left out at the source and counted at the
     destination: neither node may look better than it is.
     """
@@ -41,7 +44,7 @@ def _corrected(reading: Reading, moves: list[PastMove], snapshot: Snapshot) -> R
     count = 0
     for move in moves:
         amount = move.usage.get(used, 0.0)
-        shares = _missing(move, window, snapshot.taken)
+        shares = _missing(move, reading, snapshot)
         if amount <= 0 or not shares:
             continue
         values = reading.values.copy() if values is None else values
@@ -57,25 +60,28 @@ def _corrected(reading: Reading, moves: list[PastMove], snapshot: Snapshot) -> R
     return replace(reading, values=values, notes=(*reading.notes, note))
 
 
-def _missing(move: PastMove, window: float, now: datetime) -> dict[str, float]:
+def _missing(move: PastMove, reading: Reading, snapshot: Snapshot) -> dict[str, float]:
     """Per node, the share of the move's usage that its reading lacks (above 0) or still has."""
     answer: dict[str, float] = {}
-    left = _unseen(move.at, window, now)
+
+    def unseen(since: datetime, name: str) -> float:
+        """The share of the node's window that lies before that time, 0 to 1."""
+        node = snapshot.node_index.get(name, -1)
+        age = float(reading.ages[node]) if node >= 0 else 0.0
+        seen = (snapshot.taken - since).total_seconds() - (0.0 if np.isnan(age) else age)
+        return min(max(1.0 - seen / reading.request.window, 0.0), 1.0)
+
+    ending = move.podUid in snapshot.pod_index
+    left = 1.0 if ending else unseen(move.at, move.source)
     if move.state in _GONE and left > 0:
         answer[move.source] = -left
     if move.state == "lost":
         return answer
-    since = move.settled if move.state == "ready" and move.settled is not None else now
+    since = move.settled if move.state == "ready" and move.settled is not None else snapshot.taken
     if move.state == "ready" and move.settled is None:
         since = move.at
-    arrived = _unseen(since, window, now)
-    if arrived <= 0:
-        return answer
     for name, probability in ({move.landedOn: 1.0} if move.landedOn else move.landing).items():
-        answer[name] = answer.get(name, 0.0) + arrived * probability
+        arrived = unseen(since, name)
+        if arrived > 0:
+            answer[name] = answer.get(name, 0.0) + arrived * probability
     return answer
-
-
-def _unseen(since: datetime, window: float, now: datetime) -> float:
-    """The share of the window that lies before that time, 0 to 1."""
-    return min(max(1.0 - (now - since).total_seconds() / window, 0.0), 1.0)
