@@ -1,4 +1,7 @@
-"""The annotations that we read, by name; sources keep these and drop all others."""
+"""The annotations that we read, by name; sources keep these and drop all others.
+
+The labels of gangs stand beside their annotations; labels are all kept.
+"""
 
 MIRROR = "kubernetes.io/config.mirror"
 SOURCE = "kubernetes.io/config.source"
@@ -8,6 +11,9 @@ DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 OPT_OUT = "rescheduler.io/opt-out"
 """Our own: `true`, or `until <RFC 3339 time>`; on a pod, its controllers or its namespace."""
 
+DATASET = "rescheduler.io/dataset"
+"""Our own: the names of the datasets that a pod reads, separated by commas."""
+
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 SAFE_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 """Names of local volumes, separated by commas, that may be lost."""
@@ -16,6 +22,10 @@ DO_NOT_EVICT = "karpenter.sh/do-not-evict"
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 REQUEST_EVICT_ONLY = "descheduler.alpha.kubernetes.io/request-evict-only"
 EVICTION_IN_PROGRESS = "descheduler.alpha.kubernetes.io/eviction-in-progress"
+
+NUMA_OBSERVED = "kai.scheduler/numa-placement-observed"
+"""Where a pod's devices, CPUs and memory are, as an exporter on its node saw it:
+`[{"zone": "node-0", "amount": {"nvidia.com/gpu": "2", "cpu": "8"}}]`."""
 
 GANGS = frozenset(
     {
@@ -30,12 +40,30 @@ GANGS = frozenset(
 """Annotations that make a pod a member of a gang."""
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """The node for which a claim is being provisioned."""
 POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
 """Which entry of a pod's `spec.resourceClaims` a generated claim is for."""
 
+GANG_LABELS = frozenset(
+    {
+        "scheduling.x-k8s.io/pod-group",
+        "pod-group.scheduling.sigs.k8s.io",
+        "kueue.x-k8s.io/pod-group-name",
+        "jobset.sigs.k8s.io/jobset-name",
+        "leaderworkerset.sigs.k8s.io/name",
+        "training.kubeflow.org/job-name",
+        "ray.io/cluster",
+        "volcano.sh/job-name",
+        "grove.io/podgang",
+        "runai/pod-group-name",
+    }
+)
+"""Labels that make a pod a member of a gang."""
+
 READ = GANGS | {
+    BETA_CLASS,
     DEFAULT_CLASS,
     SELECTED_NODE,
     POD_CLAIM,
@@ -43,6 +71,7 @@ READ = GANGS | {
     SOURCE,
     DELETION_COST,
     OPT_OUT,
+    DATASET,
     SAFE_TO_EVICT,
     SAFE_VOLUMES,
     DO_NOT_DISRUPT,
@@ -50,5 +79,6 @@ READ = GANGS | {
     PREFER_NO_EVICTION,
     REQUEST_EVICT_ONLY,
     EVICTION_IN_PROGRESS,
+    NUMA_OBSERVED,
 }
 """Every annotation that any part of the rescheduler reads."""

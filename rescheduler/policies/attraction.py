@@ -1,0 +1,197 @@
+"""Attraction: two sets of pods that talk to each other, and how much of it goes far.
+
+The measure is gained affinity (RASA, ICDE 2024), level by level: of the talk between sets a and b
+the share
+
+    G = sum over the domains d of min(a in d / a, b in d / b)
+
+can stay within the domains of a level, if every pod talks as much as its siblings and to the
+nearest first. What cannot stay within level l goes one step farther, so the mean distance is the
+sum over the levels of step(l) * (1 - G(l)); with one level it is 1 - G.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.policies.domains import NOWHERE, Domains
+
+Counts = dict[int, int]
+"""Pods by domain; NOWHERE is not among the keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bond:
+    """Two sets of pods without a common member, both of which are bound to nodes.
+
+    amount: what it costs if all of the talk goes as far as it can, in pods.
+    """
+
+    one: IntArray
+    other: IntArray
+    amount: float
+    subject: str
+    code: str = "LOC001"
+
+
+@dataclass(slots=True)
+class _Side:
+    """One end of a bond in the working copy: counts by level, and the gain of one more, kept."""
+
+    pods: IntArray
+    counts: list[Counts] = field(default_factory=list)
+    most: list[float | None] = field(default_factory=list)
+
+
+class Attraction:
+    """All bonds of a policy on one snapshot."""
+
+    def __init__(self, bonds: Sequence[Bond], domains: Domains, node: IntArray) -> None:
+        self._domains = domains
+        self._bonds = tuple(bonds)
+        self._sides: list[tuple[_Side, _Side]] = []
+        self._near = np.zeros((len(bonds), len(domains.names)))
+        self._of_pod: dict[int, list[tuple[int, int]]] = {}
+        for number, bond in enumerate(bonds):
+            self._sides.append((self._side(bond.one, node), self._side(bond.other, node)))
+            for end, pods in enumerate((bond.one, bond.other)):
+                for pod in pods.tolist():
+                    self._of_pod.setdefault(pod, []).append((number, end))
+            self._measure(number)
+
+    def _side(self, pods: IntArray, node: IntArray) -> _Side:
+        side = _Side(pods)
+        for level in range(len(self._domains.names)):
+            found = self._domains.of[level, node[pods]]
+            places, counts = np.unique(found[found != NOWHERE], return_counts=True)
+            side.counts.append(dict(zip(places.tolist(), counts.tolist(), strict=True)))
+            side.most.append(None)
+        return side
+
+    def gained(self) -> FloatArray:
+        """(bonds, levels) the share of each bond's talk that can stay within the level, 0 to 1."""
+        return self._near.copy()
+
+    def cost(self) -> float:
+        """The mean distance of all talk, in pods."""
+        return float(sum(self._cost(number) for number in range(len(self._bonds))))
+
+    def worst(self) -> float:
+        """All talk goes as far as it can."""
+        return float(sum(bond.amount for bond in self._bonds))
+
+    def members(self) -> IntArray:
+        """Every pod at an end of a bond."""
+        return np.array(sorted(self._of_pod), dtype=np.int32)
+
+    def deltas(self, pod: int, source: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of the cost for each node."""
+        total = np.zeros(len(nodes))
+        for number, end in self._of_pod[pod]:
+            for level, step in enumerate(self._domains.steps):
+                here = int(self._domains.of[level, source])
+                places = self._domains.of[level, nodes]
+                table = np.zeros(self._domains.size(level) + 1)  # the last is NOWHERE
+                for place in self._sides[number][1 - end].counts[level]:
+                    table[place] = self._more(number, end, level, place)
+                change = table[places] - self._less(number, end, level, here)
+                change[places == here] = 0.0
+                total -= self._bonds[number].amount * step * change
+        return total
+
+    def bound(self, pod: int, source: int) -> float:
+        """The best change at every level, whether one node has them all or not."""
+        total = 0.0
+        for number, end in self._of_pod[pod]:
+            for level, step in enumerate(self._domains.steps):
+                here = int(self._domains.of[level, source])
+                best = self._best(number, end, level) - self._less(number, end, level, here)
+                total += self._bonds[number].amount * step * max(0.0, best)
+        return total
+
+    def commit(self, shift: Shift) -> IntArray:
+        """Make the move in the working copy; both ends of its bonds have other bounds now."""
+        touched: list[IntArray] = []
+        for number, end in self._of_pod[shift.pod]:
+            sides = self._sides[number]
+            for level in range(len(self._domains.names)):
+                _take(sides[end].counts[level], int(self._domains.of[level, shift.source]), -1)
+                _take(sides[end].counts[level], int(self._domains.of[level, shift.destination]), 1)
+                sides[0].most[level] = sides[1].most[level] = None
+            self._measure(number)
+            touched += [sides[0].pods, sides[1].pods]
+        return np.concatenate(touched)
+
+    def findings(self) -> Iterator[Finding]:
+        """One finding for each bond of which some talk goes far."""
+        for number, bond in enumerate(self._bonds):
+            cost = self._cost(number)
+            if cost <= 1e-12:
+                continue
+            near = ", ".join(
+                f"{share:.0%} within a {name}"
+                for name, share in zip(self._domains.names, self._near[number], strict=True)
+            )
+            yield Finding(
+                code=bond.code,
+                subject=bond.subject,
+                cost=cost,
+                message=f"{len(bond.one)} and {len(bond.other)} pods, whose talk can stay {near}",
+                pods=tuple(np.union1d(bond.one, bond.other).tolist()),
+            )
+
+    def _cost(self, number: int) -> float:
+        far = sum(
+            step * (1.0 - near)
+            for step, near in zip(self._domains.steps, self._near[number], strict=True)
+        )
+        return self._bonds[number].amount * float(far)
+
+    def _measure(self, number: int) -> None:
+        one, other = self._sides[number]
+        for level in range(len(self._domains.names)):
+            theirs = other.counts[level]
+            self._near[number, level] = sum(
+                min(count / len(one.pods), theirs[place] / len(other.pods))
+                for place, count in one.counts[level].items()
+                if place in theirs
+            )
+
+    def _more(self, number: int, end: int, level: int, place: int) -> float:
+        """What one more pod of that end in the domain adds to the bond's share."""
+        mine, theirs = self._sides[number][end], self._sides[number][1 - end]
+        count, size = mine.counts[level].get(place, 0), len(mine.pods)
+        limit = theirs.counts[level].get(place, 0) / len(theirs.pods)
+        return min((count + 1) / size, limit) - min(count / size, limit)
+
+    def _less(self, number: int, end: int, level: int, place: int) -> float:
+        """What one pod fewer of that end in the domain takes from the bond's share."""
+        if place == NOWHERE:
+            return 0.0
+        mine, theirs = self._sides[number][end], self._sides[number][1 - end]
+        count, size = mine.counts[level][place], len(mine.pods)
+        limit = theirs.counts[level].get(place, 0) / len(theirs.pods)
+        return min(count / size, limit) - min((count - 1) / size, limit)
+
+    def _best(self, number: int, end: int, level: int) -> float:
+        side = self._sides[number][end]
+        known = side.most[level]
+        if known is None:
+            others = self._sides[number][1 - end].counts[level]
+            known = max((self._more(number, end, level, place) for place in others), default=0.0)
+            side.most[level] = known
+        return known
+
+
+def _take(counts: Counts, place: int, change: int) -> None:
+    if place == NOWHERE:
+        return
+    count = counts.get(place, 0) + change
+    if count:
+        counts[place] = count
+    else:
+        del counts[place]

@@ -1,0 +1,157 @@
+"""How near nodes are to each other: the tree of hosts, racks, blocks, zones and regions."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import Field
+
+from rescheduler.model.objects import Labels
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Strict
+
+NOWHERE = -1
+"""The domain of a node that carries none of a level's labels: it is near to no other."""
+
+
+class Level(Strict):
+    """One level of the tree: its name, and the node labels that tell its domains."""
+
+    name: str = Field(min_length=1, description="What it is called, such as `rack`.")
+    labels: list[str] = Field(
+        min_length=1, description="Keys of node labels; the first that a node carries counts."
+    )
+    weight: float = Field(
+        1.0,
+        gt=0,
+        le=1000,
+        description="How much farther two nodes are that do not share it, relative to the others.",
+    )
+
+
+KNOWN = (
+    Level(name="host", labels=["kubernetes.io/hostname"]),
+    Level(
+        name="accelerator",
+        labels=[
+            "accelerator.topograph.run/domain",
+            "network.topology.nvidia.com/accelerator",
+            "nvidia.com/gpu.clique",
+        ],
+    ),
+    Level(
+        name="rack",
+        labels=[
+            "topology.kubernetes.io/rack",
+            "fabric.topograph.run/tier-0",
+            "network.topology.nvidia.com/leaf",
+            "cloud.google.com/gce-topology-subblock",
+            "topology.k8s.aws/network-node-layer-3",
+            "oci.oraclecloud.com/rdma.local_block_id",
+            "cloud.provider.com/topology-rack",
+        ],
+    ),
+    Level(
+        name="block",
+        labels=[
+            "topology.kubernetes.io/block",
+            "fabric.topograph.run/tier-1",
+            "network.topology.nvidia.com/spine",
+            "cloud.google.com/gce-topology-block",
+            "topology.k8s.aws/network-node-layer-2",
+            "oci.oraclecloud.com/rdma.network_block_id",
+            "cloud.provider.com/topology-block",
+        ],
+    ),
+    Level(
+        name="core",
+        labels=[
+            "fabric.topograph.run/tier-2",
+            "network.topology.nvidia.com/core",
+            "topology.k8s.aws/network-node-layer-1",
+            "oci.oraclecloud.com/rdma.hpc_island_id",
+        ],
+    ),
+    Level(
+        name="zone",
+        labels=["topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"],
+    ),
+    Level(
+        name="region",
+        labels=["topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"],
+    ),
+)
+"""The labels of Kubernetes, of NVIDIA's topograph and of clouds, nearest level first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Domains:
+    """The tree of one snapshot, with the levels that tell its nodes apart.
+
+    names: (levels,) nearest first. steps: (levels,) how much farther two nodes are that do not
+    share this level; they sum to 1, the distance of nodes that share none. of: (levels, nodes + 1)
+    the domain of each node, NOWHERE without a label; the last column stands for no node.
+    labels: (levels,) what each domain is called.
+    """
+
+    names: tuple[str, ...]
+    steps: tuple[float, ...]
+    of: IntArray
+    labels: tuple[tuple[str, ...], ...]
+
+    def level(self, name: str) -> int:
+        """The index of a level, or -1 where it is not in this tree."""
+        return self.names.index(name) if name in self.names else -1
+
+    def size(self, level: int) -> int:
+        """How many domains the level has."""
+        return len(self.labels[level])
+
+    def distances(self, anchors: Iterable[int], start: int = 0) -> FloatArray:
+        """(nodes,) how far each node is from the nearest of these nodes, 0 to 1.
+
+        start: the nearest level that counts; what is nearer is as good as there.
+        """
+        nodes = self.of.shape[1] - 1
+        answer = np.ones(nodes)
+        for anchor in anchors:
+            distance = np.zeros(nodes)
+            for level in range(start, len(self.names)):
+                here = self.of[level, anchor]
+                same: BoolArray = (self.of[level, :-1] == here) & (here != NOWHERE)
+                distance += np.where(same, 0.0, self.steps[level])
+            if start == 0:
+                distance[anchor] = 0.0
+            answer = np.minimum(answer, distance)
+        return answer
+
+
+def tree(levels: Sequence[Level], snapshot: Snapshot) -> Domains:
+    """The levels that at least one node carries and that tell nodes apart, with their steps.
+
+    A domain lies within its domain of every farther level: a rack `r1` in each of two zones is two
+    racks. A level whose every node shares one domain tells nothing, and is left out.
+    """
+    labels = [node.metadata.labels or {} for node in snapshot.nodes]
+    names, rows, called, weights = [], [], [], []
+    for number, level in enumerate(levels):
+        paths = [_path(each, levels[number:]) for each in labels]
+        known = sorted({path for path in paths if path is not None})
+        if not known or (len(known) == 1 and None not in paths):
+            continue
+        index = {path: place for place, path in enumerate(known)}
+        row = [NOWHERE if path is None else index[path] for path in paths]
+        names.append(level.name)
+        weights.append(level.weight)
+        rows.append([*row, NOWHERE])
+        called.append(tuple(path[0] for path in known))
+    steps = tuple(weight / sum(weights) for weight in weights)
+    of = np.array(rows, dtype=np.int32).reshape(len(names), len(labels) + 1)
+    return Domains(tuple(names), steps, of, tuple(called))
+
+
+def _path(labels: Labels, levels: Sequence[Level]) -> tuple[str, ...] | None:
+    """The node's domain at the first of these levels, followed by those around it."""
+    values = [next((labels[key] for key in each.labels if key in labels), "") for each in levels]
+    return tuple(values) if values[0] else None

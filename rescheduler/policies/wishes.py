@@ -1,0 +1,223 @@
+"""The wishes of a Locality policy on one snapshot: each source made into parts of its term."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from rescheduler.model.annotations import DATASET
+from rescheduler.model.node_labels import NodeLabels
+from rescheduler.model.readings import BoolArray, IntArray, Problem, ReadingRequest
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.affinity import Affinities
+from rescheduler.policies.anchoring import Anchor, Anchoring
+from rescheduler.policies.assembling import Assembling, Group
+from rescheduler.policies.attraction import Attraction, Bond
+from rescheduler.policies.base import Match
+from rescheduler.policies.domains import Level, tree
+from rescheduler.policies.holding import Holdings, holders
+from rescheduler.policies.matching import select_pods
+from rescheduler.policies.partners import affinity_wishes
+from rescheduler.policies.parts import Part, PartsTerm
+from rescheduler.policies.talk import Talk, measured_talk
+
+
+class Wishes:
+    """Gathers parts; what cannot be used becomes a problem that the report tells."""
+
+    def __init__(self, levels: Sequence[Level], snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._node = snapshot.pod_node
+        self._domains = tree(levels, snapshot)
+        leaving = np.array(
+            [pod.metadata.deletionTimestamp is not None for pod in snapshot.pods], dtype=np.bool_
+        )
+        self._counted: BoolArray = (self._node >= 0) & ~leaving
+        self._bonds: list[Bond] = []
+        self._groups: list[Group] = []
+        self._anchors: list[Anchor] = []
+        self._affinities: Affinities | None = None
+        self._problems: list[Problem] = []
+        self._sources = self._unfit = 0
+
+    def term(self, match: Match) -> PartsTerm | Problem:
+        """All of it; the problem of the first source if not one of them has a say."""
+        if not self._domains.names:
+            return Problem("LOC005", "no level of the tree tells the nodes apart")
+        if self._sources == self._unfit:
+            return self._problems[0]
+        parts: list[Part] = []
+        if self._bonds:
+            parts.append(Attraction(self._bonds, self._domains, self._node))
+        if self._groups:
+            parts.append(Assembling(self._groups, self._domains, self._node))
+        if self._anchors:
+            parts.append(Anchoring(self._anchors, self._node))
+        if self._affinities is not None:
+            parts.append(self._affinities)
+        movable = select_pods(match, self._snapshot)
+        return PartsTerm(parts, self._node, movable, self._problems)
+
+    def add_pair(self, pods: Match, near: Match, weight: float) -> None:
+        """A declared pair: it costs as many pods as its smaller side has."""
+        self._sources += 1
+        one = self._select(pods)
+        other = np.setdiff1d(self._select(near), one)
+        if not len(one) or not len(other):
+            sides = f"{len(one)} and {len(other)} pods"
+            self._problems.append(
+                Problem("LOC006", f"a pair of {_said(pods)} and {_said(near)} selects {sides}")
+            )
+            return
+        amount = weight * min(len(one), len(other))
+        self._bonds.append(Bond(one, other, amount, f"{_said(pods)} and {_said(near)}"))
+
+    def add_groups(
+        self, pods: Match, *, one: bool, together: str | None, apart: str | None, weight: float
+    ) -> None:
+        """Declared groups; a level that is not in the tree is left out, and told."""
+        self._sources += 1
+        levels = []
+        for name in (together, apart):
+            level = self._domains.level(name) if name else -1
+            levels.append(level)
+            if name and level < 0:
+                self._problems.append(
+                    Problem("LOC006", f"no node has a label of level {name}, or all share one")
+                )
+        if max(levels) < 0:
+            return
+        found = self._select(pods)
+        workload = self._snapshot.pod_workload[found]
+        for number in [-2] if one else np.unique(workload[workload >= 0]).tolist():
+            members = found if one else found[workload == number]
+            subject = _said(pods) if one else _named(self._snapshot, number)
+            if len(members) > 1:
+                self._groups.append(Group(members, levels[0], levels[1], weight, subject))
+
+    def add_affinity(self) -> None:
+        """The podAffinity of all pods."""
+        self._sources += 1
+        pods = np.flatnonzero(self._counted).astype(np.int32)
+        wishes, alone = affinity_wishes(self._snapshot, pods, NodeLabels(self._snapshot.nodes))
+        if alone:
+            text = f"{alone} podAffinity terms are not counted, because no other pod matches them"
+            self._problems.append(Problem("LOC006", text))
+        if wishes:
+            self._affinities = Affinities(wishes, self._node)
+
+    def add_traffic(self, request: ReadingRequest, level: str | None, weight: float) -> None:
+        """Measured traffic. level: that of the domains at its other end, None for workloads."""
+        self._sources += 1
+        talk = measured_talk(self._snapshot, request, self._members())
+        if isinstance(talk, Problem):
+            self._unfit += 1
+            self._problems.append(talk)
+            return
+        self._problems += talk.problems
+        if level is None:
+            self._add_bonds(talk, weight)
+        else:
+            self._add_anchors(talk, self._domains.level(level), weight)
+
+    def _add_bonds(self, talk: Talk, weight: float) -> None:
+        for (one, other), amount in talk.amounts.items():
+            subject = f"{one} and {other}"
+            bond = Bond(talk.pods[one], talk.pods[other], weight * amount, subject)
+            self._bonds.append(bond)
+
+    def _add_anchors(self, talk: Talk, level: int, weight: float) -> None:
+        for (one, domain), amount in talk.amounts.items():
+            nodes = self._of_domain(level, domain)
+            if not nodes:
+                self._problems.append(
+                    Problem("LOC006", f"{one} talks to {domain}, which is no domain of a node")
+                )
+                continue
+            pods = talk.pods[one]
+            self._anchors.append(
+                Anchor(
+                    pods=pods,
+                    distances=self._domains.distances(nodes, level),
+                    weight=weight * amount / len(pods),
+                    subject=one,
+                    wanted=f"{self._domains.names[level]} {domain}",
+                    code="LOC001",
+                )
+            )
+
+    def _of_domain(self, level: int, domain: str) -> list[int]:
+        """One node of each domain of that name."""
+        if level < 0:
+            return []
+        of = self._domains.of[level, :-1]
+        places = [place for place, name in enumerate(self._domains.labels[level]) if name == domain]
+        return [int(np.flatnonzero(of == place)[0]) for place in places]
+
+    def add_datasets(
+        self, label: str | None, request: ReadingRequest | None, weight: float
+    ) -> None:
+        """Pods with a dataset annotation, near the nodes that hold it."""
+        self._sources += 1
+        holdings = holders(self._snapshot, label, request, self._place)
+        self._problems += holdings.problems
+        if holdings.unfit:
+            self._unfit += 1
+            return
+        self._anchor_pods(holdings, weight)
+
+    def _place(self, level: str, domain: str) -> list[tuple[int, int]]:
+        """Nodes that stand for a domain, with its level."""
+        number = self._domains.level(level)
+        return [(node, number) for node in self._of_domain(number, domain)]
+
+    def _anchor_pods(self, holdings: Holdings, weight: float) -> None:
+        wanted: dict[tuple[str, str, int], list[int]] = {}
+        for pod in np.flatnonzero(self._counted).tolist():
+            metadata = self._snapshot.pods[pod].metadata
+            text = (metadata.annotations or {}).get(DATASET, "")
+            names = {each.strip() for each in text.split(",")} - {""}
+            for name in names:
+                wanted.setdefault((metadata.namespace, name, len(names)), []).append(pod)
+        unknown = []
+        for (namespace, name, shares), pods in sorted(wanted.items()):
+            places = holdings.of(namespace, name)
+            if not places:
+                unknown.append(f"{namespace}/{name}")
+                continue
+            distances = np.minimum.reduce(
+                [self._domains.distances([node], level) for node, level in places]
+            )
+            subject, where = f"{len(pods)} pods in {namespace}", f"dataset {name}"
+            members = np.array(pods, dtype=np.int32)
+            self._anchors.append(Anchor(members, distances, weight / shares, subject, where))
+        if unknown:
+            text = f"nobody knows where {len(unknown)} datasets are, such as {unknown[0]}"
+            self._problems.append(Problem("LOC006", text))
+
+    def _select(self, match: Match) -> IntArray:
+        found = np.flatnonzero(select_pods(match, self._snapshot) & self._counted)
+        return found.astype(np.int32)
+
+    def _members(self) -> Callable[[int], IntArray]:
+        """The counted pods of a workload, by its number; all are sorted at once."""
+        workload = np.where(self._counted, self._snapshot.pod_workload, -1)
+        order = np.argsort(workload, kind="stable").astype(np.int32)
+        bounds = np.searchsorted(workload[order], np.arange(len(self._snapshot.workloads) + 1))
+        return lambda number: order[bounds[number] : bounds[number + 1]]
+
+
+def _named(snapshot: Snapshot, number: int) -> str:
+    workload = snapshot.workloads[number]
+    return f"{workload.kind} {workload.namespace}/{workload.name}"
+
+
+def _said(match: Match) -> str:
+    """The match in few words."""
+    labels = match.labels
+    words = [*(match.namespaces or ())]
+    if match.namespaceSelector is not None:
+        words.append("selected namespaces")
+    if labels is not None:
+        words += [f"{key}={value}" for key, value in labels.matchLabels.items()]
+        words += [f"{each.key} {each.operator}" for each in labels.matchExpressions]
+    return " ".join(words) or "all pods"
