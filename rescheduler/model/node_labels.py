@@ -75,12 +75,13 @@ class NodeLabels:
             return np.zeros(self.count, dtype=np.bool_)
         answer = np.ones(self.count, dtype=np.bool_)
         for requirement in term.matchExpressions or ():
-            answer &= self._satisfying_label(requirement)
+            answer &= self.satisfying_label(requirement)
         for requirement in term.matchFields or ():
             answer &= self._satisfying_field(requirement)
         return answer
 
-    def _satisfying_label(self, requirement: LabelSelectorRequirement) -> BoolArray:
+    def satisfying_label(self, requirement: LabelSelectorRequirement) -> BoolArray:
+        """(nodes,) the nodes whose labels satisfy one requirement."""
         column = self.column(requirement.key)
         wanted = requirement.values or []
         if requirement.operator in ("In", "NotIn"):

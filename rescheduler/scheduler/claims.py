@@ -1,53 +1,170 @@
-"""The volume claims of a pod: which volumes they are bound to, or why that cannot be modelled."""
+"""The volume claims of a pod: which volumes they are bound to, and which wait for its node."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from rescheduler.model.objects import PodSpec
-from rescheduler.model.storage import PersistentVolume, PersistentVolumeClaim
+import msgspec
+
+from rescheduler.model import annotations
+from rescheduler.model.objects import ObjectMeta, Pod, PodSpec
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.storage import (
+    ClaimSpec,
+    ClaimStatus,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+
+_LATE = "WaitForFirstConsumer"
+_NEEDED_TO_BIND = frozenset(
+    {"StorageClass", "CSIDriver", "CSIStorageCapacity", "CSINode", "VolumeAttachment"}
+)
+
+
+@dataclass(slots=True)
+class PodClaims:
+    """The claims of one shape.
+
+    bound: the volumes of its bound claims. waiting: unbound claims that the scheduler binds.
+    exclusive: names of claims that only one pod in the cluster may use.
+    hopeless: why no node is feasible whatever it offers, or "".
+    """
+
+    bound: list[PersistentVolume] = field(default_factory=list)
+    waiting: list[PersistentVolumeClaim] = field(default_factory=list)
+    exclusive: list[str] = field(default_factory=list)
+    hopeless: str = ""
 
 
 class Claims:
-    """Claims and volumes by name."""
+    """Claims, volumes and classes by name."""
 
-    def __init__(
-        self, claims: Iterable[PersistentVolumeClaim], volumes: Iterable[PersistentVolume]
-    ) -> None:
-        self._claims = {(each.metadata.namespace, each.metadata.name): each for each in claims}
-        self._volumes = {each.metadata.name: each for each in volumes}
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._claims = {
+            (each.metadata.namespace, each.metadata.name): each for each in snapshot.claims
+        }
+        self._volumes = {each.metadata.name: each for each in snapshot.volumes}
+        self._classes = {each.metadata.name: each for each in snapshot.storage_classes}
+        self._unread = frozenset(snapshot.unread)
+        self._default = _default_class(snapshot.storage_classes)
 
-    def problem(self, namespace: str, spec: PodSpec) -> str | None:
-        """Why the scheduler's answer depends on something not modelled, or None.
+    def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
+        """The claim of that name."""
+        return self._claims.get((namespace, name))
 
-        Binding of unbound claims, and claims that the scheduler would wait for, are not modelled.
-        """
-        for volume in spec.volumes or ():
-            if volume.ephemeral is not None:
-                return f"volume {volume.name} is a claim that is made anew for the replacement"
-        for name in names(spec):
-            claim = self._claims.get((namespace, name))
+    def volume(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
+        """The volume that the claim names, bound to it or not."""
+        return self._volumes.get(claim.spec.volumeName)
+
+    def storage_class(self, claim: PersistentVolumeClaim) -> StorageClass | None:
+        """The class of a claim; the default one stands in at creation, not here."""
+        return self._classes.get(class_of(claim))
+
+    def of(self, namespace: str, spec: PodSpec) -> PodClaims:
+        """The claims of a pod that has no problem."""
+        answer = PodClaims()
+        for claim, name in self._wanted(namespace, spec):
             if claim is None:
-                return f"claim {namespace}/{name} is not in the snapshot"
-            if claim.metadata.deletionTimestamp is not None:
-                return f"claim {namespace}/{name} is being deleted"
-            if claim.status.phase != "Bound" or not claim.spec.volumeName:
-                return f"claim {namespace}/{name} is {claim.status.phase or 'not bound'}"
-            if claim.spec.volumeName not in self._volumes:
-                return f"volume {claim.spec.volumeName} is not in the snapshot"
-        return None
+                answer.hopeless = f"claim {namespace}/{name} is not there"
+            elif claim.metadata.deletionTimestamp is not None:
+                answer.hopeless = f"claim {namespace}/{name} is being deleted"
+            elif claim.status.phase == "Lost":
+                answer.hopeless = f"claim {namespace}/{name} is Lost"
+            elif _bound(claim):
+                volume = self._volumes.get(claim.spec.volumeName)
+                if volume is None:
+                    answer.hopeless = f"volume {claim.spec.volumeName} is not there"
+                else:
+                    answer.bound.append(volume)
+            elif self._late(claim) and not claim.spec.volumeName:
+                answer.waiting.append(claim)
+            else:
+                answer.hopeless = f"claim {namespace}/{name} is bound to no volume yet"
+            if claim is not None and "ReadWriteOncePod" in (claim.spec.accessModes or ()):
+                answer.exclusive.append(name)
+        return answer
 
-    def volumes(self, namespace: str, spec: PodSpec) -> list[PersistentVolume]:
-        """The volumes that the pod's claims are bound to; only for a pod without a problem."""
-        return [
-            self._volumes[self._claims[namespace, name].spec.volumeName] for name in names(spec)
-        ]
+    def problem(self, pod: Pod) -> str | None:
+        """Why the scheduler's answer cannot be told, or None."""
+        if not pod.spec.volumes:
+            return None
+        namespace = pod.metadata.namespace
+        for volume in pod.spec.volumes:
+            if volume.ephemeral is None or pod.node:
+                continue
+            made = self.claim(namespace, f"{pod.metadata.name}-{volume.name}")
+            if made is not None and (_bound(made) or selected_node(made)):
+                return f"the claim of its volume {volume.name} is bound already, but not the pod"
+        for claim, name in self._wanted(namespace, pod.spec):
+            reason = self._unclear(claim, name)
+            if reason:
+                return reason
+        # A pod that runs has its claims; where they say otherwise, something has changed.
+        return self.of(namespace, pod.spec).hopeless or None if pod.node else None
 
-    def exclusive(self, namespace: str, spec: PodSpec) -> list[str]:
-        """The names of the pod's claims that only one pod in the cluster may use."""
-        return [
-            name
-            for name in names(spec)
-            if "ReadWriteOncePod" in (self._claims[namespace, name].spec.accessModes or ())
-        ]
+    def _unclear(self, claim: PersistentVolumeClaim | None, name: str) -> str:
+        if claim is None:
+            return ""
+        volume = self._volumes.get(claim.spec.volumeName)
+        if _bound(claim):
+            if volume is None:
+                return ""
+            if volume.spec.migrated:
+                return f"volume {volume.metadata.name} is of a kind that is translated to CSI"
+            missing = self._unread & {"CSINode", "VolumeAttachment"}
+            if volume.spec.csi is not None and missing:
+                kinds = ", ".join(sorted(missing))
+                return f"volume {volume.metadata.name} is a driver's, and {kinds} was not read"
+            return ""
+        missing = self._unread & _NEEDED_TO_BIND
+        if missing:
+            return f"claim {name} is not bound, and {', '.join(sorted(missing))} was not read"
+        if not claim.status.phase and not self._late(claim):
+            return f"claim {name} is made anew, and bound before the pod is scheduled"
+        return ""
+
+    def _late(self, claim: PersistentVolumeClaim) -> bool:
+        """Whether the claim is bound only when the scheduler has chosen a node."""
+        found = self.storage_class(claim)
+        return found is not None and found.volumeBindingMode == _LATE
+
+    def _wanted(
+        self, namespace: str, spec: PodSpec
+    ) -> Iterator[tuple[PersistentVolumeClaim | None, str]]:
+        """Each claim that the pod refers to, or will have when it has been made, and its name."""
+        for volume in spec.volumes or ():
+            if volume.persistentVolumeClaim is not None:
+                name = volume.persistentVolumeClaim.claimName
+                yield self._claims.get((namespace, name)), name
+            elif volume.ephemeral is not None:
+                yield self.made(namespace, volume.name, volume.ephemeral), volume.name
+
+    def made(
+        self, namespace: str, name: str, ephemeral: dict[str, object]
+    ) -> PersistentVolumeClaim:
+        """The claim that will be made for an ephemeral volume; it has no phase yet."""
+        template = ephemeral.get("volumeClaimTemplate") or {}
+        raw = template.get("spec") or {} if isinstance(template, dict) else {}
+        spec = msgspec.convert(raw, ClaimSpec)
+        if spec.storageClassName is None:
+            spec.storageClassName = self._default
+        return PersistentVolumeClaim(
+            metadata=ObjectMeta(name=name, namespace=namespace),
+            spec=spec,
+            status=ClaimStatus(),
+        )
+
+
+def class_of(claimed: PersistentVolumeClaim | PersistentVolume) -> str:
+    """The class of a claim or volume; the annotation from before the field still counts."""
+    notes = claimed.metadata.annotations or {}
+    return notes.get(annotations.BETA_CLASS, claimed.spec.storageClassName or "")
+
+
+def selected_node(claim: PersistentVolumeClaim) -> str:
+    """The node for which the claim is being provisioned already, or ""."""
+    return (claim.metadata.annotations or {}).get(annotations.SELECTED_NODE, "")
 
 
 def names(spec: PodSpec) -> list[str]:
@@ -57,3 +174,22 @@ def names(spec: PodSpec) -> list[str]:
         for each in spec.volumes or ()
         if each.persistentVolumeClaim is not None
     ]
+
+
+def _bound(claim: PersistentVolumeClaim) -> bool:
+    return claim.status.phase == "Bound" and bool(claim.spec.volumeName)
+
+
+def _default_class(classes: list[StorageClass]) -> str:
+    """The class of a new claim that names none: the newest of the default ones."""
+    chosen = [
+        each
+        for each in classes
+        if (each.metadata.annotations or {}).get(annotations.DEFAULT_CLASS) == "true"
+    ]
+    chosen.sort(key=lambda each: each.metadata.name)
+    chosen.sort(
+        key=lambda each: created.timestamp() if (created := each.metadata.creationTimestamp) else 0,
+        reverse=True,
+    )
+    return chosen[0].metadata.name if chosen else ""

@@ -11,6 +11,7 @@ from rescheduler.model.objects import Pod
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.balanced_allocation import BalancedAllocation
+from rescheduler.scheduler.claim_offers import ClaimOffers
 from rescheduler.scheduler.claims import Claims
 from rescheduler.scheduler.default_selector import DefaultSelectors
 from rescheduler.scheduler.image_locality import ImageLocality
@@ -21,6 +22,7 @@ from rescheduler.scheduler.node_labels import NodeLabels
 from rescheduler.scheduler.node_ports import NodePorts
 from rescheduler.scheduler.node_resources_fit import NodeResourcesFit
 from rescheduler.scheduler.node_unschedulable import NodeUnschedulable
+from rescheduler.scheduler.node_volume_limits import AttachedVolumes, NodeVolumeLimits
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Plugin, ScoreArray
 from rescheduler.scheduler.pod_groups import PodGroups
@@ -76,7 +78,7 @@ class SchedulerModel:
         self._occupancy = Occupancy(
             nodes, pods, snapshot.pod_node, pod_level=usual.pod_level_resources
         )
-        self._claims = Claims(snapshot.claims, snapshot.volumes)
+        self._claims = Claims(snapshot)
         self._makers = self._prepare_plugins()
         self._schedulers: dict[str, tuple[NodeAffinity, Shapes]] = {}
         self._order = scan_order(nodes)
@@ -86,14 +88,16 @@ class SchedulerModel:
         """What makes all plugins of a profile, in the order in which the scheduler filters."""
         snapshot, occupancy = self._snapshot, self._occupancy
         nodes, pods = snapshot.nodes, snapshot.pods
-        placed = np.flatnonzero(occupancy.where >= 0).astype(np.int32)
+        everyone = np.arange(len(pods), dtype=np.int32)
         labels = NodeLabels(nodes)
-        groups = PodGroups(pods, placed)
+        groups = PodGroups(pods, everyone)
         namespaces = snapshot.namespace_labels
         taints = TaintToleration(nodes)
         selectors = DefaultSelectors(snapshot.services, snapshot.controllers)
-        terms = TermIndex(pods, placed, namespaces)
+        terms = TermIndex(pods, everyone, namespaces)
         ports = NodePorts(pods, occupancy)
+        offers = ClaimOffers(snapshot, labels, self._claims)
+        attached = AttachedVolumes(snapshot, occupancy, self._claims)
         restrictions = VolumeRestrictions(pods, occupancy, self._claims)
 
         def make(profile: Profile) -> tuple[NodeAffinity, Sequence[Plugin]]:
@@ -114,7 +118,8 @@ class SchedulerModel:
                 ports,
                 NodeResourcesFit(occupancy, profile),
                 restrictions,
-                VolumeBinding(labels, self._claims),
+                NodeVolumeLimits(attached, profile),
+                VolumeBinding(offers, self._claims, profile),
                 VolumeZone(labels, self._claims),
                 TopologySpread(spread),
                 InterPodAffinity(labels, groups, occupancy, terms, Namespaces(namespaces), profile),

@@ -48,10 +48,7 @@ class NodePorts(Plugin):
         self._occupancy = occupancy
         by_spec: dict[int, tuple[HostPort, ...]] = {}
         users: dict[HostPort, list[int]] = {}
-        placed = occupancy.where.tolist()
         for number, pod in enumerate(pods):
-            if placed[number] < 0:
-                continue
             ports = by_spec.get(id(pod.spec))
             if ports is None:
                 ports = by_spec[id(pod.spec)] = tuple(host_ports(pod.spec))

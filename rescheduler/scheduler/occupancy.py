@@ -1,6 +1,6 @@
 """Who is where: the mutable part of the model, as arrays over nodes and pods."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -24,6 +24,7 @@ class Occupancy:
     slots, pods: (nodes,) how many pods the node may hold, and how many it holds.
     where: (pods,) the node of each pod, -1 for none. Terminating pods are still there.
     alive: (pods,) the same, but -1 for terminating pods: topology spread does not count them.
+    watchers: told of each pod that comes to a node (1) or leaves it (-1).
     """
 
     def __init__(
@@ -32,6 +33,11 @@ class Occupancy:
         self._pod_level = pod_level
         self.where = placement.astype(np.int32, copy=True)
         self.alive = self.where.copy()
+        self.watchers: list[Callable[[int, int, int], None]] = []
+        self._leaving = np.array(
+            [each.metadata.deletionTimestamp is not None for each in pods], dtype=np.bool_
+        )
+        self.alive[self._leaving] = -1
         self._rows: list[Requests] = []
         self._row_of = np.zeros(len(pods), dtype=np.int32)
         self._number_rows(pods)
@@ -51,12 +57,7 @@ class Occupancy:
     def _number_rows(self, pods: Sequence[Pod]) -> None:
         by_spec: dict[int, int] = {}
         by_content: dict[tuple[object, ...], int] = {}
-        placement = self.where.tolist()
         for number, pod in enumerate(pods):
-            if placement[number] < 0:
-                continue
-            if pod.metadata.deletionTimestamp is not None:
-                self.alive[number] = -1
             special = bool(pod.status.containerStatuses) and resized(pod)
             row = None if special else by_spec.get(id(pod.spec))
             if row is None:
@@ -109,11 +110,13 @@ class Occupancy:
         return incoming(pod.spec, pod_level=self._pod_level)
 
     def move(self, shift: Shift) -> None:
-        """Move a pod for good: off its source, onto its destination."""
-        self._take(shift.pod, shift.source, -1)
-        self._take(shift.pod, shift.destination, 1)
+        """Move a pod for good: off its source, onto its destination; -1 is no node."""
+        if shift.source >= 0:
+            self._take(shift.pod, shift.source, -1)
+        if shift.destination >= 0:
+            self._take(shift.pod, shift.destination, 1)
         self.where[shift.pod] = shift.destination
-        if self.alive[shift.pod] >= 0:
+        if not self._leaving[shift.pod]:
             self.alive[shift.pod] = shift.destination
 
     @contextmanager
@@ -145,6 +148,8 @@ class Occupancy:
         self.requested[:, node] += amounts[:-2]
         self.nonzero[:, node] += amounts[-2:]
         self.pods[node] += sign
+        for watch in self.watchers:
+            watch(pod, node, sign)
 
     def nodes_of(self, pods: IntArray) -> IntArray:
         """The nodes of those of these pods that are on one."""

@@ -83,6 +83,10 @@ class Profile:
     image_volumes_in_threshold: and counts them in its upper threshold (since 1.37).
     empty_spread_selector: an empty selector of a spread constraint counts all pods (since 1.38).
     stamps_topology: binding copies the node's zone and region to the pod's labels (since 1.35).
+    declared_features: NodeDeclaredFeatures is on (since 1.36).
+    extended_devices: DRAExtendedResource is on: device classes serve extended resources (1.36).
+    capacity_scoring: StorageCapacityScoring is on: VolumeBinding scores (since 1.37).
+    drivers_required: VolumeLimitScaling is on: a CSI driver may insist on being there (1.37).
     """
 
     name: str = DEFAULT_SCHEDULER
@@ -106,6 +110,10 @@ class Profile:
     image_volumes_in_threshold: bool = False
     empty_spread_selector: bool = False
     stamps_topology: bool = True
+    declared_features: bool = True
+    extended_devices: bool = True
+    capacity_scoring: bool = False
+    drivers_required: bool = False
 
 
 def minor_of(version: str) -> int | None:
@@ -130,6 +138,10 @@ def profile_of(version: str) -> Profile | None:
         image_volumes_in_threshold=minor >= 37,
         empty_spread_selector=minor >= 38,
         stamps_topology=minor >= 35,
+        declared_features=minor >= 36,
+        extended_devices=minor >= 36,
+        capacity_scoring=minor >= 37,
+        drivers_required=minor >= 37,
     )
 
 

@@ -44,7 +44,7 @@ def refusal(pod: Pod, profile: Profile, claims: Claims) -> Problem | None:
     ):
         if present:
             return Problem("FEA005", f"{pod.key} has {what}, which are not modelled")
-    reason = claims.problem(pod.metadata.namespace, spec)
+    reason = claims.problem(pod)
     return Problem("FEA005", f"{pod.key}: {reason}") if reason else None
 
 

@@ -26,9 +26,8 @@ class VolumeRestrictions(Plugin):
         self._claims = claims
         self._users: dict[tuple[str, str], list[int]] = {}
         self._disks: list[tuple[Volume, int]] = []
-        placed = occupancy.where.tolist()
         for number, pod in enumerate(pods):
-            if placed[number] < 0 or not pod.spec.volumes:
+            if not pod.spec.volumes:
                 continue
             for name in names(pod.spec):
                 self._users.setdefault((pod.metadata.namespace, name), []).append(number)
@@ -38,7 +37,7 @@ class VolumeRestrictions(Plugin):
         """No node while another pod uses a claim of its own; else the nodes without its disks."""
         users = [
             number
-            for name in self._claims.exclusive(pod.namespace, pod.spec)
+            for name in self._claims.of(pod.namespace, pod.spec).exclusive
             for number in self._users.get((pod.namespace, name), ())
         ]
         wanted = list(_disks(pod.spec))

@@ -33,7 +33,7 @@ class VolumeZone(Plugin):
         """The nodes in the zones and regions of all the pod's volumes."""
         wanted = [
             pair
-            for volume in self._claims.volumes(pod.namespace, pod.spec)
+            for volume in self._claims.of(pod.namespace, pod.spec).bound
             for pair in _topology(volume)
         ]
         if not wanted:

@@ -301,14 +301,14 @@ def _unpack(body: _Body) -> Snapshot:
             )
         )
     readings = [_unpack_reading(each, len(body.nodes), len(pods)) for each in body.readings]
-    later: dict[str, Any] = {name: getattr(body, name) for name in _LATER}
-    missing = [kind for name, kind in _LATER.items() if later[name] is None]
+    missing = [kind for name, kind in _LATER.items() if getattr(body, name) is None]
     body.unread += [kind for kind in missing if kind not in body.unread]
+    fields: dict[str, Any] = {name: getattr(body, name) for name in _AS_THEY_ARE}
+    fields |= {name: getattr(body, name) or [] for name in _LATER}
     return Snapshot(
         pods=pods,
         readings=Readings(tuple(readings)),
-        **{name: getattr(body, name) for name in _AS_THEY_ARE},
-        **{name: later[name] or [] for name in _LATER},
+        **fields,
     )
 
 

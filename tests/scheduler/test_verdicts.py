@@ -37,7 +37,8 @@ def test_what_is_refused_is_told_by_its_landing_alone() -> None:
     made = snapshot([node("a")], [pod("p", "a", schedulerName="other")])
     told = SchedulerModel(made).verdicts(0)
     assert told.landing.refusal is not None
-    assert told.filters == told.scores == ()
+    assert told.filters == ()
+    assert told.scores == ()
     assert not told.feasible.any()
 
 

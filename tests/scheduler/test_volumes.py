@@ -77,26 +77,22 @@ def test_a_beta_zone_label_is_the_same_zone() -> None:
 @pytest.mark.parametrize(
     ("claims", "volumes", "said"),
     [
-        ([], [], "not in the snapshot"),
-        ([claim("x", phase="Pending")], [volume("x")], "is Pending"),
+        ([], [], "x is not there"),
+        ([claim("x", phase="Pending")], [volume("x")], "no volume yet"),
         ([claim("x", phase="Lost")], [volume("x")], "is Lost"),
-        ([claim("x")], [], "pv-x is not in the snapshot"),
+        ([claim("x")], [], "pv-x is not there"),
     ],
 )
-def test_what_would_need_binding_is_refused(claims: Any, volumes: Any, said: Any) -> None:
-    answer = model([pod("p", **mounts("x"))], claims, volumes)
-    refusal = answer.landing(0).refusal
+def test_a_claim_that_nothing_can_serve_fits_nowhere_and_contradicts_a_running_pod(
+    claims: Any, volumes: Any, said: Any
+) -> None:
+    landing = model([pod("p", **mounts("x"))], claims, volumes).landing(0)
+    assert landing.unschedulable == 1.0
+    assert landing.rejections == {"VolumeBinding": 4}
+    refusal = model([pod("p", "a", **mounts("x"))], claims, volumes).landing(0).refusal
     assert refusal is not None
     assert refusal.code == "FEA005"
     assert said in refusal.message
-    assert not answer.feasible(0).any()
-
-
-def test_an_ephemeral_claim_is_refused() -> None:
-    spec: dict[str, Any] = {"volumes": [{"name": "x", "ephemeral": {"volumeClaimTemplate": {}}}]}
-    refusal = model([pod("p", **spec)], [], []).landing(0).refusal
-    assert refusal is not None
-    assert refusal.code == "FEA005"
 
 
 def test_a_claim_for_one_pod_waits_until_the_old_pod_is_gone() -> None:
