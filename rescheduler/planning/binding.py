@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Bounding, Loaded, Policy, Remarking, Term
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Binding:
     """One policy and its term.
 
@@ -29,13 +30,13 @@ class Binding:
         """Whether the policy may cause an eviction."""
         return self.policy.mode == "Enforce"
 
-    @property
+    @cached_property
     def loaded(self) -> Loaded | None:
         """The term, where it follows measured load."""
         term: object = self.term
         return term if isinstance(term, Loaded) else None
 
-    @property
+    @cached_property
     def bounding(self) -> Bounding | None:
         """The term, where it can bound gains cheaply."""
         term: object = self.term

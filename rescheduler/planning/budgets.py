@@ -22,7 +22,7 @@ class Budgets:
         self._limits = limits
         self._quotas = Quotas(snapshot)
         self._spent: Counter[int] = Counter()
-        self._of_pod: dict[int, list[int]] = {}
+        self._selected: dict[tuple[str, int], list[int]] = {}
         self._past_hour = len(history.charged_since(snapshot.taken - timedelta(hours=1)))
         self._start_cycle()
 
@@ -42,9 +42,12 @@ class Budgets:
 
     def budgets_of(self, pod: int) -> list[int]:
         """The indices of the PodDisruptionBudgets that select this pod."""
-        if pod not in self._of_pod:
-            self._of_pod[pod] = self._snapshot.budgets_of(pod)
-        return self._of_pod[pod]
+        metadata = self._snapshot.pods[pod].metadata
+        # The snapshot keeps the labels alive, so an id stands for one set of labels.
+        key = (metadata.namespace, id(metadata.labels))
+        if key not in self._selected:
+            self._selected[key] = self._snapshot.budgets_of(pod)
+        return self._selected[key]
 
     def use(self, pod: int) -> BudgetUse | None:
         """The PodDisruptionBudget that the pod would spend, and what is left of it now."""

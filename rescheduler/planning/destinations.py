@@ -1,5 +1,7 @@
 """What a predicted landing says against a move, in the words of the report."""
 
+import numpy as np
+
 from rescheduler.model.move import Landing
 from rescheduler.model.plan import Code
 from rescheduler.model.snapshot import Snapshot
@@ -54,9 +56,11 @@ def refuse_untrusted(
 
     wanting: the policies that gain by the move; only their missing readings matter.
     """
+    blind = np.logical_or.reduce([eligibility.unsettled, *(each.unknown for each in wanting)])
+    doubted = blind[landing.nodes]
     for node, probability in [
-        (source, 1.0),
-        *zip(landing.nodes.tolist(), landing.probabilities.tolist(), strict=True),
+        *([(source, 1.0)] if blind[source] else []),
+        *zip(landing.nodes[doubted].tolist(), landing.probabilities[doubted].tolist(), strict=True),
     ]:
         name = snapshot.nodes[node].metadata.name
         place = "its node" if node == source else f"it may land ({probability:.0%}) on"

@@ -23,7 +23,8 @@ def disruption_cost(pod: Pod, ready: int, now: datetime) -> float:
 
     ready: how many pods of its workload are Ready, this one included.
     """
-    base = 1.0 + _deletion_cost(pod) / 2**27 + (pod.spec.priority or 0) / 2**25
+    deletion = _deletion_cost(pod) if pod.metadata.annotations else 0
+    base = 1.0 + deletion / 2**27 + (pod.spec.priority or 0) / 2**25
     cost = min(max(base, _LEAST), _MOST)
     cost += max(0.0, 1.0 / max(ready, 1) - 0.1)
     start = pod.status.startTime or pod.metadata.creationTimestamp
@@ -33,7 +34,8 @@ def disruption_cost(pod: Pod, ready: int, now: datetime) -> float:
     if condition is not None and condition.lastTransitionTime is not None:
         seconds = (condition.lastTransitionTime - start).total_seconds()
         cost += min(max(seconds, 0.0) / _LONG_START_SECONDS, 1.0)
-    if pod.controller is not None and pod.controller.kind == "Job":
+    owner = pod.controller
+    if owner is not None and owner.kind == "Job":
         cost += min(max((now - start).total_seconds(), 0.0) / 3600.0, _MOST_HOURS)
     return cost
 

@@ -1,14 +1,30 @@
 """Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG022, DAT001."""
 
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
 from rescheduler.model.history import History
 from rescheduler.model.objects import ObjectMeta
 from rescheduler.model.plan import Code
+from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.attachment import Attachments, refuse_local_storage
 from rescheduler.planning.protection import refuse_gang, refuse_needed, refuse_opt_out
 from rescheduler.planning.settling import Surroundings, refuse_node
 from rescheduler.planning.standing import refuse_kind, refuse_rank, refuse_state
 from rescheduler.policies.limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What pods of one template and owner have in common, in the order in which it is asked."""
+
+    kind: Code | None
+    template: Code | None
+    workload: Code | None
+    namespace: Code | None
 
 
 class Eligibility:
@@ -27,6 +43,7 @@ class Eligibility:
         self._surroundings = Surroundings(snapshot, limits, history, plan)
         self._namespaces = {each.metadata.name: each.metadata for each in snapshot.namespaces}
         self._nodes: dict[int, Code | None] = {}
+        self._shared: dict[tuple[object, ...], _Shared] = {}
         self._quarantined = {
             each.namespace: each for each in snapshot.quarantined if each.namespace
         }
@@ -37,21 +54,22 @@ class Eligibility:
 
     def refusal(self, pod: int) -> Code | None:
         """Why the pod must be left alone, or None. The first reason that holds is given."""
-        each, limits, now = self._snapshot.pods[pod], self._limits, self._snapshot.taken
+        each, shared = self._snapshot.pods[pod], self._share(pod)
         return (
-            refuse_kind(each)
-            or refuse_state(each, limits, now)
-            or refuse_rank(each, limits)
-            or refuse_needed(each)
-            or refuse_opt_out(each, self._above(pod), now)
-            or refuse_gang(each)
-            or refuse_local_storage(each, limits)
-            or self._attachments.refuse_pinned(each)
+            shared.kind
+            or refuse_state(each, self._limits, self._snapshot.taken)
+            or shared.template
             or self._surroundings.refuse_moved(each.metadata.uid)
-            or self._surroundings.refuse_workload(int(self._snapshot.pod_workload[pod]))
+            or shared.workload
             or self._refuse_node(pod)
-            or self._refuse_quarantined(each.metadata.namespace)
+            or shared.namespace
         )
+
+    @cached_property
+    def unsettled(self) -> BoolArray:
+        """(nodes,) the nodes that `node` refuses."""
+        count = len(self._snapshot.nodes)
+        return np.array([self.node(each) is not None for each in range(count)], dtype=np.bool_)
 
     def node(self, node: int) -> Code | None:
         """Why this node may be neither left nor counted on (ELG020), or None."""
@@ -60,6 +78,44 @@ class Eligibility:
                 self._snapshot.nodes[node], self._limits, self._snapshot.taken
             )
         return self._nodes[node]
+
+    def _share(self, pod: int) -> _Shared:
+        each = self._snapshot.pods[pod]
+        metadata = each.metadata
+        # The snapshot keeps all of these alive, so an id stands for one object. An annotation may
+        # protect a pod for some time from its start.
+        key = (
+            id(each.spec),
+            id(metadata.labels),
+            id(metadata.ownerReferences),
+            metadata.namespace,
+            id(metadata.annotations),
+            each.status.startTime if metadata.annotations else None,
+        )
+        known = self._shared.get(key)
+        if known is None:
+            known = self._shared[key] = self._judge(pod)
+        return known
+
+    def _judge(self, pod: int) -> _Shared:
+        each, limits, now = self._snapshot.pods[pod], self._limits, self._snapshot.taken
+        kind = refuse_kind(each)
+        if kind is not None:
+            return _Shared(kind, None, None, None)
+        template = (
+            refuse_rank(each, limits)
+            or refuse_needed(each)
+            or refuse_opt_out(each, self._above(pod), now)
+            or refuse_gang(each)
+            or refuse_local_storage(each, limits)
+            or self._attachments.refuse_pinned(each)
+        )
+        return _Shared(
+            kind,
+            template,
+            self._surroundings.refuse_workload(int(self._snapshot.pod_workload[pod])),
+            self._refuse_quarantined(each.metadata.namespace),
+        )
 
     def _above(self, pod: int) -> tuple[ObjectMeta, ...]:
         each = self._snapshot.pods[pod]

@@ -16,8 +16,8 @@ class Judgement:
     source, destination: node indices; destination is the most likely landing, -1 without one.
     gain: expected decrease of the weighted cost. gains: the unweighted gain of each policy.
     disruption: in pods. landing: where the replacement will be put, None if it was not asked for.
-    reasons: the findings that the move serves. budget: the PodDisruptionBudget that it spends, once
-    it is committed. refusal: why not, or None.
+    reasons, budget: the findings that the move serves, and the PodDisruptionBudget that it spends;
+    told once it is committed. refusal: why not, or None.
     """
 
     pod: int

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from itertools import groupby
+from heapq import nsmallest
 
 import msgspec
 
@@ -178,10 +178,14 @@ def _move(workspace: Workspace, judgement: Judgement, batch: int, mode: Mode) ->
 def _refused(workspace: Workspace, refusals: dict[int, Code]) -> list[Refusal]:
     """The refused candidates by code and name, some of each code."""
     pods = workspace.snapshot.pods
-    ordered = sorted(refusals, key=lambda pod: (refusals[pod].code, pods[pod].key))
-    shown: list[int] = []
-    for _, group in groupby(ordered, key=lambda pod: refusals[pod].code):
-        shown += list(group)[:MOST_REFUSED_PER_CODE]
+    by_code: dict[str, list[int]] = {}
+    for pod, refusal in refusals.items():
+        by_code.setdefault(refusal.code, []).append(pod)
+    shown = [
+        pod
+        for _, found in sorted(by_code.items())
+        for pod in nsmallest(MOST_REFUSED_PER_CODE, found, key=lambda each: pods[each].key)
+    ]
     return [
         Refusal(
             pod=_pod(workspace, pod),

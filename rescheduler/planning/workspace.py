@@ -1,8 +1,10 @@
 """The working copy: terms, scheduler model and budgets, moved along together as the plan grows."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -65,12 +67,9 @@ class Workspace:
             for move in history.moves
             if move.charged and move.landedOn
         }
-        self._planned_back: dict[int, tuple[str, str, str]] = {}
+        self._planned_back: Counter[tuple[str, str, str]] = Counter()
         self._landings: dict[tuple[str, int, int], Landing] = {}
-        self._destinations = np.array(
-            [n for n in range(len(self.snapshot.nodes)) if self.eligibility.node(n) is None],
-            dtype=np.int32,
-        )
+        self._destinations = np.flatnonzero(~self.eligibility.unsettled).astype(np.int32)
         self._start_pass([each for each in self.bindings if each.enforced])
 
     def _start_pass(self, bindings: list[Binding]) -> None:
@@ -152,11 +151,7 @@ class Workspace:
         if refusal is not None:
             return replace(judgement, refusal=refusal)
         judgement = self._weigh(judgement, landing)
-        return replace(
-            judgement,
-            refusal=self._refuse_gain(judgement, landing),
-            reasons=self._reasons(judgement),
-        )
+        return replace(judgement, refusal=self._refuse_gain(judgement, landing))
 
     def told(self, judgement: Judgement) -> Landing:
         """The landing that a plan may tell: with what the moves before it leave open."""
@@ -165,7 +160,7 @@ class Workspace:
         return self._exchanges.spread(judgement.landing, judgement.source)
 
     def commit(self, judgement: Judgement, *, landed: bool = False) -> Judgement:
-        """Make the move in the working copy; answers it with the landing that a plan may tell.
+        """Make the move in the working copy; answers it as a plan may tell it, with its reasons.
 
         landed: its destination is where the replacement was seen, and leaves nothing open.
         """
@@ -174,14 +169,14 @@ class Workspace:
             raise ValueError(f"pod {judgement.pod} was refused and cannot be moved")
         told = self.told(judgement)
         budget = self.budgets.use(judgement.pod)
+        reasons = self._reasons(judgement)
         self._apply(judgement.shift)
         if not landed:
             self._exchanges.add(judgement.pod, judgement.destination, landing)
         self.budgets.spend(judgement.pod)
         self.moved.add(judgement.pod)
-        way = self._way(judgement.pod, judgement.destination, judgement.source)
-        self._planned_back[judgement.pod] = way
-        return replace(judgement, landing=told, budget=budget)
+        self._planned_back[self._back(judgement)] += 1
+        return replace(judgement, landing=told, budget=budget, reasons=reasons)
 
     def needless(self, judgement: Judgement) -> bool:
         """Whether the cost would be no higher without a committed move: others do its work."""
@@ -193,7 +188,7 @@ class Workspace:
         """Undo a committed move in the working copy, and give its budgets back."""
         self._apply(judgement.shift.reversed())
         self._exchanges.remove(judgement.pod)
-        self._planned_back.pop(judgement.pod, None)
+        self._planned_back[self._back(judgement)] -= 1
         self.budgets.release(judgement.pod)
         self.moved.discard(judgement.pod)
 
@@ -277,9 +272,16 @@ class Workspace:
             return -1
         likely = chances >= chances.max() - 1e-9
         worth = change[elsewhere][likely]
-        best = nodes[likely][worth <= worth.min() + 1e-9].tolist()
-        names = {self.snapshot.nodes[node].metadata.name: node for node in best}
-        return int(names[min(names, key=self.tie_break)])
+        best = nodes[likely][worth <= worth.min() + 1e-9]
+        return int(best[self._precedence[best].argmin()])
+
+    @cached_property
+    def _precedence(self) -> IntArray:
+        """(nodes,) where each node stands in the fixed order of equals."""
+        order = [self.tie_break(node.metadata.name) for node in self.snapshot.nodes]
+        answer = np.empty(len(order), dtype=np.int32)
+        answer[sorted(range(len(order)), key=order.__getitem__)] = np.arange(len(order))
+        return answer
 
     def _refuse_gain(self, judgement: Judgement, landing: Landing) -> Code | None:
         gate = self._gate or self.survey().gate
@@ -308,13 +310,16 @@ class Workspace:
 
     def _refuse_undoing(self, judgement: Judgement) -> Code | None:
         way = self._way(judgement.pod, judgement.source, judgement.destination)
-        if way not in self._undone and way not in self._planned_back.values():
+        if way not in self._undone and not self._planned_back[way]:
             return None
         return Code(
             code="MRG003",
             message=f"a pod of its workload was moved from {way[2]} to {way[1]} within the last "
             "day or in this plan, and this move would undo it",
         )
+
+    def _back(self, judgement: Judgement) -> tuple[str, str, str]:
+        return self._way(judgement.pod, judgement.destination, judgement.source)
 
     def _way(self, pod: int, start: int, end: int) -> tuple[str, str, str]:
         nodes = self.snapshot.nodes
