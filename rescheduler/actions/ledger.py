@@ -1,6 +1,7 @@
 """The durable state: what was moved, in a ConfigMap that only the holder of the lock can write.
 
     data.paused         "true" holds all acting; for people, and kept as it is by us
+    data.landings       "forget" drops how landings compared so far; for people, removed once done
     data.checksum       SHA-256 of the bytes below
     binaryData.state    gzip of JSON: schemaVersion, fence, history
 
@@ -18,6 +19,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 import msgspec
+from msgspec import structs
 
 from rescheduler.actions.lease import Store
 from rescheduler.model.errors import ActionError, LedgerUnreadable, LockLost
@@ -100,7 +102,7 @@ class Ledger:
         if current is None:
             raise LockLost(f"ConfigMap {self._where} came and went while it was opened")
         state = self._decode(current)
-        self._take(current, state)
+        self._take(*_forgotten(current, state))
         self.fence = state.fence + 1
         history = self.write(state.history)
         if not self._marker.marked:
@@ -118,7 +120,7 @@ class Ledger:
             raise LedgerUnreadable(f"ConfigMap {self._where} is gone", _RESET)
         state = self._decode(current)
         self._same_turn(state)
-        self._take(current, state)
+        self._take(*_forgotten(current, state))
         return state.history
 
     def peek(self) -> History:
@@ -128,7 +130,9 @@ class Ledger:
             LedgerUnreadable, ActionError: as `open`.
         """
         current = self._store.read()
-        return History() if current is None else self._decode(current).history
+        if current is None:
+            return History()
+        return _forgotten(current, self._decode(current))[1].history
 
     def write(self, history: History) -> History:
         """Store this history, without what is too old to matter; answers what was stored.
@@ -231,11 +235,22 @@ class Ledger:
 def pruned(history: History, now: datetime) -> History:
     """The history without settled moves older than `KEEP`; what is in flight is always kept."""
     since = now - KEEP
-    return History([move for move in history.moves if move.in_flight or _last(move) >= since])
+    kept = [move for move in history.moves if move.in_flight or _last(move) >= since]
+    return structs.replace(history, moves=kept)
 
 
 def _last(move: PastMove) -> datetime:
     return max(move.at, move.settled or move.at)
+
+
+def _forgotten(current: dict[str, Any], state: State) -> tuple[dict[str, Any], State]:
+    """Both as a person asked by `landings: forget`; the next write takes the request away."""
+    data = current.get("data") or {}
+    if str(data.get("landings", "")).strip().lower() != "forget":
+        return current, state
+    state.history.landings.clear()
+    kept = {key: value for key, value in data.items() if key != "landings"}
+    return {**current, "data": kept}, state
 
 
 def _packed(current: dict[str, Any]) -> str:

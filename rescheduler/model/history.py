@@ -1,13 +1,23 @@
 """History: the moves of the past day, which budgets, cool-downs and load corrections follow from.
 
-It is the content of the durable ledger. Nothing else is remembered between cycles: what can be
-derived from these entries (charges, cool-downs, boomerangs) is never stored beside them.
+It is the content of the durable ledger. Beside the moves only the sums of their comparisons are
+remembered, which outlive them: what can be derived from the entries (charges, cool-downs,
+boomerangs) is never stored beside them.
 """
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Literal
 
 import msgspec
+
+from rescheduler.model.calibration import LandingRecord, compare
+
+MOST_RECORDS = 24
+"""Kinds of owners times versions of the scheduler that are remembered; the latest are kept."""
+
+IN_FLIGHT_NODES, COMPARED_NODES = 500, 20
+"""Predicted nodes, the likeliest first, that a move keeps before and after it was compared."""
 
 State = Literal[
     "intended",  # written before the request was sent; the outcome is not known
@@ -22,7 +32,8 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     """One move that was at least intended.
 
     usage: what the pod used when the move was planned, by reading name, in the pods' unit.
-    landing: the predicted probability of each node.
+    landing: the predicted probability of each node. unschedulable: that of staying Pending.
+    scheduler: its version, such as `1.36`. compared: whether its landing was counted.
     at: when the intent was written. settled: when the state became ready, refused or lost.
     """
 
@@ -42,6 +53,9 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     code: str = ""
     policies: list[str] = []
     landing: dict[str, float] = {}
+    unschedulable: float = 0.0
+    scheduler: str = ""
+    compared: bool = False
     usage: dict[str, float] = {}
     siblings: list[str] = []
     """UIDs of pods of the controller made shortly before the intent: none is the replacement."""
@@ -67,10 +81,39 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         return bool(self.landedOn) and self.landedOn == self.source
 
 
+def likeliest(landing: Mapping[str, float], most: int) -> dict[str, float]:
+    """The likeliest nodes of a landing, no more than `most`."""
+    return dict(sorted(landing.items(), key=lambda share: (-share[1], share[0]))[:most])
+
+
 class History(msgspec.Struct, omit_defaults=True):
-    """The moves of the past day, oldest first."""
+    """The moves of the past day, oldest first, and how landings compared with predictions."""
 
     moves: list[PastMove] = []
+    landings: list[LandingRecord] = []
+
+    def learn(self, move: PastMove, now: datetime) -> bool:
+        """Count where a move landed, once: at its first node, or as Pending when it is lost.
+
+        Answers whether it was counted. A lost move of which no replacement was ever seen says
+        nothing of the scheduler.
+        """
+        pending = move.state == "lost" and bool(move.replacement)
+        if move.compared or not move.scheduler or not (move.landedOn or pending):
+            return False
+        comparison = compare(move.landing, move.unschedulable, move.landedOn)
+        self._record(move.controllerKind, move.scheduler).add(comparison, now)
+        move.compared, move.landing = True, likeliest(move.landing, COMPARED_NODES)
+        return True
+
+    def _record(self, kind: str, version: str) -> LandingRecord:
+        for record in self.landings:
+            if (record.kind, record.version) == (kind, version):
+                return record
+        if len(self.landings) >= MOST_RECORDS:
+            self.landings.remove(min(self.landings, key=lambda r: r.at.isoformat() if r.at else ""))
+        self.landings.append(LandingRecord(kind=kind, version=version))
+        return self.landings[-1]
 
     def charged_since(self, since: datetime) -> list[PastMove]:
         """The moves that count against a budget whose window began then."""

@@ -183,6 +183,31 @@ class ClusterRef(msgspec.Struct, kw_only=True):
     name: str = ""
 
 
+class LandingRates(msgspec.Struct, kw_only=True):
+    """How landings compared with their predictions; later ones weigh more.
+
+    kind: of the controller, empty for all kinds. brier: 0 is perfect, 2 the worst there is;
+    expectedBrier: what it would be if the predicted probabilities were right.
+    """
+
+    kind: str
+    version: str
+    compared: int
+    hitRate: float
+    likeliestRate: float
+    brier: float
+    expectedBrier: float
+
+
+class Calibration(msgspec.Struct, kw_only=True):
+    """What is known of predicted landings. problem: why nothing is evicted for it, or None."""
+
+    scheduler: str
+    overall: LandingRates | None = None
+    kinds: list[LandingRates] = []
+    problem: Code | None = None
+
+
 class Totals(msgspec.Struct, kw_only=True):
     """The size of what was looked at. candidates: pods of which a move could lower a cost."""
 
@@ -227,6 +252,7 @@ class Plan(msgspec.Struct, kw_only=True):
     """The `spec` of the Limits document as JSON, every field written out."""
     notes: list[Code] = []
     """Findings about the data itself: quarantined objects, kinds that could not be read."""
+    calibration: Calibration | None = None
     started: datetime | UnsetType = UNSET
     finished: datetime | UnsetType = UNSET
     verdict: Code | UnsetType = UNSET

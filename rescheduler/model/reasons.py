@@ -1,7 +1,7 @@
 """The one catalogue of reason codes: what each means, and what a person can do about it.
 
 Families: ELG eligibility, BUD budgets, FEA feasibility and landing, MRG margin, PAC pacing, GRD
-guards, RDG readings, SPR and UTL policies, ACT outcomes, DRF drift, DAT the data itself. A code is
+guards, RDG readings, SPR, UTL and LOC policies, ACT outcomes, DRF drift, DAT the data itself. A code is
 never reused for another meaning.
 """
 
@@ -71,6 +71,7 @@ _ALL = (
     Reason("GRD006", "Acting is paused.", "Set `paused` to `false` in the state ConfigMap."),
     Reason("GRD007", "The clocks of this host and of the API server differ.", "Synchronize the clocks."),
     Reason("GRD008", "Pods of the same or a higher priority are Pending.", "Give them room first."),
+    Reason("GRD009", "Replacements land elsewhere than predicted too often.", "Find out why; then set `landings` to `forget` in the state ConfigMap, or lower `minLandingHitRate`."),
     # Readings
     Reason("RDG001", "The metric source could not be read.", "Check the address, the credentials and the network."),
     Reason("RDG002", "The metric source answered only in part.", "Repair the source that it warns about."),
@@ -85,7 +86,14 @@ _ALL = (
     # Policies
     Reason("SPR001", "A domain holds more pods of a workload than its fair share and `maxSkew`.", "A move to an emptier domain repairs it."),
     Reason("SPR002", "Pods run on nodes that are in no domain that the policy counts.", "Label the nodes with `topologyKey`, or uncordon the domain."),
+    Reason("SPR003", "Constraints do not select the pods that have them.", "Look at their labelSelector; a constraint about other pods is not judged."),
     Reason("UTL001", "A node's load is above its target.", "A move to a node with room repairs it."),
+    Reason("LOC001", "Pods that talk to each other, or to a domain, are far from it.", "A move nearer to the other end repairs it."),
+    Reason("LOC002", "Pods of a group are not together, or not apart.", "A move to the domain of the others, or off a shared one, repairs it."),
+    Reason("LOC003", "Pods are far from the data that they read.", "A move nearer to a node that holds it repairs it."),
+    Reason("LOC004", "Pods have none of the pods of their podAffinity near them.", "A move to where one of them is repairs it."),
+    Reason("LOC005", "No level of the tree tells the nodes apart.", "Label the nodes, or name their labels in `levels`."),
+    Reason("LOC006", "A wish for locality cannot be judged, and is left out.", "Read the message."),
     # Outcomes
     Reason("ACT001", "The pod was evicted.", ""),
     Reason("ACT002", "The pod was gone already.", "Nothing to do."),

@@ -87,6 +87,7 @@ def assemble(
         nodes=node_views(workspace, judgements, before.loads),
         limits=to_document(policies.limits)["spec"],
         notes=notes(workspace),
+        calibration=workspace.calibration(),
     )
     plan.digest = digest(plan)
     plan.id = plan.digest[:_ID_LENGTH]

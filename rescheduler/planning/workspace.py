@@ -10,11 +10,12 @@ import numpy as np
 
 from rescheduler.model.history import History
 from rescheduler.model.move import Landing, Shift
-from rescheduler.model.plan import Code, Mode
+from rescheduler.model.plan import Calibration, Code, Mode
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.binding import Binding, bind
 from rescheduler.planning.budgets import Budgets
+from rescheduler.planning.calibration import calibration
 from rescheduler.planning.corrections import corrected
 from rescheduler.planning.destinations import describe, refuse_landing, refuse_untrusted
 from rescheduler.planning.disruption import disruption_cost
@@ -98,6 +99,10 @@ class Workspace:
     def guards(self) -> list[Code]:
         """What holds the whole cycle (GRD001-GRD003, GRD007); empty lets it go on."""
         return holding(self.snapshot, self.bindings, self.eligibility, self.limits, self._history)
+
+    def calibration(self) -> Calibration:
+        """How far predicted landings can be trusted."""
+        return calibration(self._history, self.limits, self.snapshot.cluster.version)
 
     def candidates(self) -> list[int]:
         """The pods of which a move could lower a cost that decides now; never one moved already."""

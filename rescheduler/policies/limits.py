@@ -73,6 +73,14 @@ class Limits(Strict):
     maxUnschedulable: Ratio = Field(
         0.0, description="A pod more likely than this to stay Pending is left alone."
     )
+    minLandingHitRate: Ratio = Field(
+        0.8,
+        description="If a smaller share of the replacements landed on a node that was predicted, "
+        "nothing is evicted.",
+    )
+    minLandingSample: int = Field(
+        20, ge=1, description="Replacements compared before `minLandingHitRate` counts."
+    )
 
     @model_validator(mode="after")
     def _cap_is_not_below(self) -> "Limits":

@@ -22,11 +22,15 @@ class Alert:
 
 
 def alerts(plan: Plan) -> list[Alert]:
-    """Guards first, then policies without a say, other unfit readings, and notes on the data.
+    """Guards first, then what holds acting, policies without a say, unfit readings, and notes.
 
     A reading whose problem is told by a policy already is not told twice.
     """
     answer = [_alert("held", each.code, "The cycle is held", each.message) for each in plan.guards]
+    distrust = None if plan.calibration is None else plan.calibration.problem
+    if distrust is not None and not (plan.verdict and plan.verdict.code == distrust.code):
+        title = "Acting is held until the landings are trusted again"
+        answer.append(_alert("held", distrust.code, title, distrust.message))
     told = set()
     for policy in plan.policies:
         if policy.problem is not None:

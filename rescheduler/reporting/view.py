@@ -147,7 +147,7 @@ class View:
     def facts(self) -> list[Fact]:
         """The numbers of the headline."""
         middle = [self._results, self._landings] if self.is_outcome else [self._moves]
-        return [self._score, *middle, self._disruption, self._readings]
+        return [self._score, *middle, self._disruption, self._readings, *self._calibration]
 
     @property
     def _score(self) -> Fact:
@@ -224,6 +224,21 @@ class View:
         )
 
     @property
+    def _calibration(self) -> list[Fact]:
+        """How landings compared so far; nothing where none was compared."""
+        rates = self.plan.calibration.overall if self.plan.calibration else None
+        if rates is None:
+            return []
+        return [
+            Fact(
+                "Landings",
+                percent(rates.hitRate),
+                f"as predicted so far, of {counted(rates.compared, 'replacement')}; "
+                f"{percent(rates.likeliestRate)} where it was likeliest",
+            )
+        ]
+
+    @property
     def nothing(self) -> Code | None:
         """Why there is no move at all, or None where there are moves."""
         if self.moves:
@@ -258,7 +273,8 @@ class View:
                 Step("Share", "rescheduler render OUTCOME.json -o html --out outcome.html"),
                 Step("Look again", "rescheduler plan --policies PATH"),
             ]
-        if self.plan.recorded or not any(not row.audit for row in self.moves):
+        distrust = self.plan.calibration and self.plan.calibration.problem
+        if self.plan.recorded or distrust or not any(not row.audit for row in self.moves):
             again = "Plan live" if self.plan.recorded else "Look again"
             return [
                 Step("Review", "rescheduler render PLAN.json -o html --out plan.html"),

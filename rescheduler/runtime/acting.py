@@ -18,15 +18,17 @@ from rescheduler.model.errors import (
     PlanExpired,
     SourceError,
 )
+from rescheduler.model.history import History
 from rescheduler.model.plan import Code, Plan, PlannedMove
 from rescheduler.model.reasons import CATALOG
+from rescheduler.planning.calibration import calibration, distrust
 from rescheduler.runtime.actor import Actor
 from rescheduler.runtime.attempt import Attempts, Halted, conclude, told
 from rescheduler.runtime.awaiting import await_replacements
 from rescheduler.runtime.reconcile import holding
 
 DONE = "ACT013"
-_HELD = frozenset({DONE, "GRD005", "GRD006"})
+_HELD = frozenset({DONE, "GRD005", "GRD006", "GRD009"})
 _BROKEN = frozenset({"ACT015", "ACT016", "GRD004"})
 _MISSED = frozenset({"ACT011"})
 
@@ -42,6 +44,7 @@ def act(plan: Plan, actor: Actor) -> Plan:
     """
     started = actor.clock()
     moves = [_untried(move) for move in plan.moves]
+    known = None
     try:
         with holding(actor) as history:
             if actor.clock() >= plan.expires:
@@ -49,6 +52,8 @@ def act(plan: Plan, actor: Actor) -> Plan:
                     f"plan {plan.id} expired at {plan.expires:%Y-%m-%d %H:%M:%S} UTC",
                     "make a new plan.",
                 )
+            known = history
+            _trusted(history, actor, plan.cluster.version)
             attempts = Attempts(plan.id, actor, history)
             for batch in _batches(moves):
                 _carry_out(plan, batch, attempts, actor)
@@ -63,6 +68,10 @@ def act(plan: Plan, actor: Actor) -> Plan:
         verdict = told("GRD004", error.message)
     except (ActionError, SourceError) as error:
         verdict = told("ACT016", error.message)
+    if known is not None:
+        plan = structs.replace(
+            plan, calibration=calibration(known, actor.limits, plan.cluster.version)
+        )
     return structs.replace(
         plan,
         kind="Outcome",
@@ -83,6 +92,13 @@ def exit_code(outcome: Plan) -> int:
         return 0
     fine = all(move.result == "evicted" and move.code not in _MISSED for move in wanted)
     return 0 if fine and code == DONE else 3
+
+
+def _trusted(history: History, actor: Actor, version: str) -> None:
+    """Stop where replacements landed elsewhere than predicted too often."""
+    problem = distrust(history, actor.limits, version)
+    if problem is not None:
+        raise Halted(problem.code, problem.message)
 
 
 def _untried(move: PlannedMove) -> PlannedMove:
@@ -115,6 +131,7 @@ def _carry_out(plan: Plan, batch: list[PlannedMove], attempts: Attempts, actor: 
             "ACT016",
             f"plan {plan.id} was made for cluster {plan.cluster.uid}, not {snapshot.cluster.uid}",
         )
+    _trusted(attempts.history, actor, snapshot.cluster.version)
     attempts.begin(snapshot)
     try:
         for move in batch:

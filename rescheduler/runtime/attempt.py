@@ -3,17 +3,15 @@
 from datetime import datetime, timedelta
 
 from rescheduler.actions.evict import EvictionAnswer, was_evicted
+from rescheduler.model.calibration import scheduler_version
 from rescheduler.model.errors import ActionError, SourceError
-from rescheduler.model.history import History, PastMove
+from rescheduler.model.history import IN_FLIGHT_NODES, History, PastMove, likeliest
 from rescheduler.model.objects import Pod
 from rescheduler.model.plan import Code, PlannedMove, Result
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.actor import Actor, Check
 from rescheduler.runtime.awaiting import follow, siblings
-
-_NODES_KEPT = 20
-"""Predicted nodes that the history keeps of a move; the rest is too unlikely to matter."""
 
 
 class Halted(Exception):
@@ -40,6 +38,7 @@ class Attempts:
         self._plan = plan
         self._actor = actor
         self._pods: list[Pod] = []
+        self._scheduler = ""
         self._check: Check = lambda _, __: told("ACT010")
         self._last: datetime | None = None
         self._barred: dict[tuple[str, str], Code] = {}
@@ -48,6 +47,7 @@ class Attempts:
         """Begin a batch, whose moves are checked against this snapshot."""
         self.evicted = []
         self._pods = snapshot.pods
+        self._scheduler = scheduler_version(snapshot.cluster.version)
         self._check = self._actor.recheck(snapshot, self.history)
 
     def attempt(self, move: PlannedMove) -> None:
@@ -148,7 +148,7 @@ class Attempts:
         """Store what we are about to do; from here on the budgets are charged."""
         now = self._actor.clock()
         controller = move.owner.controllerUid or move.owner.uid
-        likely = sorted(move.landing, key=lambda share: -share.probability)[:_NODES_KEPT]
+        shares = {share.node: share.probability for share in move.landing}
         past = PastMove(
             plan=self._plan,
             podUid=move.pod.uid,
@@ -161,7 +161,9 @@ class Attempts:
             at=now,
             fence=self._actor.ledger.fence,
             policies=sorted(name for name, gain in move.gains.items() if gain > 0),
-            landing={share.node: share.probability for share in likely},
+            landing=likeliest(shares, IN_FLIGHT_NODES),
+            unschedulable=move.unschedulable,
+            scheduler=self._scheduler,
             usage=dict(move.usage),
             siblings=siblings(controller, self._pods, now),
         )

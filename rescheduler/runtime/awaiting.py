@@ -77,6 +77,7 @@ def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
         taken = {each.replacement for each in history.moves if each is not move}
         found = find_replacement(move, pods[move.namespace], taken)
         changed |= _settle(actor, move, found)
+        changed |= history.learn(move, actor.clock())
     return changed
 
 

@@ -23,6 +23,15 @@ _GUARDS = tuple(code for code in CATALOG if code.startswith("GRD"))
 _REGRETS = ("ACT011", "ACT012")
 _BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200)
 
+_LANDINGS = {
+    "compared": ("compared", "Replacements whose landing was compared with the prediction."),
+    "hitRate": ("hit_ratio", "Share of them that landed where that was predicted at all."),
+    "likeliestRate": ("likeliest_ratio", "Share that landed on one of the likeliest nodes."),
+    "brier": ("brier_score", "Mean Brier score of the landings: 0 is perfect, 2 the worst."),
+    "expectedBrier": ("expected_brier_score", "That score, if the probabilities are right."),
+}
+"""Field of the report to the name and the meaning of its metric."""
+
 
 class Telemetry:
     """The metrics of one process, in a registry of their own."""
@@ -108,6 +117,12 @@ class Telemetry:
             ["reading"],
             registry=registry,
         )
+        self.landings = {
+            field: Gauge(
+                f"rescheduler_landing_{name}", text, ["kind", "version"], registry=registry
+            )
+            for field, (name, text) in _LANDINGS.items()
+        }
         self.guard = Gauge(
             "rescheduler_guard_holding",
             "1 while this guard holds all moves.",
@@ -141,6 +156,7 @@ class Telemetry:
         """Take over the figures of a plan or outcome; what it does not name any more goes away."""
         self._observe_policies(plan)
         self._observe_readings(plan)
+        self._observe_landings(plan)
         self.score.set(float("nan") if plan.score.before is None else plan.score.before)
         self.candidates.set(plan.totals.candidates)
         for mode in get_args(Mode):
@@ -151,6 +167,8 @@ class Telemetry:
         holding = {guard.code for guard in plan.guards}
         if isinstance(plan.verdict, Code):
             holding.add(plan.verdict.code)
+        if plan.calibration is not None and plan.calibration.problem is not None:
+            holding.add(plan.calibration.problem.code)
         for code in _GUARDS:
             self.guard.labels(code).set(code in holding)
         if plan.kind == "Outcome":
@@ -173,6 +191,12 @@ class Telemetry:
             self.reading_coverage.labels(reading.name).set(reading.coverage)
             if reading.ageSeconds is not None:
                 self.reading_age.labels(reading.name).set(reading.ageSeconds)
+
+    def _observe_landings(self, plan: Plan) -> None:
+        for field, gauge in self.landings.items():
+            gauge.clear()
+            for rates in plan.calibration.kinds if plan.calibration else ():
+                gauge.labels(rates.kind, rates.version).set(getattr(rates, field))
 
     def _count(self, mode: Mode, move: PlannedMove) -> None:
         if move.result is UNSET:

@@ -12,6 +12,7 @@ import pytest
 from rescheduler.actions.ledger import MAX_BYTES, Ledger
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
+from rescheduler.model.calibration import LandingRecord
 from rescheduler.model.errors import ActionError, LedgerUnreadable, LockLost
 from rescheduler.model.history import History, PastMove
 from tests.fakes.apiserver import Fault, serving
@@ -205,6 +206,72 @@ def test_old_settled_moves_are_forgotten_and_open_ones_are_not() -> None:
         )
     )
     assert [move.podUid for move in a.ledger.peek().moves] == ["open", "late", "new"]
+
+
+def landings() -> list[LandingRecord]:
+    return [LandingRecord(kind="ReplicaSet", version="1.36", compared=30, weight=28.0, within=20.0)]
+
+
+def ask_to_forget(stage: Stage) -> None:
+    stored = stage.world.objects[KEY]
+    stage.world.put(*KEY, {**stored, "data": {**stored["data"], "landings": "forget"}})
+
+
+def test_how_landings_compared_outlives_the_moves() -> None:
+    stage = Stage()
+    a = begun(stage)
+    old = START - timedelta(hours=49)
+    moves = [past("settled", at=old, state="ready", settled=old)]
+    a.ledger.write(History(moves, landings=landings()))
+    kept = a.ledger.peek()
+    assert (kept.moves, kept.landings) == ([], landings())
+
+
+def test_a_state_of_before_landings_were_compared_is_read() -> None:
+    stage = Stage()
+    a = begun(stage)
+    a.ledger.write(History([past("u1", state="evicted", landing={"n2": 1.0})]))
+    stored = stage.world.objects[KEY]
+    plain = json.loads(gzip.decompress(base64.b64decode(stored["binaryData"]["state"])))
+    assert "landings" not in plain["history"]
+    assert not {"compared", "scheduler", "unschedulable"} & set(plain["history"]["moves"][0])
+    assert a.ledger.load().landings == []
+
+
+def test_a_person_makes_us_forget_how_landings_compared() -> None:
+    stage = Stage()
+    a = begun(stage)
+    a.ledger.write(History([past("u1")], landings=landings()))
+    ask_to_forget(stage)
+    assert a.ledger.peek().landings == []
+    history = a.ledger.load()
+    assert ([move.podUid for move in history.moves], history.landings) == (["u1"], [])
+    a.ledger.write(history)
+    data = stage.world.objects[KEY]["data"]
+    assert "landings" not in data, "it is done once"
+    assert data["paused"] == "false"
+
+
+def test_the_next_turn_forgets_too() -> None:
+    stage = Stage()
+    a = begun(stage)
+    a.ledger.write(History(landings=landings()))
+    a.lease.release()
+    ask_to_forget(stage)
+    b = Process(stage, "b")
+    b.lease.acquire()
+    assert b.ledger.open().landings == []
+    assert "landings" not in stage.world.objects[KEY]["data"]
+    assert b.ledger.peek().landings == []
+
+
+def test_a_request_to_forget_that_came_while_we_wrote_is_heeded_later() -> None:
+    stage = Stage()
+    a = begun(stage)
+    ask_to_forget(stage)
+    a.ledger.write(History(landings=landings()))
+    assert stage.world.objects[KEY]["data"]["landings"] == "forget"
+    assert a.ledger.load().landings == []
 
 
 def test_a_state_that_does_not_fit_is_refused() -> None:

@@ -85,6 +85,12 @@ class Truth:
             # A pod that others made in the second of the eviction looks like its replacement.
             if move.replacement in self.there.get(move.podUid, set()) - self.world.swapped:
                 self.broken.append(f"I26 {move.replacement} did not replace {move.podUid}")
+        counted = sum(record.compared for record in stored_state(self.world).history.landings)
+        if counted != sum(move.compared for move in moves):
+            self.broken.append(f"{counted} landings were counted, not each once")
+        uncounted = [move.podUid for move in moves if move.landedOn and not move.compared]
+        if uncounted:
+            self.broken.append(f"the landings of {uncounted} were not counted")
         unknown = [move.podUid for move in moves if move.state == "intended"]
         if unknown:
             self.broken.append(f"I31 {unknown} are still not resolved")

@@ -6,11 +6,13 @@ from typing import Any
 
 from rescheduler.model.plan import (
     BudgetUse,
+    Calibration,
     Change,
     ClusterRef,
     Code,
     Cost,
     FindingView,
+    LandingRates,
     LandingShare,
     NodeView,
     OwnerRef,
@@ -350,7 +352,40 @@ def outcome() -> Plan:
         finished=TAKEN + timedelta(minutes=9, seconds=12),
         verdict=Code(code="ACT009", message="Stopped after move 5: its outcome is not known."),
         moves=[move(number, mode="Enforce", **became) for number, became in enumerate(results)],
+        calibration=calibrated(trusted=True),
     )  # fmt: skip
+
+
+def calibrated(*, trusted: bool) -> Calibration:
+    """What 143 replacements showed; a good part of them landed elsewhere where not trusted."""
+
+    def rates(kind: str, version: str, compared: int, hit: float) -> LandingRates:
+        return LandingRates(
+            kind=kind, version=version, compared=compared, hitRate=hit,
+            likeliestRate=hit * 0.93, brier=0.31 if trusted else 1.07, expectedBrier=0.29,
+        )  # fmt: skip
+
+    hit = 0.993 if trusted else 0.61
+    problem = Code(
+        code="GRD009",
+        message="Of 131 replacements of ReplicaSet pods under scheduler 1.36, 61% landed where "
+        "that was predicted; at least 80% must (minLandingHitRate)",
+    )
+    return Calibration(
+        scheduler="1.36",
+        overall=rates("", "1.36", 143, hit),
+        kinds=[
+            rates("ReplicaSet", "1.35", 412, 0.97),
+            rates("ReplicaSet", "1.36", 131, hit),
+            rates("StatefulSet", "1.36", 12, 1.0),
+        ],
+        problem=None if trusted else problem,
+    )
+
+
+def distrusted() -> Plan:
+    """A plan that nobody may act on, because landings are not as predicted."""
+    return plan(calibration=calibrated(trusted=False))
 
 
 SAMPLES: dict[str, Callable[[], Plan]] = {
@@ -359,4 +394,5 @@ SAMPLES: dict[str, Callable[[], Plan]] = {
     "held": held,
     "no-data": no_data,
     "outcome": outcome,
+    "distrusted": distrusted,
 }
