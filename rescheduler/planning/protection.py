@@ -8,20 +8,6 @@ from rescheduler.model import annotations
 from rescheduler.model.objects import ObjectMeta, Pod
 from rescheduler.model.plan import Code
 
-_GANG_LABELS = frozenset(
-    {
-        "scheduling.x-k8s.io/pod-group",
-        "pod-group.scheduling.sigs.k8s.io",
-        "kueue.x-k8s.io/pod-group-name",
-        "jobset.sigs.k8s.io/jobset-name",
-        "leaderworkerset.sigs.k8s.io/name",
-        "training.kubeflow.org/job-name",
-        "ray.io/cluster",
-        "volcano.sh/job-name",
-        "grove.io/podgang",
-        "runai/pod-group-name",
-    }
-)
 _NEEDED = frozenset(
     {
         "rescheduler",
@@ -44,7 +30,7 @@ def refuse_gang(pod: Pod) -> Code | None:
     """ELG016: whether the pod is a member of a gang, by any of the known marks."""
     if pod.spec.schedulingGroup:
         return Code(code="ELG016", message="it is a member of a scheduling group")
-    for mark in sorted(_GANG_LABELS.intersection(pod.metadata.labels or ())):
+    for mark in sorted(annotations.GANG_LABELS.intersection(pod.metadata.labels or ())):
         return Code(code="ELG016", message=f"it is a member of a gang: label {mark}")
     for mark in sorted(annotations.GANGS.intersection(pod.metadata.annotations or ())):
         return Code(code="ELG016", message=f"it is a member of a gang: annotation {mark}")

@@ -28,12 +28,20 @@ The unit of every cost is one badly placed pod, so weights mean the same in ever
 This page is generated from the models; change it there.
 """
 
-_CODES = {"Spread": ("SPR001", "SPR002"), "Utilization": ("UTL001", "RDG003", "RDG010")}
+_CODES = {"Spread": ("SPR001", "SPR002", "SPR003"), "Utilization": ("UTL001", "RDG003", "RDG010")}
 
 _CLASSES = {
     DURATION_PATTERN: "duration",
     POSITIVE_DURATION_PATTERN: "duration above 0",
     RATIO_PATTERN: "percentage",
+}
+
+
+_TYPES = {
+    "integer": "whole number",
+    "number": "number",
+    "string": "text",
+    "boolean": "`true` or `false`",
 }
 
 
@@ -93,5 +101,5 @@ def _one(field: dict[str, Any]) -> str:
         return "mapping of text to text"
     least, most = field.get("minimum"), field.get("maximum")
     bounds = f" {least} to {most}" if most is not None else f" from {least}"
-    name = {"integer": "whole number", "number": "number", "string": "text"}[field["type"]]
+    name = _TYPES[field["type"]]
     return name + (bounds if least is not None else "")

@@ -1,4 +1,4 @@
-"""How uneven some counts are: the fewest moves that bring their skew down to what is allowed.
+"""How uneven some counts are: the fewest moves that bring them into their bounds.
 
 The skew is the highest count less the lowest, as in the topology spread API. With s the allowed
 skew, the counts must end in an interval [m, m + s] for some floor m. The pods above m + s must
@@ -8,9 +8,13 @@ leave, those missing below m must come, and one move does both, so
 
 It is 0 exactly when the skew is allowed, and while it is positive one move lowers it by 1 (the
 first of the fewest): choosing the best move again and again never stalls on a plateau.
+
+Where there are fewer domains than `minDomains` the floor is 0, as the API has it; with a cap the
+bounds are 0 and the cap, or the fair share rounded up where that is more.
 """
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,45 +22,61 @@ import numpy.typing as npt
 Counts = npt.NDArray[np.int64]
 
 
-def moves_needed(counts: Counts, allowed: int) -> int:
-    """The fewest single moves between the domains that bring the skew to `allowed` or less.
+class Rule(NamedTuple):
+    """What counts must keep.
 
-    counts: (domains,) pods in each domain, zeros included. allowed: at least 1.
+    allowed: the greatest skew, at least 1. floored: whether the floor is 0, because too few domains
+    count. cap: how many pods a domain may hold, instead of any skew.
     """
-    return 0 if len(counts) < 2 else int(_imbalance(_histogram(counts), allowed).min())
+
+    allowed: int = 1
+    floored: bool = False
+    cap: int | None = None
 
 
-def surplus(counts: Counts, allowed: int) -> Counts:
-    """(domains,) how many pods each must give away in one such cheapest plan.
+def histogram(counts: Counts, empty: int = 0) -> Counts:
+    """(highest count + 1,) how many domains hold 0, 1, 2, ... pods; `empty` more hold none."""
+    answer: Counts = np.bincount(counts, minlength=1).astype(np.int64)
+    answer[0] += empty
+    return answer
 
-    They sum to `moves_needed`. Where the pods above the ceiling are too few to fill the domains
-    below the floor, the fullest of the others give too.
+
+def moves_needed(domains: Counts, rule: Rule) -> int:
+    """The fewest single moves between the domains of a histogram that satisfy the rule."""
+    return int(_imbalance(domains, rule).min())
+
+
+def surplus(counts: Counts, domains: Counts, rule: Rule) -> Counts:
+    """(k,) how many pods each of these domains must give away in one such cheapest plan.
+
+    counts: of the domains that hold any. domains: the histogram of all. They sum to `moves_needed`.
+    Where the pods above the ceiling are too few to fill the domains below the floor, the fullest of
+    the others give too.
     """
-    if len(counts) < 2:
-        return np.zeros(len(counts), dtype=np.int64)
-    moves = _imbalance(_histogram(counts), allowed)
+    moves = _imbalance(domains, rule)
     floor = int(moves.argmin())
-    gives: Counts = np.maximum(counts - floor - allowed, 0)
+    ceiling = floor + rule.allowed if rule.cap is None else _ceiling(domains, rule.cap)
+    gives: Counts = np.maximum(counts - ceiling, 0)
     for _ in range(int(moves[floor]) - int(gives.sum())):
         gives[int((counts - gives).argmax())] += 1
     return gives
 
 
-def changes(counts: Counts, allowed: int, source: int | None) -> dict[int, int]:
+def changes(domains: Counts, rule: Rule, source: int | None) -> dict[int, int]:
     """How `moves_needed` changes when a pod moves to a domain that holds so many, by that number.
 
     source: the count of the domain that the pod leaves, or None if it leaves none.
     Domains with equal counts are alike, so one answer serves all of them; the domain that the pod
     leaves is not among the destinations. Key -1 is the destination outside of every domain.
     """
-    return dict(_changes(_histogram(counts).tobytes(), allowed, source))
+    return _changes(domains.tobytes(), rule, source)
 
 
 @lru_cache(maxsize=16_384)
-def _changes(histogram: bytes, allowed: int, source: int | None) -> dict[int, int]:
+def _changes(encoded: bytes, rule: Rule, source: int | None) -> dict[int, int]:
     """Workloads with the same counts, in whatever domains, share the answer."""
-    domains = np.frombuffer(histogram, dtype=np.int64)
-    before = int(_imbalance(domains, allowed).min()) if domains.sum() > 1 else 0
+    domains = np.frombuffer(encoded, dtype=np.int64)
+    before = moves_needed(domains, rule)
     left = np.append(domains, 0)
     if source is not None:
         left[source] -= 1
@@ -65,31 +85,34 @@ def _changes(histogram: bytes, allowed: int, source: int | None) -> dict[int, in
         after = left.copy()
         after[count] -= 1
         after[count + 1] += 1
-        answer[int(count)] = _total(after, allowed, source) - before
-    answer[-1] = _total(left, allowed, source) - before
+        answer[int(count)] = _total(after, rule, source) - before
+    answer[-1] = _total(left, rule, source) - before
     return answer
 
 
-def _histogram(counts: Counts) -> Counts:
-    """(highest count + 1,) how many domains hold 0, 1, 2, ... pods."""
-    return np.bincount(counts, minlength=1).astype(np.int64)
-
-
-def _total(domains: Counts, allowed: int, source: int | None) -> int:
+def _total(domains: Counts, rule: Rule, source: int | None) -> int:
     if source is not None:
         domains = domains.copy()
         domains[source - 1] += 1
-    return int(_imbalance(domains, allowed).min()) if domains.sum() > 1 else 0
+    return moves_needed(domains, rule)
 
 
-def _imbalance(domains: Counts, allowed: int) -> Counts:
+def _imbalance(domains: Counts, rule: Rule) -> Counts:
     """(floors,) the moves for each floor m, given how many domains hold 0, 1, 2, ... pods."""
-    levels = len(domains)
-    held = np.arange(levels) * domains
+    levels = np.arange(len(domains))
+    if rule.cap is not None or rule.floored:
+        ceiling = rule.allowed if rule.cap is None else _ceiling(domains, rule.cap)
+        return np.array([(np.maximum(levels - ceiling, 0) * domains).sum()])
+    held = levels * domains
     below = np.cumsum(domains) - domains
-    missing = np.arange(levels) * below - (np.cumsum(held) - held)
-    ceilings = np.minimum(np.arange(levels) + allowed, levels - 1)
+    missing = levels * below - (np.cumsum(held) - held)
+    ceilings = np.minimum(levels + rule.allowed, len(domains) - 1)
     above = domains.sum() - np.cumsum(domains)
-    extra = (held.sum() - np.cumsum(held)) - np.arange(levels) * above
+    extra = (held.sum() - np.cumsum(held)) - levels * above
     moves: Counts = np.maximum(extra[ceilings], missing)
     return moves
+
+
+def _ceiling(domains: Counts, cap: int) -> int:
+    total = int((np.arange(len(domains)) * domains).sum())
+    return max(cap, -(-total // max(int(domains.sum()), 1)))

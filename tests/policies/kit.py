@@ -2,23 +2,70 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from rescheduler.model.move import Shift
+from rescheduler.model.objects import ContainerStatus, Pod
 from rescheduler.model.readings import FloatArray, Problem, Reading, ReadingRequest
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Bounding, Policy, Term
 from rescheduler.policies.spread import Spread
 from rescheduler.policies.utilization import Utilization
-from tests.cluster import controller, deployment, node, pod, snapshot
+from tests.cluster import NOW, controller, deployment, node, pod, snapshot
 
 WORKLOADS = ("web", "train", "logs", "")  # logs is a DaemonSet, "" makes bare pods
 GAUGES = ("cpu", "network.receive", "network.transmit")
 ODD = (np.nan, np.inf, -np.inf, -1.0, 0.0, 1e30, 1e-30)
+
+
+def _term(app: str, key: str) -> dict[str, Any]:
+    return {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
+
+
+def _affinity(kind: str, *terms: dict[str, Any]) -> dict[str, Any]:
+    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}}
+
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+
+TRAITS: dict[str, Callable[[Callable[[str], str]], dict[str, Any]]] = {
+    "plain": lambda name: {},
+    "tolerant": lambda name: {"tolerations": [{"operator": "Exists"}]},
+    "even": lambda name: {
+        "topologySpreadConstraints": [
+            {**_term(name("web"), HOST), "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"},
+            {**_term(name("web"), ZONE), "maxSkew": 1, "minDomains": 3, "matchLabelKeys": ["part"]},
+        ]
+    },
+    "apart": lambda name: _affinity(
+        "podAntiAffinity", _term(name("web"), HOST), _term(name("train"), ZONE)
+    ),
+    "near": lambda name: _affinity(
+        "podAffinity", _term(name("web"), ZONE), _term(name("web"), "kubernetes.io/os")
+    ),
+    "together": lambda name: _affinity("podAffinity", _term(name("train"), ZONE)),
+    "bound": lambda name: {"nodeSelector": {ZONE: name("a")}},
+    "wishful": lambda name: {
+        "affinity": {
+            "nodeAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {"weight": weight, "preference": {"matchExpressions": [_in(ZONE, name(zone))]}}
+                    for zone, weight in (("a", 3), ("b", 1))
+                ]
+            }
+        }
+    },
+}
+"""What the pods of a workload may ask of nodes and of other pods."""
+
+
+def _in(key: str, value: str) -> dict[str, Any]:
+    return {"key": key, "operator": "In", "values": [value]}
 
 
 @dataclass(frozen=True)
@@ -26,6 +73,8 @@ class Blueprint:
     """A cluster before it has names, so that it can be built with others.
 
     nodes: zone, and whether cordoned and Ready. pods: workload, node, whether being deleted.
+    taints: the effect of each node's taint, "" for none. traits: of each workload, by name.
+    restarts, days: of each pod; days since it was made.
     """
 
     nodes: list[tuple[str, bool, bool]]
@@ -34,6 +83,10 @@ class Blueprint:
     capacities: dict[str, list[float]] = field(default_factory=dict)
     ages: dict[str, list[float]] = field(default_factory=dict)
     problem: str = ""
+    taints: list[str] = field(default_factory=list)
+    traits: dict[str, str] = field(default_factory=dict)
+    restarts: list[int] = field(default_factory=list)
+    days: list[int] = field(default_factory=list)
 
     def built(self, name: Callable[[str], str] = str) -> Snapshot:
         """The snapshot, with every name put through `name`."""
@@ -41,7 +94,13 @@ class Blueprint:
         owners["logs"] = (controller("DaemonSet", name("logs")),)
         nodes = []
         for number, (zone, cordoned, ready) in enumerate(self.nodes):
-            made = node(name(f"n{number}"), zone=zone and name(zone), unschedulable=cordoned)
+            effect = self.taints[number] if self.taints else ""
+            made = node(
+                name(f"n{number}"),
+                zone=zone and name(zone),
+                unschedulable=cordoned,
+                taints=[{"key": "kept", "effect": effect}] if effect else (),
+            )
             if not ready:
                 made.status.conditions = []
             nodes.append(made)
@@ -49,7 +108,15 @@ class Blueprint:
         for number, (workload, on, leaving) in enumerate(self.pods):
             owner = owners[workload][0] if workload else None
             place = nodes[on].metadata.name if on >= 0 else ""
-            made_pod = pod(name(f"p{number}"), place, owner=owner)
+            made_pod = pod(
+                name(f"p{number}"),
+                place,
+                owner=owner,
+                labels={"app": name(workload), "part": str(number % 2)},
+                **TRAITS[self.traits.get(workload, "plain")](name),
+            )
+            if self.restarts:
+                _aged(made_pod, self.restarts[number], self.days[number])
             if leaving:
                 made_pod.metadata.deletionTimestamp = made_pod.metadata.creationTimestamp
             pods.append(made_pod)
@@ -72,6 +139,11 @@ class Blueprint:
             capacity=None if capacity is None else np.array(capacity, dtype=np.float64),
             problem=Problem("RDG002", "partial") if name == self.problem else None,
         )
+
+
+def _aged(made: Pod, restarts: int, days: int) -> None:
+    made.status.containerStatuses = [ContainerStatus(name="main", restartCount=restarts)]
+    made.metadata.creationTimestamp = NOW - timedelta(days=days) if days else None
 
 
 @dataclass(frozen=True)
@@ -109,16 +181,57 @@ def blueprints(draw: st.DrawFn) -> Blueprint:
         room = st.sampled_from([8.0, 8.0, 4.0, 0.0, np.nan, -1.0])
         capacities[f"node.{gauge}"] = draw(st.lists(room, min_size=len(nodes), max_size=len(nodes)))
     problem = draw(st.sampled_from([""] * 9 + ["node.cpu"]))
-    return Blueprint(nodes, pods, readings, capacities, ages, problem)
+    effects = ["", "", "", "NoSchedule", "PreferNoSchedule"]
+
+    def many(values: st.SearchStrategy[Any], count: int) -> list[Any]:
+        return draw(st.lists(values, min_size=count, max_size=count))
+
+    return Blueprint(
+        nodes,
+        pods,
+        readings,
+        capacities,
+        ages,
+        problem,
+        taints=many(st.sampled_from(effects), len(nodes)),
+        traits={each: draw(st.sampled_from(sorted(TRAITS))) for each in WORKLOADS},
+        restarts=many(st.sampled_from([0, 0, 5, 50]), len(pods)),
+        days=many(st.sampled_from([0, 1, 1, 40]), len(pods)),
+    )
 
 
 def _spreads() -> st.SearchStrategy[Policy]:
-    keys = st.sampled_from(["topology.kubernetes.io/zone", "kubernetes.io/hostname", "none"])
-    return st.builds(
-        lambda key, skew: Spread(name="s", match={"all": True}, topologyKey=key, maxSkew=skew),
-        keys,
-        st.integers(1, 3),
+    everything: dict[str, Any] = {"all": True}
+    key = st.sampled_from([ZONE, HOST, "none"])
+    skew = st.integers(1, 3)
+    short = st.builds(
+        lambda key, skew: Spread(name="s", match=everything, topologyKey=key, maxSkew=skew),
+        key,
+        skew,
     )
+    more = st.sampled_from(
+        [
+            {},
+            {"within": ZONE},
+            {"minDomains": 3},
+            {"maxPerDomain": 1},
+            {"whenUnsatisfiable": "ScheduleAnyway"},
+            {"matchLabelKeys": ["part"]},
+            {"nodeTaintsPolicy": "Ignore", "nodeAffinityPolicy": "Ignore"},
+            {"follow": everything},
+            {"follow": {"labels": {"matchExpressions": [{"key": "part", "operator": "Exists"}]}}},
+        ]
+    )
+    tier = st.builds(
+        lambda key, skew, more: {"topologyKey": key, "maxSkew": skew, **more}, key, skew, more
+    )
+    full = st.builds(
+        lambda tiers, group: Spread(name="s", match=everything, constraints=tiers, groupBy=group),
+        st.lists(tier, min_size=1, max_size=3),
+        st.sampled_from(["Workload", "Gang", "Match"]),
+    )
+    own = st.just(Spread(name="s", match=everything, constraints="FromPods"))
+    return short | full | own
 
 
 def _utilizations() -> st.SearchStrategy[Policy]:

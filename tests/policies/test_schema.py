@@ -33,6 +33,18 @@ VALID: list[dict[str, Any]] = [
         )
     ),
     to_document(
+        Spread(
+            name="t",
+            match={"all": True},
+            groupBy="Gang",
+            constraints=[
+                {"topologyKey": "a", "maxPerDomain": 2, "matchLabelKeys": ["h"], "within": "b"},
+                {"topologyKey": "b", "minDomains": 2, "follow": {"all": True}},
+            ],
+        )
+    ),
+    to_document(Spread(name="p", match={"all": True}, constraints="FromPods")),
+    to_document(
         Utilization(
             name="u",
             nodes={"all": True},
