@@ -110,9 +110,10 @@ def controller(
     namespace: str = "default",
     replicas: int = 3,
     owner: Controller | None = None,
+    app: str = "",
     **spec: Any,
 ) -> Controller:
-    """A settled controller with all its replicas Ready."""
+    """A settled controller of the pods with label `app` (its name), with all replicas Ready."""
     reference = (
         [
             {
@@ -136,7 +137,11 @@ def controller(
                 "creationTimestamp": LONG_AGO,
                 "ownerReferences": reference,
             },
-            "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, **spec},
+            "spec": {
+                "replicas": replicas,
+                "selector": {"matchLabels": {"app": app or name}},
+                **spec,
+            },
             "status": {
                 "replicas": replicas,
                 "readyReplicas": replicas,
@@ -155,7 +160,7 @@ def deployment(
     """A Deployment and its ReplicaSet, whose pods carry label `app`."""
     top = controller("Deployment", name, namespace=namespace, replicas=replicas)
     return top, controller(
-        "ReplicaSet", f"{name}-1", namespace=namespace, replicas=replicas, owner=top
+        "ReplicaSet", f"{name}-1", namespace=namespace, replicas=replicas, owner=top, app=name
     )
 
 

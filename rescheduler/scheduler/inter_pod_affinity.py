@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -61,13 +61,31 @@ class InterPodAffinity(Plugin):
 
     def filter(self, pod: Replacement) -> Filter | None:
         """Nodes that satisfy the pod's required terms and repel it by no bound pod's."""
+        rules = self._rules(pod)
+        return None if rules is None else partial(self._allowed, rules)
+
+    def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
+        """Its own affinity, its own anti-affinity, or that of bound pods: the first that fails."""
+        rules = self._rules(pod)
+        if rules is None:
+            return {}
+        near = ~self._allowed(replace(rules, anti=[], repelling=[]))
+        anti = ~self._allowed(replace(rules, affinity=[], repelling=[])) & ~near
+        return {
+            "node(s) didn't match pod affinity rules": near,
+            "node(s) didn't match pod anti-affinity rules": anti,
+            "node(s) didn't satisfy existing pods anti-affinity rules": ~(near | anti)
+            & ~self._allowed(replace(rules, affinity=[], anti=[])),
+        }
+
+    def _rules(self, pod: Replacement) -> Rules | None:
         own = list(wishes(pod.spec.affinity))
         near = [each.term for each in own if each.kind == "affinity"]
         anti = [each.term for each in own if each.kind == "anti"]
         repelling = [each for each in self._terms.about(pod) if each.kind == "anti"]
         if not near and not anti and not repelling:
             return None
-        rules = Rules(
+        return Rules(
             affinity=[self._labels.column(each.topologyKey) for each in near],
             near=self._matching_all(near, pod),
             first=all(self._matches_itself(each, pod) for each in near),
@@ -76,7 +94,6 @@ class InterPodAffinity(Plugin):
             ],
             repelling=self._by_key((each.key, each.pods) for each in repelling),
         )
-        return partial(self._allowed, rules)
 
     def score(self, pod: Replacement) -> Score | None:
         """More weight of liked pods, and of pods that like this one, is better."""

@@ -27,6 +27,7 @@ from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Plugin, ScoreArray
 from rescheduler.scheduler.pod_groups import PodGroups
 from rescheduler.scheduler.profile import Profile, default_profiles, profile_of
+from rescheduler.scheduler.rejections import Rejection, rejections
 from rescheduler.scheduler.sampling import sample_size, scan_order, shares
 from rescheduler.scheduler.shape import Shape, Shapes, refusal
 from rescheduler.scheduler.taint_toleration import TaintToleration
@@ -183,6 +184,17 @@ class SchedulerModel:
         for each in scores:
             total += each.points
         return Verdicts(state, filters, passing, scores, total, landing)
+
+    def rejections(self, pod: int) -> tuple[Rejection, ...]:
+        """Why nodes are rejected for the replacement of this pod, in the scheduler's own words."""
+        if self._problem(pod) is not None:
+            return ()
+        each = self._snapshot.pods[pod]
+        _, state, _ = self._feasible(pod, self._states(pod)[0])
+        shape, shapes = self._shape(each), self._scheduler(each)[1]
+        with self._in(state, pod):
+            filters = filter_verdicts(shape, len(self._snapshot.nodes))
+            return rejections(shapes.replacement(each), shapes.plugins, filters, shape.candidates)
 
     def commit(self, shift: Shift) -> None:
         """Move the pod in the working copy; the reversed shift restores it."""

@@ -49,6 +49,20 @@ class NodeResourcesFit(Plugin):
             return partial(self._score_defaulted, asked, weights)
         return partial(self._score, rows, asked, weights)
 
+    def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
+        """Which resources are short, and where there is no slot."""
+        state = self._occupancy
+        answer: dict[str, BoolArray] = {"Too many pods": state.pods >= state.slots}
+        for name, value in pod.requests.plain.items():
+            if self._ignored(name):
+                continue
+            row = state.index.get(name)
+            short = np.ones(len(state.slots), dtype=np.bool_)
+            if row is not None:
+                short = state.allocatable[row] - state.requested[row] < value
+            answer[f"Insufficient {name}"] = short
+        return answer
+
     def _ignored(self, resource: str) -> bool:
         """Whether an argument of the plugin leaves this extended resource out of the filter."""
         if not extended(resource):

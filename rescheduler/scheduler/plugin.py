@@ -48,6 +48,13 @@ class Plugin:
         """The score for this shape, or None where the plugin says nothing."""
         return None
 
+    def reasons(self, pod: Replacement) -> dict[str, BoolArray]:  # noqa: ARG002
+        """The scheduler's words about nodes that this plugin rejects, to (nodes,) where they hold.
+
+        In the state at the time of the call; only for plugins that give more than one reason.
+        """
+        return {}
+
 
 def normalized(raw: ScoreArray, *, reverse: bool = False) -> ScoreArray:
     """Raw scores stretched to 0-100 by their maximum, as helper.DefaultNormalizeScore does."""

@@ -57,6 +57,18 @@ class Shapes:
         self._by_identity: dict[tuple[int, int, str, str], Shape] = {}
         self._by_content: dict[bytes, Shape] = {}
 
+    @property
+    def plugins(self) -> Sequence[Plugin]:
+        """The plugins, in the order in which they filter."""
+        return self._plugins
+
+    def replacement(self, pod: Pod) -> Replacement:
+        """What the scheduler will see in place of this pod."""
+        spec = _scheduled(pod.spec)
+        asked = incoming(spec, pod_level=self._profile.pod_level_resources)
+        labels = self._labels(pod.metadata.labels)
+        return Replacement(pod.metadata.namespace, labels, spec, pod.controller, asked)
+
     def of(self, pod: Pod, candidates: IntArray | None) -> Shape:
         """The shape of a pod that was not refused; candidates as in Shape."""
         owner = pod.controller

@@ -89,6 +89,29 @@ class TopologySpread(Plugin):
         constraints = self._compile(pod, soft, strict=strict, selector=selector)
         return partial(self._score, constraints, strict=strict)
 
+    def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
+        """A missing label, or too great a skew: of the constraints the first that fails."""
+        declared, selector = self._declared(pod)
+        hard = _of_action(declared, "DoNotSchedule")
+        lacking = np.zeros(self._context.labels.count, dtype=np.bool_)
+        skewed = lacking.copy()
+        for each in self._compile(pod, hard, strict=True, selector=selector):
+            passed = ~(lacking | skewed)
+            lacking |= passed & ~each.column.present
+            skewed |= passed & each.column.present & ~self._within([each])
+        words = "node(s) didn't match pod topology spread constraints"
+        return {f"{words} (missing required label)": lacking, words: skewed}
+
+    def score(self, pod: Replacement) -> Score | None:
+        """Fewer matching pods in the node's domains are better."""
+        declared, selector = self._declared(pod)
+        soft = _of_action(declared, "ScheduleAnyway")
+        if not soft:
+            return None
+        strict = declared is not _SYSTEM_DEFAULTS
+        constraints = self._compile(pod, soft, strict=strict, selector=selector)
+        return partial(self._score, constraints, strict=strict)
+
     def _declared(
         self, pod: Replacement
     ) -> tuple[Sequence[TopologySpreadConstraint], LabelSelector | None]:

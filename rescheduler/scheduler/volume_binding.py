@@ -1,5 +1,6 @@
 """Plugin VolumeBinding: a pod goes where all its volumes can be reached, or can be made."""
 
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -30,6 +31,18 @@ class VolumeBinding(Plugin):
             return None
         passing = self._passing(found)
         return lambda: passing
+
+    def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
+        """Volumes that cannot be reached, or claims for which there is none."""
+        found = self._claims.of(pod.namespace, pod.spec)
+        if found.hopeless:
+            return {found.hopeless: ~self._passing(found)}
+        bound = self._passing(replace(found, waiting=[]))
+        return {
+            "node(s) didn't match PersistentVolume's node affinity": ~bound,
+            "node(s) didn't find available persistent volumes to bind": bound
+            & ~self._passing(found),
+        }
 
     def score(self, pod: Replacement) -> Score | None:
         """More room left in what the claims are taken from is better (since 1.37)."""

@@ -50,6 +50,18 @@ class VolumeRestrictions(Plugin):
             self._free, np.array(users, dtype=np.int32), np.array(holders, dtype=np.int32)
         )
 
+    def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
+        """A claim that one pod alone may use, or a disk that is mounted already."""
+        exclusive = self._claims.of(pod.namespace, pod.spec).exclusive
+        users = [n for name in exclusive for n in self._users.get((pod.namespace, name), ())]
+        used = len(self._occupancy.nodes_of(np.array(users, dtype=np.int32))) > 0
+        everywhere = np.full(len(self._occupancy.slots), used, dtype=np.bool_)
+        return {
+            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+            "already in-use by another pod": everywhere,
+            "node(s) had no available disk": ~everywhere,
+        }
+
     def _free(self, users: IntArray, holders: IntArray) -> BoolArray:
         count = len(self._occupancy.slots)
         if len(self._occupancy.nodes_of(users)):

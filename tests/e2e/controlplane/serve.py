@@ -12,11 +12,11 @@ import threading
 from pathlib import Path
 
 from tests.e2e.builders.cluster import Cluster
-from tests.e2e.builders.hot_gpus import hot_gpus
 from tests.e2e.controlplane.build import BuildError
 from tests.e2e.controlplane.processes import StartError
 from tests.e2e.controlplane.server import ControlPlane
 from tests.e2e.exporter.metrics import Metrics
+from tests.e2e.troubles import hot_gpus
 
 _SAID = """\
 kubeconfig          {kubeconfig}

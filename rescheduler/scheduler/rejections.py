@@ -1,0 +1,78 @@
+"""Why nodes are rejected, in kube-scheduler's own words, as its FailedScheduling events say it."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.plugin import Plugin, Replacement
+from rescheduler.scheduler.verdicts import FilterVerdict
+
+WORDS = {
+    "NodeUnschedulable": "node(s) were unschedulable",
+    "TaintToleration": "node(s) had untolerated taint(s)",
+    "NodeAffinity": "node(s) didn't match Pod's node affinity/selector",
+    "NodePorts": "node(s) didn't have free ports for the requested pod ports",
+    "NodeVolumeLimits": "node(s) exceed max volume count",
+    "VolumeZone": "node(s) had no available volume zone",
+    "NodeDeclaredFeatures": "node(s) didn't match Pod's required features",
+}
+"""Plugin to its one reason. Source: ErrReason of pkg/scheduler/framework/plugins, 1.36."""
+
+_UNSCANNED = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
+"""Said of the nodes that are not among those that the pod names. Source: schedule_one.go."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rejection:
+    """One reason and the nodes of which it is given.
+
+    nodes: (nodes,) a node may have several reasons, all of the first plugin that rejects it.
+    """
+
+    plugin: str
+    reason: str
+    nodes: BoolArray
+
+
+def rejections(
+    pod: Replacement,
+    plugins: Sequence[Plugin],
+    filters: Sequence[FilterVerdict],
+    candidates: IntArray | None,
+) -> tuple[Rejection, ...]:
+    """The reasons of every rejected node, in the state at the time of the call.
+
+    filters: what each said, in the order in which they run. candidates: as in `Shape`.
+    """
+    by_name = {plugin.name: plugin for plugin in plugins}
+    answer: list[Rejection] = []
+    scanned: BoolArray | None = None
+    if candidates is not None:
+        scanned = np.zeros(sum(len(each.first) for each in filters[:1]), dtype=np.bool_)
+        scanned[candidates] = True
+        answer.append(Rejection("NodeAffinity", _UNSCANNED, ~scanned))
+    for verdict in filters:
+        first = verdict.first if scanned is None else verdict.first & scanned
+        said = by_name[verdict.name].reasons(pod)
+        left = first.copy()
+        for reason, nodes in said.items():
+            left &= ~nodes
+            answer.append(Rejection(verdict.name, reason, first & nodes))
+        usual = WORDS.get(verdict.name, f"node(s) were rejected by {verdict.name}")
+        answer.append(Rejection(verdict.name, usual, left))
+    return tuple(each for each in answer if each.nodes.any())
+
+
+def event_text(found: Iterable[Rejection], count: int) -> str:
+    """The beginning of the FailedScheduling event's text, before what it says of preemption.
+
+    count: how many nodes there are. Source: FitError.Error in pkg/scheduler/framework/types.go.
+    """
+    reasons: Counter[str] = Counter()
+    for each in found:
+        reasons[each.reason] += int(np.count_nonzero(each.nodes))
+    said = sorted(f"{number} {reason}" for reason, number in reasons.items())
+    return f"0/{count} nodes are available: {', '.join(said)}."
