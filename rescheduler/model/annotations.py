@@ -27,6 +27,9 @@ NUMA_OBSERVED = "kai.scheduler/numa-placement-observed"
 """Where a pod's devices, CPUs and memory are, as an exporter on its node saw it:
 `[{"zone": "node-0", "amount": {"nvidia.com/gpu": "2", "cpu": "8"}}]`."""
 
+GPU_INDICES = ("alibabacloud.com/gpu-index", "ALIYUN_COM_GPU_MEM_IDX")
+"""The device of a pod that shares one, as open-gpu-share and gpushare write it."""
+
 GANGS = frozenset(
     {
         "scheduling.k8s.io/group-name",  # Volcano, kube-batch
@@ -72,6 +75,7 @@ READ = GANGS | {
     DELETION_COST,
     OPT_OUT,
     DATASET,
+    *GPU_INDICES,
     SAFE_TO_EVICT,
     SAFE_VOLUMES,
     DO_NOT_DISRUPT,
