@@ -220,6 +220,23 @@ class Totals(msgspec.Struct, kw_only=True):
     """All refused candidates, counted by code; `Plan.refused` may list only some of each."""
 
 
+class SchedulerResult(msgspec.Struct, kw_only=True):
+    """A scheduler whose decisions the plan counts on: which profile, from where, of which version.
+
+    problem: why its decisions are not predicted; its pods are left alone.
+    """
+
+    name: str
+    source: str
+    version: str = ""
+    digest: str = ""
+    profile: dict[str, Any] = {}
+    """All that the model follows of it: plugins, weights and arguments."""
+    document: dict[str, Any] = {}
+    """The Scheduler document that declares it, from which `apply` makes the same profile again."""
+    problem: Code | None = None
+
+
 class Plan(msgspec.Struct, kw_only=True):
     """A plan: all that is needed to review it, to apply it, and to explain it afterwards.
 
@@ -244,6 +261,7 @@ class Plan(msgspec.Struct, kw_only=True):
     score: Change = msgspec.field(default_factory=lambda: Change(before=None, after=None))
     policies: list[PolicyResult]
     readings: list[ReadingResult]
+    schedulers: list[SchedulerResult] = []
     guards: list[Code] = []
     moves: list[PlannedMove]
     refused: list[Refusal]

@@ -72,6 +72,7 @@ _ALL = (
     Reason("GRD007", "The clocks of this host and of the API server differ.", "Synchronize the clocks."),
     Reason("GRD008", "Pods of the same or a higher priority are Pending.", "Give them room first."),
     Reason("GRD009", "Replacements land elsewhere than predicted too often.", "Find out why; then set `landings` to `forget` in the state ConfigMap, or lower `minLandingHitRate`."),
+    Reason("GRD010", "The running scheduler could not be asked how it is configured.", "Check `--scheduler-url`, its certificate and the right to get /configz and /metrics; or declare it in YAML."),
     # Readings
     Reason("RDG001", "The metric source could not be read.", "Check the address, the credentials and the network."),
     Reason("RDG002", "The metric source answered only in part.", "Repair the source that it warns about."),

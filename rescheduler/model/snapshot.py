@@ -26,6 +26,7 @@ from rescheduler.model.devices import (
     ResourceSlice,
 )
 from rescheduler.model.objects import Labels, Node, Pod
+from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.readings import IntArray, Readings
 from rescheduler.model.selectors import matches
 from rescheduler.model.storage import (
@@ -93,6 +94,8 @@ class Snapshot:
     unread: list[str] = field(default_factory=list)
     """Optional kinds that could not be listed (not served, or forbidden)."""
     readings: Readings = field(default_factory=Readings)
+    scheduler: ObservedScheduler | None = None
+    """What the running scheduler says about itself; None where nobody asked it."""
     clock_skew: float | None = None
     """Seconds by which this host's clock was ahead of the API server's; None is unknown."""
 

@@ -8,6 +8,7 @@ from rescheduler.model.plan import Code
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.eligibility import Eligibility
+from rescheduler.planning.schedulers import Schedulers
 from rescheduler.policies.limits import Limits
 
 MOST_CLOCK_SKEW = timedelta(seconds=30)
@@ -21,6 +22,7 @@ def holding(
     eligibility: Eligibility,
     limits: Limits,
     history: History,
+    schedulers: Schedulers,
 ) -> list[Code]:
     """Every guard that holds this cycle, in the order of their codes; empty lets it go on."""
     return [
@@ -28,6 +30,7 @@ def holding(
         *_not_ready(snapshot, limits),
         *_unreplaced(snapshot, eligibility, limits, history),
         *_skewed(snapshot),
+        *schedulers.guards,
     ]
 
 

@@ -27,7 +27,14 @@ def plan(
     shown and never acted on. `mode` is only written down: the moves and the digest do not depend on
     it. Where a guard holds, nothing moves and every candidate is refused with the guard's code.
     """
-    workspace = Workspace(snapshot, policies.policies, policies.limits, history, seed=seed)
+    workspace = Workspace(
+        snapshot,
+        policies.policies,
+        policies.limits,
+        history,
+        seed=seed,
+        schedulers=policies.schedulers,
+    )
     before = Before.of(workspace.bindings)
     guards = workspace.guards()
     passes: list[tuple[Mode, list[Judgement]]] = []

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -24,10 +24,12 @@ from rescheduler.planning.exchange import Exchanges
 from rescheduler.planning.guards import holding
 from rescheduler.planning.judgement import Gate, Judgement
 from rescheduler.planning.justification import Justifications
+from rescheduler.planning.schedulers import schedulers_of
 from rescheduler.planning.survey import Survey
 from rescheduler.planning.waiting import Waiting
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.scheduler import Scheduler
 from rescheduler.scheduler.model import SchedulerModel
 
 
@@ -37,7 +39,8 @@ class Workspace:
     policies: the policies with a mode; until `start_audit` only the Enforce ones decide.
     history: our own moves of the past day. plan: the id of the plan that is being carried out; its
     own moves start no cool-down, so that it may move a workload more than once as planned.
-    seed: breaks ties, and nothing else.
+    seed: breaks ties, and nothing else. schedulers: what operators declare of them. pinned: name
+    of each scheduler to the digest of the profile that the plan being carried out was made with.
     """
 
     def __init__(
@@ -49,6 +52,8 @@ class Workspace:
         *,
         seed: int = 0,
         plan: str = "",
+        schedulers: Sequence[Scheduler] = (),
+        pinned: Mapping[str, str] | None = None,
     ) -> None:
         self.snapshot = corrected(snapshot, history)
         self.limits = limits
@@ -60,7 +65,8 @@ class Workspace:
         self._standing: dict[int, Code | None] = {}
         self._disruptions: dict[int, float] = {}
         self._history = history
-        self._scheduler = SchedulerModel(self.snapshot)
+        self.schedulers = schedulers_of(self.snapshot, schedulers, pinned)
+        self._scheduler = SchedulerModel(self.snapshot, self.schedulers.profiles)
         self._waiting = Waiting(self.snapshot, self._scheduler.feasible)
         self._exchanges = Exchanges(len(self.snapshot.nodes))
         self._undone = {
@@ -98,7 +104,14 @@ class Workspace:
 
     def guards(self) -> list[Code]:
         """What holds the whole cycle (GRD001-GRD003, GRD007); empty lets it go on."""
-        return holding(self.snapshot, self.bindings, self.eligibility, self.limits, self._history)
+        return holding(
+            self.snapshot,
+            self.bindings,
+            self.eligibility,
+            self.limits,
+            self._history,
+            self.schedulers,
+        )
 
     def calibration(self) -> Calibration:
         """How far predicted landings can be trusted."""

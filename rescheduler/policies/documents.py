@@ -9,10 +9,12 @@ import msgspec
 
 from rescheduler.model.errors import PolicyError
 from rescheduler.policies.base import Policy, Strict
+from rescheduler.policies.config_files import completed, text_of
 from rescheduler.policies.flaws import Flaw, Mark, policy_error
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.registry import KINDS
-from rescheduler.policies.strict_yaml import MAX_BYTES, Tree, grown, read
+from rescheduler.policies.scheduler import Scheduler
+from rescheduler.policies.strict_yaml import Tree, grown, read
 from rescheduler.policies.validation import API_VERSION, validate
 
 
@@ -20,6 +22,7 @@ from rescheduler.policies.validation import API_VERSION, validate
 class PolicySet:
     """The policies that are judged together, and the limits that hold for all of them.
 
+    schedulers: what is declared of the cluster's schedulers.
     digests: name of each policy, and of the limits, to the SHA-256 of its document.
     files: name to the file that it came from; limits that nobody wrote are in neither.
     """
@@ -28,6 +31,7 @@ class PolicySet:
     limits: Limits
     digests: dict[str, str]
     files: dict[str, str]
+    schedulers: tuple[Scheduler, ...] = ()
 
 
 def load_policies(path: Path) -> PolicySet:
@@ -40,12 +44,15 @@ def load_policies(path: Path) -> PolicySet:
     collected = _Collection()
     for file in files:
         collected.add(str(file), file)
-    if collected.flaws:
-        raise policy_error(collected.flaws, len(files))
+    flaws = collected.flaws()
+    if flaws:
+        raise policy_error(flaws, len(files))
     return collected.done(path)
 
 
-def policy_set(policies: list[Policy], limits: Limits | None = None) -> PolicySet:
+def policy_set(
+    policies: list[Policy], limits: Limits | None = None, schedulers: tuple[Scheduler, ...] = ()
+) -> PolicySet:
     """A set of policies that come from no file.
 
     Raises:
@@ -59,6 +66,7 @@ def policy_set(policies: list[Policy], limits: Limits | None = None) -> PolicySe
         limits=limits or Limits(),
         digests={each.name: digest(each) for each in policies},
         files={},
+        schedulers=schedulers,
     )
 
 
@@ -86,7 +94,19 @@ def limits_from_document(document: dict[str, Any]) -> Limits:
     return made
 
 
-def to_document(made: Policy | Limits) -> dict[str, Any]:
+def scheduler_from_document(document: dict[str, Any]) -> Scheduler:
+    """The scheduler that a document (as JSON) declares.
+
+    Raises:
+        PolicyError: it is not the document of a scheduler.
+    """
+    made = _from_document(document)
+    if not isinstance(made, Scheduler):
+        raise PolicyError(f"a document of kind {document.get('kind')!r} declares no scheduler")
+    return made
+
+
+def to_document(made: Policy | Limits | Scheduler) -> dict[str, Any]:
     """The document (as JSON) with every field written out; reading it gives an equal policy."""
     spec = made.model_dump(mode="json", exclude_none=True, exclude={"kind", "name"})
     return {
@@ -97,7 +117,7 @@ def to_document(made: Policy | Limits) -> dict[str, Any]:
     }
 
 
-def digest(made: Policy | Limits) -> str:
+def digest(made: Policy | Limits | Scheduler) -> str:
     """SHA-256 of the document, whatever the file's layout, order and comments."""
     encoded = msgspec.json.encode(to_document(made), order="deterministic")
     return hashlib.sha256(encoded).hexdigest()
@@ -107,33 +127,37 @@ class _Collection:
     """What was read so far, and what was wrong with it."""
 
     def __init__(self) -> None:
-        self.flaws: list[tuple[str, str, Flaw]] = []
+        self._flaws: list[tuple[Path, str, Flaw]] = []
+        self._referred: dict[Path, list[tuple[Path, str, Flaw]]] = {}
         self._policies: list[Policy] = []
         self._limits: Limits | None = None
+        self._schedulers: list[Scheduler] = []
+        self._declared: dict[str, str] = {}
         self._places: dict[str, str] = {}
         self._files: dict[str, str] = {}
 
     def add(self, name: str, file: Path) -> None:
         """Everything in one file."""
-        try:
-            with file.open("rb") as stream:
-                content = stream.read(MAX_BYTES + 1)
-            text = content.decode("utf-8-sig")
-        except OSError as error:
-            flaw = Flaw(Mark(), f"cannot be read: {error.strerror or error}")
-            self.flaws.append((name, "", flaw))
-            return
-        except UnicodeDecodeError:
-            self.flaws.append((name, "", Flaw(Mark(), "is not text in UTF-8")))
+        text, unreadable = text_of(file)
+        if unreadable is not None:
+            self._flaws.append((file, "", unreadable))
             return
         trees, flaws = read(text)
         for tree in trees:
             made, wrong = validate(tree)
             flaws += wrong
+            if isinstance(made, Scheduler):
+                made = self._complete(made, tree, file)
             if made is not None:
                 flaws += self._keep(made, name, tree)
         flaws.sort(key=lambda flaw: (flaw.mark.line, flaw.mark.column))
-        self.flaws += [(name, text, flaw) for flaw in flaws]
+        self._flaws += [(file, text, flaw) for flaw in flaws]
+
+    def flaws(self) -> list[tuple[str, str, Flaw]]:
+        """All that is wrong; a file that a Scheduler refers to need not be a policy file."""
+        own = [each for each in self._flaws if each[0].resolve() not in self._referred]
+        others = [each for flaws in self._referred.values() for each in flaws]
+        return [(str(file), text, flaw) for file, text, flaw in (*own, *others)]
 
     def done(self, path: Path) -> PolicySet:
         """The set, which must hold a policy."""
@@ -141,7 +165,7 @@ class _Collection:
             raise PolicyError(
                 f"{path} holds no policy", f"a document of kind {' or '.join(KINDS)} is missing"
             )
-        named: list[Policy | Limits] = [*self._policies]
+        named: list[Policy | Limits | Scheduler] = [*self._policies, *self._schedulers]
         if self._limits:
             named.append(self._limits)
         return PolicySet(
@@ -149,11 +173,12 @@ class _Collection:
             limits=self._limits or Limits(),
             digests={each.name: digest(each) for each in named},
             files=self._files,
+            schedulers=tuple(self._schedulers),
         )
 
     def _keep(self, made: Strict, file: str, tree: Tree) -> list[Flaw]:
-        if not isinstance(made, Policy | Limits):
-            raise TypeError(f"{type(made).__name__} is neither a policy nor limits")
+        if not isinstance(made, Policy | Limits | Scheduler):
+            raise TypeError(f"{type(made).__name__} is nothing that a file may hold")
         place = f"{file}:{tree.mark.line}"
         if made.name in self._places:
             there = self._places[made.name]
@@ -162,13 +187,30 @@ class _Collection:
         if isinstance(made, Limits) and self._limits is not None:
             there = self._places[self._limits.name]
             return [Flaw(tree.mark, f"kind: limits are given in {there} already", "merge the two")]
+        for name in made.names if isinstance(made, Scheduler) else ():
+            if name in self._declared:
+                there = self._declared[name]
+                return [Flaw(tree.mark, f"scheduler `{name}` is declared in {there} already")]
+            self._declared[name] = place
         self._places[made.name] = place
         self._files[made.name] = file
         if isinstance(made, Limits):
             self._limits = made
+        elif isinstance(made, Scheduler):
+            self._schedulers.append(made)
         else:
             self._policies.append(made)
         return []
+
+    def _complete(self, made: Scheduler, tree: Tree, file: Path) -> Scheduler | None:
+        """The document with what its file says, or None where that cannot be used."""
+        if made.configFile is None:
+            return made
+        done, elsewhere, here = completed(made, tree, file.parent)
+        self._referred[(file.parent / made.configFile).resolve()] = elsewhere
+        if here is not None:
+            self._flaws.append((file, text_of(file)[0], here))
+        return done
 
 
 def _name_mark(tree: Tree) -> Mark:

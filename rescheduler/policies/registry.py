@@ -2,11 +2,12 @@
 
 from rescheduler.policies.base import Policy, Strict
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.scheduler import Scheduler
 from rescheduler.policies.spread import Spread
 from rescheduler.policies.utilization import Utilization
 
 KINDS: dict[str, type[Policy]] = {"Spread": Spread, "Utilization": Utilization}
 """What can be wanted."""
 
-DOCUMENTS: dict[str, type[Strict]] = {**KINDS, "Limits": Limits}
+DOCUMENTS: dict[str, type[Strict]] = {**KINDS, "Limits": Limits, "Scheduler": Scheduler}
 """What may stand in a policy file."""

@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -12,6 +12,8 @@ from rescheduler.policies.base import Strict
 from rescheduler.policies.flaws import Flaw, Mark
 from rescheduler.policies.registry import DOCUMENTS
 from rescheduler.policies.strict_yaml import Tree
+
+Part = TypeVar("Part", bound=BaseModel)
 
 API_VERSION = "rescheduler.io/v1alpha1"
 
@@ -55,6 +57,17 @@ def validate(tree: Tree) -> tuple[Strict | None, list[Flaw]]:
         details = error.errors(include_url=False)
         return None, [*envelope.flaws, *(_flaw(each, spec, model) for each in details)]
     return (None if envelope.flaws else made), envelope.flaws
+
+
+def validate_part(tree: Tree, model: type[Part]) -> tuple[Part | None, list[Flaw]]:
+    """What a tree without an envelope gives, or what is wrong with it."""
+    if not isinstance(tree.value, dict):
+        return None, [Flaw(tree.mark, "a document must be a mapping")]
+    try:
+        return model.model_validate(tree.plain()), []
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        return None, [_flaw(each, tree, model, root=()) for each in details]
 
 
 def near(word: str, known: Iterable[str]) -> str:
@@ -102,6 +115,8 @@ class _Envelope:
             tree = self._tree.value["kind"] if isinstance(self._tree.value, dict) else self._tree
             known = ", ".join(sorted(DOCUMENTS))
             hint = near(self.kind, DOCUMENTS) or f"one of {known}"
+            if self.kind == "KubeSchedulerConfiguration":
+                hint = "name this file as `configFile` in a document of kind Scheduler"
             self._complain(tree.mark, f"kind: unknown kind `{self.kind}`", hint)
         return DOCUMENTS.get(self.kind)
 
@@ -147,9 +162,14 @@ class _Envelope:
         self.flaws.append(Flaw(mark, message, hint))
 
 
-def _flaw(error: ErrorDetails, spec: Tree, model: type[Strict]) -> Flaw:
+def _flaw(
+    error: ErrorDetails,
+    spec: Tree,
+    model: type[BaseModel],
+    root: tuple[str, ...] = ("spec",),
+) -> Flaw:
     path = [part for part in error["loc"] if part != "[key]"]
-    field = ".".join(["spec", *map(str, path)])
+    field = ".".join([*root, *map(str, path)])
     if error["type"] == "extra_forbidden":
         name = str(path[-1])
         mark = _locate(spec, path, key=True)

@@ -18,6 +18,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "score": "0 to 100, before and after; 100 where no policy finds fault.",
         "policies": "What each policy says of the placement.",
         "readings": "How good each reading was.",
+        "schedulers": "The schedulers whose decisions are predicted, and how each is configured.",
         "guards": "What holds the whole cycle; then there are no moves.",
         "moves": "The moves, in the order in which they are made.",
         "refused": "Candidates that are left alone; perhaps only some of each code.",
@@ -28,6 +29,15 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "started": "Outcome: when acting began.",
         "finished": "Outcome: when acting ended.",
         "verdict": "Outcome: how acting ended, where it did not simply get to its end.",
+    },
+    "SchedulerResult": {
+        "name": "The spec.schedulerName of its pods.",
+        "source": "Where its profile comes from: the version's default, a document, /configz.",
+        "version": "Minor version of Kubernetes that its decisions follow.",
+        "digest": "SHA-256 of the profile; a move is only made while it is still this one.",
+        "profile": "All that is followed of it: plugins, weights and arguments.",
+        "document": "The Scheduler document that declares it; empty without one.",
+        "problem": "Why its decisions are not predicted, or null; its pods are left alone then.",
     },
     "ClusterRef": {
         "uid": "UID of the namespace kube-system, which identifies a cluster.",

@@ -75,7 +75,14 @@ def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Pl
 
     def check(snapshot: Snapshot, history: History) -> Check:
         workspace = Workspace(
-            snapshot, policies.policies, policies.limits, history, seed=plan.seed, plan=plan.id
+            snapshot,
+            policies.policies,
+            policies.limits,
+            history,
+            seed=plan.seed,
+            plan=plan.id,
+            schedulers=policies.schedulers,
+            pinned={each.name: each.digest for each in plan.schedulers},
         )
         return Recheck(workspace).look
 

@@ -3,6 +3,7 @@
 import secrets
 import socket
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.history import History, PastMove
@@ -13,6 +14,7 @@ from rescheduler.policies.documents import (
     load_policies,
     policy_from_document,
     policy_set,
+    scheduler_from_document,
 )
 from rescheduler.runtime.actor import Actor, State, live_actor, open_state
 from rescheduler.runtime.attempt import told
@@ -92,7 +94,14 @@ def policies_in(plan: Plan) -> PolicySet:
                 "spec": plan.limits,
             }
         ),
+        tuple(scheduler_from_document(each) for each in _declaring(plan)),
     )
+
+
+def _declaring(plan: Plan) -> list[dict[str, Any]]:
+    """The Scheduler documents in the plan; one may declare several schedulers."""
+    documents = [each.document for each in plan.schedulers if each.document]
+    return list({each["metadata"]["name"]: each for each in documents}.values())
 
 
 def state_of(settings: Settings, connection: Connection, stop: Stop) -> State:

@@ -42,6 +42,9 @@ FILTERS = frozenset(
 )
 """The plugins of the default profile that filter."""
 
+DECLARED = frozenset({"NodeDeclaredFeatures"})
+"""The plugin that comes with its feature gate."""
+
 OLDEST_MINOR = 33
 """The oldest minor version of Kubernetes 1 whose scheduler this model follows."""
 
@@ -130,8 +133,13 @@ def profile_of(version: str) -> Profile | None:
     minor = minor_of(version)
     if minor is None:
         return None
+    absent = DECLARED if minor < 36 else frozenset[str]()
+    if minor < 34:
+        absent |= {"DynamicResources"}
     return Profile(
         version=f"1.{minor}",
+        filters=FILTERS - absent,
+        weights={name: weight for name, weight in WEIGHTS.items() if name not in absent},
         pod_level_resources=minor >= 34,
         balanced_difference=minor >= 36,
         image_volumes=minor >= 36,

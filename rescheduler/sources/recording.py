@@ -27,6 +27,7 @@ from rescheduler.model.objects import (
     PodSpec,
     PodStatus,
 )
+from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.readings import FloatArray, Problem, Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Cluster, Quarantined, Snapshot
 from rescheduler.sources.kubernetes_decode import collector_off
@@ -102,6 +103,7 @@ class _Body(msgspec.Struct):
     unread: list[str]
     readings: list[_Reading]
     clock_skew: float | None = None
+    scheduler: ObservedScheduler | None = None
     storage_classes: list[storage.StorageClass] | None = None
     csi_drivers: list[storage.CSIDriver] | None = None
     csi_nodes: list[storage.CSINode] | None = None
@@ -142,6 +144,7 @@ _AS_THEY_ARE = (
     "quarantined",
     "unread",
     "clock_skew",
+    "scheduler",
 )
 
 
