@@ -50,8 +50,17 @@ def plan(
             refusals = audited.refusals | refusals
             for move in audited.moves:
                 refusals.pop(move.pod, None)
+        passes = _told(workspace, passes)
     outline = Outline(mode=mode, seed=seed, tool=tool, recorded=recorded)
     return assemble(workspace, policies, before, passes, refusals, guards, outline)
+
+
+def _told(
+    workspace: Workspace, passes: list[tuple[Mode, list[Judgement]]]
+) -> list[tuple[Mode, list[Judgement]]]:
+    """The passes' moves with the landings that a plan may tell."""
+    told = iter(workspace.forecast([move for _, moves in passes for move in moves]))
+    return [(mode, [next(told) for _ in moves]) for mode, moves in passes]
 
 
 def _hold(workspace: Workspace, guard: Code) -> dict[int, Code]:

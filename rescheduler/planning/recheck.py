@@ -44,7 +44,9 @@ class Recheck:
             if refusal.code.startswith(("FEA", "MRG", "ELG018")):
                 return Code(code="DRF004", message=f"{refusal.code}: {refusal.message}")
             return refusal
-        landing = workspace.told(judgement)
+        landing = judgement.landing
+        if landing is None:
+            raise AssertionError("a pod that is not refused has a landing")
         nodes = workspace.snapshot.nodes
         shares = [
             LandingShare(node=nodes[node].metadata.name, probability=probability)
@@ -68,11 +70,9 @@ class Recheck:
         judgement = self._judged.pop(past.podUid, None)
         if judgement is None:
             return
-        landed = self._workspace.snapshot.node_index.get(past.landedOn)
-        if landed is None:
-            self._workspace.commit(judgement)
-        else:
-            self._workspace.commit(replace(judgement, destination=landed), landed=True)
+        index = self._workspace.snapshot.node_index
+        landed = index.get(past.landedOn, judgement.destination)
+        self._workspace.commit(replace(judgement, destination=landed))
 
 
 def _gone(move: PlannedMove) -> Code:

@@ -226,5 +226,5 @@ def test_no_move_undoes_one_of_the_last_day() -> None:
 
 def test_a_come_back_costs_nothing() -> None:
     made = planned(coming_back())
-    assert made.totals.refused == {"FEA003": 35}
+    assert made.totals.refused == {"FEA002": 35}
     assert made.score.before == made.score.after

@@ -134,7 +134,7 @@ def test_every_move_of_a_fresh_plan_passes() -> None:
 def test_where_the_others_of_a_batch_landed_decides_where_the_next_one_can() -> None:
     world = hot_gpus()
     made = world.plan()
-    first, second = made.moves[:2]
+    first, second = made.moves[1:3]
     taken = first.landing[-1].node
     past = PastMove(
         plan=made.id,
