@@ -53,6 +53,7 @@ _ALL = (
     Reason("FEA004", "The replacement may stay Pending.", "Free capacity, or raise `maxUnschedulable`."),
     Reason("FEA005", "The pod uses something that our model of the scheduler does not cover.", "Nothing to do; its landing cannot be predicted."),
     Reason("FEA006", "The replacement could land on a node without trusted readings.", "Repair the readings of that node."),
+    Reason("FEA007", "The kubelet of a node where the replacement could land would not admit it (NUMA).", "Free a NUMA zone there; kube-scheduler does not look at zones."),
     # Margin and pacing
     Reason("MRG001", "The expected gain does not exceed the margin.", "Lower `margin` to let smaller gains count."),
     Reason("MRG002", "The gain is too small for the disruption it costs.", "Lower `gainShare`, or raise the policy's weight."),
@@ -95,6 +96,10 @@ _ALL = (
     Reason("LOC004", "Pods have none of the pods of their podAffinity near them.", "A move to where one of them is repairs it."),
     Reason("LOC005", "No level of the tree tells the nodes apart.", "Label the nodes, or name their labels in `levels`."),
     Reason("LOC006", "A wish for locality cannot be judged, and is left out.", "Read the message."),
+    Reason("NUM001", "A pod lies over more NUMA zones than it needs.", "A move to a node with a zone that holds it repairs it."),
+    Reason("NUM002", "A pod lies on a node with a crowded NUMA zone.", "A move to a node with more room in its zones repairs it."),
+    Reason("NUM003", "Where pods lie in NUMA zones is not known of some nodes or pods.", "Install a topology exporter on every node, or repair it."),
+    Reason("NUM004", "Nothing tells of NUMA zones.", "Install NFD's topology-updater or another exporter of NodeResourceTopology."),
     # Outcomes
     Reason("ACT001", "The pod was evicted.", ""),
     Reason("ACT002", "The pod was gone already.", "Nothing to do."),

@@ -25,6 +25,7 @@ from rescheduler.model.devices import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
+from rescheduler.model.numa import NodeResourceTopology
 from rescheduler.model.objects import Labels, Node, Pod
 from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.readings import IntArray, Readings
@@ -81,6 +82,7 @@ class Snapshot:
     priority_classes: list[PriorityClass] = field(default_factory=list)
     autoscalers: list[HorizontalPodAutoscaler] = field(default_factory=list)
     quotas: list[ResourceQuota] = field(default_factory=list)
+    topologies: list[NodeResourceTopology] = field(default_factory=list)
     storage_classes: list[StorageClass] = field(default_factory=list)
     csi_drivers: list[CSIDriver] = field(default_factory=list)
     csi_nodes: list[CSINode] = field(default_factory=list)

@@ -11,6 +11,7 @@ import msgspec
 from rescheduler.model import controllers as kinds
 from rescheduler.model import devices, storage
 from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.model.numa import NodeResourceTopology
 from rescheduler.model.objects import Base, Node, Pod
 from rescheduler.model.snapshot import Cluster, Quarantined, Snapshot
 from rescheduler.sources.kubernetes_decode import Sharing, Unreadable, collector_off, decode_page
@@ -28,13 +29,17 @@ _ENDED = frozenset({"Succeeded", "Failed"})
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind that is listed. right: what the account needs. required: whether we go on without."""
+    """A kind that is listed. right: what the account needs. required: whether we go on without.
+
+    extension: nothing is amiss where the API server does not know the kind.
+    """
 
     name: str
     path: str
     struct: type[Base]
     right: str
     required: bool = True
+    extension: bool = False
 
 
 _POD = Kind("Pod", "/api/v1/pods", Pod, "list pods")
@@ -80,6 +85,14 @@ _LISTS = {
         kinds.ResourceQuota,
         "list resourcequotas",
         required=False,
+    ),
+    "topologies": Kind(
+        "NodeResourceTopology",
+        "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
+        NodeResourceTopology,
+        "list noderesourcetopologies.topology.node.k8s.io",
+        required=False,
+        extension=True,
     ),
     **{
         field: Kind(
@@ -300,7 +313,8 @@ class _Reader:
     def _missing(self, kind: Kind, path: str, answer: Answer) -> None:
         """A kind that is not there or not ours to read: noted if optional, else a fault."""
         if not kind.required:
-            self.unread.append(kind.name)
+            if not (kind.extension and answer.status == 404):
+                self.unread.append(kind.name)
             return
         raise ClusterUnavailable(
             f"{path} answered {answer.status}: {answer.message}",

@@ -18,6 +18,7 @@ import numpy as np
 from rescheduler.model import controllers as kinds
 from rescheduler.model import devices, storage
 from rescheduler.model.errors import SettingsError, SnapshotUnreadable
+from rescheduler.model.numa import NodeResourceTopology
 from rescheduler.model.objects import (
     Labels,
     Node,
@@ -113,6 +114,7 @@ class _Body(msgspec.Struct):
     resource_slices: list[devices.ResourceSlice] | None = None
     resource_claims: list[devices.ResourceClaim] | None = None
     claim_templates: list[devices.ResourceClaimTemplate] | None = None
+    topologies: list[NodeResourceTopology] | None = None
 
 
 _LATER = {
@@ -125,6 +127,7 @@ _LATER = {
     "resource_slices": "ResourceSlice",
     "resource_claims": "ResourceClaim",
     "claim_templates": "ResourceClaimTemplate",
+    "topologies": "NodeResourceTopology",
 }
 """Fields that older recordings lack: their kinds are unread there, which is not "none"."""
 

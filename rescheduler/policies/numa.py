@@ -1,0 +1,99 @@
+"""Numa: keep a pod's devices, CPUs and memory in one NUMA zone."""
+
+from datetime import timedelta
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from rescheduler.model.readings import FloatArray, Problem, ReadingRequest
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Match, NodeMatch, Policy, PositiveDuration, Ratio
+from rescheduler.policies.matching import select_nodes, select_pods
+from rescheduler.policies.numa_term import NumaTerm
+
+READING = "node.numa.memory"
+"""How full the fullest zone of a node is."""
+
+
+class Numa(Policy):
+    """Charge a pod for the NUMA zones it lies in beyond the fewest that could hold it.
+
+    A pod is charged (zones it lies in - fewest) / (zones of its node - fewest), so 1.0 is a pod
+    spread over all of its node. Devices (GPUs, NICs) count for every pod, CPUs, memory and huge
+    pages for Guaranteed pods, as kubelet aligns them. Where a pod lies is told by the annotation
+    `kai.scheduler/numa-placement-observed`, or follows for certain from what the zones have given
+    away; else the pod counts as well placed. A move gains only where NodeResourceTopology proves
+    that the kubelet there (`single-numa-node`, `restricted` or `best-effort`, scope `container` or
+    `pod`) has zones that hold the pod; a node without one, or whose object disagrees with its
+    pods, is neither left nor counted on. Whatever the policies say, no pod is moved to where a
+    kubelet would refuse it (FEA007). With `crowded`, a pod is also charged for lying on a node
+    whose fullest zone is above that: (load - crowded) / (1 - crowded), times what the pod's memory
+    is of a zone. Sources: kubelet's topology manager and `topology.node.k8s.io/v1alpha2`.
+    """
+
+    summary: ClassVar[str] = "Keep the GPUs, CPUs, memory and NICs of a pod in one NUMA zone."
+
+    kind: Literal["Numa"] = "Numa"
+    nodes: NodeMatch = Field(description="The nodes to look at.")
+    match: Match = Field(description="The pods to look at.")
+    crowded: Ratio | None = Field(
+        None,
+        description="A node of which a zone's memory is fuller than this is crowded. Needs "
+        "node_exporter's collector meminfo_numa.",
+    )
+    window: PositiveDuration = Field(
+        timedelta(minutes=5), description="Over what time the zones' memory is averaged."
+    )
+    maxAge: PositiveDuration = Field(
+        timedelta(minutes=3), description="An older value counts as absent."
+    )
+    minCoverage: Ratio = Field(
+        0.9,
+        description="The share of nodes that must have a value; with less, the policy has no say.",
+    )
+
+    def requests(self) -> list[ReadingRequest]:
+        """The zones' memory, where crowds are looked at."""
+        return [] if self.crowded is None else [self._request]
+
+    def compile(self, snapshot: Snapshot) -> NumaTerm | Problem:
+        """The term, or the problem that nothing tells of zones."""
+        if not snapshot.topologies:
+            return Problem(
+                "NUM004",
+                "no NodeResourceTopology is in the cluster: where pods lie in NUMA zones is not "
+                "known",
+            )
+        crowding = self._crowding(snapshot)
+        if isinstance(crowding, Problem):
+            return crowding
+        looked_at = select_nodes(self.nodes, snapshot)
+        return NumaTerm(snapshot, looked_at, select_pods(self.match, snapshot), crowding)
+
+    @property
+    def _request(self) -> ReadingRequest:
+        return ReadingRequest(
+            READING,
+            window=self.window.total_seconds(),
+            max_age=self.maxAge.total_seconds(),
+            min_coverage=self.minCoverage,
+        )
+
+    def _crowding(self, snapshot: Snapshot) -> FloatArray | Problem:
+        """(nodes,) how far the fullest zone is beyond the limit, 0 to 1; NaN is not known."""
+        nothing = np.zeros(len(snapshot.nodes))
+        if self.crowded is None:
+            return nothing
+        reading = snapshot.readings.find(self._request)
+        if reading is None:
+            return Problem("RDG007", f"{READING} is not in the snapshot's readings")
+        if reading.problem is not None:
+            return Problem(reading.problem.code, f"{READING}: {reading.problem.message}")
+        if len(reading.values) != len(nothing):
+            return Problem("RDG006", f"{READING} has {len(reading.values)} values")
+        if reading.coverage < self.minCoverage:
+            return Problem("RDG003", f"{READING} covers {reading.coverage:.0%} of the nodes")
+        fit = (reading.ages <= reading.request.max_age) & (np.abs(reading.values - 0.5) <= 0.55)
+        value = np.where(reading.expected, np.where(fit, reading.values, np.nan), 0.0)
+        return np.clip((value - self.crowded) / max(1.0 - self.crowded, 1e-9), 0.0, 1.0)

@@ -1,0 +1,197 @@
+"""The term of Numa: which pods lie over more zones than they need, or in a crowded one."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.zone_use import ZoneUse
+from rescheduler.policies.zones import BEST_EFFORT, NONE, UNKNOWN
+
+_LEAST = 1e-9
+_SHOWN = 5
+
+
+class NumaTerm:
+    """Numa on one snapshot.
+
+    cost = sum over the pods that it looks at of charge(pod, node) + crowd(pod, node)
+
+    charge: see ZoneUse, 0 to 1. crowd: (load - limit) / (1 - limit) of the node's fullest zone,
+    0 to 1, for a pod as large as a zone, and less for a smaller one: what its memory is of a zone.
+    crowding: (nodes,) that first factor; NaN where it ought to be known and is not.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, looked_at: BoolArray, matched: BoolArray, crowding: FloatArray
+    ) -> None:
+        home = snapshot.pod_node
+        here = np.append(looked_at, False)[home]
+        self._use = ZoneUse(snapshot, looked_at, matched & here)
+        self._names = [node.metadata.name for node in snapshot.nodes]
+        self._keys = [pod.key for pod in snapshot.pods]
+        self._home = home
+        self._looked_at = looked_at
+        self._counted = self._use.counted
+        self._blind = looked_at & np.isnan(crowding)
+        self._crowding = np.where(looked_at & ~self._blind, crowding, 0.0)
+        self._size = self._sizes()
+        pods = np.flatnonzero(self._counted).tolist()
+        self._standing = {pod: c for pod in pods if (c := self._use.standing(pod).charge) > 0}
+        self._unclear = self._count_unclear(pods)
+
+    def cost(self) -> float:
+        """Pods as badly placed as can be."""
+        return float(sum(charge for _, charge in self._charged()))
+
+    def worst(self) -> float:
+        """The cost if every pod lay as badly as it could, in a full zone where that is asked."""
+        full = float(self._counted.sum())
+        return full * 2 if self._crowding.any() else full
+
+    def scope(self) -> int:
+        """How many pods want something from a zone."""
+        return int(self._counted.sum())
+
+    def candidates(self) -> IntArray:
+        """The pods that are charged where they are."""
+        return np.array(sorted(pod for pod, _ in self._charged()), dtype=np.int32)
+
+    def bounds(self, pods: IntArray) -> FloatArray:
+        """(k,) each pod's own charge, and those of all guests, to whom it may give way."""
+        charged: dict[int, float] = {}
+        guests = 0.0
+        for pod, charge in self._charged():
+            charged[pod] = charged.get(pod, 0.0) + charge
+            guests += charge if self._use.node[pod] != self._home[pod] else 0.0
+        return np.array([charged.get(pod, 0.0) + guests for pod in pods.tolist()], dtype=np.float64)
+
+    def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of the cost if the pod moved to each of the k nodes."""
+        source = int(self._use.node[pod])
+        change = self._use.after(pod, nodes) + self._crowd(pod, nodes)
+        if source >= 0:
+            here = np.array([source], dtype=np.int32)
+            now = self._own(pod) + float(self._crowd(pod, here)[0])
+            change += self._use.without(pod) - now
+        return np.where(nodes == source, 0.0, change)
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        self._use.commit(shift)
+
+    def findings(self) -> Iterator[Finding]:
+        """One finding for each pod and cause."""
+        for pod, charge, crowded in self._pieces():
+            node = int(self._use.node[pod])
+            name = self._names[node]
+            if crowded:
+                code = "NUM002"
+                text = f"on {name}, whose fullest NUMA zone is {self._crowding[node]:.0%} of the "
+                text += "way from its limit to full"
+            elif node == self._home[pod]:
+                code = "NUM001"
+                text = f"on {name}: {self._use.standing(pod).how}"
+            else:
+                code, text = "NUM001", f"on {name}: no zone there is known to hold it as planned"
+            yield Finding(code, f"pod {self._keys[pod]}", charge, text, (pod,))
+
+    def hot_nodes(self) -> IntArray:
+        """None: zones are not a load that a wrong query could make out of nothing."""
+        return np.zeros(0, dtype=np.int32)
+
+    def unknown(self) -> BoolArray:
+        """(nodes,) looked at, and without zones that we could count on."""
+        return self._looked_at & ((self._use.zones.policy < BEST_EFFORT) | self._blind)
+
+    def load_after(self) -> dict[str, FloatArray]:
+        """Nothing is measured."""
+        return {}
+
+    def usage(self, pod: int) -> dict[str, float]:  # noqa: ARG002 - the protocol gives it
+        """Nothing is measured."""
+        return {}
+
+    def remarks(self) -> tuple[Problem, ...]:
+        """Which nodes and pods it can say nothing about."""
+        zones = self._use.zones
+        answer = []
+        if zones.odd:
+            named = [f"{self._names[node]}: {why}" for node, why in sorted(zones.odd.items())]
+            answer.append(Problem("NUM003", f"{len(named)} nodes are left alone: {_few(named)}"))
+        lacking = np.flatnonzero(self._looked_at & ~zones.known).tolist()
+        without = [self._names[node] for node in lacking if node not in zones.odd]
+        if without:
+            text = f"{len(without)} nodes have no NodeResourceTopology ({_few(without)})"
+            answer.append(Problem("NUM003", f"{text}; no pod goes there for its zones' sake"))
+        if self._unclear:
+            text = f"where {self._unclear} of {self.scope()} pods lie is neither told by an "
+            text += "annotation nor follows from what their zones have given away"
+            answer.append(Problem("NUM003", f"{text}; they count as well placed"))
+        if self._use.unreadable:
+            text = f"placement annotations cannot be read: {_few(self._use.unreadable)}"
+            answer.append(Problem("NUM003", text))
+        return tuple(answer)
+
+    def _sizes(self) -> FloatArray:
+        """(nodes, demands) what a pod's memory is of a zone, 0 to 1."""
+        zones, demands = self._use.zones, self._use.demands
+        if "memory" not in zones.resources or not demands:
+            return np.zeros((len(self._names), max(len(demands), 1)))
+        column = zones.resources.index("memory")
+        room = zones.total[:, :, column].max(axis=1)
+        wanted = np.array([demand.whole[column] for demand in demands])
+        return np.clip(wanted[None, :] / np.where(room > 0, room, np.inf)[:, None], 0.0, 1.0)
+
+    def _count_unclear(self, pods: list[int]) -> int:
+        """Pods on nodes that may spread them, of which nothing tells whether they do."""
+        policy = np.append(self._use.zones.policy, UNKNOWN)[self._home]
+        return sum(
+            1
+            for pod in pods
+            if policy[pod] in (NONE, BEST_EFFORT) and not self._use.standing(pod).certain
+        )
+
+    def _crowd(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) what the pod is charged for the crowd on each node."""
+        number = int(self._use.demand_of[pod])
+        if not self._counted[pod]:
+            return np.zeros(len(nodes))
+        return np.asarray(self._crowding[nodes] * self._size[nodes, number])
+
+    def _own(self, pod: int) -> float:
+        """The pod's own charge where it is."""
+        node = int(self._use.node[pod])
+        if node == self._home[pod]:
+            return self._standing.get(pod, 0.0)
+        return self._use.guests(node).get(pod, 0.0) if node >= 0 else 0.0
+
+    def _pieces(self) -> Iterator[tuple[int, float, bool]]:
+        """Pod, charge above zero, and whether it is for the crowd."""
+        moved = np.flatnonzero(self._use.node != self._home).tolist()
+        for pod, charge in self._standing.items():
+            if self._use.node[pod] == self._home[pod]:
+                yield pod, charge, False
+        for pod in moved:
+            charge = self._own(pod)
+            if self._use.node[pod] >= 0 and self._counted[pod] and charge > _LEAST:
+                yield pod, charge, False
+        crowded = self._crowding > 0
+        if crowded.any():
+            there = np.append(crowded, False)[self._use.node] & self._counted
+            for pod in np.flatnonzero(there).tolist():
+                charge = float(self._crowd(pod, self._use.node[pod : pod + 1])[0])
+                if charge > _LEAST:
+                    yield pod, charge, True
+
+    def _charged(self) -> Iterator[tuple[int, float]]:
+        for pod, charge, _ in self._pieces():
+            yield pod, charge
+
+
+def _few(texts: list[str]) -> str:
+    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return "; ".join(texts[:_SHOWN]) + more
