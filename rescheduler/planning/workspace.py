@@ -21,7 +21,7 @@ from rescheduler.planning.corrections import corrected
 from rescheduler.planning.destinations import describe, refuse_landing, refuse_untrusted
 from rescheduler.planning.disruption import disruption_cost
 from rescheduler.planning.eligibility import Eligibility
-from rescheduler.planning.exchange import Exchanges
+from rescheduler.planning.forecast import forecast
 from rescheduler.planning.guards import holding
 from rescheduler.planning.judgement import Gate, Judgement
 from rescheduler.planning.justification import Justifications
@@ -70,7 +70,6 @@ class Workspace:
         self._scheduler = SchedulerModel(self.snapshot, self.schedulers.profiles)
         self._admission = Admission(self.snapshot)
         self._waiting = Waiting(self.snapshot, self._scheduler.feasible)
-        self._exchanges = Exchanges(len(self.snapshot.nodes))
         self._undone = {
             (move.workload, move.landedOn, move.source)
             for move in history.moves
@@ -173,30 +172,22 @@ class Workspace:
         judgement = self._weigh(judgement, landing)
         return replace(judgement, refusal=self._refuse_gain(judgement, landing))
 
-    def told(self, judgement: Judgement) -> Landing:
-        """The landing that a plan may tell: with what the moves before it leave open."""
-        if judgement.landing is None:
-            raise ValueError(f"pod {judgement.pod} was refused and lands nowhere")
-        return self._exchanges.spread(judgement.landing, judgement.source)
+    def forecast(self, moves: Sequence[Judgement]) -> list[Judgement]:
+        """All committed moves, in order, with the landings that a plan may tell."""
+        names = [node.metadata.name for node in self.snapshot.nodes]
+        return forecast(self._scheduler, moves, names=names, seed=self.seed)
 
-    def commit(self, judgement: Judgement, *, landed: bool = False) -> Judgement:
-        """Make the move in the working copy; answers it as a plan may tell it, with its reasons.
-
-        landed: its destination is where the replacement was seen, and leaves nothing open.
-        """
-        landing = judgement.landing
-        if judgement.refusal is not None or landing is None or judgement.destination < 0:
+    def commit(self, judgement: Judgement) -> Judgement:
+        """Make the move in the working copy; answers it with the budget that it spends."""
+        if judgement.refusal is not None or judgement.destination < 0:
             raise ValueError(f"pod {judgement.pod} was refused and cannot be moved")
-        told = self.told(judgement)
         budget = self.budgets.use(judgement.pod)
         reasons = self._reasons(judgement)
         self._apply(judgement.shift)
-        if not landed:
-            self._exchanges.add(judgement.pod, judgement.destination, landing)
         self.budgets.spend(judgement.pod)
         self.moved.add(judgement.pod)
         self._planned_back[self._back(judgement)] += 1
-        return replace(judgement, landing=told, budget=budget, reasons=reasons)
+        return replace(judgement, budget=budget, reasons=reasons)
 
     def needless(self, judgement: Judgement) -> bool:
         """Whether the cost would be no higher without a committed move: others do its work."""
@@ -207,7 +198,6 @@ class Workspace:
     def take_back(self, judgement: Judgement) -> None:
         """Undo a committed move in the working copy, and give its budgets back."""
         self._apply(judgement.shift.reversed())
-        self._exchanges.remove(judgement.pod)
         self._planned_back[self._back(judgement)] -= 1
         self.budgets.release(judgement.pod)
         self.moved.discard(judgement.pod)
