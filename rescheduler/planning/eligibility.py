@@ -1,5 +1,6 @@
 """Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG022, DAT001."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -64,6 +65,28 @@ class Eligibility:
             or self._refuse_node(pod)
             or shared.namespace
         )
+
+    def checks(self, pod: int) -> Iterator[tuple[tuple[str, ...], Code | None]]:
+        """Every group of checks, also after one that fails: its codes as it asks, and its answer.
+
+        A pod without a controller has no workload to ask about.
+        """
+        each, limits, now = self._snapshot.pods[pod], self._limits, self._snapshot.taken
+        around = self._surroundings
+        workload = int(self._snapshot.pod_workload[pod])
+        yield ("ELG003", "ELG001", "ELG002"), refuse_kind(each)
+        yield ("ELG005", "ELG004", "ELG006", "ELG007", "ELG021"), refuse_state(each, limits, now)
+        yield ("ELG008", "ELG009"), refuse_rank(each, limits)
+        yield ("ELG019",), refuse_needed(each)
+        yield ("ELG011",), refuse_opt_out(each, self._above(pod), now)
+        yield ("ELG016",), refuse_gang(each)
+        yield ("ELG010",), refuse_local_storage(each, limits)
+        yield ("ELG017",), self._attachments.refuse_pinned(each)
+        if workload >= 0:
+            moved = around.refuse_moved(each.metadata.uid) or around.refuse_workload(workload)
+            yield ("ELG015", "ELG014", "ELG013", "ELG012", "ELG022"), moved
+        yield ("ELG020",), self._refuse_node(pod)
+        yield ("DAT001",), self._refuse_quarantined(each.metadata.namespace)
 
     @cached_property
     def unsettled(self) -> BoolArray:

@@ -1,11 +1,11 @@
 """The planner: one snapshot in, one plan out; the same input gives the same plan."""
 
 from rescheduler.model.history import History
-from rescheduler.model.plan import Code, Mode, Plan
+from rescheduler.model.plan import Mode, Plan
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.decision import decide
 from rescheduler.planning.judgement import Judgement
 from rescheduler.planning.result import Outline, assemble
-from rescheduler.planning.search import search
 from rescheduler.planning.views import Before
 from rescheduler.planning.workspace import Workspace
 from rescheduler.policies.documents import PolicySet
@@ -36,23 +36,12 @@ def plan(
         schedulers=policies.schedulers,
     )
     before = Before.of(workspace.bindings)
-    guards = workspace.guards()
-    passes: list[tuple[Mode, list[Judgement]]] = []
-    if guards:
-        refusals = _hold(workspace, guards[0])
-    else:
-        found = search(workspace)
-        refusals = found.refusals
-        passes.append(("Enforce", found.moves))
-        if workspace.start_audit():
-            audited = search(workspace)
-            passes.append(("Audit", audited.moves))
-            refusals = audited.refusals | refusals
-            for move in audited.moves:
-                refusals.pop(move.pod, None)
-        passes = _told(workspace, passes)
+    decision = decide(workspace)
+    passes = _told(workspace, decision.passes)
     outline = Outline(mode=mode, seed=seed, tool=tool, recorded=recorded)
-    return assemble(workspace, policies, before, passes, refusals, guards, outline)
+    return assemble(
+        workspace, policies, before, passes, decision.refusals, decision.guards, outline
+    )
 
 
 def _told(
@@ -61,11 +50,3 @@ def _told(
     """The passes' moves with the landings that a plan may tell."""
     told = iter(workspace.forecast([move for _, moves in passes for move in moves]))
     return [(mode, [next(told) for _ in moves]) for mode, moves in passes]
-
-
-def _hold(workspace: Workspace, guard: Code) -> dict[int, Code]:
-    """Every candidate's refusal while a guard holds: its own reason first, else the guard's."""
-    candidates = set(workspace.candidates())
-    if workspace.start_audit():
-        candidates.update(workspace.candidates())
-    return {pod: workspace.eligibility.refusal(pod) or guard for pod in sorted(candidates)}

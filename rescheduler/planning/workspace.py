@@ -114,6 +114,11 @@ class Workspace:
             self.schedulers,
         )
 
+    @property
+    def scheduler(self) -> SchedulerModel:
+        """The model of the scheduler on this working copy."""
+        return self._scheduler
+
     def calibration(self) -> Calibration:
         """How far predicted landings can be trusted."""
         return calibration(self._history, self.limits, self.snapshot.cluster.version)

@@ -140,6 +140,11 @@ class SchedulerModel:
             known = self._schedulers[name] = (affinity, Shapes(plugins, profile))
         return known
 
+    @property
+    def occupancy(self) -> Occupancy:
+        """Who is where in this working copy; to look at, never to change."""
+        return self._occupancy
+
     def landing(self, pod: int) -> Landing:
         """Where the replacement of this pod will be put, if it were evicted now."""
         problem = self._problem(pod)
