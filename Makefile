@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 
-.PHONY: help demo test check format e2e controlplane bench bench-landing lock clean
+.PHONY: help demo test check format e2e controlplane bench bench-scheduler bench-landing lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -51,8 +51,11 @@ e2e: $(READY) controlplane ## the suite on a real control plane and a real Prome
 bench: $(READY) ## time and memory at 5,000 nodes and 150,000 pods
 	$(BIN)/python -m tests.bench
 
-bench-landing: $(READY) ## how fast landings are predicted at full size
+bench-scheduler: $(READY) ## how fast landings are predicted at full size
 	$(BIN)/python -m tests.bench.bench_landing
+
+bench-landing: $(READY) controlplane ## 5,000 predicted landings against the real kube-scheduler (an hour)
+	$(BIN)/python -m tests.e2e.landing --out $(OUT)/landing
 
 lock: $(READY) ## resolve the dependencies again
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --universal --generate-hashes --custom-compile-command "make lock" -o requirements.lock

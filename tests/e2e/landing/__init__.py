@@ -1,0 +1,1 @@
+"""Predicted landings against the decisions of the real kube-scheduler."""

@@ -1,0 +1,244 @@
+"""One control plane for many clusters: nothing moves on it but by our hand and the scheduler's."""
+
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rescheduler.sources.kubernetes_client import connect
+from tests.e2e.builders.cluster import Cluster
+from tests.e2e.controlplane.api import ApiError, Manifest
+from tests.e2e.controlplane.programs import STAGES
+from tests.e2e.controlplane.server import ControlPlane
+from tests.e2e.landing.mix import NAMESPACES, Mix
+from tests.e2e.landing.pod_watch import PodWatch, answered, bound
+from tests.e2e.landing.provisioner import Provisioner
+from tests.e2e.landing.score_log import OPTIONS, ScoreLog
+
+_KINDS = {
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
+    "Job": "/apis/batch/v1/namespaces/{}/jobs",
+    "ReplicationController": "/api/v1/namespaces/{}/replicationcontrollers",
+    "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets",
+}
+_ABOVE = {"ReplicaSet": ("Deployment", "ReplicaSet")} | {
+    kind: (kind,) for kind in ("StatefulSet", "Job", "ReplicationController")
+}
+_STORAGE = "/apis/storage.k8s.io/v1"
+_WIDE = (
+    "/api/v1/persistentvolumes",
+    "/api/v1/nodes",
+    f"{_STORAGE}/csinodes",
+    f"{_STORAGE}/storageclasses",
+    f"{_STORAGE}/csidrivers",
+    f"{_STORAGE}/namespaces/default/csistoragecapacities",
+)
+_NO_GRACE = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
+_NO_FINALIZERS = {"metadata": {"finalizers": None}}
+SETTLING = 0.1
+"""Seconds that the scheduler gets to hear of a node, Service or volume: each has its own watch."""
+
+
+class Arena:
+    """Builds clusters one after the other. KWOK plays the nodes, but not the pods.
+
+    A bound pod stays as it is, and an evicted one stays terminating until it is removed here: so
+    the cluster that was read is the cluster that the scheduler decides on. It does not look at a
+    pod's phase while the pod has not ended.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Start the control plane, with the scheduler's scores in its log."""
+        self.plane = ControlPlane(folder, OPTIONS, _nodes_only(folder))
+        try:
+            self.api = self.plane.api
+            self.connection = connect(self.plane.kubeconfig, None)
+            self.cluster = Cluster(self.plane)
+            for name, labels in NAMESPACES.items():
+                if name != "default":
+                    self.cluster.namespace(name, labels)
+            self.watch = PodWatch(self.api)
+            self.provisioner = Provisioner(self.api)
+            self.log = ScoreLog(self.plane.logs / "kube-scheduler.log")
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop the control plane."""
+        self.plane.stop()
+
+    def build(self, mix: Mix) -> None:
+        """Make that cluster; workloads with a pod that was refused are taken away again."""
+        self.clear()
+        # In their order, so that the scheduler learns of the nodes as a list would tell them.
+        for manifest in mix.nodes():
+            self.api.create(manifest)
+        self.api.parallel(self.api.apply, mix.surroundings())
+        workloads = mix.workloads()
+        claims = [each for each in workloads if each["kind"] not in _KINDS]
+        self.store(claims)
+        self.cluster.until(lambda: not self._untouched(), "nodes without the taint of their birth")
+        time.sleep(SETTLING)
+        made = [each for each in workloads if each["kind"] in _KINDS]
+        wanted = sum(_wanted(each) for each in made)
+        self.api.create_all(made)
+        if not self.watch.wait(lambda pods: len(pods) >= wanted and all(map(answered, pods)), 30):
+            raise TimeoutError("not every pod was bound or refused")
+        self.remove_refused()
+
+    def store(self, manifests: list[Manifest]) -> None:
+        """Make volumes and claims, and wait until the claims that name a volume are bound to it.
+
+        The volumes first: a claim that comes too early is looked at again after 15 seconds.
+        """
+        volumes = [each for each in manifests if each["kind"] == "PersistentVolume"]
+        claims = [each for each in manifests if each["kind"] != "PersistentVolume"]
+        for made in (volumes, claims):
+            if made:
+                self.api.create_all(made)
+                time.sleep(SETTLING)
+        for each in claims:
+            if each["spec"].get("volumeName"):
+                self.cluster.until(partial(self._is_bound, each), "a bound claim")
+                time.sleep(SETTLING)
+
+    def _is_bound(self, claim: Manifest) -> bool:
+        found = self.api.request("GET", self.api.path(claim))
+        return bool(found["status"].get("phase") == "Bound")
+
+    def _untouched(self) -> list[str]:
+        return [
+            node["metadata"]["name"]
+            for node in self.api.items("v1", "Node")
+            if any(taint["key"].endswith("/not-ready") for taint in node["spec"].get("taints", []))
+        ]
+
+    def remove_owner(self, pod: Manifest) -> None:
+        """Take the whole workload of a pod away, or a pod without one; its claims stay."""
+        metadata = pod["metadata"]
+        namespace = metadata["namespace"]
+        app = metadata.get("labels", {}).get("app")
+        if metadata.get("ownerReferences"):
+            params = {"labelSelector": f"app={app}", **_NO_GRACE}
+            for kind in _ABOVE[metadata["ownerReferences"][0]["kind"]]:
+                self.api.request("DELETE", _KINDS[kind].format(namespace), params=params)
+            for each in self.watch.pods():
+                same = each["metadata"].get("labels", {}).get("app") == app
+                if same and each["metadata"].get("ownerReferences"):
+                    self.finish(each)
+        self.finish(pod)
+
+    def finish(self, pod: Manifest) -> None:
+        """Let a pod be gone now, as kubelet does at its end."""
+        metadata = pod["metadata"]
+        if metadata.get("finalizers"):
+            try:
+                self.api.patch({"apiVersion": "v1", "kind": "Pod", **pod}, _NO_FINALIZERS)
+            except ApiError as error:
+                if error.code != 404:
+                    raise
+        self.api.delete_path(
+            f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", grace=0
+        )
+
+    def remove_refused(self) -> None:
+        """Take away what the scheduler could not place, until every pod is bound."""
+        for _ in range(50):
+            if not self.watch.wait(lambda pods: all(map(answered, pods)), 30):
+                break
+            pending = [pod for pod in self.watch.pods() if not bound(pod)]
+            if not pending:
+                return
+            self.remove_owner(pending[0])
+            gone = pending[0]["metadata"]["uid"]
+            self.watch.wait(
+                lambda pods, uid=gone: all(p["metadata"]["uid"] != uid for p in pods), 5
+            )
+        left = [pod["metadata"]["name"] for pod in self.watch.pods() if not bound(pod)]
+        raise TimeoutError(f"pods that are neither bound nor gone: {left}")
+
+    def failed_scheduling(self, pod: Manifest, message: str) -> str:
+        """The text of the pod's FailedScheduling event; this one, where there are several."""
+        metadata = pod["metadata"]
+        params = {"fieldSelector": f"involvedObject.uid={metadata['uid']},reason=FailedScheduling"}
+        path = f"/api/v1/namespaces/{metadata['namespace']}/events"
+        limit = time.monotonic() + 3
+        while True:
+            texts = [
+                each["message"] for each in self.api.request("GET", path, params=params)["items"]
+            ]
+            if message in texts:
+                return message
+            if texts or time.monotonic() > limit:
+                return str(texts[0]) if texts else ""
+            time.sleep(0.02)
+
+    def clear(self) -> None:
+        """Remove everything that a cluster was made of."""
+        for namespace in NAMESPACES:
+            for path in _KINDS.values():
+                self._empty(path.format(namespace))
+            self._empty(f"/api/v1/namespaces/{namespace}/pods")
+            self._empty(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims")
+            services = f"/api/v1/namespaces/{namespace}/services"
+            for item in self.api.request("GET", services)["items"]:
+                if item["metadata"]["name"] != "kubernetes":
+                    self.api.delete_path(f"{services}/{item['metadata']['name']}")
+        for path in _WIDE:
+            self._empty(path)
+        self.plane.forget_events()
+        self.cluster.until(self._emptied, "an empty cluster")
+        time.sleep(SETTLING)
+
+    def _empty(self, path: str) -> None:
+        self.api.request("DELETE", path, params=_NO_GRACE)
+
+    def _emptied(self) -> bool:
+        """Whether all is gone; what finalizers hold is let go."""
+        left: list[tuple[str, Any]] = []
+        for api_version, kind in (
+            ("v1", "Pod"),
+            ("v1", "PersistentVolumeClaim"),
+            ("v1", "PersistentVolume"),
+            ("batch/v1", "Job"),
+            ("v1", "Node"),
+        ):
+            left += [(kind, item) for item in self.api.items(api_version, kind)]
+        for kind, item in left:
+            if kind == "Pod":
+                self.finish(item)
+            elif item["metadata"].get("finalizers"):
+                try:
+                    self.api.patch(item, _NO_FINALIZERS)
+                except ApiError as error:
+                    if error.code != 404:
+                        raise
+        return not left
+
+
+def _wanted(manifest: Manifest) -> int:
+    spec = manifest["spec"]
+    return int(spec.get("replicas", spec.get("parallelism", 0)))
+
+
+def _nodes_only(folder: Path) -> Path:
+    """KWOK's configuration without what it plays on pods."""
+    documents = list(yaml.safe_load_all(STAGES.read_text(encoding="utf-8")))
+    kept = [
+        each
+        for each in documents
+        if each["kind"] != "Stage" or each["spec"]["resourceRef"]["kind"] == "Node"
+    ]
+    path = folder / "node-stages.yaml"
+    path.write_text(yaml.safe_dump_all(kept), encoding="utf-8")
+    return path
+
+
+def temporary() -> Path:
+    """A folder for the control plane's files."""
+    return Path(tempfile.mkdtemp(prefix="rescheduler-landing-"))

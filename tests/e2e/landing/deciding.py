@@ -1,0 +1,165 @@
+"""Makes the scheduler decide: evicts or creates a pod, and waits for the answer."""
+
+import time
+from collections.abc import Iterator
+from random import Random
+
+from rescheduler.sources.kubernetes import read_cluster
+from tests.e2e.controlplane.api import Manifest
+from tests.e2e.landing.arena import SETTLING, Arena
+from tests.e2e.landing.decision import Decision
+from tests.e2e.landing.forecast import Forecast, with_pod
+from tests.e2e.landing.judging import compare_reasons, compare_scores, judge
+from tests.e2e.landing.mix import Mix
+from tests.e2e.landing.pod_watch import answered, bound, refusal
+
+BESIDE = {"ReplicaSet", "ReplicationController"}
+"""Owners that replace a pod while it is still terminating."""
+_JOB = 20.0
+"""Seconds in which a Job's pod comes again: its controller waits ten."""
+_RETRY = 2.5
+"""Seconds in which a refused pod is tried again, once the old one is gone."""
+_LINGERING = 6
+
+
+class Deciding:
+    """Decisions in one cluster, one after the other."""
+
+    def __init__(self, arena: Arena, seed: int, mix: Mix, creating: float = 0.4) -> None:
+        """creating: the share of pods that are created, not evicted."""
+        self._arena, self._seed, self._mix, self._creating = arena, seed, mix, creating
+        self._random = Random(seed * 7919)
+        self._step = 0
+        self._lingering: list[Manifest] = []
+
+    def run(self, count: int) -> Iterator[tuple[Decision, Forecast]]:
+        """`count` decisions, or fewer where no pod is left to evict."""
+        self._arena.log.skip()
+        for _ in range(count):
+            self._step += 1
+            creating = self._random.random() < self._creating
+            made = self._create() if creating else self._evict()
+            if made is not None:
+                yield made
+            self._tidy()
+
+    def _decision(self, kind: str, forecast: Forecast) -> Decision:
+        pod = forecast.snapshot.pods[forecast.pod]
+        return Decision(
+            seed=self._seed,
+            step=self._step,
+            kind=kind,
+            owner=pod.controller.kind if pod.controller else "",
+            pod=pod.key,
+            nodes=len(forecast.snapshot.nodes),
+            left=pod.node,
+            terminating=sum(
+                each.metadata.deletionTimestamp is not None for each in forecast.snapshot.pods
+            ),
+        )
+
+    def _create(self) -> tuple[Decision, Forecast]:
+        *needed, manifest = self._mix.pod(self._step)
+        self._arena.store(needed)
+        path = f"/api/v1/namespaces/{manifest['metadata']['namespace']}/pods"
+        admitted = self._arena.api.request("POST", path, manifest, {"dryRun": "All"})
+        forecast = Forecast(with_pod(read_cluster(self._arena.connection), admitted), -1)
+        decision = self._decision("create", forecast)
+        uid = self._arena.api.create(manifest)["metadata"]["uid"]
+        found = self._answer(uid)
+        decision.message = refusal(found)
+        decision.observed = bound(found)
+        self._finish(decision, forecast, found)
+        return decision, forecast
+
+    def _evict(self) -> tuple[Decision, Forecast] | None:
+        snapshot = read_cluster(self._arena.connection)
+        owned = [
+            index
+            for index, pod in enumerate(snapshot.pods)
+            if pod.controller and pod.node and pod.metadata.deletionTimestamp is None
+        ]
+        if not owned:
+            return None
+        # A Job answers after ten seconds: most of its pods are left alone.
+        index = self._random.choice(owned)
+        controller = snapshot.pods[index].controller
+        if controller is not None and controller.kind == "Job" and self._random.random() < 0.8:
+            return None
+        forecast = Forecast(snapshot, index)
+        decision = self._decision("evict", forecast)
+        known = {each.metadata.uid for each in snapshot.pods}
+        metadata = snapshot.pods[index].metadata
+        old = self._arena.api.read("v1", "Pod", metadata.name, metadata.namespace)
+        assert self._arena.api.evict(old) == 201
+        if decision.owner not in BESIDE:
+            self._arena.finish(old)
+        found = self._replacement(old, known)
+        found = self._answer(found["metadata"]["uid"])
+        decision.message = refusal(found)
+        if decision.owner in BESIDE:
+            if not bound(found):
+                self._arena.finish(old)
+                found = self._retried(found["metadata"]["uid"])
+            elif self._random.random() < 0.4:
+                self._lingering.append(old)
+            else:
+                self._arena.finish(old)
+        decision.observed = bound(found)
+        self._finish(decision, forecast, found)
+        return decision, forecast
+
+    def _replacement(self, old: Manifest, known: set[str]) -> Manifest:
+        owner = old["metadata"]["ownerReferences"][0]["uid"]
+
+        def fresh(pods: list[Manifest]) -> list[Manifest]:
+            return [
+                pod
+                for pod in pods
+                if pod["metadata"]["uid"] not in known
+                and pod["metadata"].get("ownerReferences", [{}])[0].get("uid") == owner
+            ]
+
+        if not self._arena.watch.wait(lambda pods: bool(fresh(pods)), _JOB):
+            raise TimeoutError(f"no replacement came for {old['metadata']['name']}")
+        return fresh(self._arena.watch.pods())[0]
+
+    def _answer(self, uid: str) -> Manifest:
+        """The pod once the scheduler has decided about it."""
+
+        def decided(pods: list[Manifest]) -> bool:
+            return any(pod["metadata"]["uid"] == uid and answered(pod) for pod in pods)
+
+        if not self._arena.watch.wait(decided, 30):
+            raise TimeoutError(f"the scheduler has not decided about pod {uid}")
+        return self._arena.watch.pod(uid)
+
+    def _retried(self, uid: str) -> Manifest:
+        """The pod that was refused, after its next try or when none came."""
+
+        def is_bound(pods: list[Manifest]) -> bool:
+            return any(pod["metadata"]["uid"] == uid and bool(bound(pod)) for pod in pods)
+
+        self._arena.watch.wait(is_bound, _RETRY)
+        return self._arena.watch.pod(uid)
+
+    def _finish(self, decision: Decision, forecast: Forecast, found: Manifest) -> None:
+        """Judge, and take a pod away that nobody could place."""
+        forecast.successor = f"{found['metadata']['namespace']}/{found['metadata']['name']}"
+        judge(decision, forecast)
+        if decision.message:
+            decision.event = self._arena.failed_scheduling(found, decision.message)
+        compare_reasons(decision, forecast)
+        compare_scores(decision, forecast, self._arena.log.attempts())
+        if not decision.observed:
+            if found["spec"].get("preemptionPolicy") != "Never" and found["spec"].get("priority"):
+                time.sleep(3 * SETTLING)  # whom it may preempt is told in the background
+            self._arena.remove_owner(found)
+
+    def _tidy(self) -> None:
+        """Let some of the terminating pods go, and wait until nothing is pending."""
+        while self._lingering and (
+            len(self._lingering) > _LINGERING or self._random.random() < 0.15
+        ):
+            self._arena.finish(self._lingering.pop(0))
+        self._arena.remove_refused()

@@ -1,0 +1,76 @@
+"""What our own reading path and model say before the scheduler decides."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from rescheduler.model.objects import Pod
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.scheduler.model import SchedulerModel
+from rescheduler.scheduler.verdicts import State, filter_verdicts, score_verdicts
+from rescheduler.sources.kubernetes_decode import Sharing, decode_page
+from tests.e2e.controlplane.api import Manifest
+
+
+class Forecast:
+    """The model of a snapshot, asked about one pod of it.
+
+    successor: `namespace/name` of the pod that takes its place, once that is known.
+    """
+
+    def __init__(self, snapshot: Snapshot, pod: int) -> None:
+        """pod: index into the snapshot's pods; -1 is the last one."""
+        self.snapshot = snapshot
+        self.pod = pod % len(snapshot.pods)
+        self.successor = snapshot.pods[pod].key
+        self._model = SchedulerModel(snapshot)
+        self.verdicts = self._model.verdicts(self.pod)
+        self.names = [node.metadata.name for node in snapshot.nodes]
+
+    def feasible(self) -> set[str]:
+        """The names of the feasible nodes."""
+        return {self.names[index] for index in np.flatnonzero(self.verdicts.feasible)}
+
+    def chances(self) -> dict[str, float]:
+        """Node -> probability."""
+        landing = self.verdicts.landing
+        pairs = zip(landing.nodes.tolist(), landing.probabilities.tolist(), strict=True)
+        return {self.names[index]: chance for index, chance in pairs}
+
+    def rejections(self, state: State) -> Counter[str]:
+        """Plugin -> how many nodes it rejects first, with the old pod there or gone."""
+        with self._model._in(state, self.pod):
+            verdicts = filter_verdicts(self._shape(), len(self.names))
+        return Counter({each.name: int(each.first.sum()) for each in verdicts})
+
+    def points(self, among: Sequence[str]) -> dict[str, dict[str, int]]:
+        """Plugin -> node -> weighted score, where these are the nodes that are scored."""
+        index = {name: number for number, name in enumerate(self.names)}
+        nodes = np.array([index[name] for name in among], dtype=np.int32)
+        with self._model._in(self.verdicts.state, self.pod):
+            scores = score_verdicts(self._shape(), nodes, len(self.names))
+        return {
+            each.name: {name: int(each.points[index[name]]) for name in among} for each in scores
+        }
+
+    def order(self) -> list[str]:
+        """The nodes in the order of the scan, as far as it is known."""
+        return [self.names[index] for index in self._model._order]
+
+    def _shape(self):  # noqa: ANN202 - the model's own
+        return self._model._shape(self.snapshot.pods[self.pod])
+
+
+def with_pod(snapshot: Snapshot, manifest: Manifest) -> Snapshot:
+    """The snapshot with one more pod, read as the reader reads it; it is the last one."""
+    body = msgspec.json.encode({"metadata": {}, "items": [manifest]})
+    found, _, bad = decode_page(body, Pod, "Pod")
+    if bad:
+        raise ValueError(f"the pod cannot be decoded: {bad[0].message}")
+    problem = Sharing().pod(found[0])
+    if problem:
+        raise ValueError(f"the pod cannot be read: {problem}")
+    return replace(snapshot, pods=[*snapshot.pods, found[0]])
