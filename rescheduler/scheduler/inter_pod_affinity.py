@@ -13,8 +13,9 @@ from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.selectors import matches
 from rescheduler.scheduler.inter_pod_terms import Namespaces, TermIndex, wishes
 from rescheduler.scheduler.node_labels import Column, NodeLabels
+from rescheduler.scheduler.normalizing import ByRange
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugin import MAX_SCORE, Filter, Plugin, Replacement, Score, ScoreArray
+from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
 from rescheduler.scheduler.pod_groups import PodGroups
 from rescheduler.scheduler.profile import Profile
 
@@ -161,17 +162,8 @@ class InterPodAffinity(Plugin):
             answer &= self._counts(column, pods) == 0
         return answer
 
-    def _score(self, pulls: list[tuple[Column, int, IntArray]], nodes: IntArray) -> ScoreArray:
+    def _score(self, pulls: list[tuple[Column, int, IntArray]], nodes: IntArray) -> ByRange:
         raw = np.zeros(len(nodes), dtype=np.int64)
         for column, weight, pods in pulls:
             raw += weight * self._counts(column, pods)[nodes].astype(np.int64)
-        return affinity_scores(raw)
-
-
-def affinity_scores(raw: ScoreArray) -> ScoreArray:
-    """Raw sums of weights stretched over 0-100 by their least and greatest; all 0 where equal."""
-    least, spread = int(raw.min()), int(raw.max()) - int(raw.min())
-    if spread == 0:
-        return np.zeros(len(raw), dtype=np.int64)
-    stretched: ScoreArray = (MAX_SCORE * ((raw - least) / spread)).astype(np.int64)
-    return stretched
+        return ByRange(raw)

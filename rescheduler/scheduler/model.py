@@ -11,6 +11,7 @@ from rescheduler.model.objects import Pod
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.balanced_allocation import BalancedAllocation
+from rescheduler.scheduler.chances import Weighted, chances
 from rescheduler.scheduler.claim_offers import ClaimOffers
 from rescheduler.scheduler.claims import Claims
 from rescheduler.scheduler.default_selector import DefaultSelectors
@@ -28,7 +29,7 @@ from rescheduler.scheduler.plugin import Plugin, ScoreArray
 from rescheduler.scheduler.pod_groups import PodGroups
 from rescheduler.scheduler.profile import Profile, default_profiles, profile_of
 from rescheduler.scheduler.rejections import Rejection, rejections
-from rescheduler.scheduler.sampling import sample_size, scan_order, shares
+from rescheduler.scheduler.sampling import sample_size, scan_order
 from rescheduler.scheduler.shape import Shape, Shapes, refusal
 from rescheduler.scheduler.taint_toleration import TaintToleration
 from rescheduler.scheduler.topology_spread import SpreadContext, TopologySpread
@@ -58,8 +59,8 @@ class SchedulerModel:
     tried, and where they differ the landing is refused.
 
     Above 100 nodes the scheduler scores only a window of the feasible nodes. The window's start is
-    not known, so the landing is a distribution over all starts. Scores are normalized over all
-    feasible nodes instead of each window's: an approximation, exact below 100 nodes.
+    not known, so the landing is a distribution over all starts, with the scores of each window
+    normalized over that window.
 
     Not modelled: limits of volumes per node (NodeVolumeLimits), NodeDeclaredFeatures, device
     claims, preemption, nominated pods and extenders.
@@ -261,36 +262,44 @@ class SchedulerModel:
             return Landing(_NOBODY, np.zeros(0), unschedulable=1.0, rejections=rejections)
         shape = self._shape(self._snapshot.pods[pod])
         with self._in(state, pod):
-            scores = _total(shape, nodes)
-        chances = self._chances(shape, nodes, scores)
+            base, relatives = _scores(shape, nodes)
+        likely = self._chances(shape, nodes, base, relatives)
         source = int(self._occupancy.where[pod])
-        order = np.flatnonzero(chances)
-        order = order[np.lexsort((nodes[order], -chances[order]))]
+        order = np.flatnonzero(likely)
+        order = order[np.lexsort((nodes[order], -likely[order]))]
         return Landing(
             nodes=nodes[order],
-            probabilities=chances[order],
-            returns=float(chances[nodes == source].sum()),
+            probabilities=likely[order],
+            returns=float(likely[nodes == source].sum()),
             rejections=rejections,
         )
 
-    def _chances(self, shape: Shape, nodes: IntArray, scores: ScoreArray) -> FloatArray:
+    def _chances(
+        self, shape: Shape, nodes: IntArray, base: ScoreArray, relatives: list[Weighted]
+    ) -> FloatArray:
         """The probability of each feasible node, in the order of the scan."""
         length = len(self._order) if shape.candidates is None else len(shape.candidates)
         scored = bool(shape.profile.weights)
         found = sample_size(length, shape.profile.percentage) if scored else 1
         if found >= len(nodes) or shape.candidates is None:
-            return shares(scores, self._rank[nodes], length, found)
+            return chances(base, relatives, self._rank[nodes], length, found)
         # A scan over chosen nodes alone has its own positions: those among the chosen.
         chosen = np.sort(self._rank[shape.candidates])
         ranks = np.searchsorted(chosen, self._rank[nodes]).astype(np.int32)
-        return shares(scores, ranks, length, found)
+        return chances(base, relatives, ranks, length, found)
 
 
-def _total(shape: Shape, nodes: IntArray) -> ScoreArray:
-    total = np.zeros(len(nodes), dtype=np.int64)
+def _scores(shape: Shape, nodes: IntArray) -> tuple[ScoreArray, list[Weighted]]:
+    """The weighted scores that depend on a node alone, summed; and the others."""
+    base = np.zeros(len(nodes), dtype=np.int64)
+    relatives: list[Weighted] = []
     for _, weight, score in shape.scores:
-        total += weight * score(nodes)
-    return total
+        told = score(nodes)
+        if isinstance(told, np.ndarray):
+            base += weight * told
+        else:
+            relatives.append((weight, told))
+    return base, relatives
 
 
 def _agree(one: Landing, other: Landing) -> bool:

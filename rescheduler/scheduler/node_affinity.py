@@ -10,13 +10,13 @@ from rescheduler.model.objects import NodeAffinity as DeclaredAffinity
 from rescheduler.model.objects import NodeSelectorTerm, PodSpec, PreferredSchedulingTerm
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.node_labels import NodeLabels
+from rescheduler.scheduler.normalizing import ByMaximum
 from rescheduler.scheduler.plugin import (
     Filter,
     Plugin,
     Replacement,
     Score,
     ScoreArray,
-    normalized,
 )
 
 
@@ -92,8 +92,8 @@ class NodeAffinity(Plugin):
         return partial(self._score, raw)
 
     @staticmethod
-    def _score(raw: ScoreArray, nodes: IntArray) -> ScoreArray:
-        return normalized(raw[nodes])
+    def _score(raw: ScoreArray, nodes: IntArray) -> ByMaximum:
+        return ByMaximum(raw[nodes])
 
 
 def _names(term: NodeSelectorTerm) -> set[str] | None:

@@ -9,15 +9,16 @@ import numpy.typing as npt
 
 from rescheduler.model.objects import Labels, OwnerReference, PodSpec
 from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.normalizing import MAX_SCORE, Relative
 from rescheduler.scheduler.requests import Requests
 
-MAX_SCORE = 100
+__all__ = ["MAX_SCORE", "Filter", "Plugin", "Replacement", "Score", "ScoreArray"]
 
 ScoreArray = npt.NDArray[np.int64]
 Filter = Callable[[], BoolArray]
 """Says for every node whether it passes, in the state at the time of the call."""
-Score = Callable[[IntArray], ScoreArray]
-"""Scores these nodes from 0 to 100, normalized over them, in the state at the time of the call."""
+Score = Callable[[IntArray], ScoreArray | Relative]
+"""Scores these nodes from 0 to 100, in the state at the time of the call."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,12 +55,3 @@ class Plugin:
         In the state at the time of the call; only for plugins that give more than one reason.
         """
         return {}
-
-
-def normalized(raw: ScoreArray, *, reverse: bool = False) -> ScoreArray:
-    """Raw scores stretched to 0-100 by their maximum, as helper.DefaultNormalizeScore does."""
-    top = int(raw.max(initial=0))
-    if top == 0:
-        return np.full(len(raw), MAX_SCORE, dtype=np.int64) if reverse else raw
-    stretched = MAX_SCORE * raw // top
-    return MAX_SCORE - stretched if reverse else stretched

@@ -7,6 +7,7 @@ import numpy as np
 from rescheduler.model.objects import Labels, Node
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.scheduler.plugin import ScoreArray
+from rescheduler.scheduler.windows import Windows
 
 FEW_NODES = 100
 """Below this all nodes are scored, and never fewer feasible ones are looked for."""
@@ -58,7 +59,7 @@ def shares(scores: ScoreArray, ranks: IntArray, nodes: int, found: int) -> Float
         return equal
     starts = np.diff(ranks, prepend=ranks[-1] - nodes) / nodes
     twice = np.concatenate([scores, scores])
-    best = _window_maximum(twice, found)[:count]
+    best = Windows(count, found).maximum(scores)
     # 16 bits are sorted by counting; the default weights keep totals below 1,200.
     compact = twice.astype(np.int16) if int(twice.max()) < np.iinfo(np.int16).max else twice
     order = np.argsort(compact, kind="stable")
@@ -76,23 +77,6 @@ def shares(scores: ScoreArray, ranks: IntArray, nodes: int, found: int) -> Float
     answer = np.bincount(order % count, weights=kept, minlength=count)
     normalized: FloatArray = answer / answer.sum()
     return normalized
-
-
-def _window_maximum(values: ScoreArray, width: int) -> ScoreArray:
-    """The maximum of each run of `width` values, from every position on that has a whole run.
-
-    Blocks of `width` are scanned from both sides, so the cost does not depend on the width.
-    """
-    blocks = -(-len(values) // width)
-    low = np.iinfo(np.int64).min
-    padded = np.full(blocks * width, low, dtype=np.int64)
-    padded[: len(values)] = values
-    grid = padded.reshape(blocks, width)
-    forward = np.maximum.accumulate(grid, axis=1).ravel()
-    backward = np.maximum.accumulate(grid[:, ::-1], axis=1)[:, ::-1].ravel()
-    runs = len(values) - width + 1
-    answer: ScoreArray = np.maximum(backward[:runs], forward[width - 1 : width - 1 + runs])
-    return answer
 
 
 def _zone(labels: Labels) -> tuple[str, str]:

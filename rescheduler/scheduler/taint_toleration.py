@@ -9,13 +9,13 @@ import numpy as np
 
 from rescheduler.model.objects import Node, Taint, Toleration
 from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.normalizing import MAX_SCORE, ByMaximum, Relative
 from rescheduler.scheduler.plugin import (
     Filter,
     Plugin,
     Replacement,
     Score,
     ScoreArray,
-    normalized,
 )
 
 _Signature = tuple[tuple[str, str, str], ...]
@@ -67,9 +67,10 @@ class TaintToleration(Plugin):
         return partial(self._score, self._judge(pod.spec.tolerations)[1])
 
     @staticmethod
-    def _score(raw: ScoreArray | None, nodes: IntArray) -> ScoreArray:
-        chosen = np.zeros(len(nodes), dtype=np.int64) if raw is None else raw[nodes]
-        return normalized(chosen, reverse=True)
+    def _score(raw: ScoreArray | None, nodes: IntArray) -> ScoreArray | Relative:
+        if raw is None:
+            return np.full(len(nodes), MAX_SCORE, dtype=np.int64)
+        return ByMaximum(raw[nodes], reverse=True)
 
     def _judge(
         self, tolerations: Sequence[Toleration] | None

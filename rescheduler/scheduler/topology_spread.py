@@ -8,15 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from rescheduler.model.objects import LabelSelector, TopologySpreadConstraint
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.selectors import matches
 from rescheduler.scheduler.default_selector import DefaultSelectors
 from rescheduler.scheduler.node_affinity import NodeAffinity
 from rescheduler.scheduler.node_labels import Column, NodeLabels
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugin import MAX_SCORE, Filter, Plugin, Replacement, Score, ScoreArray
+from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
 from rescheduler.scheduler.pod_groups import PodGroups
 from rescheduler.scheduler.profile import Profile
+from rescheduler.scheduler.spread_score import BySpread, SpreadCount
 from rescheduler.scheduler.taint_toleration import TaintToleration
 
 _HOSTNAME = "kubernetes.io/hostname"
@@ -78,16 +79,6 @@ class TopologySpread(Plugin):
         if not hard:
             return None
         return partial(self._within, self._compile(pod, hard, strict=True, selector=selector))
-
-    def score(self, pod: Replacement) -> Score | None:
-        """Fewer matching pods in the node's domains are better."""
-        declared, selector = self._declared(pod)
-        soft = _of_action(declared, "ScheduleAnyway")
-        if not soft:
-            return None
-        strict = declared is not _SYSTEM_DEFAULTS
-        constraints = self._compile(pod, soft, strict=strict, selector=selector)
-        return partial(self._score, constraints, strict=strict)
 
     def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
         """A missing label, or too great a skew: of the constraints the first that fails."""
@@ -195,38 +186,27 @@ class TopologySpread(Plugin):
             answer &= counts[codes] + each.self_match - least <= each.max_skew
         return answer
 
-    def _score(self, constraints: list[Constraint], nodes: IntArray, *, strict: bool) -> ScoreArray:
+    def _score(self, constraints: list[Constraint], nodes: IntArray, *, strict: bool) -> BySpread:
         scored = np.ones(len(nodes), dtype=np.bool_)
-        if strict:
-            for each in constraints:
-                scored &= each.column.codes[nodes] >= 0
-        raw = np.zeros(len(nodes), dtype=np.float64)
+        counted = []
         for each in constraints:
             codes = each.column.codes[nodes]
+            if strict:
+                scored &= codes >= 0
             if each.by_hostname:
-                size = int(scored.sum())
                 live = self._context.occupancy.live_nodes_of(each.pods)
                 on_node = np.bincount(live, minlength=self._context.labels.count)
-                counts = on_node[nodes].astype(np.int32)
+                counts = on_node.astype(np.int32)[nodes]
             else:
-                seen = np.bincount(codes[scored] + 1, minlength=len(each.column.values) + 1)
-                size = int(np.count_nonzero(seen))
                 counts = self._counts(each)[codes]
-            weight = np.log(float(size + 2))
-            raw += np.where(codes >= 0, counts * weight + float(each.max_skew - 1), 0.0)
-        return spread_scores(raw, scored)
-
-
-def spread_scores(raw: FloatArray, scored: BoolArray) -> ScoreArray:
-    """Raw costs, rounded half away from zero as Go does, made 0-100; unscored nodes get 0."""
-    whole = np.trunc(raw)
-    rounded = np.where(raw - whole >= 0.5, whole + 1, whole).astype(np.int64)
-    considered = rounded[scored]
-    top = int(considered.max(initial=0))
-    if top == 0:
-        return np.where(scored, MAX_SCORE, 0).astype(np.int64)
-    least = int(considered.min())
-    return np.where(scored, MAX_SCORE * (top + least - rounded) // top, 0)
+            counted.append(
+                SpreadCount(
+                    pods=np.where(codes >= 0, counts, -1).astype(np.int32),
+                    domains=None if each.by_hostname else codes,
+                    max_skew=each.max_skew,
+                )
+            )
+        return BySpread(counted, scored)
 
 
 def _of_action(

@@ -85,6 +85,7 @@ def score_verdicts(shape: Shape, nodes: IntArray, count: int) -> tuple[ScoreVerd
     answer = []
     for name, weight, score in shape.scores:
         points = np.zeros(count, dtype=np.int64)
-        points[nodes] = weight * score(nodes)
+        told = score(nodes)
+        points[nodes] = weight * (told if isinstance(told, np.ndarray) else told.points())
         answer.append(ScoreVerdict(name, weight, points))
     return tuple(answer)

@@ -5,11 +5,11 @@ import pytest
 
 from rescheduler.model.objects import ContainerImage, PodSpec
 from rescheduler.scheduler.image_locality import ImageLocality, full_name
-from rescheduler.scheduler.inter_pod_affinity import affinity_scores
-from rescheduler.scheduler.plugin import Replacement, normalized
+from rescheduler.scheduler.normalizing import ByMaximum, ByRange
+from rescheduler.scheduler.plugin import Replacement
 from rescheduler.scheduler.profile import Profile, profile_of
 from rescheduler.scheduler.requests import incoming
-from rescheduler.scheduler.topology_spread import spread_scores
+from rescheduler.scheduler.spread_score import spread_scores
 from tests.cluster import node, pod
 
 MI = 1024 * 1024
@@ -34,17 +34,17 @@ def test_spread_gives_nothing_to_unscored_nodes_and_all_to_a_tie_at_zero() -> No
     ("raw", "expected"), [(ints(0, -100, 50), [66, 0, 100]), (ints(7, 7), [0, 0])]
 )
 def test_inter_pod_affinity(raw: Any, expected: Any) -> None:
-    assert affinity_scores(raw).tolist() == expected
+    assert ByRange(raw).points().tolist() == expected
 
 
 def test_taint_toleration() -> None:
-    assert normalized(ints(0, 1, 3), reverse=True).tolist() == [100, 67, 0]
-    assert normalized(ints(0, 0), reverse=True).tolist() == [100, 100]
+    assert ByMaximum(ints(0, 1, 3), reverse=True).points().tolist() == [100, 67, 0]
+    assert ByMaximum(ints(0, 0), reverse=True).points().tolist() == [100, 100]
 
 
 def test_node_affinity() -> None:
-    assert normalized(ints(10, 1, 0)).tolist() == [100, 10, 0]
-    assert normalized(ints(0, 0)).tolist() == [0, 0]
+    assert ByMaximum(ints(10, 1, 0)).points().tolist() == [100, 10, 0]
+    assert ByMaximum(ints(0, 0)).points().tolist() == [0, 0]
 
 
 def image_scores(images: list[str], held: dict[str, tuple[int, int]]) -> list[int]:
@@ -59,7 +59,11 @@ def image_scores(images: list[str], held: dict[str, tuple[int, int]]) -> list[in
     spec: PodSpec = pod("p", containers=[{"name": name, "image": name} for name in images]).spec
     replacement = Replacement("default", {}, spec, None, incoming(spec))
     score = ImageLocality(nodes, Profile()).score(replacement)
-    return score(np.arange(4, dtype=np.int32)).tolist() if score else [0, 0, 0, 0]
+    if score is None:
+        return [0, 0, 0, 0]
+    told = score(np.arange(4, dtype=np.int32))
+    assert isinstance(told, np.ndarray)
+    return told.tolist()
 
 
 @pytest.mark.parametrize(

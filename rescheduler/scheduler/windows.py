@@ -1,0 +1,71 @@
+"""Windows over the feasible nodes: the scheduler scores one of them, and any may be the one."""
+
+import numpy as np
+import numpy.typing as npt
+
+from rescheduler.model.readings import BoolArray, IntArray
+
+Int64Array = npt.NDArray[np.int64]
+
+
+class Windows:
+    """All runs of `width` of `count` nodes in a circle; window s begins at node s.
+
+    Every answer is (count,), one value per window, in time that does not depend on the width.
+    """
+
+    def __init__(self, count: int, width: int) -> None:
+        self.count = count
+        self.width = width
+
+    def maximum(self, values: Int64Array) -> Int64Array:
+        """The greatest value in each window."""
+        blocks = -(-(self.count + self.width - 1) // self.width)
+        padded = np.full(blocks * self.width, np.iinfo(values.dtype).min, dtype=values.dtype)
+        padded[: self.count] = values
+        padded[self.count : self.count + self.width - 1] = values[: self.width - 1]
+        grid = padded.reshape(blocks, self.width)
+        # Blocks of the width, scanned from both sides, cover every window with two pieces.
+        forward = np.maximum.accumulate(grid, axis=1).ravel()
+        backward = np.maximum.accumulate(grid[:, ::-1], axis=1)[:, ::-1].ravel()
+        answer: Int64Array = np.maximum(
+            backward[: self.count], forward[self.width - 1 : self.width - 1 + self.count]
+        )
+        return answer
+
+    def minimum(self, values: Int64Array) -> Int64Array:
+        """The least value in each window."""
+        return -self.maximum(-values)
+
+    def total(self, flags: BoolArray) -> Int64Array:
+        """How many of the window's nodes are flagged."""
+        twice = np.concatenate([[0], flags, flags[: self.width - 1]]).cumsum(dtype=np.int64)
+        answer: Int64Array = twice[self.width :][: self.count] - twice[: self.count]
+        return answer
+
+    def distinct(self, codes: IntArray, flags: BoolArray) -> Int64Array:
+        """How many different codes (0 and above, or -1) the window's flagged nodes have."""
+        places = np.flatnonzero(flags)
+        answer = np.zeros(self.count + 1, dtype=np.int64)
+        if not len(places):
+            return answer[:-1]
+        own = codes[places]
+        order = np.argsort(own, kind="stable")
+        places, own = places[order], own[order]
+        # A node is its code's first in the windows that begin after the code's previous place.
+        first = np.diff(own, prepend=own[0] - 1) != 0
+        begins = np.flatnonzero(first)
+        ends = np.append(begins[1:], len(own)) - 1
+        before = np.empty(len(own), dtype=np.int64)
+        before[1:] = places[:-1]
+        before[begins] = places[ends] - self.count
+        low = np.maximum(before + 1, places - self.width + 1)
+        np.add.at(answer, np.maximum(low, 0), 1)
+        np.add.at(answer, places + 1, -1)
+        wrapped = low < 0
+        answer[-1] = 0
+        answer[:-1] = answer[:-1].cumsum()
+        rest = np.zeros(self.count + 1, dtype=np.int64)
+        np.add.at(rest, self.count + low[wrapped], 1)
+        rest = rest.cumsum()
+        return answer[:-1] + rest[:-1]
