@@ -20,6 +20,9 @@ from rescheduler.policies.wishes import Wishes
 
 _SOURCES = ("pairs", "groups", "traffic", "podAffinity", "datasets")
 
+_LABEL = r"^[a-zA-Z_][a-zA-Z0-9_]*$"
+"""The name of a label of Prometheus."""
+
 _Weight = Field(1.0, gt=0, le=1000, description="What each pod of it counts.")
 
 
@@ -65,8 +68,8 @@ class Group(Strict):
 class End(Strict):
     """The labels of a traffic series that name one end of it."""
 
-    namespace: str = Field(min_length=1, description="The label with the namespace.")
-    name: str = Field(min_length=1, description="The label with the name.")
+    namespace: str = Field(pattern=_LABEL, description="The label with the namespace.")
+    name: str = Field(pattern=_LABEL, description="The label with the name.")
     kind: Literal["Workload", "Pod"] = Field(
         "Workload", description="Whether it is the name of a workload (a Deployment) or of a pod."
     )
@@ -89,7 +92,8 @@ class Traffic(Strict):
 
     series: str = Field(
         min_length=1,
-        description="A PromQL selector of the counter of bytes or requests; it tells the age too.",
+        description="A PromQL selector of the counter of bytes or requests; it tells the age too. "
+        "`$match` stands for the matchers of the metric source.",
     )
     query: str | None = Field(
         None,
@@ -100,7 +104,7 @@ class Traffic(Strict):
     source: End = Field(description="Who talks.")
     destination: End | None = Field(None, description="To whom.")
     destinationDomain: str | None = Field(
-        None, min_length=1, description="Instead: the label with the domain that is talked to."
+        None, pattern=_LABEL, description="Instead: the label with the domain that is talked to."
     )
     destinationLevel: str = Field(
         "zone", min_length=1, description="The level of the domains of `destinationDomain`."

@@ -16,6 +16,7 @@ from rescheduler.runtime.observing import cluster_uid
 from rescheduler.runtime.parts import connection_of, parts_of, policies_in, state_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
+from rescheduler.sources.datasets import DATASET
 
 
 def check_applicable(plan: Plan) -> None:
@@ -59,7 +60,8 @@ def apply_plan(plan: Plan, settings: Settings) -> tuple[Plan, int]:
             f"{connection.name} is {uid}",
             "choose the right cluster with --kubeconfig or --context.",
         )
-    if settings.prometheus_url is None and any(one.requests() for one in policies.policies):
+    requests = [each for one in policies.policies for each in one.requests()]
+    if settings.prometheus_url is None and any(each.name != DATASET for each in requests):
         raise SettingsError(
             "the plan's policies need readings to check each move again",
             "add --prometheus-url.",

@@ -18,8 +18,10 @@ from rescheduler.model.readings import Problem, Reading, ReadingRequest, Reading
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.actor import STATE
 from rescheduler.runtime.settings import Settings
+from rescheduler.sources.datasets import DATASET, Catalogs
 from rescheduler.sources.kubernetes import read_cluster
 from rescheduler.sources.kubernetes_client import Connection
+from rescheduler.sources.kubernetes_scheduler import read_scheduler
 from rescheduler.sources.prometheus import Prometheus, read_readings
 from rescheduler.sources.recording import load
 
@@ -42,25 +44,48 @@ def observer(settings: Settings, connection: Connection | None) -> Observe:
             token_file=settings.prometheus_token_file,
             selector=settings.prometheus_selector,
         )
-    return lambda requests: _live(connection, prometheus, requests)
+    catalogs = Catalogs()
+    return lambda requests: with_scheduler(
+        settings, connection, _live(connection, prometheus, catalogs, requests)
+    )
+
+
+def with_scheduler(settings: Settings, connection: Connection, snapshot: Snapshot) -> Snapshot:
+    """The snapshot with what the running scheduler says of itself, where it is to be asked."""
+    if settings.scheduler_url is None:
+        return snapshot
+    told = read_scheduler(
+        connection,
+        settings.scheduler_url,
+        ca_file=settings.scheduler_ca_file,
+        verify=not settings.scheduler_insecure_skip_tls_verify,
+    )
+    return replace(snapshot, scheduler=told)
 
 
 def _live(
-    connection: Connection, prometheus: Prometheus | None, requests: Iterable[ReadingRequest]
+    connection: Connection,
+    prometheus: Prometheus | None,
+    catalogs: Catalogs,
+    requests: Iterable[ReadingRequest],
 ) -> Snapshot:
     snapshot = read_cluster(connection, now=lambda: datetime.now(UTC))
     wanted = sorted(set(requests))
     if not wanted:
         return snapshot
+    looked_up = catalogs.read(each for each in wanted if each.name == DATASET)
+    wanted = [each for each in wanted if each.name != DATASET]
     if prometheus is None:
-        missing = Readings(tuple(_unasked(each, snapshot) for each in wanted))
-        return replace(snapshot, readings=missing)
-    return replace(snapshot, readings=read_readings(prometheus, wanted, snapshot))
+        measured = Readings(tuple(_unasked(each, snapshot) for each in wanted))
+    else:
+        measured = read_readings(prometheus, wanted, snapshot) if wanted else Readings()
+    return replace(snapshot, readings=Readings((*measured.entries, *looked_up)))
 
 
 def _unasked(request: ReadingRequest, snapshot: Snapshot) -> Reading:
     """The reading that nobody could be asked for."""
-    size = len(snapshot.nodes if request.subject == "node" else snapshot.pods)
+    sizes = {"node": len(snapshot.nodes), "pod": len(snapshot.pods), "pair": 0}
+    size = sizes[request.subject]
     absent = np.full(size, np.nan)
     return Reading(
         request=request,

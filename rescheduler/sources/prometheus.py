@@ -15,6 +15,7 @@ from rescheduler.sources.assembly import Assembly, Cluster
 from rescheduler.sources.catalog import CATALOG, Definition, fill
 from rescheduler.sources.kubernetes_decode import collector_off
 from rescheduler.sources.measuring import number
+from rescheduler.sources.pairs import TRAFFIC, read_traffic, unread
 from rescheduler.sources.prometheus_http import Prometheus, Vector
 
 __all__ = ["Prometheus", "read_readings"]
@@ -45,6 +46,8 @@ class _Cycle:
 
     def read(self, request: ReadingRequest) -> Reading:
         """One reading, with a problem where it is unfit."""
+        if request.name == TRAFFIC:
+            return self._read_pairs(request)
         definition = CATALOG.get(request.name)
         if definition is None:
             known = ", ".join(sorted(CATALOG))
@@ -64,6 +67,17 @@ class _Cycle:
             return assembly.reading(query, warnings, self._clock_note(at))
         except MetricsUnavailable as error:
             return self._empty(request, definition, Problem("RDG001", str(error)))
+
+    def _read_pairs(self, request: ReadingRequest) -> Reading:
+        """A reading of what the operator named."""
+
+        def ask(template: str) -> Vector:
+            return self._ask(fill(template, request.window, self._prometheus.match))
+
+        try:
+            return read_traffic(request, self._cluster.snapshot, self._begin(), ask)
+        except MetricsUnavailable as error:
+            return unread(request, Problem("RDG001", str(error)))
 
     def _begin(self) -> float:
         """The evaluation time, from the source's own clock; fails at once while it is down."""

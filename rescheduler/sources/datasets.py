@@ -1,0 +1,102 @@
+"""An external catalog of datasets over HTTP: where each of them is.
+
+It answers GET with `{"datasets": {NAME: {LEVEL: [DOMAIN, ...]}}}`, such as
+`{"datasets": {"imagenet": {"zone": ["a"], "host": ["n7", "n8"]}}}`.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+import requests
+
+from rescheduler.model.readings import Problem, Reading, ReadingRequest
+
+DATASET = "pair.dataset"
+MAX_BODY = 32 * 2**20
+"""Bytes of an answer; a catalog of 100,000 datasets is about a third of it."""
+
+_CHUNK = 2**16
+
+
+class _Catalog(msgspec.Struct):
+    datasets: dict[str, dict[str, list[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    pairs: tuple[tuple[str, str], ...]
+    at: float
+
+
+@dataclass(slots=True)
+class Catalogs:
+    """Reads catalogs, and keeps the last answer of each for as long as its policy allows."""
+
+    clock: Callable[[], float] = time.monotonic
+    _kept: dict[str, _Kept] = field(default_factory=dict)
+
+    def read(self, wanted: Iterable[ReadingRequest]) -> list[Reading]:
+        """A reading for each request; while a catalog is down, its last answer if it is not old."""
+        return [self._read(each) for each in wanted]
+
+    def _read(self, request: ReadingRequest) -> Reading:
+        url, notes = request.query, []
+        try:
+            self._kept[url] = _Kept(_fetch(url, request.window), self.clock())
+        except (requests.RequestException, msgspec.MsgspecError, ValueError) as error:
+            kept = self._kept.get(url)
+            if kept is None or self.clock() - kept.at > request.max_age:
+                return _reading(request, (), 0.0, (), Problem("RDG001", f"{url}: {error}"))
+            notes.append(f"{url} is down ({error}); its last answer counts")
+        kept = self._kept[url]
+        return _reading(request, kept.pairs, self.clock() - kept.at, tuple(notes), None)
+
+
+def _fetch(url: str, timeout: float) -> tuple[tuple[str, str], ...]:
+    """Every dataset with every domain that holds it, within that many seconds in all."""
+    until = time.monotonic() + timeout
+    session = requests.Session()
+    session.trust_env = False  # no credentials from ~/.netrc, no proxy that nobody named
+    body = bytearray()
+    with session, session.get(url, timeout=timeout, stream=True, allow_redirects=False) as answer:
+        if answer.status_code != 200:
+            raise ValueError(f"status {answer.status_code}")
+        for chunk in answer.iter_content(_CHUNK):
+            body += chunk
+            if len(body) > MAX_BODY:
+                raise ValueError(f"an answer of more than {MAX_BODY} bytes")
+            if time.monotonic() > until:
+                raise ValueError(f"no whole answer within {timeout:g} s")
+    catalog = msgspec.json.decode(bytes(body), type=_Catalog)
+    return tuple(
+        sorted(
+            (name, f"{level}={domain}")
+            for name, levels in catalog.datasets.items()
+            for level, domains in levels.items()
+            for domain in domains
+        )
+    )
+
+
+def _reading(
+    request: ReadingRequest,
+    pairs: tuple[tuple[str, str], ...],
+    age: float,
+    notes: tuple[str, ...],
+    problem: Problem | None,
+) -> Reading:
+    size = len(pairs)
+    return Reading(
+        request=request,
+        unit="",
+        values=np.ones(size),
+        ages=np.full(size, age),
+        expected=np.ones(size, dtype=np.bool_),
+        query=request.query,
+        notes=notes,
+        problem=problem,
+        pairs=pairs,
+    )

@@ -1,0 +1,167 @@
+"""Readings of pairs: the traffic between workloads, or from workloads to domains.
+
+Operators name the series and its labels, since every mesh and agent has its own. The request's
+`columns` are, for both ends, the label with the namespace, the label with the name, and what the
+name is of: Workload, Pod or Domain.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from rescheduler.model.readings import Problem, Reading, ReadingRequest
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.sources.measuring import FUTURE, Tally, Value, number, show
+from rescheduler.sources.prometheus_http import Vector
+
+TRAFFIC = "pair.traffic"
+HIGHEST = 1e15
+"""Bytes or requests a second that no pair of workloads can have."""
+
+Ask = Callable[[str], Vector]
+
+
+class Ends(NamedTuple):
+    """What a reading of pairs asks of the labels of a row."""
+
+    labels: tuple[str, ...]
+    kinds: tuple[str, str]
+
+    @classmethod
+    def of(cls, request: ReadingRequest) -> "Ends":
+        """The two ends that the request describes."""
+        one, name, kind, other, other_name, other_kind = request.columns
+        return cls((one, name, other, other_name), (kind, other_kind))
+
+    @property
+    def by(self) -> str:
+        """The labels to group by, as PromQL lists them."""
+        return ",".join(dict.fromkeys(each for each in self.labels if each))
+
+
+def queries(request: ReadingRequest) -> tuple[str, str]:
+    """The templates for the value of each pair, and for the time of its newest sample."""
+    by = Ends.of(request).by
+    value = request.query or f"sum by ({by}) (rate({request.series}[$window]))"
+    return value, f"max by ({by}) (timestamp({request.series}))"
+
+
+def unread(request: ReadingRequest, problem: Problem) -> Reading:
+    """The reading of which nothing is known."""
+    nothing = np.empty(0)
+    return Reading(
+        request=request,
+        unit="",
+        values=nothing,
+        ages=nothing,
+        expected=np.empty(0, dtype=np.bool_),
+        query=request.query or request.series,
+        problem=problem,
+    )
+
+
+def read_traffic(request: ReadingRequest, snapshot: Snapshot, at: float, ask: Ask) -> Reading:
+    """One reading of traffic: each row of which both ends are known has a value, or says why not.
+
+    A row with an end outside of the cluster is noted and left out; a pair without a row is not
+    known to be silent. Rows of one pair (of its pods) add up, and the oldest tells its age.
+
+    Raises:
+        MetricsUnavailable: the source gave no answer.
+    """
+    if len(request.columns) != 6:
+        return unread(request, Problem("RDG008", f"{request.name} names no labels of both ends"))
+    ends, names, tally = Ends.of(request), _Names(snapshot), Tally()
+    value, fresh = queries(request)
+    answer, dated = ask(value), ask(fresh)
+    times = {
+        tuple(each.metric.get(label, "") for label in ends.labels): number(each.value[1])
+        for each in dated.samples
+    }
+    found: dict[tuple[str, str], Value] = {}
+    for each in answer.samples:
+        key = tuple(each.metric.get(label, "") for label in ends.labels)
+        one = names.end(ends.kinds[0], key[0], key[1])
+        other = names.end(ends.kinds[1], key[2], key[3])
+        if not one or not other:
+            tally.note("series with an end that is not in the cluster", show(each.metric))
+            continue
+        amount, age = number(each.value[1]), at - times.get(key, math.nan)
+        amount = _trusted(amount, age, request, each.metric, tally)
+        known = found.get((one, other), Value(0.0, 0.0))
+        # What one pod of the pair lacks, the pair lacks: NaN stays NaN.
+        found[one, other] = Value(known.value + amount, max(known.age, age))
+    return _reading(request, found, tally, value, (*answer.warnings, *dated.warnings))
+
+
+def _trusted(
+    amount: float, age: float, request: ReadingRequest, labels: Mapping[str, str], tally: Tally
+) -> float:
+    """The amount of a row, or NaN where it must not count."""
+    if not 0 <= amount <= HIGHEST:
+        tally.note("RDG006: values that are not finite, or out of range", show(labels))
+        return math.nan
+    if not -FUTURE <= age <= request.max_age:
+        tally.note("RDG004: series that have ended or are older than maxAge", show(labels))
+        return math.nan
+    return amount
+
+
+def _reading(
+    request: ReadingRequest,
+    found: Mapping[tuple[str, str], Value],
+    tally: Tally,
+    query: str,
+    warnings: tuple[str, ...],
+) -> Reading:
+    pairs = tuple(sorted(found))
+    values = np.array([found[pair].value for pair in pairs], dtype=np.float64)
+    ages = np.array([found[pair].age for pair in pairs], dtype=np.float64)
+    ages[np.isnan(values)] = np.nan
+    notes = tally.notes()
+    problem = None
+    if warnings:
+        said = "; ".join(dict.fromkeys(warnings))
+        problem = Problem("RDG002", f"the source warns: {said}")
+    elif not pairs:
+        text = "no series is between workloads of this cluster"
+        problem = Problem("RDG009", f"{text}. {'; '.join(notes)}".strip())
+    elif (share := float((~np.isnan(values)).mean())) < request.min_coverage:
+        code = next((c for c in ("RDG004", "RDG006") if any(n.startswith(c) for n in notes)), "")
+        text = f"{share:.0%} of {len(pairs)} pairs have a value, wanted are"
+        said = f"{text} {request.min_coverage:.0%}. {'; '.join(notes)}".strip()
+        problem = Problem(code or "RDG003", said)
+    return Reading(
+        request=request,
+        unit="",
+        values=values,
+        ages=ages,
+        expected=np.ones(len(pairs), dtype=np.bool_),
+        query=query,
+        notes=notes,
+        problem=problem,
+        pairs=pairs,
+    )
+
+
+class _Names:
+    """The workloads of a snapshot, by their own names and by their pods'."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._workloads = {f"{each.namespace}/{each.name}" for each in snapshot.workloads}
+        self._of_pod = {
+            pod.key: f"{snapshot.workloads[number].namespace}/{snapshot.workloads[number].name}"
+            for pod, number in zip(snapshot.pods, snapshot.pod_workload.tolist(), strict=True)
+            if number >= 0
+        }
+
+    def end(self, kind: str, namespace: str, name: str) -> str:
+        """`namespace/name` of the workload, or the domain; "" where there is no such thing."""
+        if kind == "Domain":
+            return name
+        key = f"{namespace}/{name}"
+        if kind == "Pod":
+            return self._of_pod.get(key, "")
+        return key if key in self._workloads else ""
