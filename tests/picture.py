@@ -50,13 +50,14 @@ def picture(
     text: str,
     *,
     requests: Mapping[str, Mapping[str, Any]] | None = None,
+    specs: Mapping[str, Mapping[str, Any]] | None = None,
     readings: Mapping[str, Mapping[str, Any]] | None = None,
     budgets: Mapping[str, int] | None = None,
     policies: Iterable[Policy] = (),
 ) -> Snapshot:
     """The cluster of the picture.
 
-    requests: of each pod, by workload. budgets: disruptions that the workload's budget allows.
+    requests: of each pod, by workload. specs: further fields of its spec, likewise. budgets: disruptions that the workload's budget allows.
     readings: reading name to the value of each node, or of each pod of a workload; None is a value
     that ought to be there and is not. They answer to the requests of `policies`, or to defaults.
     """
@@ -80,6 +81,7 @@ def picture(
                 owner=owners[name][1],
                 labels={"app": name},
                 requests=(requests or {}).get(name),
+                **(specs or {}).get(name, {}),
             )
             numbers[name] += 1
             if drawing != name:

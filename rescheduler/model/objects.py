@@ -250,12 +250,25 @@ class Condition(Base):
     lastTransitionTime: datetime | None = None
 
 
+class ContainerStateWaiting(Base):
+    """state.waiting of a container."""
+
+    reason: str = ""
+
+
+class ContainerState(Base):
+    """state of a container; only what it waits for is kept."""
+
+    waiting: ContainerStateWaiting | None = None
+
+
 class ContainerStatus(Base):
     """status.containerStatuses[]."""
 
     name: str = ""
     restartCount: int = 0
     ready: bool = False
+    state: ContainerState | None = None
     allocatedResources: Resources | None = None
     resources: ResourceRequirements | None = None
 

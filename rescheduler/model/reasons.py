@@ -1,7 +1,7 @@
 """The one catalogue of reason codes: what each means, and what a person can do about it.
 
 Families: ELG eligibility, BUD budgets, FEA feasibility and landing, MRG margin, PAC pacing, GRD
-guards, RDG readings, SPR, UTL and LOC policies, ACT outcomes, DRF drift, DAT the data itself. A code is
+guards, RDG readings, SPR, UTL, FRG, LOC and CNF policies, ACT outcomes, DRF drift, DAT the data itself. A code is
 never reused for another meaning.
 """
 
@@ -100,6 +100,16 @@ _ALL = (
     Reason("NUM002", "A pod lies on a node with a crowded NUMA zone.", "A move to a node with more room in its zones repairs it."),
     Reason("NUM003", "Where pods lie in NUMA zones is not known of some nodes or pods.", "Install a topology exporter on every node, or repair it."),
     Reason("NUM004", "Nothing tells of NUMA zones.", "Install NFD's topology-updater or another exporter of NodeResourceTopology."),
+    Reason("FRG001", "A node has capacity left that the pods of the cluster cannot use.", "A move that fills its gap, or frees a whole place, repairs it."),
+    Reason("FRG002", "Pending pods have no room on any node.", "Moves that free a whole place repair it; else add capacity."),
+    Reason("FRG003", "No pod asks for a resource, so that none of it can be stranded.", "Look at the names of the resources."),
+    Reason("CNF001", "Pods run on a node with a taint that they do not tolerate.", "A move to a node without it repairs it; or give the pods a toleration."),
+    Reason("CNF002", "Pods run on a node that their nodeSelector or required node affinity does not accept.", "A move to a node that it accepts repairs it."),
+    Reason("CNF003", "Pods run on a node that they would rather not be on.", "A move to a node that they prefer repairs it."),
+    Reason("CNF004", "Pods share a domain with pods that their anti-affinity shuns.", "A move of either to another domain repairs it."),
+    Reason("CNF005", "Pods have none of the pods in their domain that their required affinity asks for.", "A move to where these are repairs it."),
+    Reason("CNF006", "Containers of the pods were restarted too often.", "Read their logs; another node helps where this one is the cause."),
+    Reason("CNF007", "Pods are older than they should become.", "A move to another node makes them anew."),
     # Outcomes
     Reason("ACT001", "The pod was evicted.", ""),
     Reason("ACT002", "The pod was gone already.", "Nothing to do."),

@@ -89,6 +89,17 @@ Ratio = Annotated[
 ]
 
 
+def _only_true(value: Any) -> Any:
+    """The number 1 equals `true`, and is something else."""
+    if value is not True:
+        raise ValueError("must be true")
+    return value
+
+
+Yes = Annotated[Literal[True], BeforeValidator(_only_true)]
+"""A field that says something by being there."""
+
+
 class Strict(BaseModel):
     """Common settings: frozen, unknown keys are errors, no silent conversion of types."""
 
@@ -162,7 +173,7 @@ class Match(Strict):
 
     model_config = _one_of("namespaces", "namespaceSelector", "labels")
 
-    all: Literal[True] | None = Field(None, description="Every object. Excludes the other fields.")
+    all: Yes | None = Field(None, description="Every object. Excludes the other fields.")
     namespaces: list[str] | None = Field(None, min_length=1, description="Names of namespaces.")
     namespaceSelector: Selector | None = Field(None, description="Labels of the namespace.")
     labels: Selector | None = Field(None, description="Labels of the object itself.")
@@ -182,7 +193,7 @@ class NodeMatch(Strict):
 
     model_config = _one_of("labels")
 
-    all: Literal[True] | None = Field(None, description="Every node. Excludes `labels`.")
+    all: Yes | None = Field(None, description="Every node. Excludes `labels`.")
     labels: Selector | None = Field(None, description="Labels of the node.")
 
     @model_validator(mode="after")

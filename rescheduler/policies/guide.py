@@ -28,7 +28,13 @@ The unit of every cost is one badly placed pod, so weights mean the same in ever
 This page is generated from the models; change it there.
 """
 
-_CODES = {"Spread": ("SPR001", "SPR002", "SPR003"), "Utilization": ("UTL001", "RDG003", "RDG010")}
+_CODES = {
+    "Conformity": ("CNF001", "CNF002", "CNF003", "CNF004", "CNF005", "CNF006", "CNF007"),
+    "Fragmentation": ("FRG001", "FRG002", "FRG003"),
+    "Locality": ("LOC001", "LOC002", "LOC003", "LOC004", "LOC005", "LOC006"),
+    "Spread": ("SPR001", "SPR002", "SPR003"),
+    "Utilization": ("UTL001", "RDG003", "RDG010"),
+}
 
 _CLASSES = {
     DURATION_PATTERN: "duration",

@@ -1,12 +1,21 @@
 """Every policy kind, by the name that documents give it. A new kind is added here."""
 
 from rescheduler.policies.base import Policy, Strict
+from rescheduler.policies.conformity import Conformity
+from rescheduler.policies.fragmentation import Fragmentation
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.locality import Locality
 from rescheduler.policies.scheduler import Scheduler
 from rescheduler.policies.spread import Spread
 from rescheduler.policies.utilization import Utilization
 
-KINDS: dict[str, type[Policy]] = {"Spread": Spread, "Utilization": Utilization}
+KINDS: dict[str, type[Policy]] = {
+    "Conformity": Conformity,
+    "Fragmentation": Fragmentation,
+    "Locality": Locality,
+    "Spread": Spread,
+    "Utilization": Utilization,
+}
 """What can be wanted."""
 
 DOCUMENTS: dict[str, type[Strict]] = {**KINDS, "Limits": Limits, "Scheduler": Scheduler}

@@ -14,58 +14,16 @@ from rescheduler.model.readings import FloatArray, Problem, Reading, ReadingRequ
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Bounding, Policy, Term
+from rescheduler.policies.conformity import Conformity
 from rescheduler.policies.spread import Spread
 from rescheduler.policies.utilization import Utilization
 from tests.cluster import NOW, controller, deployment, node, pod, snapshot
+from tests.policies import drawn
+from tests.policies.traits import HOST, TRAITS, ZONE
 
 WORKLOADS = ("web", "train", "logs", "")  # logs is a DaemonSet, "" makes bare pods
 GAUGES = ("cpu", "network.receive", "network.transmit")
 ODD = (np.nan, np.inf, -np.inf, -1.0, 0.0, 1e30, 1e-30)
-
-
-def _term(app: str, key: str) -> dict[str, Any]:
-    return {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
-
-
-def _affinity(kind: str, *terms: dict[str, Any]) -> dict[str, Any]:
-    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}}
-
-
-ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
-
-TRAITS: dict[str, Callable[[Callable[[str], str]], dict[str, Any]]] = {
-    "plain": lambda name: {},
-    "tolerant": lambda name: {"tolerations": [{"operator": "Exists"}]},
-    "even": lambda name: {
-        "topologySpreadConstraints": [
-            {**_term(name("web"), HOST), "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"},
-            {**_term(name("web"), ZONE), "maxSkew": 1, "minDomains": 3, "matchLabelKeys": ["part"]},
-        ]
-    },
-    "apart": lambda name: _affinity(
-        "podAntiAffinity", _term(name("web"), HOST), _term(name("train"), ZONE)
-    ),
-    "near": lambda name: _affinity(
-        "podAffinity", _term(name("web"), ZONE), _term(name("web"), "kubernetes.io/os")
-    ),
-    "together": lambda name: _affinity("podAffinity", _term(name("train"), ZONE)),
-    "bound": lambda name: {"nodeSelector": {ZONE: name("a")}},
-    "wishful": lambda name: {
-        "affinity": {
-            "nodeAffinity": {
-                "preferredDuringSchedulingIgnoredDuringExecution": [
-                    {"weight": weight, "preference": {"matchExpressions": [_in(ZONE, name(zone))]}}
-                    for zone, weight in (("a", 3), ("b", 1))
-                ]
-            }
-        }
-    },
-}
-"""What the pods of a workload may ask of nodes and of other pods."""
-
-
-def _in(key: str, value: str) -> dict[str, Any]:
-    return {"key": key, "operator": "In", "values": [value]}
 
 
 @dataclass(frozen=True)
@@ -100,6 +58,7 @@ class Blueprint:
                 zone=zone and name(zone),
                 unschedulable=cordoned,
                 taints=[{"key": "kept", "effect": effect}] if effect else (),
+                allocatable=drawn.room(number),
             )
             if not ready:
                 made.status.conditions = []
@@ -113,6 +72,8 @@ class Blueprint:
                 place,
                 owner=owner,
                 labels={"app": name(workload), "part": str(number % 2)},
+                requests=drawn.requests(number),
+                annotations=drawn.annotations(number),
                 **TRAITS[self.traits.get(workload, "plain")](name),
             )
             if self.restarts:
@@ -124,7 +85,7 @@ class Blueprint:
             nodes,
             pods,
             controllers=[each for group in owners.values() for each in group],
-            readings=[self._reading(each) for each in self.readings],
+            readings=[*map(self._reading, self.readings), *drawn.readings(name)],
         )
 
     def _reading(self, name: str) -> Reading:
@@ -234,6 +195,24 @@ def _spreads() -> st.SearchStrategy[Policy]:
     return short | full | own
 
 
+def _conformities() -> st.SearchStrategy[Policy]:
+    effects = st.sampled_from([["NoSchedule"], ["PreferNoSchedule", "NoSchedule"]])
+    rules = {
+        "nodeTaints": st.builds(lambda effects: {"effects": effects}, effects),
+        "nodeAffinity": st.sampled_from([{}, {"preferred": True}]),
+        "podAntiAffinity": st.just(True),
+        "podAffinity": st.just(True),
+        "restarts": st.just({"atLeast": 10}),
+        "lifetime": st.just({"above": "7d"}),
+    }
+    whose: Any = st.sampled_from([{"all": True}, {"labels": {"matchLabels": {"part": "0"}}}])
+    return st.builds(
+        lambda match, given: Conformity(name="c", match=match, **given),
+        whose,
+        st.fixed_dictionaries({}, optional=rules).filter(bool),
+    )
+
+
 def _utilizations() -> st.SearchStrategy[Policy]:
     def made(resources: set[str], high: float, band: float) -> Policy:
         target = {"high": high, "low": high * band}
@@ -249,7 +228,13 @@ def _utilizations() -> st.SearchStrategy[Policy]:
     return st.builds(made, resources, st.floats(0.1, 0.9), st.floats(0.5, 1))
 
 
-POLICIES = {"Spread": _spreads(), "Utilization": _utilizations()}
+POLICIES = {
+    "Conformity": _conformities(),
+    "Fragmentation": drawn.fragmentations(),
+    "Locality": drawn.localities(),
+    "Spread": _spreads(),
+    "Utilization": _utilizations(),
+}
 """How to draw a policy of each kind."""
 
 

@@ -19,7 +19,7 @@ from tests.picture import picture, proposed, workloads
 
 FOLDER = Path(__file__).parents[2] / "policies"
 TESTS = sorted(FOLDER.glob("*_test.yaml"))
-ASKS = {"name", "cluster", "requests", "readings", "budgets", "expect"}
+ASKS = {"name", "cluster", "requests", "specs", "readings", "budgets", "expect"}
 ANSWERS = {"cost", "moves", "candidates", "problem"}
 
 
@@ -42,6 +42,7 @@ def test_story(file: Path, story: dict[str, Any]) -> None:
     before = picture(
         story["cluster"],
         requests=story.get("requests"),
+        specs=story.get("specs"),
         readings=story.get("readings"),
         budgets=story.get("budgets"),
         policies=policies.values(),

@@ -7,8 +7,11 @@ import jsonschema
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from rescheduler.policies.conformity import Conformity
 from rescheduler.policies.documents import to_document
+from rescheduler.policies.fragmentation import Fragmentation
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.locality import Locality
 from rescheduler.policies.schema import json_schema
 from rescheduler.policies.spread import Spread
 from rescheduler.policies.strict_yaml import grown
@@ -17,13 +20,29 @@ from rescheduler.policies.validation import validate
 
 VALIDATOR = jsonschema.Draft7Validator(json_schema())
 
-COMPARISONS = ("low must not be above high", "coolDownCap must not be below coolDown")
+COMPARISONS = (
+    "low must not be above high",
+    "coolDownCap must not be below coolDown",
+    "two levels have the same name",
+    "there is no level",
+)
 """What JSON Schema cannot say, and the models alone refuse."""
 
 WORDS = {"operator": "In", "key": "tier", "values": ["train"]}
 SELECTOR = {"matchLabels": {"app": "web"}, "matchExpressions": [WORDS]}
 
 VALID: list[dict[str, Any]] = [
+    to_document(
+        Conformity(
+            name="c",
+            match={"all": True},
+            nodeTaints={"only": ["a/"]},
+            nodeAffinity={"required": False, "preferred": True},
+            podAntiAffinity=True,
+            restarts={"atLeast": 5, "states": ["Running"]},
+            lifetime={"above": "7d"},
+        )
+    ),
     to_document(Limits()),
     to_document(
         Spread(
@@ -50,6 +69,30 @@ VALID: list[dict[str, Any]] = [
             nodes={"all": True},
             match={"all": True},
             targets={each: {"high": 0.5, "low": 0.4} for each in ("gpu", "cpu", "network")},
+        )
+    ),
+    to_document(
+        Locality(
+            name="l",
+            match={"all": True},
+            pairs=[{"pods": {"labels": SELECTOR}, "near": {"all": True}}],
+            groups=[{"pods": {"all": True}, "by": "All", "together": "zone", "apart": "host"}],
+            traffic={
+                "series": "bytes_total",
+                "source": {"namespace": "a", "name": "b", "kind": "Pod"},
+                "destinationDomain": "c",
+            },
+            podAffinity=True,
+            datasets={"nodeLabel": "has/{dataset}", "catalog": "http://a.test/b"},
+        )
+    ),
+    to_document(
+        Fragmentation(
+            name="f",
+            match={"all": True},
+            resources=["gpu", "cpu"],
+            room={"labels": SELECTOR},
+            sharedGpus={"resource": "a/b"},
         )
     ),
 ]

@@ -1,0 +1,299 @@
+"""Required inter-pod terms: who breaks its own, and what a move of any pod changes about that."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from rescheduler.model.move import Shift
+from rescheduler.model.node_labels import Column, NodeLabels
+from rescheduler.model.objects import Affinity, PodAffinityTerm
+from rescheduler.model.pod_groups import PodGroups
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.selectors import matches
+from rescheduler.model.snapshot import Snapshot
+
+Kind = Literal["apart", "near"]
+
+_Changes = npt.NDArray[np.int16]
+_CHUNK = 2_000_000
+"""How many (holder, node) pairs are looked at together."""
+
+
+@dataclass(slots=True, eq=False)
+class Wish:
+    """Pods that must be apart from, or near to, the same others.
+
+    columns: the topology of each term, with the domain of each node; one for `apart`.
+    holders: the pods that have it. members: the pods that it is about, those that match all terms.
+    own: (holders,) 1 for a holder that is a member itself. counts: members per domain, by column.
+    broken: (holders,) which of them break it where they are now.
+    """
+
+    kind: Kind
+    columns: list[Column]
+    keys: list[str]
+    holders: IntArray
+    members: IntArray
+    own: IntArray
+    counts: list[IntArray]
+    broken: BoolArray
+
+    @property
+    def topology(self) -> str:
+        """The topology keys, as people read them."""
+        return " and ".join(self.keys)
+
+    def others(self, at: int, nodes: IntArray, own: IntArray) -> IntArray:
+        """(k,) members in the domain of each node by that column, but for the pod itself."""
+        codes = self.columns[at].codes[nodes]
+        answer: IntArray = np.where(codes >= 0, self.counts[at][codes] - own, 0)
+        return answer
+
+    def breaks(self, nodes: IntArray, own: IntArray) -> BoolArray:
+        """(k,) whether pods on these nodes, already counted there, break it."""
+        alone = len(self.members) - own <= 0
+        answer = np.zeros(len(nodes), dtype=np.bool_)
+        for at, column in enumerate(self.columns):
+            others = self.others(at, nodes, own)
+            if self.kind == "apart":
+                answer |= others > 0
+            else:
+                first = alone & (own > 0) & (column.codes[nodes] >= 0)
+                answer |= (others <= 0) & ~first
+        return answer
+
+
+class Proximity:
+    """The wishes of some pods on a working copy, and who breaks them.
+
+    A pod on a node without the topology's label is in no domain: it is apart from all, and near to
+    none. A pod that must be near its own kind may be the first of it. Pods that are being deleted
+    are neither holders nor members. Source: pkg/scheduler/framework/plugins/interpodaffinity,
+    Kubernetes 1.36.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, chosen: IntArray, everyone: IntArray, kinds: Iterable[Kind]
+    ) -> None:
+        """Find the wishes. chosen: of these pods. everyone: the pods that they may be about."""
+        self._snapshot = snapshot
+        self._node = snapshot.pod_node.copy()
+        self._labels = NodeLabels(snapshot.nodes)
+        self._groups = PodGroups(snapshot.pods, everyone)
+        self.wishes: list[Wish] = []
+        self.held: dict[int, tuple[int, ...]] = {}
+        self.about: dict[int, tuple[int, ...]] = {}
+        self.broken: _Changes = np.zeros(len(snapshot.pods), dtype=np.int16)
+        """(pods,) how many of its wishes each pod breaks."""
+        self._gather(chosen, frozenset(kinds))
+
+    def first(self, pod: int) -> Wish | None:
+        """A wish that the pod breaks, or None."""
+        for number in self.held.get(pod, ()):
+            wish = self.wishes[number]
+            if wish.broken[np.searchsorted(wish.holders, pod)]:
+                return wish
+        return None
+
+    def beside(self, pod: int) -> IntArray:
+        """The pods from which this one must be apart, and is not."""
+        found = [np.zeros(0, dtype=np.int32)]
+        for number in self.held.get(pod, ()):
+            wish = self.wishes[number]
+            here = wish.columns[0].codes[self._node[pod]]
+            if wish.kind == "apart" and here >= 0:
+                there = wish.columns[0].codes[self._node[wish.members]] == here
+                found.append(wish.members[there & (wish.members != pod)])
+        return np.unique(np.concatenate(found))
+
+    def own(self, pod: int, nodes: IntArray) -> BoolArray:
+        """(k,) whether the pod would break one of its wishes on each of these nodes."""
+        answer = np.zeros(len(nodes), dtype=np.bool_)
+        here = self._node[pod]
+        for number in self.held.get(pod, ()):
+            wish = self.wishes[number]
+            counted = number in self.about.get(pod, ())
+            # A member is counted where it is: there, and nowhere else, it is not another.
+            self_there = np.zeros(len(nodes), dtype=np.int32)
+            for at, column in enumerate(wish.columns):
+                codes = column.codes[nodes]
+                same = (codes == column.codes[here]) & (codes >= 0) & counted
+                others = wish.others(at, nodes, self_there) - same
+                if wish.kind == "apart":
+                    answer |= others > 0
+                else:
+                    alone = counted and len(wish.members) == 1
+                    answer |= (others <= 0) & ~(alone & (codes >= 0))
+        return answer
+
+    def change(self, pod: int, nodes: IntArray, rest: FloatArray) -> FloatArray:
+        """(k,) change of what other pods are charged if this one moved to each of these nodes.
+
+        rest: (pods,) what each pod is charged where it breaks no wish, below 1; with one, it is 1.
+        """
+        total = np.zeros(len(nodes))
+        wishes = [self.wishes[number] for number in self.about.get(pod, ())]
+        found = [(wish, slots) for wish in wishes if len(slots := self._sensitive(wish, pod))]
+        if not found:
+            return total
+        touched = np.unique(np.concatenate([wish.holders[slots] for wish, slots in found]))
+        before = self.broken[touched]
+        charged = np.where(before > 0, 1.0, rest[touched])
+        step = max(1, _CHUNK // len(touched))
+        for start in range(0, len(nodes), step):
+            part = nodes[start : start + step]
+            after = np.repeat(before[:, None], len(part), axis=1)
+            for wish, slots in found:
+                rows = np.searchsorted(touched, wish.holders[slots])
+                after[rows] += self._after(wish, slots, int(self._node[pod]), part)
+                after[rows] -= wish.broken[slots, None]
+            later = np.where(after > 0, 1.0, rest[touched][:, None])
+            total[start : start + step] = (later - charged[:, None]).sum(axis=0)
+        return total
+
+    def most(self, pod: int) -> float:
+        """At most how much moving the pod could lower what other pods are charged."""
+        return float(
+            sum(int(self.wishes[number].broken.sum()) for number in self.about.get(pod, ()))
+        )
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        self._node[shift.pod] = shift.destination
+        about = self.about.get(shift.pod, ())
+        for number in about:
+            wish = self.wishes[number]
+            for column, counts in zip(wish.columns, wish.counts, strict=True):
+                for node, step in ((shift.source, -1), (shift.destination, 1)):
+                    if column.codes[node] >= 0:
+                        counts[column.codes[node]] += step
+        for number in {*about, *self.held.get(shift.pod, ())}:
+            self._judge(self.wishes[number])
+
+    def involved(self) -> Iterator[IntArray]:
+        """The pods that break a wish, and those that keep others from being apart."""
+        for wish in self.wishes:
+            broken = wish.holders[wish.broken]
+            if not len(broken):
+                continue
+            yield broken
+            if wish.kind == "apart":
+                codes = wish.columns[0].codes
+                there = np.unique(codes[self._node[broken]])
+                yield wish.members[np.isin(codes[self._node[wish.members]], there)]
+
+    def _judge(self, wish: Wish) -> None:
+        self.broken[wish.holders] -= wish.broken
+        wish.broken = wish.breaks(self._node[wish.holders], wish.own)
+        self.broken[wish.holders] += wish.broken
+
+    def _sensitive(self, wish: Wish, pod: int) -> IntArray:
+        """The slots of the holders, but for the pod, to which one member more or less matters."""
+        nodes = self._node[wish.holders]
+        answer = np.zeros(len(nodes), dtype=np.bool_)
+        for at, column in enumerate(wish.columns):
+            codes = column.codes[nodes]
+            others = wish.others(at, nodes, wish.own)
+            here = column.codes[self._node[pod]]
+            answer |= (codes >= 0) & ((others == 0) | ((others == 1) & (codes == here)))
+        answer &= wish.holders != pod
+        return np.flatnonzero(answer).astype(np.int32)
+
+    def _after(self, wish: Wish, slots: IntArray, source: int, nodes: IntArray) -> BoolArray:
+        """(slots, k) whether these holders break the wish once a member went to each node."""
+        at = self._node[wish.holders[slots]]
+        answer = np.zeros((len(slots), len(nodes)), dtype=np.bool_)
+        for number, column in enumerate(wish.columns):
+            codes = column.codes[at]
+            others = wish.others(number, at, wish.own[slots])
+            others = others - ((codes == column.codes[source]) & (codes >= 0))
+            arrived = (codes[:, None] == column.codes[nodes][None, :]) & (codes >= 0)[:, None]
+            there = others[:, None] + arrived
+            answer |= there > 0 if wish.kind == "apart" else there <= 0
+        return answer
+
+    def _gather(self, chosen: IntArray, kinds: frozenset[Kind]) -> None:
+        holders: dict[bytes, list[int]] = defaultdict(list)
+        terms: dict[bytes, tuple[Kind, list[PodAffinityTerm], str]] = {}
+        known: dict[tuple[int, str], list[bytes]] = {}
+        pods = self._snapshot.pods
+        for pod in chosen.tolist():
+            affinity, namespace = pods[pod].spec.affinity, pods[pod].metadata.namespace
+            if affinity is None:
+                continue
+            keys = known.get((id(affinity), namespace))
+            if keys is None:
+                keys = known[id(affinity), namespace] = []
+                for kind, group in _required(affinity):
+                    if kind in kinds:
+                        key = msgspec.msgpack.encode((kind, namespace, group))
+                        terms[key] = (kind, group, namespace)
+                        keys.append(key)
+            for key in keys:
+                holders[key].append(pod)
+        held: dict[int, list[int]] = defaultdict(list)
+        about: dict[int, list[int]] = defaultdict(list)
+        for number, (key, (kind, group, namespace)) in enumerate(terms.items()):
+            wish = self._wish(kind, group, namespace, np.array(holders[key], dtype=np.int32))
+            self.wishes.append(wish)
+            self._judge(wish)
+            for pod in wish.holders.tolist():
+                held[pod].append(number)
+            for pod in wish.members.tolist():
+                about[pod].append(number)
+        self.held = {pod: tuple(numbers) for pod, numbers in held.items()}
+        self.about = {pod: tuple(numbers) for pod, numbers in about.items()}
+
+    def _wish(
+        self, kind: Kind, group: list[PodAffinityTerm], namespace: str, holders: IntArray
+    ) -> Wish:
+        members: IntArray | None = None
+        for term in group:
+            selected = np.sort(
+                self._groups.select(term.labelSelector, self._namespaces(term, namespace))
+            )
+            members = selected if members is None else np.intersect1d(members, selected)
+        chosen = np.zeros(0, dtype=np.int32) if members is None else members.astype(np.int32)
+        columns = [self._labels.column(term.topologyKey) for term in group]
+        return Wish(
+            kind=kind,
+            columns=columns,
+            keys=[term.topologyKey for term in group],
+            holders=holders,
+            members=chosen,
+            own=np.isin(holders, chosen).astype(np.int32),
+            counts=[self._count(column, chosen) for column in columns],
+            broken=np.zeros(len(holders), dtype=np.bool_),
+        )
+
+    def _count(self, column: Column, members: IntArray) -> IntArray:
+        codes = column.codes[self._node[members]]
+        size = len(column.values) + 1
+        return np.bincount(codes[codes >= 0], minlength=size).astype(np.int32)
+
+    def _namespaces(self, term: PodAffinityTerm, own: str) -> frozenset[str] | None:
+        """The namespaces that a term is about; None is all of them."""
+        selector = term.namespaceSelector
+        if selector is None:
+            return frozenset(term.namespaces or (own,))
+        if not selector.matchLabels and not selector.matchExpressions:
+            return None
+        labels = self._snapshot.namespace_labels
+        named = (name for name, each in labels.items() if matches(selector, each))
+        return frozenset((*(term.namespaces or ()), *named))
+
+
+def _required(affinity: Affinity) -> Iterator[tuple[Kind, list[PodAffinityTerm]]]:
+    """The required terms: each anti-affinity by itself, those of an affinity together."""
+    if affinity.podAntiAffinity:
+        for term in affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution or ():
+            yield "apart", [term]
+    if affinity.podAffinity:
+        terms = affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution
+        if terms:
+            yield "near", list(terms)
