@@ -247,11 +247,11 @@ class SchedulerModel:
         passing = np.ones(len(self._snapshot.nodes), dtype=np.bool_)
         rejections: dict[str, int] = {}
         left = len(passing)
-        for name, judge in shape.filters:
-            passing &= judge()
+        for name, passes in shape.judged(len(passing)):
+            passing &= passes
             still = int(np.count_nonzero(passing))
             if still < left:
-                rejections[name] = left - still
+                rejections[name] = rejections.get(name, 0) + left - still
                 left = still
         return passing, rejections
 

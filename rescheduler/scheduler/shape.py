@@ -1,13 +1,15 @@
 """Shapes: pods that the scheduler cannot tell apart, prepared once for every plugin."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
+import numpy as np
 
 from rescheduler.model.objects import Labels, Pod, PodSpec, Volume
-from rescheduler.model.readings import IntArray, Problem
+from rescheduler.model.readings import BoolArray, IntArray, Problem
 from rescheduler.scheduler.claims import Claims
+from rescheduler.scheduler.node_affinity import NodeAffinity
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
 from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.requests import asks_for, incoming
@@ -27,6 +29,19 @@ class Shape:
     scores: list[tuple[str, int, Score]]
     candidates: IntArray | None
     profile: Profile
+
+    def judged(self, count: int) -> Iterator[tuple[str, BoolArray]]:
+        """What each filter says of all nodes now, by name of its plugin, in the order of the scan.
+
+        count: how many nodes there are. Nodes that the pod does not name are left out before any
+        filter is asked, on behalf of NodeAffinity; its own filter comes in its own turn.
+        """
+        if self.candidates is not None:
+            among = np.zeros(count, dtype=np.bool_)
+            among[self.candidates] = True
+            yield NodeAffinity.name, among
+        for name, judge in self.filters:
+            yield name, judge()
 
 
 def refusal(pod: Pod, profile: Profile, claims: Claims) -> Problem | None:

@@ -67,12 +67,16 @@ def filter_verdicts(shape: Shape, count: int) -> tuple[FilterVerdict, ...]:
     count: how many nodes there are.
     """
     passing = np.ones(count, dtype=np.bool_)
-    answer = []
-    for name, judge in shape.filters:
-        passes = judge()
-        answer.append(FilterVerdict(name, ~passes, passing & ~passes))
+    answer: dict[str, FilterVerdict] = {}
+    for name, passes in shape.judged(count):
+        verdict = FilterVerdict(name, ~passes, passing & ~passes)
+        before = answer.get(name)
+        if before is not None:
+            rejects, first = verdict.rejects | before.rejects, verdict.first | before.first
+            verdict = FilterVerdict(name, rejects, first)
+        answer[name] = verdict
         passing = passing & passes
-    return tuple(answer)
+    return tuple(answer.values())
 
 
 def score_verdicts(shape: Shape, nodes: IntArray, count: int) -> tuple[ScoreVerdict, ...]:

@@ -174,3 +174,20 @@ def test_a_pod_that_names_its_nodes_is_scanned_over_these_alone() -> None:
     }
     landing = SchedulerModel(snapshot(nodes, [pod("p", affinity=affinity)])).landing(0)
     assert np.sort(landing.nodes).tolist() == [3, 200]
+
+
+def test_nodes_that_a_pod_does_not_name_are_rejected_before_any_filter_is_asked() -> None:
+    taint = [{"key": "dedicated", "effect": "NoSchedule"}]
+    nodes = [node("a", taints=taint), node("b", taints=taint), node("c"), node("d")]
+    named = [
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
+        for name in "bc"
+    ]
+    named[1]["matchExpressions"] = [{"key": "disk", "operator": "Exists"}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": named}}
+    made = snapshot(nodes, [pod("new", "", affinity={"nodeAffinity": required})])
+    model = SchedulerModel(made)
+    assert model.landing(0).rejections == {"NodeAffinity": 3, "TaintToleration": 1}
+    filters = {each.name: each.first.tolist() for each in model.verdicts(0).filters}
+    assert filters["NodeAffinity"] == [True, False, True, True]
+    assert filters["TaintToleration"] == [False, True, False, False]
