@@ -37,14 +37,19 @@ class ControlPlane:
     """etcd, kube-apiserver, kube-controller-manager, kube-scheduler and KWOK.
 
     api: speaks as `admin` (system:masters). audit: who wrote what. url: the API server.
+    scheduler_url: kube-scheduler's own port, for /configz and /metrics.
     """
 
     def __init__(
-        self, folder: Path, scheduler_options: Sequence[str] = (), stages: Path = programs.STAGES
+        self,
+        folder: Path,
+        scheduler_options: Sequence[str] | Callable[[Layout], Sequence[str]] = (),
+        stages: Path = programs.STAGES,
     ) -> None:
         """Start all of it below `folder`, and come back when it is ready (about 5 s).
 
-        scheduler_options: more options of kube-scheduler. stages: what KWOK plays.
+        scheduler_options: more options of kube-scheduler, or what makes them once it is known
+        where the files lie. stages: what KWOK plays.
         """
         self.folder = folder
         self._scheduler_options = scheduler_options
@@ -71,19 +76,21 @@ class ControlPlane:
         self._write_credentials()
         self._run_etcd(built, ports)
         self._run_api_server(built, ports)
+        self.scheduler_url = f"https://127.0.0.1:{ports.scheduler}"
+        given = self._scheduler_options
         commands = {
             "kube-controller-manager": programs.controller_manager(
                 built["kube-controller-manager"], self.layout, ports
             ),
             "kube-scheduler": [
                 *programs.scheduler(built["kube-scheduler"], self.layout, ports),
-                *self._scheduler_options,
+                *(given(self.layout) if callable(given) else given),
             ],
             "kwok": programs.kwok(built["kwok"], self.layout, ports, self._stages),
         }
         started = {name: self._run(name, command) for name, command in commands.items()}
         self._scheduler = started["kube-scheduler"]
-        self._scheduler.wait_until(_answers(f"https://127.0.0.1:{ports.scheduler}/readyz"), 30)
+        self._scheduler.wait_until(_answers(f"{self.scheduler_url}/readyz"), 30)
         started["kwok"].wait_until(_answers(f"http://127.0.0.1:{ports.kwok}/healthz"), 30)
         # Pods are refused until the controller manager has made the namespace's ServiceAccount.
         started["kube-controller-manager"].wait_until(

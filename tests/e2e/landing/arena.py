@@ -2,16 +2,21 @@
 
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from rescheduler.model.observed_scheduler import ObservedScheduler
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.sources.kubernetes import read_cluster
 from rescheduler.sources.kubernetes_client import connect
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.api import ApiError, Manifest
-from tests.e2e.controlplane.programs import STAGES
+from tests.e2e.controlplane.programs import STAGES, Layout
 from tests.e2e.controlplane.server import ControlPlane
 from tests.e2e.landing.mix import NAMESPACES, Mix
 from tests.e2e.landing.pod_watch import PodWatch, answered, bound
@@ -51,9 +56,17 @@ class Arena:
     pod's phase while the pod has not ended.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Start the control plane, with the scheduler's scores in its log."""
-        self.plane = ControlPlane(folder, OPTIONS, _nodes_only(folder))
+    def __init__(
+        self, folder: Path, options: Callable[[Layout], Sequence[str]] = lambda _: ()
+    ) -> None:
+        """Start the control plane, with the scheduler's scores in its log.
+
+        options: more options of kube-scheduler.
+        """
+        self.scheduler: ObservedScheduler | None = None
+        self.plane = ControlPlane(
+            folder, lambda layout: (*OPTIONS, *options(layout)), _nodes_only(folder)
+        )
         try:
             self.api = self.plane.api
             self.connection = connect(self.plane.kubeconfig, None)
@@ -67,6 +80,10 @@ class Arena:
         except BaseException:
             self.stop()
             raise
+
+    def observe(self) -> Snapshot:
+        """The cluster as our own reader sees it, with what is known of its scheduler."""
+        return replace(read_cluster(self.connection), scheduler=self.scheduler)
 
     def stop(self) -> None:
         """Stop the control plane."""

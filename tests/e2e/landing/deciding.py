@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator
 from random import Random
 
-from rescheduler.sources.kubernetes import read_cluster
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.landing.arena import SETTLING, Arena
 from tests.e2e.landing.decision import Decision
@@ -63,7 +62,7 @@ class Deciding:
         self._arena.store(needed)
         path = f"/api/v1/namespaces/{manifest['metadata']['namespace']}/pods"
         admitted = self._arena.api.request("POST", path, manifest, {"dryRun": "All"})
-        forecast = Forecast(with_pod(read_cluster(self._arena.connection), admitted), -1)
+        forecast = Forecast(with_pod(self._arena.observe(), admitted), -1)
         decision = self._decision("create", forecast)
         uid = self._arena.api.create(manifest)["metadata"]["uid"]
         found = self._answer(uid)
@@ -73,7 +72,7 @@ class Deciding:
         return decision, forecast
 
     def _evict(self) -> tuple[Decision, Forecast] | None:
-        snapshot = read_cluster(self._arena.connection)
+        snapshot = self._arena.observe()
         owned = [
             index
             for index, pod in enumerate(snapshot.pods)

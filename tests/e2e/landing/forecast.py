@@ -9,6 +9,7 @@ import numpy as np
 
 from rescheduler.model.objects import Pod
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.schedulers import schedulers_of
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.verdicts import State, filter_verdicts, score_verdicts
 from rescheduler.sources.kubernetes_decode import Sharing, decode_page
@@ -26,7 +27,7 @@ class Forecast:
         self.snapshot = snapshot
         self.pod = pod % len(snapshot.pods)
         self.successor = snapshot.pods[pod].key
-        self._model = SchedulerModel(snapshot)
+        self._model = SchedulerModel(snapshot, schedulers_of(snapshot).profiles)
         self.verdicts = self._model.verdicts(self.pod)
         self.names = [node.metadata.name for node in snapshot.nodes]
 
