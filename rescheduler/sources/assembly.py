@@ -8,7 +8,7 @@ import numpy as np
 from rescheduler.model.readings import BoolArray, FloatArray, Problem, Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources import folding
-from rescheduler.sources.catalog import Definition, Source
+from rescheduler.sources.definition import Definition, Source
 from rescheduler.sources.expectation import Expectation
 from rescheduler.sources.identity import Identity
 from rescheduler.sources.measuring import (
@@ -116,6 +116,8 @@ class Assembly:
         match definition.fold:
             case "single":
                 return {subject: value for (subject, _), value in rows.items()}, None
+            case "worst":
+                return folding.worst(rows, self._devices(), tally), None
             case "gpu":
                 return folding.gpu_load(rows, expectation.gpus, tally), None
             case "gpu-memory":
@@ -126,6 +128,11 @@ class Assembly:
             case "pod-gpu":
                 keys = [pod.key for pod in snapshot.pods]
                 return folding.pod_gpus(rows, expectation.pod_gpus, tally, keys), None
+
+    def _devices(self) -> FloatArray:
+        """(nodes,) how many devices of the reading's kind each node must tell of."""
+        gpus = self._cluster.expectation.gpus
+        return gpus if self._definition.only == "gpu" else np.zeros(len(gpus))
 
     def _from_sources(self) -> dict[Key, Value]:
         """The values of the preferred source, completed by those of the next where it has none."""
@@ -216,6 +223,8 @@ class Assembly:
                 return node, ""
             case "link":
                 return node, labels.get("device", "")
+            case "worst" if labels.get("device"):
+                return node, labels["device"]
             case _:
                 return node, _device(labels)
 

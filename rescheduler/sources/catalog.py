@@ -10,59 +10,15 @@ Why the forms are what they are:
 Pods' rates are not corrected: while a cAdvisor is silent they sink until `maxAge` is reached.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from rescheduler.sources.definition import GPU, GPU_KEY, LINKS, Definition, Source, fill
+from rescheduler.sources.signals import SIGNALS
 
-GPU = "nvidia.com/gpu"
+__all__ = ["CATALOG", "GPU", "Definition", "Source", "fill"]
 
 _MIB = 2.0**20
-_DEVICES = "(en|eth|bond|ib).*"  # physical links; never the pods' virtual ones
-_GPU_KEY = "cluster,job,instance,namespace,pod,node,Hostname,hostname,UUID,uuid,gpu,GPU_I_ID"
-_POD_GPU_KEY = f"{_GPU_KEY},exported_namespace,exported_pod"
+_POD_GPU_KEY = f"{GPU_KEY},exported_namespace,exported_pod"
 _POD_KEY = "cluster,job,instance,node,namespace,pod"
 _CONTAINERS = '$match container!="",container!="POD"'
-
-Fold = Literal["single", "gpu", "gpu-memory", "link", "pod-gpu"]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One way to a reading.
-
-    value: its query; where `weight` is given, the sum of the samples, and `weight` their number.
-    fresh: the query for the time of the newest sample, with the labels of `value`; for pods one
-    row a node instead. "" where the value vanishes with its series.
-    scale: what a value is multiplied with. per_capacity: whether it is divided by the node's
-    capacity.
-    """
-
-    value: str
-    fresh: str = ""
-    weight: str = ""
-    scale: float = 1.0
-    per_capacity: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A named reading.
-
-    unit: of the reading's values. highest: the largest legal value of one row, 0 is the smallest.
-    fold: how rows become one value a node or pod. sources: in order of preference. beside: what
-    the fold needs besides: the memory that is free, or the speed of a link.
-    resource: the resource of a node's status that its capacity comes from, "" where it is
-    measured. rate: whether young pods would read too low. only: which subjects have such a value.
-    """
-
-    name: str
-    unit: str
-    highest: float
-    fold: Fold
-    sources: tuple[Source, ...]
-    beside: Source | None = None
-    resource: str = ""
-    rate: bool = False
-    only: Literal["all", "gpu", "own-network"] = "all"
 
 
 def _gauge(metric: str, key: str, scale: float) -> Source:
@@ -85,7 +41,7 @@ def _gpu(key: str) -> tuple[Source, ...]:
 
 
 def _link(direction: str) -> tuple[Source, ...]:
-    series = f'node_network_{direction}_bytes_total{{$match device=~"{_DEVICES}"}}'
+    series = f'node_network_{direction}_bytes_total{{$match device=~"{LINKS}"}}'
     return (
         Source(
             value=f"rate({series}[$window])"
@@ -95,7 +51,7 @@ def _link(direction: str) -> tuple[Source, ...]:
     )
 
 
-_SPEED = Source(f'node_network_speed_bytes{{$match device=~"{_DEVICES}"}} > 0')
+_SPEED = Source(f'node_network_speed_bytes{{$match device=~"{LINKS}"}} > 0')
 
 _CADVISOR = (
     "max by (cluster,job,instance,node)"
@@ -155,14 +111,14 @@ CATALOG: dict[str, Definition] = {
         ),
         Definition("node.network.receive", "ratio", 1e13, "link", _link("receive"), _SPEED),
         Definition("node.network.transmit", "ratio", 1e13, "link", _link("transmit"), _SPEED),
-        Definition("node.gpu", "ratio", 1.0, "gpu", _gpu(_GPU_KEY), resource=GPU, only="gpu"),
+        Definition("node.gpu", "ratio", 1.0, "gpu", _gpu(GPU_KEY), resource=GPU, only="gpu"),
         Definition(
             "node.gpu.memory",
             "ratio",
             1e15,
             "gpu-memory",
-            (_gauge("DCGM_FI_DEV_FB_USED", _GPU_KEY, _MIB),),
-            _gauge("DCGM_FI_DEV_FB_FREE", _GPU_KEY, _MIB),
+            (_gauge("DCGM_FI_DEV_FB_USED", GPU_KEY, _MIB),),
+            _gauge("DCGM_FI_DEV_FB_FREE", GPU_KEY, _MIB),
             only="gpu",
         ),
         Definition(
@@ -210,14 +166,7 @@ CATALOG: dict[str, Definition] = {
             (_gauge("DCGM_FI_DEV_FB_USED", _POD_GPU_KEY, _MIB),),
             only="gpu",
         ),
+        *SIGNALS,
     )
 }
 """Every reading by its name."""
-
-
-def fill(template: str, window: float, match: str) -> str:
-    """The query of a template. window: seconds. match: matchers with a trailing comma, or ""."""
-    milliseconds = round(window * 1000)
-    span = f"{milliseconds // 1000}s" if milliseconds % 1000 == 0 else f"{milliseconds}ms"
-    # A brace that is left with nothing but the matchers' trailing comma is valid PromQL.
-    return template.replace("$window", span).replace("$match ", match).replace("$match", match)

@@ -6,7 +6,10 @@ from rescheduler.model.objects import Pod, Resources
 from rescheduler.model.quantity import NANO, nanos
 from rescheduler.model.readings import BoolArray, FloatArray
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.catalog import GPU, Definition
+from rescheduler.sources.definition import GPU, Definition
+
+_RDMA = ("rdma", "sriov", "hca", "infiniband")
+"""`rdma/hca_shared_devices_a`, `nvidia.com/sriov_rdma_vf`, ..."""
 
 
 class Expectation:
@@ -24,6 +27,10 @@ class Expectation:
             if id(pod.spec) not in asked:
                 asked[id(pod.spec)] = _requested_gpus(pod)
         self.pod_gpus = np.array([asked[id(pod.spec)] for pod in pods], np.float64)
+        self._rdma = np.array([_has_rdma(each.status.allocatable) for each in nodes], np.bool_)
+        specs = {id(pod.spec): pod for pod in pods}
+        wants = {spec: _wants_rdma(pod) for spec, pod in specs.items()}
+        self._pod_rdma = np.array([wants[id(pod.spec)] for pod in pods], np.bool_)
         self._ready = np.array([each.ready for each in nodes], np.bool_)
         running = np.array([pod.status.phase == "Running" for pod in pods], np.bool_)
         # An unbound pod has node -1 and takes the False that is appended.
@@ -34,15 +41,19 @@ class Expectation:
     def expected(self, definition: Definition, window: float) -> BoolArray:
         """(subjects,) which of them ought to have a value.
 
-        Nodes that are Ready, for GPUs those that offer some. Pods that run on Ready nodes: for
-        GPUs those that ask for some, for the network those with one of their own, and for rates
-        those that are older than the window, because a rate over time before the pod reads low.
+        Nodes that are Ready, for GPUs and RDMA those that offer some. Pods that run on Ready nodes:
+        for GPUs and RDMA those that ask for some, for the network those with one of their own, and
+        for rates those that are older than the window, because a rate over time before the pod
+        reads low.
         """
         if definition.name.startswith("node."):
-            return np.logical_and(self._ready, self.gpus > 0 if definition.only == "gpu" else True)
+            offering = {"gpu": self.gpus > 0, "rdma": self._rdma}
+            return np.logical_and(self._ready, offering.get(definition.only, True))
         answer: BoolArray = self._running
         if definition.only == "gpu":
             answer = answer & (self.pod_gpus > 0)
+        if definition.only == "rdma":
+            answer = answer & self._pod_rdma
         if definition.only == "own-network":
             answer = answer & self._own_network
         if definition.rate:
@@ -80,6 +91,16 @@ def _requested_gpus(pod: Pod) -> float:
             asked = container.resources
             total += amount(asked.requests, GPU) or amount(asked.limits, GPU)
     return total
+
+
+def _has_rdma(resources: Resources | None) -> bool:
+    """Whether a device plugin's resource is an RDMA device, by the names that are in use."""
+    return any(word in name for name in resources or () for word in _RDMA)
+
+
+def _wants_rdma(pod: Pod) -> bool:
+    given = [container.resources for container in pod.spec.containers if container.resources]
+    return any(_has_rdma(each.requests) or _has_rdma(each.limits) for each in given)
 
 
 def _age(pod: Pod, snapshot: Snapshot) -> float:

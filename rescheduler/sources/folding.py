@@ -27,6 +27,27 @@ def gpu_load(values: Mapping[Key, Value], gpus: FloatArray, tally: Tally) -> Fou
     return answer
 
 
+def worst(values: Mapping[Key, Value], expected: FloatArray, tally: Tally) -> Found:
+    """(node) the largest value of its devices; 0 only where all of them say so.
+
+    expected: (nodes,) how many devices each node has, 0 where nobody knows. A device that fell
+    off its bus has no series any more, so silence of one is no health.
+    """
+    answer = {}
+    for node, devices in by_subject(values).items():
+        largest = max(value.value for value in devices.values())
+        if largest <= 0 and len(devices) < expected[node]:
+            tally.refuse(
+                node,
+                "RDG003",
+                "nodes of which devices have no fresh value",
+                f"{len(devices)} of {expected[node]:g}",
+            )
+        else:
+            answer[node] = Value(largest, _oldest(devices))
+    return answer
+
+
 def gpu_memory(
     used: Mapping[Key, Value], free: Mapping[Key, Value], gpus: FloatArray, tally: Tally
 ) -> tuple[Found, dict[int, float]]:

@@ -1,0 +1,70 @@
+"""What a named reading is made of; the catalogue's entries are written with it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+GPU = "nvidia.com/gpu"
+
+GPU_KEY = "cluster,job,instance,namespace,pod,node,Hostname,hostname,UUID,uuid,gpu,GPU_I_ID"
+"""Labels that tell a device, or a partition of it, from all others."""
+LINKS = "(en|eth|bond|ib).*"
+"""Physical links; never the pods' virtual ones."""
+
+Fold = Literal["single", "worst", "gpu", "gpu-memory", "link", "pod-gpu"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One way to a reading.
+
+    value: its query; where `weight` is given, the sum of the samples, and `weight` their number.
+    fresh: the query for the time of the newest sample, with the labels of `value`; for pods one
+    row a node instead. "" where the value vanishes with its series.
+    scale: what a value is multiplied with. per_capacity: whether it is divided by the node's
+    capacity.
+    """
+
+    value: str
+    fresh: str = ""
+    weight: str = ""
+    scale: float = 1.0
+    per_capacity: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A named reading.
+
+    unit: of the reading's values. highest: the largest legal value of one row, 0 is the smallest.
+    fold: how rows become one value a node or pod. sources: in order of preference. beside: what
+    the fold needs besides: the memory that is free, or the speed of a link.
+    resource: the resource of a node's status that its capacity comes from, "" where it is
+    measured. rate: whether young pods would read too low. only: which subjects have such a value.
+    """
+
+    name: str
+    unit: str
+    highest: float
+    fold: Fold
+    sources: tuple[Source, ...]
+    beside: Source | None = None
+    resource: str = ""
+    rate: bool = False
+    only: Literal["all", "gpu", "own-network", "rdma"] = "all"
+
+
+def fill(template: str, window: float, match: str) -> str:
+    """The query of a template. window: seconds. match: matchers with a trailing comma, or "".
+
+    `$step` is a tenth of the window, and `$span` two of them: for quantiles over many short rates.
+    """
+    spans = {"$window": window, "$step": window / 10, "$span": window / 5}
+    for name, seconds in spans.items():
+        template = template.replace(name, _span(seconds))
+    # A brace that is left with nothing but the matchers' trailing comma is valid PromQL.
+    return template.replace("$match ", match).replace("$match", match)
+
+
+def _span(seconds: float) -> str:
+    milliseconds = round(seconds * 1000)
+    return f"{milliseconds // 1000}s" if milliseconds % 1000 == 0 else f"{milliseconds}ms"
