@@ -4,11 +4,17 @@ import numpy as np
 
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.scheduler.normalizing import NEVER, Relative
-from rescheduler.scheduler.sampling import shares
+from rescheduler.scheduler.sampling import share_out, shares
 from rescheduler.scheduler.windows import Int64Array, Windows
 
 Weighted = tuple[int, Relative]
+Table = tuple[Int64Array, IntArray, Int64Array]
+"""Points by circumstance and code, the circumstance of each stretch, the code of each node."""
 
+_DEAR = 0.25
+"""What sharing out one node costs, in comparisons of one candidate; found by measuring."""
+_SETTING_UP = 1000
+"""What sharing out one stretch costs beside, in nodes."""
 _CELLS = 1_000_000
 """The most comparisons of a candidate in a stretch of windows that are made at once."""
 
@@ -73,7 +79,7 @@ def _over_stretches(
 ) -> FloatArray:
     """Compare the candidates in each stretch of windows with one set of scores."""
     lower, upper = base.copy(), base.copy()
-    tables = []
+    tables: list[Table] = []
     for weight, relative, numbers in moving:
         rows, which = _distinct([number[stretches] for number in numbers])
         table = weight * relative.table(rows)
@@ -84,12 +90,48 @@ def _over_stretches(
     # In every window some node has at least its own lower bound.
     beaten = windows.maximum(lower)
     ahead = np.roll(windows.minimum(beaten), windows.width - 1)
-    candidates = np.flatnonzero(upper >= ahead)
-    answer = np.zeros(len(base))
+    candidates = np.flatnonzero(upper >= ahead).astype(np.int32)
     count, width = windows.count, windows.width
-    edges = np.unique(
+    edges: IntArray = np.unique(
         np.concatenate([stretches, (candidates - width + 1) % count, (candidates + 1) % count])
     )
+    compared = len(edges) * len(candidates)
+    if compared > _DEAR * (count + len(stretches) * (width + _SETTING_UP)):
+        answer = _each_stretch(base, tables, stretches, width, starts)
+    else:
+        answer = _candidates_alone(base, tables, stretches, width, starts, candidates, edges)
+    normalized: FloatArray = answer / answer.sum()
+    return normalized
+
+
+def _each_stretch(
+    base: Int64Array, tables: list[Table], stretches: IntArray, width: int, starts: FloatArray
+) -> FloatArray:
+    """Score all nodes of each stretch of windows."""
+    count = len(base)
+    answer = np.zeros(count)
+    ends = np.append(stretches[1:], count)
+    for number, (begin, end) in enumerate(zip(stretches.tolist(), ends.tolist(), strict=True)):
+        nodes = np.arange(begin, end + width - 1) % count
+        scores = base[nodes]
+        for table, which, codes in tables:
+            scores += table[which[number]][codes[nodes]]
+        np.add.at(answer, nodes, share_out(scores, width, starts[begin:end]))
+    return answer
+
+
+def _candidates_alone(
+    base: Int64Array,
+    tables: list[Table],
+    stretches: IntArray,
+    width: int,
+    starts: FloatArray,
+    candidates: IntArray,
+    edges: IntArray,
+) -> FloatArray:
+    """Compare the candidates wherever one of them, or the scores, come or go."""
+    count = len(base)
+    answer = np.zeros(count)
     mass = np.add.reduceat(starts, edges)
     stretch_of = np.searchsorted(stretches, edges, side="right") - 1
     step = max(1, _CELLS // max(len(candidates), 1))
@@ -103,8 +145,7 @@ def _over_stretches(
         best = scores == scores.max(axis=1, keepdims=True)
         share = mass[part] / best.sum(axis=1)
         answer[candidates] += (best * share[:, None]).sum(axis=0)
-    normalized: FloatArray = answer / answer.sum()
-    return normalized
+    return answer
 
 
 def _distinct(numbers: list[Int64Array]) -> tuple[Int64Array, IntArray]:

@@ -138,7 +138,7 @@ class SchedulerModel:
         if known is None:
             profile = self.profiles[name]
             affinity, plugins = self._makers(profile)
-            known = self._schedulers[name] = (affinity, Shapes(plugins, profile))
+            known = self._schedulers[name] = (affinity, Shapes(plugins, profile, self._occupancy))
         return known
 
     @property
@@ -291,13 +291,11 @@ class SchedulerModel:
 
 def _scores(shape: Shape, nodes: IntArray) -> tuple[ScoreArray, list[Weighted]]:
     """The weighted scores that depend on a node alone, summed; and the others."""
-    base = np.zeros(len(nodes), dtype=np.int64)
+    base = shape.local.of(nodes)
     relatives: list[Weighted] = []
-    for _, weight, score in shape.scores:
+    for weight, score in shape.local.relative:
         told = score(nodes)
-        if isinstance(told, np.ndarray):
-            base += weight * told
-        else:
+        if not isinstance(told, np.ndarray):
             relatives.append((weight, told))
     return base, relatives
 

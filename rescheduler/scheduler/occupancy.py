@@ -24,6 +24,8 @@ class Occupancy:
     slots, pods: (nodes,) how many pods the node may hold, and how many it holds.
     where: (pods,) the node of each pod, -1 for none. Terminating pods are still there.
     alive: (pods,) the same, but -1 for terminating pods: topology spread does not count them.
+    clock, changed: (nodes,) the time of the last lasting change of each node, in moves.
+    altered: the node that `without` has altered for a moment, or -1.
     watchers: told of each pod that comes to a node (1) or leaves it (-1).
     """
 
@@ -33,6 +35,9 @@ class Occupancy:
         self._pod_level = pod_level
         self.where = placement.astype(np.int32, copy=True)
         self.alive = self.where.copy()
+        self.clock = 0
+        self.changed = np.zeros(len(nodes), dtype=np.int64)
+        self.altered = -1
         self.watchers: list[Callable[[int, int, int], None]] = []
         self._leaving = np.array(
             [each.metadata.deletionTimestamp is not None for each in pods], dtype=np.bool_
@@ -109,12 +114,18 @@ class Occupancy:
         """What the replacement of this pod asks for."""
         return incoming(pod.spec, pod_level=self._pod_level)
 
+    def taken(self, row: int, pods: IntArray) -> Int64Array:
+        """(k,) what each of these bound pods takes of the resource in that row."""
+        amounts: Int64Array = self._amounts[row, self._row_of[pods]]
+        return amounts
+
     def move(self, shift: Shift) -> None:
         """Move a pod for good: off its source, onto its destination; -1 is no node."""
-        if shift.source >= 0:
-            self._take(shift.pod, shift.source, -1)
-        if shift.destination >= 0:
-            self._take(shift.pod, shift.destination, 1)
+        self.clock += 1
+        for node, sign in ((shift.source, -1), (shift.destination, 1)):
+            if node >= 0:
+                self._take(shift.pod, node, sign)
+                self.changed[node] = self.clock
         self.where[shift.pod] = shift.destination
         if not self._leaving[shift.pod]:
             self.alive[shift.pod] = shift.destination
@@ -135,12 +146,14 @@ class Occupancy:
         node, before = int(self.where[pod]), self.alive[pod]
         if node >= 0:
             self._take(pod, node, -1)
+            self.altered = node
         self.where[pod] = self.alive[pod] = -1
         try:
             yield
         finally:
             if node >= 0:
                 self._take(pod, node, 1)
+                self.altered = -1
             self.where[pod], self.alive[pod] = node, before
 
     def _take(self, pod: int, node: int, sign: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from rescheduler.model.objects import Labels, Node
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.scheduler.plugin import ScoreArray
-from rescheduler.scheduler.windows import Windows
+from rescheduler.scheduler.windows import slid_maximum
 
 FEW_NODES = 100
 """Below this all nodes are scored, and never fewer feasible ones are looked for."""
@@ -58,25 +58,35 @@ def shares(scores: ScoreArray, ranks: IntArray, nodes: int, found: int) -> Float
         equal: FloatArray = best / best.sum()
         return equal
     starts = np.diff(ranks, prepend=ranks[-1] - nodes) / nodes
-    twice = np.concatenate([scores, scores])
-    best = Windows(count, found).maximum(scores)
-    # 16 bits are sorted by counting; the default weights keep totals below 1,200.
-    compact = twice.astype(np.int16) if int(twice.max()) < np.iinfo(np.int16).max else twice
-    order = np.argsort(compact, kind="stable")
-    keys = twice[order] * (2 * count) + order
-    wanted = best * (2 * count) + np.arange(count)
-    low, high = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted + found)
-    share = starts / (high - low)
-    length = 2 * count + 1
+    answer = share_out(np.concatenate([scores, scores[: found - 1]]), found, starts)
+    answer[: found - 1] += answer[count:]
+    normalized: FloatArray = answer[:count] / answer[:count].sum()
+    return normalized
+
+
+def share_out(scores: ScoreArray, width: int, masses: FloatArray) -> FloatArray:
+    """Give the mass of each window to the nodes tied at its best score, in equal parts.
+
+    scores: (windows + width - 1,) in the order of the scan. masses: (windows,). Returns (scores,).
+    """
+    best = slid_maximum(scores, width)
+    places = np.flatnonzero(scores >= best.min())
+    chosen = scores[places]
+    order = np.argsort(chosen, kind="stable")
+    span = len(scores) + 1
+    keys = chosen[order] * span + places[order]
+    wanted = best * span + np.arange(len(masses))
+    low, high = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted + width)
+    share = masses / (high - low)
+    length = len(keys) + 1
     touched = np.cumsum(np.bincount(low, minlength=length) - np.bincount(high, minlength=length))
     mass = np.cumsum(
         np.bincount(low, weights=share, minlength=length)
         - np.bincount(high, weights=share, minlength=length)
     )
-    kept = np.where(touched > 0, mass, 0.0)[:-1]
-    answer = np.bincount(order % count, weights=kept, minlength=count)
-    normalized: FloatArray = answer / answer.sum()
-    return normalized
+    answer = np.zeros(len(scores))
+    answer[places[order]] = np.where(touched > 0, mass, 0.0)[:-1]
+    return answer
 
 
 def _zone(labels: Labels) -> tuple[str, str]:

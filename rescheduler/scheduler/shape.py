@@ -9,7 +9,9 @@ import numpy as np
 from rescheduler.model.objects import Labels, Pod, PodSpec, Volume
 from rescheduler.model.readings import BoolArray, IntArray, Problem
 from rescheduler.scheduler.claims import Claims
+from rescheduler.scheduler.local_scores import LocalScores
 from rescheduler.scheduler.node_affinity import NodeAffinity
+from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
 from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.requests import asks_for, incoming
@@ -23,12 +25,14 @@ class Shape:
 
     candidates: the nodes that the pod names, where it names them; the scan is over these alone.
     profile: of the scheduler that places it.
+    local: those scores that depend on one node alone, summed.
     """
 
     filters: list[tuple[str, Filter]]
     scores: list[tuple[str, int, Score]]
     candidates: IntArray | None
     profile: Profile
+    local: LocalScores
 
     def judged(self, count: int) -> Iterator[tuple[str, BoolArray]]:
         """What each filter says of all nodes now, by name of its plugin, in the order of the scan.
@@ -66,8 +70,9 @@ def refusal(pod: Pod, profile: Profile, claims: Claims) -> Problem | None:
 class Shapes:
     """Finds the shape of a pod: by identity where specs are shared, else by content."""
 
-    def __init__(self, plugins: Sequence[Plugin], profile: Profile) -> None:
+    def __init__(self, plugins: Sequence[Plugin], profile: Profile, occupancy: Occupancy) -> None:
         self._plugins = plugins
+        self._occupancy = occupancy
         self._profile = profile
         self._by_identity: dict[tuple[int, int, str, str], Shape] = {}
         self._by_content: dict[bytes, Shape] = {}
@@ -118,7 +123,8 @@ class Shapes:
             score = plugin.score(pod) if weight else None
             if score is not None:
                 scores.append((plugin.name, weight, score))
-        return Shape(filters, scores, candidates, self._profile)
+        local = LocalScores(scores, self._occupancy)
+        return Shape(filters, scores, candidates, self._profile, local)
 
 
 def _scheduled(spec: PodSpec) -> PodSpec:

@@ -20,18 +20,7 @@ class Windows:
 
     def maximum(self, values: Int64Array) -> Int64Array:
         """The greatest value in each window."""
-        blocks = -(-(self.count + self.width - 1) // self.width)
-        padded = np.full(blocks * self.width, np.iinfo(values.dtype).min, dtype=values.dtype)
-        padded[: self.count] = values
-        padded[self.count : self.count + self.width - 1] = values[: self.width - 1]
-        grid = padded.reshape(blocks, self.width)
-        # Blocks of the width, scanned from both sides, cover every window with two pieces.
-        forward = np.maximum.accumulate(grid, axis=1).ravel()
-        backward = np.maximum.accumulate(grid[:, ::-1], axis=1)[:, ::-1].ravel()
-        answer: Int64Array = np.maximum(
-            backward[: self.count], forward[self.width - 1 : self.width - 1 + self.count]
-        )
-        return answer
+        return slid_maximum(np.concatenate([values, values[: self.width - 1]]), self.width)
 
     def minimum(self, values: Int64Array) -> Int64Array:
         """The least value in each window."""
@@ -69,3 +58,19 @@ class Windows:
         np.add.at(rest, self.count + low[wrapped], 1)
         rest = rest.cumsum()
         return answer[:-1] + rest[:-1]
+
+
+def slid_maximum(values: Int64Array, width: int) -> Int64Array:
+    """The greatest of each run of `width` values: (values - width + 1,).
+
+    Blocks of the width, scanned from both sides, cover every run with two pieces.
+    """
+    blocks = -(-len(values) // width)
+    padded = np.full(blocks * width, np.iinfo(values.dtype).min, dtype=values.dtype)
+    padded[: len(values)] = values
+    grid = padded.reshape(blocks, width)
+    forward = np.maximum.accumulate(grid, axis=1).ravel()
+    backward = np.maximum.accumulate(grid[:, ::-1], axis=1)[:, ::-1].ravel()
+    runs = len(values) - width + 1
+    answer: Int64Array = np.maximum(backward[:runs], forward[width - 1 : width - 1 + runs])
+    return answer
