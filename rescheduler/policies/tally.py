@@ -145,7 +145,7 @@ class Tally:
 
     def givers(self) -> IntArray:
         """The domains, OUTSIDE included, whose pods could lower `needed` by leaving."""
-        found = [place for place, count in self.places.items() if count and self.best(place) < 0]
+        found = [place for place, count in [*self.places.items()] if count and self.best(place) < 0]
         return np.array(found, dtype=np.int32)
 
     def move(self, source: int, destination: int) -> None:
