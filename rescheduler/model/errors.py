@@ -3,6 +3,7 @@
     ReschedulerError
     ├── PolicyError            a policy file cannot be used
     ├── SettingsError          an option, URL or kubeconfig cannot be used
+    ├── NotFound               a pod or node that was asked about is not in the cluster
     ├── SourceError            something we read from failed
     │   ├── ClusterUnavailable     the API server cannot be read
     │   ├── MetricsUnavailable     Prometheus cannot be read
@@ -53,6 +54,10 @@ class SettingsError(ReschedulerError):
     """An option, an address or a credential cannot be used."""
 
     exit_code = 2
+
+
+class NotFound(ReschedulerError):
+    """A pod or node that was asked about is not in the cluster."""
 
 
 class SourceError(ReschedulerError):

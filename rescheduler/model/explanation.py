@@ -128,12 +128,12 @@ class Room(msgspec.Struct, kw_only=True):
 
 
 class PodOnNode(msgspec.Struct, kw_only=True):
-    """A pod of a node. cost: what the policies charge for it where it is; usage by reading."""
+    """A pod of a node. relief: weighted cost that moving it could save at best; usage by reading."""
 
     pod: PodRef
     owner: OwnerRef | None
-    cost: float
-    disruption: float | None
+    relief: float
+    disruption: float
     usage: dict[str, float]
     verdict: Verdict
 

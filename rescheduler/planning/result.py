@@ -11,15 +11,14 @@ from rescheduler.model.plan import (
     Code,
     LandingShare,
     Mode,
-    OwnerRef,
     Plan,
     PlannedMove,
-    PodRef,
     Refusal,
     Totals,
 )
 from rescheduler.planning.batches import number
 from rescheduler.planning.judgement import Judgement
+from rescheduler.planning.references import owner_ref, pod_ref
 from rescheduler.planning.views import (
     Before,
     node_views,
@@ -148,7 +147,7 @@ def _moves(workspace: Workspace, passes: list[tuple[Mode, list[Judgement]]]) -> 
 
 def _move(workspace: Workspace, judgement: Judgement, batch: int, mode: Mode) -> PlannedMove:
     snapshot, landing = workspace.snapshot, judgement.landing
-    owner = _owner(workspace, judgement.pod)
+    owner = owner_ref(workspace.snapshot, judgement.pod)
     if landing is None or owner is None:
         raise AssertionError("a committed move has a landing and an owner")
     usage: dict[str, float] = {}
@@ -156,7 +155,7 @@ def _move(workspace: Workspace, judgement: Judgement, batch: int, mode: Mode) ->
         if binding.loaded is not None:
             usage.update(binding.loaded.usage(judgement.pod))
     return PlannedMove(
-        pod=_pod(workspace, judgement.pod),
+        pod=pod_ref(workspace.snapshot, judgement.pod),
         owner=owner,
         source=snapshot.nodes[judgement.source].metadata.name,
         landing=[
@@ -191,36 +190,11 @@ def _refused(workspace: Workspace, refusals: dict[int, Code]) -> list[Refusal]:
     ]
     return [
         Refusal(
-            pod=_pod(workspace, pod),
+            pod=pod_ref(workspace.snapshot, pod),
             code=refusals[pod].code,
             message=refusals[pod].message,
-            owner=_owner(workspace, pod),
+            owner=owner_ref(workspace.snapshot, pod),
             node=pods[pod].node,
         )
         for pod in shown
     ]
-
-
-def _pod(workspace: Workspace, pod: int) -> PodRef:
-    metadata = workspace.snapshot.pods[pod].metadata
-    return PodRef(
-        namespace=metadata.namespace,
-        name=metadata.name,
-        uid=metadata.uid,
-        resourceVersion=metadata.resourceVersion,
-    )
-
-
-def _owner(workspace: Workspace, pod: int) -> OwnerRef | None:
-    index = int(workspace.snapshot.pod_workload[pod])
-    controller = workspace.snapshot.pods[pod].controller
-    if index < 0 or controller is None:
-        return None
-    workload = workspace.snapshot.workloads[index]
-    return OwnerRef(
-        kind=workload.kind,
-        name=workload.name,
-        uid=workload.uid,
-        controllerKind=controller.kind,
-        controllerUid=controller.uid,
-    )

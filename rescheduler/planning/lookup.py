@@ -1,0 +1,79 @@
+"""Objects found by the names that people type; what is not found is answered with what is near."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from rescheduler.model.errors import NotFound
+from rescheduler.model.snapshot import Snapshot
+
+_SHOWN = 3
+
+
+def find_pod(snapshot: Snapshot, said: str) -> int:
+    """The index of pod `namespace/name`, or of the only pod of that name.
+
+    Raises:
+        NotFound: there is none, or several namespaces have one.
+    """
+    namespace, slash, name = said.rpartition("/")
+    found = [
+        index
+        for index, pod in enumerate(snapshot.pods)
+        if pod.metadata.name == name and (not slash or pod.metadata.namespace == namespace)
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        places = sorted(snapshot.pods[index].key for index in found)
+        raise NotFound(
+            f"{len(found)} pods are called {name}",
+            f"one of {_listed(places, len(places))} is meant.",
+        )
+    raise NotFound(f"there is no pod {said}", _near_pods(snapshot, namespace, name))
+
+
+def find_node(snapshot: Snapshot, name: str) -> int:
+    """The index of the node of that name.
+
+    Raises:
+        NotFound: there is none.
+    """
+    index = snapshot.node_index.get(name)
+    if index is None:
+        raise NotFound(f"there is no node {name}", _near(name, snapshot.node_index))
+    return index
+
+
+def _near_pods(snapshot: Snapshot, namespace: str, name: str) -> str:
+    """Namesakes elsewhere first, then the nearest names of the namespace, then of any."""
+    keys = [pod.key for pod in snapshot.pods]
+    namesakes = sorted(key for key in keys if key.rpartition("/")[2] == name)
+    if namesakes:
+        return f"{_listed(namesakes, len(namesakes))} is meant."
+    namespaces = {pod.metadata.namespace for pod in snapshot.pods}
+    if namespace and namespace not in namespaces:
+        close = get_close_matches(namespace, sorted(namespaces), n=_SHOWN)
+        if close:
+            return f"namespace {_listed(close, len(close))} is meant."
+    own = [key for key in keys if not namespace or key.startswith(f"{namespace}/")]
+    if not namespace:
+        own = [key.rpartition("/")[2] for key in own]
+        return _near(name, own)
+    return _near(f"{namespace}/{name}", own)
+
+
+def _near(said: str, names: Iterable[str]) -> str:
+    known = sorted(set(names))
+    begun = [name for name in known if name.startswith(said)]
+    close = begun[:_SHOWN] or get_close_matches(said, known, n=_SHOWN, cutoff=0.5)
+    if close:
+        return f"{_listed(close, len(begun) or len(close))} is meant."
+    return f"another cluster is meant; there are {len(known)} here." if known else "none is here."
+
+
+def _listed(names: list[str], count: int) -> str:
+    """Some of the names: `a, b or 4 more`."""
+    words = names[:_SHOWN]
+    if count > len(words):
+        words = [*words, f"{count - len(words)} more"]
+    return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
