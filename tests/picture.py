@@ -26,6 +26,7 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.documents import policy_set
 from rescheduler.policies.limits import Limits
 from tests.cluster import budget, deployment, node, pod, snapshot
+from tests.policies.numa_drawing import topology_of
 
 LABELS = {"zone": "topology.kubernetes.io/zone"}
 RESOURCES = {"gpu": "nvidia.com/gpu"}
@@ -53,6 +54,7 @@ def picture(
     specs: Mapping[str, Mapping[str, Any]] | None = None,
     readings: Mapping[str, Mapping[str, Any]] | None = None,
     budgets: Mapping[str, int] | None = None,
+    zones: Mapping[str, Mapping[str, Any]] | None = None,
     policies: Iterable[Policy] = (),
 ) -> Snapshot:
     """The cluster of the picture.
@@ -60,6 +62,8 @@ def picture(
     requests: of each pod, by workload. specs: further fields of its spec, likewise. budgets: disruptions that the workload's budget allows.
     readings: reading name to the value of each node, or of each pod of a workload; None is a value
     that ought to be there and is not. They answer to the requests of `policies`, or to defaults.
+    zones: node to its kubelet's `policy` and `scope` and its `zones`, each resource to what the
+    zone holds and what of it is free.
     """
     rows = [line for line in text.strip().splitlines() if line.strip()]
     drawn = [[column.split() for column in row.split("|")] for row in rows]
@@ -95,6 +99,7 @@ def picture(
             budget(name, name, allowed=allowed, healthy=sizes[name])
             for name, allowed in (budgets or {}).items()
         ],
+        topologies=[topology_of(name, each) for name, each in (zones or {}).items()],
     )
     return measured(made, readings or {}, policies)
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = sorted((ROOT / "rescheduler").rglob("*.py"))
 MODULES = [*PACKAGE, *sorted((ROOT / "tests").rglob("*.py"))]
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "handler", "engine", "processor"}
-KINDS = ["spread", "utilization"]
+KINDS = ["health", "numa", "spread", "utilization"]
 
 
 def lines(path: Path) -> int:

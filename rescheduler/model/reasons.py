@@ -54,6 +54,7 @@ _ALL = (
     Reason("FEA005", "The pod uses something that our model of the scheduler does not cover.", "Nothing to do; its landing cannot be predicted."),
     Reason("FEA006", "The replacement could land on a node without trusted readings.", "Repair the readings of that node."),
     Reason("FEA007", "The kubelet of a node where the replacement could land would not admit it (NUMA).", "Free a NUMA zone there; kube-scheduler does not look at zones."),
+    Reason("FEA009", "The replacement fits nowhere, but could take the place of pods of a lower priority.", "Free or add capacity; we never cause a preemption."),
     # Margin and pacing
     Reason("MRG001", "The expected gain does not exceed the margin.", "Lower `margin` to let smaller gains count."),
     Reason("MRG002", "The gain is too small for the disruption it costs.", "Lower `gainShare`, or raise the policy's weight."),
@@ -96,6 +97,7 @@ _ALL = (
     Reason("LOC004", "Pods have none of the pods of their podAffinity near them.", "A move to where one of them is repairs it."),
     Reason("LOC005", "No level of the tree tells the nodes apart.", "Label the nodes, or name their labels in `levels`."),
     Reason("LOC006", "A wish for locality cannot be judged, and is left out.", "Read the message."),
+    Reason("HLT001", "A node's readings say that it, or a device of it, is broken.", "Repair the node; `action: Drain` moves its pods away."),
     Reason("NUM001", "A pod lies over more NUMA zones than it needs.", "A move to a node with a zone that holds it repairs it."),
     Reason("NUM002", "A pod lies on a node with a crowded NUMA zone.", "A move to a node with more room in its zones repairs it."),
     Reason("NUM003", "Where pods lie in NUMA zones is not known of some nodes or pods.", "Install a topology exporter on every node, or repair it."),

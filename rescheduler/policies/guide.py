@@ -31,7 +31,9 @@ This page is generated from the models; change it there.
 _CODES = {
     "Conformity": ("CNF001", "CNF002", "CNF003", "CNF004", "CNF005", "CNF006", "CNF007"),
     "Fragmentation": ("FRG001", "FRG002", "FRG003"),
+    "Health": ("HLT001", "RDG003"),
     "Locality": ("LOC001", "LOC002", "LOC003", "LOC004", "LOC005", "LOC006"),
+    "Numa": ("NUM001", "NUM002", "NUM003", "NUM004", "FEA007"),
     "Spread": ("SPR001", "SPR002", "SPR003"),
     "Utilization": ("UTL001", "RDG003", "RDG010"),
 }

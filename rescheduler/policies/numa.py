@@ -6,10 +6,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from rescheduler.model.readings import FloatArray, Problem, ReadingRequest
+from rescheduler.model.readings import BoolArray, FloatArray, Problem, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy, PositiveDuration, Ratio
 from rescheduler.policies.matching import select_nodes, select_pods
+from rescheduler.policies.node_signal import read_signal
 from rescheduler.policies.numa_term import NumaTerm
 
 READING = "node.numa.memory"
@@ -65,10 +66,10 @@ class Numa(Policy):
                 "no NodeResourceTopology is in the cluster: where pods lie in NUMA zones is not "
                 "known",
             )
-        crowding = self._crowding(snapshot)
+        looked_at = select_nodes(self.nodes, snapshot)
+        crowding = self._crowding(snapshot, looked_at)
         if isinstance(crowding, Problem):
             return crowding
-        looked_at = select_nodes(self.nodes, snapshot)
         return NumaTerm(snapshot, looked_at, select_pods(self.match, snapshot), crowding)
 
     @property
@@ -80,20 +81,12 @@ class Numa(Policy):
             min_coverage=self.minCoverage,
         )
 
-    def _crowding(self, snapshot: Snapshot) -> FloatArray | Problem:
+    def _crowding(self, snapshot: Snapshot, looked_at: BoolArray) -> FloatArray | Problem:
         """(nodes,) how far the fullest zone is beyond the limit, 0 to 1; NaN is not known."""
-        nothing = np.zeros(len(snapshot.nodes))
         if self.crowded is None:
-            return nothing
-        reading = snapshot.readings.find(self._request)
-        if reading is None:
-            return Problem("RDG007", f"{READING} is not in the snapshot's readings")
-        if reading.problem is not None:
-            return Problem(reading.problem.code, f"{READING}: {reading.problem.message}")
-        if len(reading.values) != len(nothing):
-            return Problem("RDG006", f"{READING} has {len(reading.values)} values")
-        if reading.coverage < self.minCoverage:
-            return Problem("RDG003", f"{READING} covers {reading.coverage:.0%} of the nodes")
-        fit = (reading.ages <= reading.request.max_age) & (np.abs(reading.values - 0.5) <= 0.55)
-        value = np.where(reading.expected, np.where(fit, reading.values, np.nan), 0.0)
-        return np.clip((value - self.crowded) / max(1.0 - self.crowded, 1e-9), 0.0, 1.0)
+            return np.zeros(len(snapshot.nodes))
+        signal = read_signal(snapshot, self._request, looked_at, highest=1.05)
+        if isinstance(signal, Problem):
+            return signal
+        known = np.where(signal.blind, np.nan, np.nan_to_num(signal.values))
+        return np.clip((known - self.crowded) / max(1.0 - self.crowded, 1e-9), 0.0, 1.0)

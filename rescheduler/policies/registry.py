@@ -3,8 +3,10 @@
 from rescheduler.policies.base import Policy, Strict
 from rescheduler.policies.conformity import Conformity
 from rescheduler.policies.fragmentation import Fragmentation
+from rescheduler.policies.health import Health
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality import Locality
+from rescheduler.policies.numa import Numa
 from rescheduler.policies.scheduler import Scheduler
 from rescheduler.policies.spread import Spread
 from rescheduler.policies.utilization import Utilization
@@ -12,7 +14,9 @@ from rescheduler.policies.utilization import Utilization
 KINDS: dict[str, type[Policy]] = {
     "Conformity": Conformity,
     "Fragmentation": Fragmentation,
+    "Health": Health,
     "Locality": Locality,
+    "Numa": Numa,
     "Spread": Spread,
     "Utilization": Utilization,
 }

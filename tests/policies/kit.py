@@ -1,9 +1,9 @@
 """The conformance kit: what every policy kind must keep, on any cluster with any readings."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from hypothesis import strategies as st
@@ -18,12 +18,20 @@ from rescheduler.policies.conformity import Conformity
 from rescheduler.policies.spread import Spread
 from rescheduler.policies.utilization import Utilization
 from tests.cluster import NOW, controller, deployment, node, pod, snapshot
-from tests.policies import drawn
+from tests.policies import drawn, health_kit, numa_kit
 from tests.policies.traits import HOST, TRAITS, ZONE
 
 WORKLOADS = ("web", "train", "logs", "")  # logs is a DaemonSet, "" makes bare pods
 GAUGES = ("cpu", "network.receive", "network.transmit")
 ODD = (np.nan, np.inf, -np.inf, -1.0, 0.0, 1e30, 1e-30)
+
+
+class Addition(Protocol):
+    """What only one kind's clusters have."""
+
+    def added(self, before: Snapshot) -> Snapshot:
+        """The snapshot with it."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,7 @@ class Blueprint:
     traits: dict[str, str] = field(default_factory=dict)
     restarts: list[int] = field(default_factory=list)
     days: list[int] = field(default_factory=list)
+    addition: Addition | None = None
 
     def built(self, name: Callable[[str], str] = str) -> Snapshot:
         """The snapshot, with every name put through `name`."""
@@ -81,12 +90,13 @@ class Blueprint:
             if leaving:
                 made_pod.metadata.deletionTimestamp = made_pod.metadata.creationTimestamp
             pods.append(made_pod)
-        return snapshot(
+        made_snapshot = snapshot(
             nodes,
             pods,
             controllers=[each for group in owners.values() for each in group],
             readings=[*map(self._reading, self.readings), *drawn.readings(name)],
         )
+        return made_snapshot if self.addition is None else self.addition.added(made_snapshot)
 
     def _reading(self, name: str) -> Reading:
         values = np.array(self.readings[name], dtype=np.float64)
@@ -231,17 +241,29 @@ def _utilizations() -> st.SearchStrategy[Policy]:
 POLICIES = {
     "Conformity": _conformities(),
     "Fragmentation": drawn.fragmentations(),
+    "Health": health_kit.healths(),
     "Locality": drawn.localities(),
+    "Numa": numa_kit.numas(),
     "Spread": _spreads(),
     "Utilization": _utilizations(),
 }
 """How to draw a policy of each kind."""
 
 
+ADDITIONS: dict[str, Callable[[int, int], st.SearchStrategy[Addition]]] = {
+    "Health": health_kit.ailing,
+    "Numa": numa_kit.zoned,
+}
+"""What a kind's clusters get besides, by the number of nodes and of pods."""
+
+
 @st.composite
 def cases(draw: st.DrawFn, kind: str) -> Case:
     """A cluster with moves, for a policy of that kind."""
     blueprint = draw(blueprints())
+    if kind in ADDITIONS:
+        addition = ADDITIONS[kind](len(blueprint.nodes), len(blueprint.pods))
+        blueprint = replace(blueprint, addition=draw(addition))
     pods = [index for index, (_, on, _) in enumerate(blueprint.pods) if on >= 0]
     steps = st.tuples(st.sampled_from(pods or [0]), st.integers(0, len(blueprint.nodes) - 1))
     moves = draw(st.lists(steps, max_size=5)) if pods else []

@@ -41,6 +41,16 @@ def topology(
     )
 
 
+def topology_of(node: str, described: Mapping[str, Any]) -> NodeResourceTopology:
+    """A node's zones as a policy's test lists them."""
+    zones = [
+        {name: (float(total), float(free)) for name, (total, free) in zone.items()}
+        for zone in described["zones"]
+    ]
+    more = {key: str(described[key]) for key in ("policy", "scope") if key in described}
+    return topology(node, *zones, **more)
+
+
 def guaranteed(
     name: str,
     on: str = "",

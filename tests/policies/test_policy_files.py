@@ -19,7 +19,7 @@ from tests.picture import picture, proposed, workloads
 
 FOLDER = Path(__file__).parents[2] / "policies"
 TESTS = sorted(FOLDER.glob("*_test.yaml"))
-ASKS = {"name", "cluster", "requests", "specs", "readings", "budgets", "expect"}
+ASKS = {"name", "cluster", "requests", "specs", "readings", "budgets", "zones", "expect"}
 ANSWERS = {"cost", "moves", "candidates", "problem"}
 
 
@@ -45,6 +45,7 @@ def test_story(file: Path, story: dict[str, Any]) -> None:
         specs=story.get("specs"),
         readings=story.get("readings"),
         budgets=story.get("budgets"),
+        zones=story.get("zones"),
         policies=policies.values(),
     )
     terms = {name: policy.compile(before) for name, policy in policies.items()}

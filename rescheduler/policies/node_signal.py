@@ -1,0 +1,45 @@
+"""One reading of nodes that no pod's usage adds up to, made ready to be judged."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rescheduler.model.readings import BoolArray, FloatArray, Problem, ReadingRequest
+from rescheduler.model.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A reading of the nodes that are looked at.
+
+    values: (nodes,) NaN where it is not known, too old, or not a number in 0 to `highest`.
+    blind: (nodes,) looked at, ought to have a value, and has none.
+    """
+
+    name: str
+    values: FloatArray
+    blind: BoolArray
+
+
+def read_signal(
+    snapshot: Snapshot, request: ReadingRequest, looked_at: BoolArray, highest: float
+) -> Signal | Problem:
+    """The signal, or why it must not be relied on: no reading, or too few of the nodes."""
+    name, nodes = request.name, len(snapshot.nodes)
+    reading = snapshot.readings.find(request)
+    if reading is None:
+        text = f"{name} over {request.window:g}s is not in the snapshot's readings"
+        return Problem("RDG007", text)
+    if reading.problem is not None:
+        return Problem(reading.problem.code, f"{name}: {reading.problem.message}")
+    if any(len(each) != nodes for each in (reading.values, reading.ages, reading.expected)):
+        return Problem("RDG006", f"{name} has {len(reading.values)} values for {nodes} nodes")
+    fit = (reading.ages <= request.max_age) & (reading.values >= 0) & (reading.values <= highest)
+    values = np.where(fit, reading.values, np.nan)
+    wanted = reading.expected & looked_at
+    blind = wanted & np.isnan(values)
+    present, count = int((wanted & ~blind).sum()), int(wanted.sum())
+    if present < request.min_coverage * count:
+        text = f"{name} has a fresh value for {present} of {count} nodes that the policy looks at"
+        return Problem("RDG003", f"{text}, less than {request.min_coverage:.0%}")
+    return Signal(name, values, blind)
