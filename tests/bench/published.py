@@ -1,0 +1,150 @@
+"""Published instances as snapshots: RASA M3 (traffic) and openb (GPUs), from files of their own.
+
+The folder holds `rasa/M3.json.gz` (ByteDance, ICDE 2024) and `openb/*.csv[.gz]` (Alibaba,
+cluster-trace-gpu-v2023), both Apache-2.0. They are not part of this project.
+"""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rescheduler.model.objects import Node, Pod
+from rescheduler.model.readings import Reading
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.fragmentation import Fragmentation
+from rescheduler.policies.locality import Locality
+from tests.cluster import deployment, node, pod, snapshot
+
+FOLDER = "RESCHEDULER_BENCH_DATA"
+"""The environment variable with the folder of the data."""
+
+SHARE = "alibabacloud.com/gpu-milli"
+
+Row = dict[str, str]
+
+_TRAFFIC = {
+    "series": "traffic",
+    "source": {"namespace": "a", "name": "b"},
+    "destination": {"namespace": "c", "name": "d"},
+}
+
+
+def m3_policy() -> Locality:
+    """Traffic alone, and hosts alone: the cost is then what gained affinity leaves."""
+    return Locality(
+        name="traffic",
+        match={"all": True},
+        levels=[{"name": "host", "labels": ["kubernetes.io/hostname"]}],
+        traffic=_TRAFFIC,
+    )
+
+
+def m3(folder: Path) -> Snapshot:
+    """Services as Deployments, containers as pods; capacities in units of 1e-9 of the total."""
+    with gzip.open(folder / "rasa" / "M3.json.gz", "rt") as file:
+        data: dict[str, Any] = json.load(file)
+    unit = 1e9
+    nodes, where = [], {}
+    for machine in data["MachineList"]:
+        room = {
+            "cpu": str(round(machine["TotalCPU"] * unit)),
+            "memory": str(round(machine["TotalMem"] * unit)),
+            "pods": "10000",
+        }
+        nodes.append(node(machine["MachineIP"], allocatable=room))
+        where |= dict.fromkeys(machine["InitialDeployingContainers"], machine["MachineIP"])
+    controllers, pods = [], []
+    for service in data["ServiceList"]:
+        names = service["ContainerList"]
+        top, owner = deployment(service["Service"].lower(), replicas=len(names))
+        controllers += [top, owner]
+        asked = {
+            "cpu": str(round(service["RequestCPU"] * unit)),
+            "memory": str(round(service["RequestMem"] * unit)),
+        }
+        labels = {"app": service["Service"].lower()}
+        group = [
+            pod(name.lower(), where[name], owner=owner, requests=asked, labels=labels)
+            for name in names
+        ]
+        for each in group:  # pods of one template share one spec, as decoded ones do
+            each.spec = group[0].spec
+        pods += group
+    made = data["TrafficList"]
+    ends = [(each["Service1"].lower(), each["Service2"].lower()) for each in made]
+    [request] = m3_policy().requests()
+    traffic = Reading(
+        request=request,
+        unit="",
+        values=np.array([each["Traffic"] for each in made]),
+        ages=np.zeros(len(made)),
+        expected=np.ones(len(made), dtype=np.bool_),
+        pairs=tuple((f"default/{one}", f"default/{other}") for one, other in ends),
+    )
+    return snapshot(nodes, pods, controllers=controllers, readings=[traffic])
+
+
+def openb_policy(popularity: str = "All") -> Fragmentation:
+    """GPUs alone, with shares of them; every type of pod has a say, as in the paper."""
+    return Fragmentation(
+        name="gpus",
+        match={"all": True},
+        resources=["gpu"],
+        popularity=popularity,
+        sharedGpus={"resource": SHARE},
+    )
+
+
+def openb_rows(folder: Path, pods: str) -> tuple[list[Row], list[Row]]:
+    """The nodes, and the pods of one list (`default`, `cpu050`, `gpushare40`)."""
+    with (folder / "openb" / "openb_node_list_gpu_node.csv").open(newline="") as file:
+        nodes = list(csv.DictReader(file))
+    with gzip.open(folder / "openb" / f"openb_pod_list_{pods}.csv.gz", "rt", newline="") as file:
+        return nodes, list(csv.DictReader(file))
+
+
+def openb(nodes: list[Row], pods: list[Row], placed: dict[int, tuple[int, int]]) -> Snapshot:
+    """The cluster with some pods placed.
+
+    placed: number of the pod to its node, and to the device where it shares one. The others are
+    Pending.
+    """
+    top, owner = deployment("task", replicas=len(pods))
+    made = [_node(each) for each in nodes]
+    specs: dict[str, Pod] = {}
+    built = []
+    for number, row in enumerate(pods):
+        on, device = placed.get(number, (-1, -1))
+        asked = _requests(row)
+        each = pod(
+            row["name"],
+            made[on].metadata.name if on >= 0 else "",
+            owner=owner,
+            requests=asked,
+            annotations={"alibabacloud.com/gpu-index": str(device)} if device >= 0 else {},
+        )
+        each.spec = specs.setdefault(repr(asked), each).spec
+        built.append(each)
+    return snapshot(made, built, controllers=[top, owner])
+
+
+def _node(row: Row) -> Node:
+    room = {
+        "cpu": f"{row['cpu_milli']}m",
+        "memory": f"{row['memory_mib']}Mi",
+        "pods": "1000",
+        "nvidia.com/gpu": row["gpu"],
+    }
+    return node(row["sn"], allocatable=room)
+
+
+def _requests(row: Row) -> dict[str, str]:
+    asked = {"cpu": f"{row['cpu_milli']}m", "memory": f"{row['memory_mib']}Mi"}
+    gpus, share = int(row["num_gpu"]), int(row["gpu_milli"])
+    if gpus == 1 and share < 1000:
+        return {**asked, SHARE: str(share)}
+    return {**asked, "nvidia.com/gpu": str(gpus)} if gpus else asked
