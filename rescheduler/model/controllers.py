@@ -11,13 +11,21 @@ from rescheduler.model.objects import (
     Labels,
     LabelSelector,
     ObjectMeta,
+    PodSpec,
 )
+
+
+class PodTemplate(Base):
+    """spec.template of a controller: what its pods are made from, before admission."""
+
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
 
 
 class ControllerSpec(Base):
     """spec of a ReplicaSet, Deployment, StatefulSet, ReplicationController, Job or DaemonSet.
 
     `selector` is a LabelSelector, but a plain map for a ReplicationController; it is kept raw.
+    `template` is there for the kinds that make pods themselves.
     """
 
     replicas: int | None = None
@@ -29,6 +37,7 @@ class ControllerSpec(Base):
     podFailurePolicy: dict[str, Any] | None = None
     minReadySeconds: int = 0
     updateStrategy: dict[str, Any] | None = None
+    template: PodTemplate | None = None
 
 
 class ControllerStatus(Base):

@@ -168,6 +168,12 @@ class ContainerPort(Base):
     protocol: str = "TCP"
 
 
+class RestartRule(Base):
+    """containers[].restartPolicyRules[]."""
+
+    action: str = ""
+
+
 class Container(Base):
     """A container: what it asks for, never its command or environment."""
 
@@ -176,6 +182,7 @@ class Container(Base):
     resources: ResourceRequirements | None = None
     ports: list[ContainerPort] | None = None
     restartPolicy: str | None = None
+    restartPolicyRules: list[RestartRule] | None = None
 
 
 class VolumeClaim(Base):
@@ -225,6 +232,7 @@ class PodSpec(Base):
     priorityClassName: str = ""
     preemptionPolicy: str | None = None
     hostNetwork: bool = False
+    hostUsers: bool | None = None
     terminationGracePeriodSeconds: int | None = 30
     restartPolicy: str = "Always"
     nodeSelector: Labels | None = None

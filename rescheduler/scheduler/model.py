@@ -1,6 +1,6 @@
 """The model of the active scheduler: where the replacement of an evicted pod will land."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
@@ -10,33 +10,19 @@ from rescheduler.model.move import Landing, Shift
 from rescheduler.model.objects import Pod
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.scheduler.balanced_allocation import BalancedAllocation
 from rescheduler.scheduler.chances import Weighted, chances
-from rescheduler.scheduler.claim_offers import ClaimOffers
 from rescheduler.scheduler.claims import Claims
-from rescheduler.scheduler.default_selector import DefaultSelectors
-from rescheduler.scheduler.image_locality import ImageLocality
-from rescheduler.scheduler.inter_pod_affinity import InterPodAffinity
-from rescheduler.scheduler.inter_pod_terms import Namespaces, TermIndex
+from rescheduler.scheduler.default_plugins import DefaultPlugins
 from rescheduler.scheduler.node_affinity import NodeAffinity
-from rescheduler.scheduler.node_labels import NodeLabels
-from rescheduler.scheduler.node_ports import NodePorts
-from rescheduler.scheduler.node_resources_fit import NodeResourcesFit
-from rescheduler.scheduler.node_unschedulable import NodeUnschedulable
-from rescheduler.scheduler.node_volume_limits import AttachedVolumes, NodeVolumeLimits
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugin import Plugin, ScoreArray
-from rescheduler.scheduler.pod_groups import PodGroups
+from rescheduler.scheduler.plugin import ScoreArray
+from rescheduler.scheduler.preemption import UNRESOLVABLE, Preemption
 from rescheduler.scheduler.profile import Profile, default_profiles, profile_of
 from rescheduler.scheduler.rejections import Rejection, rejections
+from rescheduler.scheduler.replacements import Replacements
 from rescheduler.scheduler.sampling import sample_size, scan_order
 from rescheduler.scheduler.shape import Shape, Shapes, refusal
-from rescheduler.scheduler.taint_toleration import TaintToleration
-from rescheduler.scheduler.topology_spread import SpreadContext, TopologySpread
 from rescheduler.scheduler.verdicts import State, Verdicts, filter_verdicts, score_verdicts
-from rescheduler.scheduler.volume_binding import VolumeBinding
-from rescheduler.scheduler.volume_restrictions import VolumeRestrictions
-from rescheduler.scheduler.volume_zone import VolumeZone
 
 _STATES: dict[tuple[str, str], tuple[State, ...]] = {
     ("ReplicaSet", "apps/v1"): ("overlap",),
@@ -46,7 +32,6 @@ _STATES: dict[tuple[str, str], tuple[State, ...]] = {
 }
 _KINDS = {kind: states for (kind, _), states in _STATES.items()}
 _EITHER: tuple[State, ...] = ("overlap", "gone")
-PluginMaker = Callable[[Profile], tuple[NodeAffinity, Sequence[Plugin]]]
 _NOBODY = np.zeros(0, dtype=np.int32)
 
 
@@ -62,8 +47,11 @@ class SchedulerModel:
     not known, so the landing is a distribution over all starts, with the scores of each window
     normalized over that window.
 
-    Not modelled: limits of volumes per node (NodeVolumeLimits), NodeDeclaredFeatures, device
-    claims, preemption, nominated pods and extenders.
+    A replacement with ephemeral volumes fails once, for its claims are made after it; whether the
+    old pod is gone by the next try is not known, so both states must agree for it too.
+
+    Refused, because it cannot be told: a pod that could preempt others, and one that waits behind
+    gates. Pending pods count only where they are nominated for a node.
     """
 
     def __init__(self, snapshot: Snapshot, profiles: Mapping[str, Profile] | None = None) -> None:
@@ -81,55 +69,13 @@ class SchedulerModel:
             nodes, pods, snapshot.pod_node, pod_level=usual.pod_level_resources
         )
         self._claims = Claims(snapshot)
-        self._makers = self._prepare_plugins()
+        self._default_plugins = DefaultPlugins(snapshot, self._occupancy, self._claims)
+        self._replacements = Replacements(pods, snapshot.controllers)
+        self._preemption = Preemption(pods, self._occupancy)
+        self._nominated = self._read_nominated()
         self._schedulers: dict[str, tuple[NodeAffinity, Shapes]] = {}
         self._order = scan_order(nodes)
         self._rank = np.argsort(self._order).astype(np.int32)
-
-    def _prepare_plugins(self) -> PluginMaker:
-        """What makes all plugins of a profile, in the order in which the scheduler filters."""
-        snapshot, occupancy = self._snapshot, self._occupancy
-        nodes, pods = snapshot.nodes, snapshot.pods
-        everyone = np.arange(len(pods), dtype=np.int32)
-        labels = NodeLabels(nodes)
-        groups = PodGroups(pods, everyone)
-        namespaces = snapshot.namespace_labels
-        taints = TaintToleration(nodes)
-        selectors = DefaultSelectors(snapshot.services, snapshot.controllers)
-        terms = TermIndex(pods, everyone, namespaces)
-        ports = NodePorts(pods, occupancy)
-        offers = ClaimOffers(snapshot, labels, self._claims)
-        attached = AttachedVolumes(snapshot, occupancy, self._claims)
-        restrictions = VolumeRestrictions(pods, occupancy, self._claims)
-
-        def make(profile: Profile) -> tuple[NodeAffinity, Sequence[Plugin]]:
-            affinity = NodeAffinity(labels, profile.added_affinity)
-            spread = SpreadContext(
-                labels=labels,
-                groups=groups,
-                occupancy=occupancy,
-                affinity=affinity,
-                taints=taints,
-                selectors=selectors,
-                profile=profile,
-            )
-            return affinity, (
-                NodeUnschedulable(nodes),
-                taints,
-                affinity,
-                ports,
-                NodeResourcesFit(occupancy, profile),
-                restrictions,
-                NodeVolumeLimits(attached, profile),
-                VolumeBinding(offers, self._claims, profile),
-                VolumeZone(labels, self._claims),
-                TopologySpread(spread),
-                InterPodAffinity(labels, groups, occupancy, terms, Namespaces(namespaces), profile),
-                BalancedAllocation(occupancy, profile),
-                ImageLocality(nodes, profile),
-            )
-
-        return make
 
     def _scheduler(self, pod: Pod) -> tuple[NodeAffinity, Shapes]:
         """What the pod's scheduler is made of; only for a pod without a problem."""
@@ -137,7 +83,7 @@ class SchedulerModel:
         known = self._schedulers.get(name)
         if known is None:
             profile = self.profiles[name]
-            affinity, plugins = self._makers(profile)
+            affinity, plugins = self._default_plugins.of(profile)
             known = self._schedulers[name] = (affinity, Shapes(plugins, profile, self._occupancy))
         return known
 
@@ -153,13 +99,16 @@ class SchedulerModel:
             return _refused(problem)
         states = self._states(pod)
         answers = [self._land(pod, state) for state in states]
+        for each in answers:
+            if each.refusal is not None:
+                return each
         if len(answers) > 1 and not _agree(*answers):
             key = self._snapshot.pods[pod].key
+            why = "waits for its volumes" if self._made_first(pod) else "has an unknown owner"
             return _refused(
                 Problem(
                     "FEA005",
-                    f"{key} has an owner of unknown kind, and the landing depends on whether "
-                    "that waits until the old pod is gone",
+                    f"{key} {why}, and the landing depends on whether the old pod is gone by then",
                 )
             )
         return answers[0]
@@ -181,7 +130,7 @@ class SchedulerModel:
             nothing = np.zeros(count, dtype=np.bool_)
             return Verdicts(states[0], (), nothing, (), np.zeros(count, dtype=np.int64), landing)
         passing, state, _ = self._feasible(pod, states[0])
-        shape = self._shape(self._snapshot.pods[pod])
+        shape = self._shape(self._pod(pod))
         nodes = self._order[passing[self._order]]
         with self._in(state, pod):
             filters = filter_verdicts(shape, count)
@@ -195,7 +144,7 @@ class SchedulerModel:
         """Why nodes are rejected for the replacement of this pod, in the scheduler's own words."""
         if self._problem(pod) is not None:
             return ()
-        each = self._snapshot.pods[pod]
+        each = self._pod(pod)
         _, state, _ = self._feasible(pod, self._states(pod)[0])
         shape, shapes = self._shape(each), self._scheduler(each)[1]
         with self._in(state, pod):
@@ -212,17 +161,37 @@ class SchedulerModel:
         if profile is None:
             name = each.spec.schedulerName
             return Problem("ELG018", f"{each.key} is scheduled by {name}, which is not declared")
+        if self._replacements.gated(each):
+            return Problem("FEA005", f"{each.key} will wait behind the gates of its template")
         return refusal(each, profile, self._claims)
 
     def _states(self, pod: int) -> tuple[State, ...]:
         if self._occupancy.where[pod] < 0:
             return ("gone",)
         owner = self._snapshot.pods[pod].controller
-        if owner is None:
+        if owner is None or self._made_first(pod):
             return _EITHER
         if owner.apiVersion:
             return _STATES.get((owner.kind, owner.apiVersion), _EITHER)
         return _KINDS.get(owner.kind, _EITHER)
+
+    def _made_first(self, pod: int) -> bool:
+        """Whether claims are made after the replacement, which fails once and is tried later."""
+        return any(each.ephemeral for each in self._snapshot.pods[pod].spec.volumes or ())
+
+    def _pod(self, pod: int) -> Pod:
+        """The pod as its replacement will be."""
+        return self._replacements.of(self._snapshot.pods[pod])
+
+    def _read_nominated(self) -> dict[int, IntArray]:
+        """The unbound pods that expect to be put on a node, by that node."""
+        found: dict[int, list[int]] = {}
+        index = self._snapshot.node_index
+        for number, pod in enumerate(self._snapshot.pods):
+            nominated = pod.status.nominatedNodeName
+            if nominated and not pod.node and nominated in index:
+                found.setdefault(index[nominated], []).append(number)
+        return {node: np.array(pods, dtype=np.int32) for node, pods in found.items()}
 
     def _shape(self, pod: Pod) -> Shape:
         affinity, shapes = self._scheduler(pod)
@@ -236,9 +205,10 @@ class SchedulerModel:
 
     def _feasible(self, pod: int, state: State) -> tuple[BoolArray, State, dict[str, int]]:
         """The feasible nodes, the state in which that is, and what each filter rejects first."""
-        shape = self._shape(self._snapshot.pods[pod])
+        shape = self._shape(self._pod(pod))
         with self._in(state, pod):
             passing, rejections = self._run_filters(shape)
+            self._beside_nominated(pod, shape, passing, rejections)
         if state == "overlap" and not passing.any():
             return self._feasible(pod, "gone")
         return passing, state, rejections
@@ -255,12 +225,56 @@ class SchedulerModel:
                 left = still
         return passing, rejections
 
-    def _land(self, pod: int, state: State) -> Landing:
-        passing, state, rejections = self._feasible(pod, state)
+    def _beside_nominated(
+        self, pod: int, shape: Shape, passing: BoolArray, rejections: dict[str, int]
+    ) -> None:
+        """Reject nodes that fit only without the pods that are nominated for them.
+
+        Those of the same or a higher priority count, each on its own node.
+        """
+        mine = self._snapshot.pods[pod].spec.priority or 0
+        for node, nominated in self._nominated.items():
+            ahead = [
+                each
+                for each in nominated.tolist()
+                if each != pod
+                and self._occupancy.where[each] < 0
+                and (self._snapshot.pods[each].spec.priority or 0) >= mine
+            ]
+            if not passing[node] or not ahead:
+                continue
+            with self._occupancy.beside(np.array(ahead, dtype=np.int32), node):
+                for name, passes in shape.judged(len(passing)):
+                    if not passes[node]:
+                        passing[node] = False
+                        rejections[name] = rejections.get(name, 0) + 1
+                        break
+
+    def _may_preempt(self, pod: int, state: State) -> bool:
+        """Whether the scheduler, finding no node, may remove pods of a lower priority."""
+        each = self._pod(pod)
+        shape, shapes = self._shape(each), self._scheduler(each)[1]
+        with self._in(state, pod):
+            hopeful = np.ones(len(self._snapshot.nodes), dtype=np.bool_)
+            for name, passes in shape.judged(len(hopeful)):
+                if name in UNRESOLVABLE:
+                    hopeful &= passes
+            return self._preemption.possible(each, shapes.replacement(each).requests, hopeful)
+
+    def _land(self, pod: int, tried: State) -> Landing:
+        passing, state, rejections = self._feasible(pod, tried)
+        if (state != tried or not passing.any()) and self._may_preempt(pod, tried):
+            key = self._snapshot.pods[pod].key
+            return _refused(
+                Problem("FEA009", f"{key} fits nowhere, and could preempt pods of lower priority")
+            )
         nodes = self._order[passing[self._order]]
         if not len(nodes):
             return Landing(_NOBODY, np.zeros(0), unschedulable=1.0, rejections=rejections)
-        shape = self._shape(self._snapshot.pods[pod])
+        expected = self._expected(pod, passing)
+        if expected is not None:
+            return Landing(expected, np.ones(1), rejections=rejections)
+        shape = self._shape(self._pod(pod))
         with self._in(state, pod):
             base, relatives = _scores(shape, nodes)
         likely = self._chances(shape, nodes, base, relatives)
@@ -273,6 +287,16 @@ class SchedulerModel:
             returns=float(likely[nodes == source].sum()),
             rejections=rejections,
         )
+
+    def _expected(self, pod: int, passing: BoolArray) -> IntArray | None:
+        """The node that an unbound pod is nominated for, where it fits: no other is looked at."""
+        each = self._snapshot.pods[pod]
+        if self._occupancy.where[pod] >= 0 or each.node or not each.status.nominatedNodeName:
+            return None
+        node = self._snapshot.node_index.get(each.status.nominatedNodeName)
+        if node is None or not passing[node]:
+            return None
+        return np.array([node], dtype=np.int32)
 
     def _chances(
         self, shape: Shape, nodes: IntArray, base: ScoreArray, relatives: list[Weighted]

@@ -156,6 +156,24 @@ class Occupancy:
                 self.altered = -1
             self.where[pod], self.alive[pod] = node, before
 
+    @contextmanager
+    def beside(self, pods: IntArray, node: int) -> Iterator[None]:
+        """The state in which these unbound pods are on that node."""
+        for pod in pods.tolist():
+            self._take(pod, node, 1)
+            self.where[pod] = self.alive[pod] = node
+        try:
+            yield
+        finally:
+            for pod in pods.tolist():
+                self._take(pod, node, -1)
+                self.where[pod] = self.alive[pod] = -1
+
+    def amounts_of(self, pods: IntArray, row: int) -> Int64Array:
+        """What each of these pods takes of that resource, by its row."""
+        answer: Int64Array = self._amounts[row, self._row_of[pods]]
+        return answer
+
     def _take(self, pod: int, node: int, sign: int) -> None:
         amounts = self._amounts[:, self._row_of[pod]] * sign
         self.requested[:, node] += amounts[:-2]

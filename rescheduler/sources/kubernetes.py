@@ -139,6 +139,9 @@ _CONTROLLERS = tuple(
     )
 )
 
+_MAKERS = frozenset({"ReplicaSet", "StatefulSet", "Job", "ReplicationController"})
+"""The kinds whose templates pods are made from."""
+
 
 class _Version(msgspec.Struct):
     gitVersion: str = ""
@@ -232,6 +235,12 @@ class _Reader:
             if passing and idle and each.metadata.uid not in owners:
                 continue
             each.kind = kind.name
+            template = each.spec.template
+            if kind.name not in _MAKERS:
+                each.spec.template = None
+            elif template is not None:
+                template.spec.volumes = None
+                template.spec = self._sharing.share(template.spec)
             kept.append(each)
         return kept
 

@@ -1,0 +1,47 @@
+"""Plugin NodeDeclaredFeatures: a pod that needs a young feature goes where the kubelet has it."""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from rescheduler.model.objects import Node, PodSpec
+from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
+from rescheduler.scheduler.profile import Profile
+
+
+def needed_features(spec: PodSpec) -> Iterator[str]:
+    """The features without which a node cannot run the pod.
+
+    Source: component-helpers/nodedeclaredfeatures/features, Kubernetes 1.36.
+    """
+    containers = (*spec.containers, *(spec.initContainers or ()))
+    if any(
+        rule.action == "RestartAllContainers"
+        for each in containers
+        for rule in each.restartPolicyRules or ()
+    ):
+        yield "RestartAllContainersOnContainerExits"
+    if spec.hostNetwork and spec.hostUsers is False:
+        yield "UserNamespacesHostNetworkSupport"
+
+
+class NodeDeclaredFeatures(Plugin):
+    """The kubelet says in its node's status what it can do."""
+
+    name: ClassVar[str] = "NodeDeclaredFeatures"
+
+    def __init__(self, nodes: Sequence[Node], profile: Profile) -> None:
+        self._nodes = nodes
+        self._on = profile.declared_features
+
+    def filter(self, pod: Replacement) -> Filter | None:
+        """The nodes that declare every feature that the pod needs."""
+        needed = set(needed_features(pod.spec))
+        if not self._on or not needed:
+            return None
+        passing = np.array(
+            [needed <= set(node.status.declaredFeatures or ()) for node in self._nodes],
+            dtype=np.bool_,
+        )
+        return lambda: passing

@@ -1,0 +1,57 @@
+"""Whether a pod that fits nowhere could take the place of pods of a lower priority."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rescheduler.model.objects import Pod
+from rescheduler.model.readings import BoolArray
+from rescheduler.scheduler.occupancy import Occupancy
+from rescheduler.scheduler.requests import Requests
+
+UNRESOLVABLE = frozenset(
+    {
+        "NodeUnschedulable",
+        "NodeName",
+        "TaintToleration",
+        "NodeAffinity",
+        "VolumeBinding",
+        "VolumeZone",
+        "DynamicResources",
+        "NodeDeclaredFeatures",
+    }
+)
+"""Filters that reject a node whatever pods it holds."""
+
+
+class Preemption:
+    """The pods by priority, on the working copy."""
+
+    def __init__(self, pods: Sequence[Pod], occupancy: Occupancy) -> None:
+        self._occupancy = occupancy
+        self._priorities = np.array([each.spec.priority or 0 for each in pods], dtype=np.int64)
+        self._lowest = int(self._priorities.min(initial=0))
+
+    def possible(self, pod: Pod, asked: Requests, open_nodes: BoolArray) -> bool:
+        """Whether some node might have room, if all its pods of a lower priority went.
+
+        open_nodes: (nodes,) those that no filter of UNRESOLVABLE rejects. Other filters than
+        resources are taken to pass: this errs towards yes.
+        Source: pkg/scheduler/framework/plugins/defaultpreemption, Kubernetes 1.36.
+        """
+        mine = pod.spec.priority or 0
+        if mine <= self._lowest or pod.spec.preemptionPolicy == "Never" or not open_nodes.any():
+            return False
+        state = self._occupancy
+        victims = np.flatnonzero((self._priorities < mine) & (state.where >= 0)).astype(np.int32)
+        nodes = state.where[victims]
+        holding = np.bincount(nodes, minlength=len(open_nodes))
+        roomy = open_nodes & (holding > 0)
+        for name, amount in asked.plain.items():
+            row = state.index.get(name)
+            if row is None:
+                return False
+            freed = np.zeros(len(open_nodes), dtype=np.int64)
+            np.add.at(freed, nodes, state.amounts_of(victims, row))
+            roomy &= state.allocatable[row] - state.requested[row] + freed >= amount
+        return bool(roomy.any())
