@@ -17,6 +17,9 @@ from rescheduler.runtime.settings import Settings
     "prometheus_token_file",
     "prometheus_ca_file",
     "prometheus_selector",
+    "scheduler_url",
+    "scheduler_ca_file",
+    "scheduler_insecure_skip_tls_verify",
     out=True,
 )
 def command(settings: Settings) -> int:

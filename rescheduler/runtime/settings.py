@@ -57,6 +57,18 @@ class Settings:
         "Label matchers for every query, where one Prometheus watches several clusters.",
         metavar="MATCHERS",
     )
+    scheduler_url: str | None = _option(
+        None,
+        "Address of kube-scheduler, which is then asked how it is configured; "
+        "where it gives no answer, nothing is evicted.",
+        metavar="URL",
+    )
+    scheduler_ca_file: Path | None = _option(
+        None, "File with the authorities that sign kube-scheduler's certificate."
+    )
+    scheduler_insecure_skip_tls_verify: bool = _option(
+        False, "Do not check kube-scheduler's certificate; whoever answers gets our token."
+    )
     snapshot: Path | None = _option(
         None, "Recorded snapshot that stands in for the cluster and Prometheus."
     )
@@ -98,6 +110,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.prometheus_url is not None:
             check_url(self.prometheus_url)
+        if self.scheduler_url is not None:
+            check_scheduler_url(self.scheduler_url)
         if self.every is not None and self.cron is not None:
             raise SettingsError(
                 "--every and --cron were both given", "give one of them: they are two schedules."
@@ -114,6 +128,24 @@ class Settings:
                 "--mode Enforce cannot act on a recorded snapshot",
                 "leave out --snapshot, or plan with --mode Audit.",
             )
+
+
+def check_scheduler_url(url: str) -> None:
+    """Refuse what cannot be the address of kube-scheduler.
+
+    Raises:
+        SettingsError: not https, no host, a bad port, a path, or credentials inside the URL.
+    """
+    hint = "write it as https://10.0.0.5:10259."
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise SettingsError(f"--scheduler-url: {error}", hint) from error
+    if parts.username or parts.password:
+        raise SettingsError(f"--scheduler-url for {parts.hostname} holds credentials", hint)
+    if parts.scheme != "https" or not parts.hostname or port == 0 or parts.path.strip("/"):
+        raise SettingsError(f"--scheduler-url {url} is not an https address without a path", hint)
 
 
 def check_url(url: str) -> None:

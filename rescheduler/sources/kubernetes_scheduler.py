@@ -1,0 +1,111 @@
+"""What a running kube-scheduler says of itself: /configz, and of its /metrics version and gates.
+
+It is asked with the credentials for the API server, which kube-scheduler has reviewed there; the
+account needs the right to `get` the non-resource URLs /configz and /metrics.
+"""
+
+import copy
+import warnings
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from kubernetes.client import ApiClient
+from prometheus_client.parser import text_string_to_metric_families
+from urllib3.exceptions import InsecureRequestWarning
+
+from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.model.observed_scheduler import ObservedScheduler
+from rescheduler.model.readings import Problem
+from rescheduler.sources.kubernetes_transport import Connection
+
+TIMEOUT = 10.0
+"""Seconds for each of the two answers."""
+
+_SECRET = ("clientConnection", "leaderElection")
+_FEATURE = "kubernetes_feature_enabled"
+_BUILD = "kubernetes_build_info"
+
+
+def read_scheduler(
+    connection: Connection,
+    url: str,
+    *,
+    ca_file: Path | None = None,
+    verify: bool = True,
+    timeout: float = TIMEOUT,
+) -> ObservedScheduler:
+    """Ask the scheduler at that address; where it does not answer fully, that is the problem.
+
+    connection: to the API server, for its credentials. ca_file: the authorities that sign the
+    scheduler's certificate; by default those of the API server. verify: whether to check it.
+    """
+    scheduler = _beside(connection, url, ca_file, timeout, verify=verify)
+    try:
+        with warnings.catch_warnings():
+            if not verify:  # it was asked for, and every request would say it again
+                warnings.simplefilter("ignore", InsecureRequestWarning)
+            configuration = _configuration(_body(scheduler, "/configz"))
+            version, gates = _metrics(_body(scheduler, "/metrics"))
+    except ClusterUnavailable as error:
+        return ObservedScheduler(url=url, problem=Problem("GRD010", error.message))
+    except (msgspec.MsgspecError, ValueError) as error:
+        message = f"{url} does not answer as kube-scheduler does: {error}"
+        return ObservedScheduler(url=url, problem=Problem("GRD010", message))
+    return ObservedScheduler(url=url, configuration=configuration, version=version, gates=gates)
+
+
+def _beside(
+    connection: Connection, url: str, ca_file: Path | None, timeout: float, *, verify: bool
+) -> Connection:
+    """A connection to another address with the same credentials."""
+    connection.api.configuration.auth_settings()  # renews a token that has expired
+    configuration = copy.deepcopy(connection.api.configuration)
+    # It would put the API server's address back.
+    configuration.refresh_api_key_hook = None
+    configuration.host = url.rstrip("/")
+    configuration.verify_ssl = verify
+    if ca_file is not None:
+        configuration.ssl_ca_cert = str(ca_file)
+    if configuration.tls_server_name:
+        configuration.tls_server_name = None
+    api = ApiClient(configuration)
+    api.user_agent = connection.api.user_agent
+    return Connection(api, "kube-scheduler", attempts=2, read_timeout=timeout)
+
+
+def _body(scheduler: Connection, path: str) -> bytes:
+    try:
+        return scheduler.get(path)
+    except OSError as error:
+        host = scheduler.api.configuration.host
+        raise ClusterUnavailable(f"{host}{path} cannot be read: {error}") from error
+
+
+def _configuration(body: bytes) -> dict[str, Any]:
+    """The configuration, without what is secret and what does not decide a placement."""
+    found = msgspec.json.decode(body, type=dict[str, dict[str, Any]])
+    if "componentconfig" not in found:
+        raise ValueError("/configz has no `componentconfig`")
+    kept = {key: each for key, each in found["componentconfig"].items() if key not in _SECRET}
+    for extender in kept.get("extenders") or ():
+        if isinstance(extender, dict):
+            extender.pop("tlsConfig", None)
+    return kept
+
+
+def _metrics(body: bytes) -> tuple[str, dict[str, bool]]:
+    """Version and feature gates of the scheduler."""
+    lines = body.decode("utf-8", "replace").splitlines()
+    text = "\n".join(line for line in lines if line.startswith((_FEATURE, _BUILD)))
+    gates: dict[str, bool] = {}
+    version = ""
+    for family in text_string_to_metric_families(f"{text}\n"):
+        for sample in family.samples:
+            if sample.name == _FEATURE:
+                gates[sample.labels["name"]] = sample.value == 1
+            elif sample.name == _BUILD:
+                version = sample.labels.get("git_version", "")
+    if not version or not gates:
+        raise ValueError(f"/metrics has no {_BUILD} or no {_FEATURE}")
+    return version, gates

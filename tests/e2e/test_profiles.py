@@ -1,0 +1,152 @@
+"""Schedulers that are configured otherwise: what the real one does against what is declared."""
+
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rescheduler.planning.schedulers import schedulers_of
+from rescheduler.policies.documents import PolicySet, load_policies
+from rescheduler.sources.kubernetes_client import connect
+from rescheduler.sources.kubernetes_scheduler import read_scheduler
+from tests.e2e.controlplane.api import Manifest
+from tests.e2e.controlplane.programs import Layout
+from tests.e2e.landing.arena import Arena
+from tests.e2e.landing.deciding import Deciding
+from tests.e2e.landing.decision import REFUSED
+from tests.e2e.landing.mix import Mix
+from tests.e2e.landing.tally import Tally
+
+pytestmark = pytest.mark.e2e
+
+FOLDER = Path(__file__).parent / "profiles"
+CONFIGURATION = FOLDER / "kube-scheduler.yaml"
+NAMES = [each["schedulerName"] for each in yaml.safe_load(CONFIGURATION.read_text())["profiles"]]
+SEEDS = (11, 12, 13, 14, 15, 16, 17, 18)
+EACH = 54
+
+
+class ProfiledMix(Mix):
+    """A cluster whose pods are spread over all of the schedulers."""
+
+    def workloads(self) -> list[Manifest]:
+        made = super().workloads()
+        for number, each in enumerate(e for e in made if "template" in e.get("spec", {})):
+            each["spec"]["template"]["spec"]["schedulerName"] = NAMES[number % len(NAMES)]
+        return made
+
+    def pod(self, number: int) -> list[Manifest]:
+        *needed, manifest = super().pod(number)
+        manifest["spec"]["schedulerName"] = NAMES[number % len(NAMES)]
+        return [*needed, manifest]
+
+
+def options(layout: Layout) -> list[str]:
+    """The profiles, and a certificate that can be checked: the scheduler makes its own there."""
+    configuration = yaml.safe_load(CONFIGURATION.read_text())
+    kubeconfig = str(layout.kubeconfig("system-kube-scheduler"))
+    configuration["clientConnection"] = {"kubeconfig": kubeconfig, "qps": 1000, "burst": 2000}
+    configuration["leaderElection"] = {"leaderElect": False}
+    path = layout.root / "kube-scheduler.yaml"
+    path.write_text(yaml.safe_dump(configuration))
+    return [f"--config={path}", f"--cert-dir={layout.root / 'scheduler'}"]
+
+
+@pytest.fixture(scope="module")
+def arena() -> Iterator[Arena]:
+    folder = Path(tempfile.mkdtemp(prefix="rescheduler-profiles-"))
+    made = Arena(folder, options)
+    try:
+        yield made
+    finally:
+        made.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def authority(arena: Arena) -> Path:
+    return arena.plane.layout.root / "scheduler" / "kube-scheduler.crt"
+
+
+def declared() -> PolicySet:
+    return load_policies(FOLDER / "policies")
+
+
+def test_configz_of_the_real_scheduler_is_understood_and_agrees_with_its_file(
+    arena: Arena,
+) -> None:
+    told = read_scheduler(arena.connection, arena.plane.scheduler_url, ca_file=authority(arena))
+    assert told.problem is None
+    assert told.version == "v1.36.3"
+    assert told.gates["NodeDeclaredFeatures"]
+    snapshot = replace(arena.observe(), scheduler=told)
+    alone = schedulers_of(snapshot)
+    both = schedulers_of(snapshot, declared().schedulers)
+    unasked = schedulers_of(arena.observe(), declared().schedulers)
+    assert not alone.guards
+    assert sorted(alone.known) == sorted(NAMES)
+    assert not [each.profile.problem for each in both.known.values() if each.profile.problem]
+    assert alone.profiles == both.profiles == unasked.profiles
+    assert "as /configz of" in both.known["packer"].source
+
+
+def test_a_document_that_says_otherwise_is_told_with_both_values(
+    arena: Arena, tmp_path: Path
+) -> None:
+    document: dict[str, Any] = {
+        "apiVersion": "rescheduler.io/v1alpha1",
+        "kind": "Scheduler",
+        "metadata": {"name": "mine"},
+        "spec": {"weights": {"ImageLocality": 5}},
+    }
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(document))
+    shutil.copy(FOLDER / "policies" / "spread.yaml", tmp_path)
+    told = read_scheduler(arena.connection, arena.plane.scheduler_url, ca_file=authority(arena))
+    snapshot = replace(arena.observe(), scheduler=told)
+    [mine] = load_policies(tmp_path).schedulers
+    problem = schedulers_of(snapshot, [mine]).profiles["default-scheduler"].problem
+    assert "weights.ImageLocality is 5 declared, 1 there" in problem
+
+
+def test_a_scheduler_that_cannot_be_asked_holds_the_cycle(arena: Arena) -> None:
+    url, connection = arena.plane.scheduler_url, arena.connection
+    unchecked = read_scheduler(connection, url, verify=False)
+    assert unchecked.problem is None
+    foreign = read_scheduler(connection, url)
+    exporter = connect(arena.plane.kubeconfig_for("default", "default"), None)
+    forbidden = read_scheduler(exporter, url, ca_file=authority(arena))
+    nobody = read_scheduler(connection, "https://127.0.0.1:1", ca_file=authority(arena))
+    for told, expected in (
+        (foreign, "certificate"),
+        (forbidden, "403"),
+        (nobody, "127.0.0.1:1/configz cannot be read"),
+    ):
+        assert told.problem is not None
+        assert expected in told.problem.message
+        [guard] = schedulers_of(replace(arena.observe(), scheduler=told)).guards
+        assert guard.code == "GRD010"
+
+
+def test_landings_of_every_profile_are_those_of_the_real_scheduler(arena: Arena) -> None:
+    arena.scheduler = read_scheduler(
+        arena.connection, arena.plane.scheduler_url, ca_file=authority(arena)
+    )
+    assert arena.scheduler.problem is None
+    tally = Tally()
+    decided: Counter[str] = Counter()
+    for seed in SEEDS:
+        mix = ProfiledMix(seed, (5, 60))
+        arena.build(mix)
+        for decision, forecast in Deciding(arena, seed, mix).run(EACH):
+            tally.add(decision)
+            if decision.verdict != REFUSED:
+                decided[forecast.snapshot.pods[forecast.pod].spec.schedulerName] += 1
+    sys.stderr.write("\n" + "\n".join([*tally.lines(), f"profiles: {dict(decided)}"]) + "\n")
+    assert min(decided[name] for name in NAMES) >= 60
+    assert not tally.missed()
