@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
-from rescheduler.model.objects import Pod
+from rescheduler.model.objects import ContainerStatus, Pod
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, Policy, PositiveDuration, Strict, duration_text
@@ -75,7 +75,9 @@ class Restarts(Strict):
     """How often the containers of a pod may be restarted, all together."""
 
     atLeast: int = Field(ge=1, description="With this many restarts a pod has had too many.")
-    initContainers: bool = Field(False, description="Whether init containers count too.")
+    initContainers: bool = Field(
+        False, description="Whether init containers count too, and what they wait for."
+    )
     states: list[str] | None = _STATES
 
 
@@ -83,6 +85,9 @@ class Lifetime(Strict):
     """How old a pod may become."""
 
     above: PositiveDuration = Field(description="An older pod is too old.")
+    initContainers: bool = Field(
+        False, description="Whether what an init container waits for is a state too."
+    )
     states: list[str] | None = _STATES
 
 
@@ -294,13 +299,13 @@ class ConformityTerm:
         rule = self._policy.restarts
         if rule is None:
             return False
-        return _restarts(pod, init=rule.initContainers) >= rule.atLeast and _in(rule.states, pod)
+        return _restarts(pod, rule) >= rule.atLeast and _in(pod, rule)
 
     def _aged(self, pod: Pod) -> bool:
         rule, made = self._policy.lifetime, pod.metadata.creationTimestamp
         if rule is None or made is None:
             return False
-        return self._snapshot.taken - made > rule.above and _in(rule.states, pod)
+        return self._snapshot.taken - made > rule.above and _in(pod, rule)
 
     def _broken(self, pod: int) -> _Broken:
         """The worst of what the pod breaks."""
@@ -336,23 +341,23 @@ class ConformityTerm:
         return f"{each.kind} {each.namespace}/{each.name}"
 
 
-def _restarts(pod: Pod, *, init: bool) -> int:
-    counted = [*(pod.status.containerStatuses or ())]
-    if init:
-        counted += pod.status.initContainerStatuses or ()
-    return sum(each.restartCount for each in counted)
+def _restarts(pod: Pod, rule: Restarts) -> int:
+    return sum(each.restartCount for each in _statuses(pod, rule))
 
 
-def _in(states: list[str] | None, pod: Pod) -> bool:
-    """Whether the pod is in one of these states; None is any."""
-    if states is None:
+def _in(pod: Pod, rule: Restarts | Lifetime) -> bool:
+    """Whether the pod is in one of the rule's states, where it names any."""
+    if rule.states is None:
         return True
-    waiting = (
-        each.state.waiting.reason
-        for each in (
-            *(pod.status.containerStatuses or ()),
-            *(pod.status.initContainerStatuses or ()),
-        )
-        if each.state and each.state.waiting
-    )
-    return not {pod.status.phase, pod.status.reason, *waiting}.isdisjoint(states)
+    states = {pod.status.phase, pod.status.reason}
+    for each in _statuses(pod, rule):
+        if each.state and each.state.waiting:
+            states.add(each.state.waiting.reason)
+    return not states.isdisjoint(rule.states)
+
+
+def _statuses(pod: Pod, rule: Restarts | Lifetime) -> list[ContainerStatus]:
+    statuses = pod.status.containerStatuses or []
+    if not rule.initContainers:
+        return statuses
+    return [*statuses, *(pod.status.initContainerStatuses or ())]

@@ -141,7 +141,12 @@ class Proximity:
         found = [(wish, slots) for wish in wishes if len(slots := self._sensitive(wish, pod))]
         if not found:
             return total
-        touched = np.unique(np.concatenate([wish.holders[slots] for wish, slots in found]))
+        every = np.concatenate([wish.holders[slots] for wish, slots in found])
+        touched = np.unique(every)
+        if len(touched) == len(every) and all(len(wish.columns) == 1 for wish, _ in found):
+            for wish, slots in found:
+                total += self._by_domain(wish, slots, pod, rest)[wish.columns[0].codes[nodes]]
+            return total
         before = self.broken[touched]
         charged = np.where(before > 0, 1.0, rest[touched])
         step = max(1, _CHUNK // len(touched))
@@ -203,6 +208,28 @@ class Proximity:
             answer |= (codes >= 0) & ((others == 0) | ((others == 1) & (codes == here)))
         answer &= wish.holders != pod
         return np.flatnonzero(answer).astype(np.int32)
+
+    def _by_domain(self, wish: Wish, slots: IntArray, pod: int, rest: FloatArray) -> FloatArray:
+        """(domains + 1,) `change` by the domain to which a member goes; the last is for none.
+
+        For a wish of one topology, of which these holders have no other that the member is about.
+        """
+        column, holders = wish.columns[0], wish.holders[slots]
+        at, own = self._node[holders], wish.own[slots]
+        here, codes = column.codes[self._node[pod]], column.codes[at]
+        left = wish.others(0, at, own) - ((codes == here) & (codes >= 0))
+        more = self.broken[holders] > wish.broken[slots]
+        charged = np.where(self.broken[holders] > 0, 1.0, rest[holders])
+        gone, there = (
+            np.where(more | broken, 1.0, rest[holders])
+            for broken in (
+                (left > 0, left + 1 > 0) if wish.kind == "apart" else (left <= 0, left + 1 <= 0)
+            )
+        )
+        answer = np.full(len(column.values) + 1, float((gone - charged).sum()))
+        inside = codes >= 0
+        np.add.at(answer, codes[inside], (there - gone)[inside])
+        return answer
 
     def _after(self, wish: Wish, slots: IntArray, source: int, nodes: IntArray) -> BoolArray:
         """(slots, k) whether these holders break the wish once a member went to each node."""

@@ -110,7 +110,8 @@ class Spread(Policy):
     that all of them want elsewhere costs 1.0 together; a soft constraint weighs half.
 
     `constraints: FromPods` takes each pod's own constraints, over all pods that their selectors
-    select, whoever owns them. Constraints that do not select the pod itself are left alone.
+    select, whoever owns them; `HardFromPods` only those that are DoNotSchedule. Constraints that do
+    not select the pod itself are left alone.
     """
 
     model_config = ConfigDict(
@@ -145,9 +146,10 @@ class Spread(Policy):
         description="Short for one constraint: how many more pods than the emptiest domain a "
         "domain may hold. 1, unless given.",
     )
-    constraints: Tiers | Literal["FromPods"] | None = Field(
+    constraints: Tiers | Literal["FromPods", "HardFromPods"] | None = Field(
         None,
-        description="Instead of the two before: the tiers, first things first, or the pods' own.",
+        description="Instead of the two before: the tiers, first things first, or the pods' own "
+        "constraints, or of these the ones that are DoNotSchedule.",
     )
     nodes: NodeMatch = Field(
         default_factory=lambda: NodeMatch(all=True),
@@ -173,12 +175,13 @@ class Spread(Policy):
         if self.constraints is None:
             short = {key: getattr(self, key) for key in _SHORT}
             return [SpreadConstraint.model_validate(short)]
-        return [] if self.constraints == "FromPods" else list(self.constraints)
+        return [] if isinstance(self.constraints, str) else list(self.constraints)
 
     def compile(self, snapshot: Snapshot) -> "SpreadTerm":
         """The term for this snapshot; spreading needs no readings, so it always has a say."""
-        if self.constraints == "FromPods":
-            made = from_pods(self.match, self.nodes, snapshot)
+        if isinstance(self.constraints, str):
+            hard = self.constraints == "HardFromPods"
+            made = from_pods(self.match, self.nodes, snapshot, hard=hard)
         else:
             made = declared(self.match, self.nodes, self.groupBy, self.tiers(), snapshot)
         return SpreadTerm(made, snapshot)

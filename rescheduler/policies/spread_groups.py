@@ -252,8 +252,8 @@ class _Shared:
     weight: float = 0.0
 
 
-def from_pods(match: Match, nodes: NodeMatch, snapshot: Snapshot) -> Tallies:
-    """The tallies of the constraints that the matched pods have."""
+def from_pods(match: Match, nodes: NodeMatch, snapshot: Snapshot, *, hard: bool = False) -> Tallies:
+    """The tallies of the constraints that the matched pods have; hard: without the soft ones."""
     everyone = _staying(np.ones(len(snapshot.pods), dtype=np.bool_), snapshot)
     chosen = select_pods(match, snapshot)
     groups = PodGroups(snapshot.pods, everyone)
@@ -262,6 +262,8 @@ def from_pods(match: Match, nodes: NodeMatch, snapshot: Snapshot) -> Tallies:
     others = 0
     for pod in _distinct(everyone[chosen[everyone]], snapshot.pods):
         ranked = _ranked(pod.spec.topologySpreadConstraints or [], grounds)
+        if hard:
+            ranked = [each for each in ranked if each.whenUnsatisfiable == "DoNotSchedule"]
         keys = tuple(sorted({each.topologyKey for each in ranked}))
         for each, weight in zip(ranked, weights(len(ranked)), strict=True):
             selector = _selector(each, pod.metadata.labels or {})

@@ -1,0 +1,295 @@
+"""The cases of descheduler's own unit tests, as clusters and policies of ours.
+
+A case holds the objects, the arguments and what descheduler evicted. It is read as follows:
+- An owner is a controller (their fixtures leave `controller` out), and pods with one are Running
+  and Ready unless the case says otherwise, because their fixtures leave the status out.
+- Times that a fixture leaves out are long ago.
+- Where `nodeFit` is off, descheduler takes for granted that there is a place. Rules that look at
+  one pod then get spare nodes to go to; the two that balance have their nodes already.
+- Limits of evictions are limits of moves; ours that have no equal there are out of the way.
+"""
+
+import gzip
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rescheduler.model.controllers import Controller, Namespace
+from rescheduler.model.objects import Condition, Node, Pod
+from rescheduler.model.snapshot import Cluster, Snapshot
+from rescheduler.policies.base import Policy
+from rescheduler.policies.documents import policy_from_document
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.validation import API_VERSION
+
+Json = dict[str, Any]
+
+LONG_AGO = "2020-01-01T00:00:00Z"
+MANY = 1000
+
+RULES = {
+    "RemovePodsViolatingNodeTaints",
+    "RemovePodsViolatingInterPodAntiAffinity",
+    "RemovePodsHavingTooManyRestarts",
+    "PodLifeTime",
+}
+"""Plugins that look at one pod, and do not ask where it will go unless nodeFit is on."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case. evictions: how many descheduler evicted."""
+
+    name: str
+    plugin: str
+    arguments: Json
+    begin: Json
+    captured: datetime
+    evictions: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether descheduler was told to look for a place."""
+        return bool(self.begin["evictorArgs"].get("nodeFit"))
+
+
+def read(folder: Path) -> list[Case]:
+    """Every case that runs a plugin, in order."""
+    with gzip.open(folder / "cases.json.gz") as stream:
+        found = json.load(stream)
+    return [
+        Case(
+            name=each["test"],
+            plugin=each["args"]["plugin"],
+            arguments=each["args"]["args"] or {},
+            begin=each["begin"],
+            captured=datetime.fromisoformat(each["capturedAt"]).astimezone(UTC),
+            evictions=each["evictedCounts"][0],
+        )
+        for each in found
+        if each.get("args")
+    ]
+
+
+def cluster(case: Case) -> Snapshot:
+    """The cluster of the case."""
+    pods, nodes = case.begin["pods"] or [], case.begin["nodes"] or []
+    spare = len(pods) + 1 if case.plugin in RULES and not case.fits else 0
+    return assembled(nodes, pods, spare=spare, taken=case.captured)
+
+
+def assembled(
+    nodes: list[Json], pods: list[Json], *, spare: int = 0, taken: datetime | None = None
+) -> Snapshot:
+    """A cluster of these objects, and of so many spare nodes."""
+    made = [_pod(each) for each in pods]
+    names = sorted({each.metadata.namespace for each in made})
+    return Snapshot(
+        taken=taken or datetime.now(UTC),
+        cluster=Cluster(uid="oracle", version="v1.36.3"),
+        nodes=[*map(_node, nodes), *map(_spare, range(spare))],
+        pods=made,
+        controllers=list(_controllers(made)),
+        namespaces=[
+            msgspec.convert(
+                {"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}},
+                Namespace,
+            )
+            for name in names
+        ],
+    )
+
+
+def limits(case: Case) -> Limits:
+    """The limits of the case."""
+    given, evictor = case.begin["limits"] or {}, case.begin["evictorArgs"]
+    threshold = (evictor.get("priorityThreshold") or {}).get("value")
+    allowed = evictor.get("evictLocalStoragePods") or "PodsWithLocalStorage" in (
+        evictor["podProtections"].get("defaultDisabled") or []
+    )
+
+    def most(name: str) -> int:
+        value = given.get(name)
+        return MANY if value is None else int(value)
+
+    return Limits.model_validate(
+        {
+            "movesPerCycle": most("maxPodsToEvictTotal"),
+            "movesPerNode": most("maxPodsToEvictPerNode"),
+            "movesPerNamespace": most("maxPodsToEvictPerNamespace"),
+            "movesPerWorkload": MANY,
+            "inFlightPerWorkload": MANY,
+            "movesPerHour": MANY,
+            "margin": 0.0,
+            "gainShare": 0.0,
+            "coolDown": "0s",
+            "minPodAge": "0s",
+            "minReadyTime": "0s",
+            "minNodeAge": "0s",
+            "minReplicas": 1,
+            "jobs": "Allow",
+            "localStorage": "Allow" if allowed else "Refuse",
+            "protectedNamespaces": [],
+            "maxReturn": 1.0,
+            **({} if threshold is None else {"maxPriority": threshold - 1}),
+        }
+    )
+
+
+def policy(case: Case) -> Policy:
+    """The policy that says the same as the plugin's arguments."""
+    kind, spec = _SPECS[case.plugin](case.arguments)
+    spec["match"] = _match(case.arguments)
+    return policy_from_document(
+        {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": "oracle"}, "spec": spec}
+    )
+
+
+def _taints(arguments: Json) -> tuple[str, Json]:
+    soft = arguments.get("includePreferNoSchedule")
+    taints: Json = {
+        "effects": ["NoSchedule", *(["PreferNoSchedule"] if soft else [])],
+        "ignore": arguments.get("excludedTaints") or [],
+    }
+    if arguments.get("includedTaints"):
+        taints["only"] = arguments["includedTaints"]
+    return "Conformity", {"nodeTaints": taints}
+
+
+def _affinity(arguments: Json) -> tuple[str, Json]:
+    kinds = arguments.get("nodeAffinityType") or []
+    return "Conformity", {
+        "nodeAffinity": {
+            "required": "requiredDuringSchedulingIgnoredDuringExecution" in kinds,
+            "preferred": "preferredDuringSchedulingIgnoredDuringExecution" in kinds,
+        }
+    }
+
+
+def _restarts(arguments: Json) -> tuple[str, Json]:
+    rule = {
+        "atLeast": arguments["podRestartThreshold"],
+        "initContainers": bool(arguments.get("includingInitContainers")),
+    }
+    return "Conformity", {"restarts": rule | _states(arguments)}
+
+
+def _lifetime(arguments: Json) -> tuple[str, Json]:
+    rule = {
+        "above": f"{arguments['maxPodLifeTimeSeconds']}s",
+        "initContainers": bool(arguments.get("includingInitContainers")),
+    }
+    return "Conformity", {"lifetime": rule | _states(arguments)}
+
+
+def _states(arguments: Json) -> Json:
+    return {"states": arguments["states"]} if arguments.get("states") else {}
+
+
+def _spread(arguments: Json) -> tuple[str, Json]:
+    soft = "ScheduleAnyway" in (arguments.get("constraints") or [])
+    return "Spread", {"constraints": "FromPods" if soft else "HardFromPods"}
+
+
+def _duplicates(arguments: Json) -> tuple[str, Json]:
+    alone = {"topologyKey": "kubernetes.io/hostname", "maxPerDomain": 1}
+    return "Spread", {"constraints": [alone]}
+
+
+_SPECS = {
+    "RemovePodsViolatingNodeTaints": _taints,
+    "RemovePodsViolatingNodeAffinity": _affinity,
+    "RemovePodsViolatingInterPodAntiAffinity": lambda _: ("Conformity", {"podAntiAffinity": True}),
+    "RemovePodsHavingTooManyRestarts": _restarts,
+    "PodLifeTime": _lifetime,
+    "RemovePodsViolatingTopologySpreadConstraint": _spread,
+    "RemoveDuplicates": _duplicates,
+}
+"""Plugin to what says its arguments in a document of ours."""
+
+COVERED = frozenset(_SPECS)
+
+
+def _match(arguments: Json) -> Json:
+    match: Json = {}
+    namespaces = arguments.get("namespaces") or {}
+    if namespaces.get("include"):
+        match["namespaces"] = namespaces["include"]
+    if namespaces.get("exclude"):
+        match["namespaceSelector"] = {
+            "matchExpressions": [
+                {
+                    "key": "kubernetes.io/metadata.name",
+                    "operator": "NotIn",
+                    "values": namespaces["exclude"],
+                }
+            ]
+        }
+    if arguments.get("labelSelector"):
+        match["labels"] = arguments["labelSelector"]
+    return match or {"all": True}
+
+
+def _pod(given: Json) -> Pod:
+    made = msgspec.convert(given, Pod)
+    made.node = made.spec.nodeName or ""
+    made.spec.nodeName = None
+    metadata, status = made.metadata, made.status
+    if "deletionTimestamp" in given["metadata"]:  # an empty one is written as null
+        metadata.deletionTimestamp = metadata.deletionTimestamp or datetime.fromisoformat(LONG_AGO)
+    metadata.creationTimestamp = metadata.creationTimestamp or datetime.fromisoformat(LONG_AGO)
+    if status.phase in ("", "Running"):
+        status.phase = "Running"
+        if made.condition("Ready") is None:
+            ready = {"type": "Ready", "status": "True", "lastTransitionTime": LONG_AGO}
+            status.conditions = [*(status.conditions or ()), msgspec.convert(ready, Condition)]
+    for number, owner in enumerate(metadata.ownerReferences or ()):
+        owner.controller = number == 0
+        owner.kind = "ReplicaSet" if owner.kind == "Pod" else owner.kind
+        owner.apiVersion = "apps/v1" if owner.kind == "ReplicaSet" else owner.apiVersion
+        owner.name = owner.name or metadata.name
+        owner.uid = owner.uid or f"{owner.kind}/{metadata.namespace}/{owner.name}"
+    return made
+
+
+def _node(given: Json) -> Node:
+    made = msgspec.convert(given, Node)
+    labels = {"kubernetes.io/hostname": made.metadata.name, **(made.metadata.labels or {})}
+    made.metadata.labels = labels
+    made.metadata.creationTimestamp = datetime.fromisoformat(LONG_AGO)
+    for each in made.status.conditions or ():
+        each.lastTransitionTime = each.lastTransitionTime or datetime.fromisoformat(LONG_AGO)
+    return made
+
+
+def _spare(number: int) -> Node:
+    room = {"cpu": "1k", "memory": "1Ti", "pods": "110"}
+    ready = {"type": "Ready", "status": "True"}
+    status = {"allocatable": room, "capacity": room, "conditions": [ready]}
+    return _node({"metadata": {"name": f"spare-{number}"}, "status": status})
+
+
+def _controllers(pods: Iterable[Pod]) -> Iterable[Controller]:
+    """The controllers behind the pods, settled."""
+    sizes: dict[tuple[str, str, str, str], int] = {}
+    for pod in pods:
+        owner = pod.controller
+        if owner is not None:
+            key = (owner.kind, pod.metadata.namespace, owner.name, owner.uid)
+            sizes[key] = sizes.get(key, 0) + 1
+    for (kind, namespace, name, uid), size in sizes.items():
+        counts = ("replicas", "readyReplicas", "updatedReplicas", "availableReplicas")
+        yield msgspec.convert(
+            {
+                "kind": kind,
+                "metadata": {"name": name, "namespace": namespace, "uid": uid, "generation": 1},
+                "spec": {"replicas": size},
+                "status": {**dict.fromkeys(counts, size), "observedGeneration": 1},
+            },
+            Controller,
+        )

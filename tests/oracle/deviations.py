@@ -1,0 +1,115 @@
+"""Where we differ from descheduler on purpose, and what of it we leave out, each with its reason.
+
+| plugin | covered by | not covered, and why |
+|---|---|---|
+| RemovePodsViolatingNodeTaints | Conformity `nodeTaints` | |
+| RemovePodsViolatingNodeAffinity | Conformity `nodeAffinity` | |
+| RemovePodsViolatingInterPodAntiAffinity | Conformity `podAntiAffinity` | |
+| RemovePodsHavingTooManyRestarts | Conformity `restarts` | |
+| PodLifeTime | Conformity `lifetime` | rules without an age, see OUT_OF_SCOPE |
+| RemovePodsViolatingTopologySpreadConstraint | Spread `constraints: FromPods` | |
+| RemoveDuplicates | Spread `maxPerDomain` | |
+| RemoveFailedPods | nothing | a pod that ended is on no node, see ENDED |
+| Low- and HighNodeUtilization | Utilization | their unit is requests, ours measured load |
+| DefaultEvictor | Limits | other defaults: 57 cases of which pods may be touched at all |
+"""
+
+ENDED = (
+    "the pod has ended: its owner has replaced it, it is on no node, and nothing can be placed "
+    "better; removing it is garbage collection"
+)
+UNSETTLED = (
+    "the pod is not Running: its kubelet and its owner are at work on it, and a pod that does not "
+    "serve cannot be moved more safely by one more eviction"
+)
+IMAGES = (
+    "pods of one workload are each other's duplicates whatever their images are; revisions are "
+    "told apart by matchLabelKeys"
+)
+ROOM = "the replacement would stay Pending: we evict nothing that no node has room for"
+
+PLUGINS_OUT_OF_SCOPE = {
+    "RemoveFailedPods": ENDED,
+    "LowNodeUtilization": "Utilization goes by measured load, and these cases by requests",
+    "HighNodeUtilization": "Utilization goes by measured load, and these cases by requests",
+}
+
+ARGUMENTS_OUT_OF_SCOPE = {
+    "conditions": "conditions of a pod say what its owner or kubelet does about it already",
+    "exitCodes": ENDED,
+    "ownerKinds": "whose pods are meant is said by labels and namespaces",
+    "excludeOwnerKinds": "whose pods are meant is said by labels and namespaces",
+    "includingEphemeralContainers": "ephemeral containers are for debugging; they are not read",
+}
+"""Arguments of plugins that ours do not have."""
+
+NO_AGE = "a state alone is no reason to move a pod; ours ask for an age or for restarts"
+NO_RULE = "a policy without any rule is an error here, and does nothing there"
+
+INIT = "includingInitContainers"
+APART = "removepodsviolatinginterpodantiaffinity/TestPodAntiAffinity/Maximum_pods_to_evict"
+
+DEVIATIONS = {
+    "podlifetime/TestPodLifeTime_EvictorConfiguration/"
+    "Evicts_pvc_pods_with_ignorePvcPods_set_to_false_(or_unset)": (
+        "its volume claim is not in the cluster, so where its replacement may go is not known"
+    ),
+    "podlifetime/TestPodLifeTime_EvictionLimits/"
+    "2_Oldest_pods_should_be_evicted_when_maxPodsToEvictPerNode_and_"
+    "maxPodsToEvictPerNamespace_are_not_set": UNSETTLED,
+    **{
+        f"podlifetime/TestPodLifeTime_ContainerWaitingReasons/1_pod_with_{name}": UNSETTLED
+        for name in (
+            "container_status_ImagePullBackOff_should_be_evicted",
+            "container_status_CrashLoopBackOff_should_be_evicted",
+            "container_status_CreateContainerConfigError_should_be_evicted",
+            "container_status_ErrImagePull_should_be_evicted",
+            f"init_container_status_CreateContainerError_should_be_evicted_with_{INIT}",
+            "container_status_CreateContainerError_should_be_evicted",
+            "container_status_InvalidImageName_should_be_evicted",
+        )
+    },
+    **{
+        f"podlifetime/TestPodLifeTime_PodStatusReasons/1_pod_with_pod_status_reason_{name}_"
+        "should_be_evicted": UNSETTLED
+        for name in ("NodeLost", "NodeAffinity", "Shutdown", "UnexpectedAdmissionError")
+    },
+    "podlifetime/TestPodLifeTime_PodPhaseStates/"
+    "Two_old_pods_with_different_states._1_should_be_evicted.": UNSETTLED,
+    **{
+        f"podlifetime/TestPodLifeTime_PodPhaseStates/1_pod_with_pod_status_phase_v1.Pod{phase}_"
+        "should_be_evicted": reason
+        for phase, reason in (("Succeeded", ENDED), ("Failed", ENDED), ("Unknown", UNSETTLED))
+    },
+    "removeduplicates/TestFindDuplicatePods/"
+    "Pods_with_the_same_owner_but_different_images_should_not_be_evicted": IMAGES,
+    "removeduplicates/TestFindDuplicatePods/"
+    "Pods_with_matching_ownerrefs_and_at_not_all_matching_image_should_not_trigger_an_eviction": (
+        IMAGES
+    ),
+    "removeduplicates/TestRemoveDuplicatesUniformly/"
+    "Evict_pods_with_number_of_pods_less_than_nodes,_but_ignore_different_pods_with_the_same_"
+    "ownerref": IMAGES,
+    "removeduplicates/TestFindDuplicatePods/Three_pods_in_the_`node-fit`_Namespace,_bound_to_same_"
+    "ReplicaSet._Only_node_available_has_enough_CPU,_and_nodeFit_set_to_true._1_should_be_"
+    "evicted.": "the scheduler would put the replacement back on the node that it left",
+    "removeduplicates/TestRemoveDuplicatesUniformly/Evict_pods_uniformly_with_two_replica_sets": (
+        "each pod names two owners; it is one of nine pods, not one of eighteen, and two moves "
+        "make 3, 3, 3"
+    ),
+    **{
+        f"{APART}_{name}": (
+            "three pods shun a fourth: one move of the fourth repairs what they evict three for"
+        )
+        for name in ("-_0", "-_3", "(maxPodsToEvictPerNamespace=3)_-_3")
+    },
+    "removepodsviolatingnodetaints/TestDeletePodsViolatingNodeTaints/"
+    "Critical_and_non_critical_pods,_pods_not_tolerating_node_taint_should_be_evicted_even_if_they_"
+    "are_critical": "pods that are critical to the system are never moved",
+    "removepodsviolatingtopologyspreadconstraint/TestTopologySpreadConstraint/"
+    "3_domains,_sizes_[0,_1,_100],_maxSkew=1,_move_66_pods_to_get_[34,_33,_34]": ROOM,
+    "removepodsviolatingtopologyspreadconstraint/TestTopologySpreadConstraint/"
+    "3_domains,_sizes_[2,3,4],_maxSkew=1,_args.NodeFit_is_false,_and_not_enough_cpu_on_zoneA;_1_"
+    "should_be_moved_to_force_scale-up": ROOM,
+}
+"""Case to the reason why ours is right."""
