@@ -168,7 +168,8 @@ def _result(name: str, known: Known) -> SchedulerResult:
         source=known.source,
         version=profile.version,
         digest=digest(profile),
-        profile=msgspec.to_builtins(profile, order="deterministic"),
+        # Through JSON, so that it equals what is read back: tuples would not.
+        profile=msgspec.json.decode(msgspec.json.encode(profile, order="deterministic")),
         problem=problem,
         document=to_document(known.document) if known.document is not None else {},
     )
