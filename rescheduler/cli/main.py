@@ -12,12 +12,13 @@ from rescheduler.model.errors import ReschedulerError
 
 _VERBS = {
     "plan": "Say which pods to move and why; changes nothing.",
+    "explain": "Say why: of a pod, a node, or Pending pods.",
     "apply": "Carry out a reviewed plan.",
     "run": "Run cycles: once, or on a schedule.",
     "render": "Show a saved plan or outcome again.",
     "record": "Save the cluster and its readings to a file.",
     "check": "Check policy files.",
-    "schema": "Print the JSON Schema of policies or plans.",
+    "schema": "Print the JSON Schema of policies, plans or explanations.",
     "version": "Print the version.",
 }
 

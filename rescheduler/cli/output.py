@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from rescheduler.model.errors import SettingsError
+from rescheduler.model.explanation import Explanation
 from rescheduler.model.plan import Plan
 from rescheduler.runtime.settings import OutputFormat
 
@@ -65,6 +66,21 @@ def write(data: bytes, out: Path | None) -> None:
 def show(plan: Plan, output: OutputFormat, out: Path | None) -> None:
     """Render the plan or outcome and write it."""
     write(_rendered(plan, output, to_terminal=out is None), out)
+
+
+def show_explanation(explanation: Explanation, output: OutputFormat, out: Path | None) -> None:
+    """Render an explanation and write it."""
+    from rescheduler.reporting.explanation import (  # noqa: PLC0415 - only what is shown
+        explanation_json,
+        render_explanation,
+    )
+
+    if output == "json":
+        write(explanation_json(explanation), out)
+        return
+    width = shutil.get_terminal_size((100, 24)).columns
+    color = out is None and _color()
+    write(render_explanation(explanation, width=width, color=color).encode(), out)
 
 
 def _rendered(plan: Plan, output: OutputFormat, *, to_terminal: bool) -> bytes:

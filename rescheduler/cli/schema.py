@@ -6,13 +6,19 @@ import click
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["policies", "plan"]), default="policies")
+@click.argument("what", type=click.Choice(["policies", "plan", "explanation"]), default="policies")
 def command(what: str) -> int:
-    """Print the JSON Schema of policy files, or of the plan file."""
+    """Print the JSON Schema of policy files, of the plan file, or of explanations."""
     if what == "plan":
         from rescheduler.reporting.machine import plan_schema  # noqa: PLC0415 - only what is asked
 
         schema = plan_schema()
+    elif what == "explanation":
+        from rescheduler.reporting.explanation import (  # noqa: PLC0415 - only what is asked
+            explanation_schema,
+        )
+
+        schema = explanation_schema()
     else:
         from rescheduler.policies.schema import json_schema  # noqa: PLC0415 - only what is asked
 

@@ -128,7 +128,7 @@ class Room(msgspec.Struct, kw_only=True):
 
 
 class PodOnNode(msgspec.Struct, kw_only=True):
-    """A pod of a node. relief: weighted cost that moving it could save at best; usage by reading."""
+    """A pod of a node. relief: weighted cost that moving it could save; usage: by reading."""
 
     pod: PodRef
     owner: OwnerRef | None

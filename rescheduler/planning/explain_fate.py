@@ -36,10 +36,9 @@ class Fates:
             return Verdict(fate="unknown", message="no policies were given")
         if pod in self._moves:
             judgement, batch, mode = self._moves[pod]
-            name = self._workspace.snapshot.nodes[judgement.destination].metadata.name
             return Verdict(
                 fate="moves",
-                message=f"expected on {name}",
+                message=self._expected(judgement),
                 batch=batch,
                 mode=mode,
                 gain=judgement.gain,
@@ -50,6 +49,12 @@ class Fates:
             return self._no_candidate(pod)
         held = refusal.code in {guard.code for guard in self._decision.guards}
         return Verdict(fate="held" if held else "stays", code=refusal.code, message=refusal.message)
+
+    def _expected(self, judgement: Judgement) -> str:
+        name = self._workspace.snapshot.nodes[judgement.destination].metadata.name
+        chances = judgement.landing.probabilities if judgement.landing else np.zeros(0)
+        alike = int(np.count_nonzero(chances >= chances.max(initial=0.0) - 1e-9))
+        return f"expected on {name}" + (f", one of {alike} equally likely" if alike > 1 else "")
 
     def _no_candidate(self, pod: int) -> Verdict:
         refusal = self._workspace.eligibility.refusal(pod)

@@ -1,5 +1,7 @@
 """Pending pods explained: why no node takes them, and which single move would make room."""
 
+import msgspec
+
 from rescheduler.model.explanation import Header, PendingExplanation, PendingPod
 from rescheduler.model.objects import Pod
 from rescheduler.model.plan import Code
@@ -19,11 +21,12 @@ def explain_pending(
 ) -> PendingExplanation:
     """Every Pending pod, one for all that are alike, by priority; or only the one asked for."""
     pods = workspace.snapshot.pods
-    groups: dict[tuple[str, int], list[int]] = {}
+    groups: dict[tuple[str, bytes], list[int]] = {}
     for index, each in enumerate(pods):
         if is_pending(each) and pod in (None, index):
             owner = each.controller
-            key = (owner.uid if owner else each.metadata.uid, id(each.spec))
+            spec = msgspec.msgpack.encode(each.spec)
+            key = (owner.uid if owner else each.metadata.uid, spec)
             groups.setdefault(key, []).append(index)
     first = [min(alike, key=lambda index: pods[index].key) for alike in groups.values()]
     counts = dict(zip(first, (len(alike) for alike in groups.values()), strict=True))
@@ -41,7 +44,7 @@ def _explained(workspace: Workspace, pod: int, alike: int) -> PendingPod:
     none: Code | None = None
     if seen.refusal is None and not seen.feasible:
         found = make_room(workspace, pod)
-        none = nothing(found, "makes room for it")
+        none = nothing(found)
     return PendingPod(
         pod=pod_ref(snapshot, pod),
         owner=owner_ref(snapshot, pod),

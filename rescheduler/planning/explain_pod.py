@@ -3,6 +3,7 @@
 from rescheduler.model.explanation import Header, PodExplanation, Verdict
 from rescheduler.planning.explain_checks import checks
 from rescheduler.planning.explain_fate import Fates, pod_views
+from rescheduler.planning.explain_pending import is_pending
 from rescheduler.planning.explain_place import place
 from rescheduler.planning.references import owner_ref, pod_ref
 from rescheduler.planning.workspace import Workspace
@@ -20,8 +21,9 @@ def explain_pod(workspace: Workspace, pod: int, header: Header) -> PodExplanatio
     asked = checks(workspace, pod)
     disruption = workspace.disruption(pod)
     verdict = Fates(workspace).of(pod)
-    if verdict.fate == "unknown" and not each.node:
-        verdict = Verdict(fate="unknown", message="it is Pending; see `explain pending`")
+    if is_pending(each):
+        text = f"it is Pending: see `explain pending {each.key}`"
+        verdict = Verdict(fate="unknown", message=text)
     if verdict.disruption is None and each.node:
         verdict.disruption = disruption
     return PodExplanation(

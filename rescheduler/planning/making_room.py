@@ -36,12 +36,14 @@ FIXED = frozenset(
 class Found:
     """moves: the least disruptive first. tried: how many were. left: why others were not.
 
+    reachable: whether other pods are all that keeps it off some node.
     complete: whether all that could help were tried, or enough was found before.
     """
 
     moves: list[RoomMove] = field(default_factory=list)
     tried: int = 0
     left: Counter[str] = field(default_factory=Counter)
+    reachable: bool = True
     complete: bool = True
 
 
@@ -52,7 +54,9 @@ def make_room(workspace: Workspace, pending: int) -> Found:
     another node. The working copy is as before at the end.
     """
     found = Found()
-    for pod in _ranked(workspace, _reachable(workspace, pending), pending, found):
+    reachable = _reachable(workspace, pending)
+    found.reachable = bool(reachable.any())
+    for pod in _ranked(workspace, reachable, pending, found):
         if found.tried >= TRIED:
             found.complete = False
             break
@@ -72,14 +76,23 @@ def make_room(workspace: Workspace, pending: int) -> Found:
     return found
 
 
-def nothing(found: Found, what: str) -> Code | None:
+def nothing(found: Found) -> Code | None:
     """Why no single move makes room, or None where one does."""
     if found.moves:
         return None
+    if not found.reachable:
+        text = "its own constraints, or the state of the nodes, keep it off every node"
+        return Code(code="FEA001", message=f"{text}, whatever is moved")
     left = ", ".join(f"{count} {code}" for code, count in found.left.most_common(4))
-    told = f"; {sum(found.left.values())} pods may not or cannot move ({left})" if left else ""
-    end = "" if found.complete else f"; the first {TRIED} were tried"
-    return Code(code="FEA001", message=f"none of {found.tried} single moves {what}{told}{end}")
+    if found.tried:
+        text = f"after none of the {found.tried} moves that were tried it would fit"
+    elif left:
+        text = "every pod that leaves enough stays where it is"
+    else:
+        text = "no pod is so large that its room alone would do"
+    text += f"; {sum(found.left.values())} may not, or cannot, move ({left})" if left else ""
+    text += "" if found.complete else f"; only the first {TRIED} were tried"
+    return Code(code="FEA001", message=text)
 
 
 def _reachable(workspace: Workspace, pending: int) -> BoolArray:

@@ -1,8 +1,5 @@
 """The plan or the outcome as text for a terminal."""
 
-from io import StringIO
-
-from rich.console import Console
 from rich.text import Text
 
 from rescheduler.model.plan import Plan
@@ -10,19 +7,13 @@ from rescheduler.reporting.alerts import Level
 from rescheduler.reporting.columns import Column, Grid, fit
 from rescheduler.reporting.phrasing import ARROW, amount, percent, pod_name, shorten, signed
 from rescheduler.reporting.rows import SYMBOLS, Mark, MoveRow
+from rescheduler.reporting.screen import Screen, coded
 from rescheduler.reporting.view import View, view
 
 WIDE = 110
 """From this width on a line has room for whole pod names and for the names of budgets."""
 
-NARROWEST = 72
 NARROW_POD = 28
-
-BOUND = "\ue000"
-"""Stands for a space that must not be broken: rich breaks at every kind of white space.
-
-A character for private use, one cell wide, which `clean` leaves in no name.
-"""
 
 STYLES: dict[Mark, str] = {"good": "green", "bad": "bold red", "open": "yellow", "plain": ""}
 ALERTS: dict[Level, tuple[str, str]] = {
@@ -38,88 +29,52 @@ def render_table(plan: Plan, *, width: int, color: bool) -> str:
     Widths below 72 are taken as 72. Nothing is told by color alone.
     """
     seen = view(plan)
-    out = StringIO()
-    console = Console(
-        file=out,
-        width=max(width, NARROWEST),
-        force_terminal=color,
-        color_system="standard" if color else None,
-        no_color=not color,
-        markup=False,
-        highlight=False,
-        emoji=False,
-        legacy_windows=False,
-        _environ={},
-    )
-    _head(console, seen)
-    _alerts(console, seen)
-    _policies(console, seen)
-    _moves(console, seen)
-    _left_alone(console, seen)
-    _steps(console, seen)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    screen = Screen(width=width, color=color)
+    _head(screen, seen)
+    _alerts(screen, seen)
+    _policies(screen, seen)
+    _moves(screen, seen)
+    _left_alone(screen, seen)
+    _steps(screen, seen)
+    return screen.text()
 
 
-def _wrapped(text: Text, console: Console, width: int) -> list[Text]:
-    """The lines of a paragraph; a percent sign stays with its number."""
-    text = text.copy()
-    text.plain = text.plain.replace(" %", f"{BOUND}%")
-    lines = list(text.wrap(console, max(width, 20)))
-    for line in lines:
-        line.plain = line.plain.replace(BOUND, " ")
-    return lines
-
-
-def _paragraph(console: Console, text: Text, *, first: Text | None = None, indent: int = 0) -> None:
-    """A paragraph, its lines indented; `first` stands in the indentation of the first line."""
-    for number, line in enumerate(_wrapped(text, console, console.width - indent)):
-        if number == 0 and first is not None:
-            lead = Text.assemble(first, " " * (indent - first.cell_len))
-        else:
-            lead = Text(" " * indent)
-        console.print(lead.append_text(line), soft_wrap=True)
-
-
-def _head(console: Console, seen: View) -> None:
-    console.print(
+def _head(screen: Screen, seen: View) -> None:
+    screen.line(
         Text.assemble((seen.title, "bold"), "  ", (seen.cluster, "bold"), "  ", seen.time),
-        overflow="fold",
+        fold=True,
     )
     style = "bold white on red" if seen.plan.mode == "Enforce" else "bold black on cyan"
     band = Text.assemble((f" {seen.plan.mode.upper()} ", style), " ", seen.band)
     if seen.plan.recorded:
         band.append("; from a recording")
-    _paragraph(console, band)
+    screen.paragraph(band)
     if seen.verdict is not None:
-        verdict = Text.assemble(_coded(seen.verdict.code), seen.verdict.message)
-        _paragraph(console, verdict, first=Text("Verdict", style="bold"), indent=9)
-    console.print()
+        verdict = Text.assemble(coded(seen.verdict.code), seen.verdict.message)
+        screen.paragraph(verdict, first=Text("Verdict", style="bold"), indent=9)
+    screen.line()
     label = max(len(fact.label) for fact in seen.facts) + 2
     value = max(len(fact.value) for fact in seen.facts) + 2
     for fact in seen.facts:
         first = Text.assemble((f"{fact.label:<{label}}", "dim"), (fact.value, "bold"))
-        _paragraph(console, Text(fact.detail), first=first, indent=label + value)
-    console.print()
+        screen.paragraph(Text(fact.detail), first=first, indent=label + value)
+    screen.line()
 
 
-def _coded(code: str) -> Text:
-    return Text(f"{code} " if code else "", style="cyan")
-
-
-def _alerts(console: Console, seen: View) -> None:
+def _alerts(screen: Screen, seen: View) -> None:
     for alert in seen.alerts:
         word, style = ALERTS[alert.level]
-        _paragraph(
-            console, Text.assemble((word, style), " ", _coded(alert.code), (alert.title, "bold"))
+        screen.paragraph(
+            Text.assemble((word, style), " ", coded(alert.code), (alert.title, "bold"))
         )
-        _paragraph(console, Text(alert.message), indent=2)
+        screen.paragraph(Text(alert.message), indent=2)
         if alert.advice:
-            _paragraph(console, Text(f"Advice: {alert.advice}", style="italic"), indent=2)
+            screen.paragraph(Text(f"Advice: {alert.advice}", style="italic"), indent=2)
     if seen.alerts:
-        console.print()
+        screen.line()
 
 
-def _policies(console: Console, seen: View) -> None:
+def _policies(screen: Screen, seen: View) -> None:
     grid = Grid(
         [
             Column("policy", flexible=True),
@@ -145,27 +100,17 @@ def _policies(console: Console, seen: View) -> None:
             Text(row.change, style="green" if better else ""),
             str(row.moves),
         )
-    _grid(console, grid)
+    screen.grid(grid)
 
 
-def _grid(console: Console, grid: Grid) -> None:
-    for above, line, below in grid.lines(console.width, 2):
-        if above is not None:
-            _paragraph(console, above, indent=2)
-        console.print(line, soft_wrap=True)
-        if below is not None:
-            _paragraph(console, below, indent=7)
-    console.print()
-
-
-def _moves(console: Console, seen: View) -> None:
+def _moves(screen: Screen, seen: View) -> None:
     if seen.nothing is not None:
-        _paragraph(console, Text(seen.nothing.message, style="bold"), indent=2)
-        console.print()
+        screen.paragraph(Text(seen.nothing.message, style="bold"), indent=2)
+        screen.line()
         return
-    wide = console.width >= WIDE
+    wide = screen.width >= WIDE
     shown = _outcome_grid(seen, wide) if seen.is_outcome else _plan_grid(seen, wide)
-    _grid(console, shown)
+    screen.grid(shown)
 
 
 def _plan_grid(seen: View, wide: bool) -> Grid:
@@ -261,29 +206,29 @@ def _why(row: MoveRow) -> Text:
     return text.append(row.why)
 
 
-def _left_alone(console: Console, seen: View) -> None:
+def _left_alone(screen: Screen, seen: View) -> None:
     if not seen.groups:
         return
-    console.print(Text.assemble(("Left alone ", "bold"), (f"{seen.left_alone:,}", "bold")))
+    screen.line(Text.assemble(("Left alone ", "bold"), (f"{seen.left_alone:,}", "bold")))
     digits = max(len(f"{group.count:,}") for group in seen.groups)
     for group in seen.groups:
         indent = digits + 12
         first = Text.assemble(
             (f"  {group.count:>{digits},}  ", "bold"), fit(Text(group.code, style="cyan"), 6)
         )
-        _paragraph(console, Text(group.sentence), first=first, indent=indent)
+        screen.paragraph(Text(group.sentence), first=first, indent=indent)
         below = Text(style="dim")
         if group.examples:
             example = group.examples[0]
             below.append(f"e.g. {pod_name(example.pod, example.owner)}: {example.message}. ")
         below.append(group.advice)
         if below.plain:
-            _paragraph(console, below, indent=indent)
-    console.print()
+            screen.paragraph(below, indent=indent)
+    screen.line()
 
 
-def _steps(console: Console, seen: View) -> None:
+def _steps(screen: Screen, seen: View) -> None:
     label = max(len(step.label) for step in seen.steps) + 1
     for step in seen.steps:
         line = Text.assemble((f"{step.label + ':':<{label + 1}}", "bold"), step.command)
-        console.print(line, soft_wrap=True)
+        screen.line(line)

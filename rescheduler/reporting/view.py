@@ -49,16 +49,17 @@ class Step:
 
 def view(plan: Plan) -> "View":
     """The view of this plan, with every string in it made harmless (see `clean`)."""
-    return View(msgspec.convert(_cleaned(msgspec.to_builtins(plan)), Plan))
+    return View(msgspec.convert(cleaned(msgspec.to_builtins(plan)), Plan))
 
 
-def _cleaned(value: Any) -> Any:
+def cleaned(value: Any) -> Any:
+    """Builtins with every string in them made harmless (see `clean`)."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
-        return [_cleaned(each) for each in value]
+        return [cleaned(each) for each in value]
     if isinstance(value, dict):
-        return {_cleaned(key): _cleaned(each) for key, each in value.items()}
+        return {cleaned(key): cleaned(each) for key, each in value.items()}
     return value
 
 

@@ -1,0 +1,80 @@
+"""`rescheduler explain`: why a pod or a node is as it is, and what would change it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from rescheduler.cli.options import Command, takes
+from rescheduler.cli.output import check_writable, show_explanation
+from rescheduler.runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from rescheduler.model.explanation import Explanation
+    from rescheduler.runtime.explaining import Explainer
+
+_options: Callable[[Command], Command] = takes(
+    "policies",
+    "kubeconfig",
+    "context",
+    "prometheus_url",
+    "prometheus_token_file",
+    "prometheus_ca_file",
+    "prometheus_selector",
+    "scheduler_url",
+    "scheduler_ca_file",
+    "scheduler_insecure_skip_tls_verify",
+    "snapshot",
+    "output",
+    "out",
+    "state_namespace",
+    "seed",
+)
+
+
+@click.group()
+def command() -> None:
+    """Say why: where a pod would land, why it stays, why another is Pending, and what helps.
+
+    Nothing is changed, and no right to write is needed. Policies are optional: without them there
+    is no verdict on moves.
+    """
+
+
+@command.command()
+@click.argument("name", metavar="NAMESPACE/NAME")
+@_options
+def pod(settings: Settings, name: str) -> int:
+    """Every check, filter and score of one pod, where it would land, and why it moves or stays."""
+    return _explain(settings, lambda explainer: explainer.pod(name))
+
+
+@command.command()
+@click.argument("name", metavar="NAME")
+@_options
+def node(settings: Settings, name: str) -> int:
+    """One node's loads and room, what policies find about it, and why each pod moves or stays."""
+    return _explain(settings, lambda explainer: explainer.node(name))
+
+
+@command.command()
+@click.argument("name", metavar="[NAMESPACE/NAME]", required=False)
+@_options
+def pending(settings: Settings, name: str | None) -> int:
+    """Why Pending pods fit on no node, and which single move would make room."""
+    return _explain(settings, lambda explainer: explainer.pending(name))
+
+
+def _explain(settings: Settings, ask: "Callable[[Explainer], Explanation]") -> int:
+    if settings.output == "html":
+        raise click.UsageError("An explanation is a table or JSON: say -o table or -o json.")
+    check_writable(settings.out)
+    from rescheduler.runtime.explaining import Explainer  # noqa: PLC0415 - keeps help quick
+    from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
+
+    configure(settings)
+    explainer = Explainer(settings)
+    show_explanation(ask(explainer), settings.output, settings.out)
+    for note in explainer.notes:
+        click.echo(f"note: {note.code} {note.message}", err=True)
+    return 0

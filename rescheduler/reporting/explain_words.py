@@ -1,0 +1,101 @@
+"""How explanations name checks, plugins and landings."""
+
+from collections.abc import Iterable, Sequence
+
+from rescheduler.model.explanation import Header, Verdict
+from rescheduler.model.plan import LandingShare
+from rescheduler.reporting.phrasing import amount, counted, percent, signed, stamp
+
+TITLES = {
+    "ELG001": "controller",
+    "ELG002": "no DaemonSet",
+    "ELG003": "no static pod",
+    "ELG004": "running",
+    "ELG005": "not being deleted",
+    "ELG006": "ready",
+    "ELG007": "age",
+    "ELG008": "namespace",
+    "ELG009": "priority",
+    "ELG010": "local storage",
+    "ELG011": "opt-out",
+    "ELG012": "replicas",
+    "ELG013": "settled workload",
+    "ELG014": "job policy",
+    "ELG015": "known owner",
+    "ELG016": "gang",
+    "ELG017": "bound to its node",
+    "ELG019": "needed by us",
+    "ELG020": "settled node",
+    "ELG021": "resize",
+    "ELG022": "cool-down",
+    "DAT001": "readable objects",
+    "BUD001": "one budget",
+    "BUD002": "budget",
+    "BUD003": "fresh budget",
+    "BUD004": "quota",
+    "PAC001": "moves per cycle",
+    "PAC002": "moves per node",
+    "PAC003": "moves per namespace",
+    "PAC004": "moves per workload",
+    "PAC005": "moves per hour",
+}
+"""What each check asks about."""
+
+HEADINGS = {
+    "TaintToleration": "taints",
+    "NodeAffinity": "affin.",
+    "PodTopologySpread": "spread",
+    "InterPodAffinity": "pods",
+    "NodeResourcesFit": "fit",
+    "NodeResourcesBalancedAllocation": "balance",
+    "ImageLocality": "images",
+    "VolumeBinding": "volumes",
+    "DynamicResources": "devices",
+}
+"""Plugins that score, as narrow as a column."""
+
+
+def where_and_when(header: Header) -> str:
+    """`prod-gpu-1  2026-11-21 14:02:07 UTC  Kubernetes v1.36.3; from a recording`."""
+    cluster = header.cluster.name or header.cluster.uid
+    version = f"  Kubernetes {header.cluster.version}" if header.cluster.version else ""
+    recorded = "; from a recording" if header.recorded else ""
+    return f"{cluster}  {stamp(header.taken)}{version}{recorded}"
+
+
+def landing_words(landing: Sequence[LandingShare], most: int) -> str:
+    """The likeliest nodes: `n12 80 %, n15 15 % and 3 more`, or `8 nodes, 12 % each: n1, n2`."""
+    chances = [share.probability for share in landing]
+    if len(chances) > 1 and max(chances) - min(chances) < 1e-9:
+        shown = more_words([share.node for share in landing[:most]], len(landing), "")
+        return f"{len(landing)} nodes, {percent(chances[0])} each: {shown}"
+    shown = ", ".join(f"{share.node} {percent(share.probability)}" for share in landing[:most])
+    left = len(landing) - most
+    rest = sum(share.probability for share in landing[most:])
+    return f"{shown} and {left} more, {percent(rest)} in all" if left > 0 else shown
+
+
+def fate_words(verdict: Verdict) -> str:
+    """What becomes of a pod, in one word or two."""
+    if verdict.fate == "moves":
+        audit = " (Audit)" if verdict.mode == "Audit" else ""
+        return f"moves, batch {verdict.batch}{audit}"
+    return {"stays": "stays", "held": "held", "unknown": "no verdict"}[verdict.fate]
+
+
+def worth_words(verdict: Verdict) -> str:
+    """What the move gains and costs, as far as that is known."""
+    parts = []
+    if verdict.gain is not None:
+        parts.append(f"gain {signed(verdict.gain)}")
+    if verdict.disruption is not None:
+        parts.append(f"disruption {amount(verdict.disruption)}")
+    return ", ".join(parts)
+
+
+def more_words(names: Iterable[str], count: int, noun: str) -> str:
+    """`n1, n2 and 3 more nodes`."""
+    shown = list(names)
+    left = count - len(shown)
+    more = counted(left, f"more {noun}") if noun else f"{left} more"
+    return ", ".join(shown) + (f" and {more}" if left > 0 else "")
