@@ -9,6 +9,8 @@ from rescheduler.scheduler.balanced_allocation import BalancedAllocation
 from rescheduler.scheduler.claim_offers import ClaimOffers
 from rescheduler.scheduler.claims import Claims
 from rescheduler.scheduler.default_selector import DefaultSelectors
+from rescheduler.scheduler.device_stock import DeviceStock
+from rescheduler.scheduler.dynamic_resources import DeviceClaims, DynamicResources
 from rescheduler.scheduler.image_locality import ImageLocality
 from rescheduler.scheduler.inter_pod_affinity import InterPodAffinity
 from rescheduler.scheduler.inter_pod_terms import Namespaces, TermIndex
@@ -48,6 +50,7 @@ class DefaultPlugins:
         self._ports = NodePorts(pods, occupancy)
         self._restrictions = VolumeRestrictions(pods, occupancy, claims)
         self._attached = AttachedVolumes(snapshot, occupancy, claims)
+        self.devices = DeviceClaims(snapshot, DeviceStock(snapshot, occupancy))
         self._offers = ClaimOffers(snapshot, self._labels, claims)
 
     def of(self, profile: Profile) -> tuple[NodeAffinity, Sequence[Plugin]]:
@@ -76,6 +79,7 @@ class DefaultPlugins:
             InterPodAffinity(
                 self._labels, self._groups, self._occupancy, self._terms, self._namespaces, profile
             ),
+            DynamicResources(self.devices, len(self._nodes)),
             NodeDeclaredFeatures(self._nodes, profile),
             BalancedAllocation(self._occupancy, profile),
             ImageLocality(self._nodes, profile),

@@ -163,7 +163,7 @@ class SchedulerModel:
             return Problem("ELG018", f"{each.key} is scheduled by {name}, which is not declared")
         if self._replacements.gated(each):
             return Problem("FEA005", f"{each.key} will wait behind the gates of its template")
-        return refusal(each, profile, self._claims)
+        return refusal(each, profile, self._claims, self._default_plugins.devices)
 
     def _states(self, pod: int) -> tuple[State, ...]:
         if self._occupancy.where[pod] < 0:

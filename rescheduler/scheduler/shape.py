@@ -9,6 +9,7 @@ import numpy as np
 from rescheduler.model.objects import Labels, Pod, PodSpec, Volume
 from rescheduler.model.readings import BoolArray, IntArray, Problem
 from rescheduler.scheduler.claims import Claims
+from rescheduler.scheduler.dynamic_resources import DeviceClaims
 from rescheduler.scheduler.local_scores import LocalScores
 from rescheduler.scheduler.node_affinity import NodeAffinity
 from rescheduler.scheduler.occupancy import Occupancy
@@ -48,7 +49,7 @@ class Shape:
             yield name, judge()
 
 
-def refusal(pod: Pod, profile: Profile, claims: Claims) -> Problem | None:
+def refusal(pod: Pod, profile: Profile, claims: Claims, devices: DeviceClaims) -> Problem | None:
     """Why the landing of this pod's replacement cannot be predicted, or None."""
     spec = pod.spec
     if profile.problem:
@@ -59,11 +60,10 @@ def refusal(pod: Pod, profile: Profile, claims: Claims) -> Problem | None:
     for present, what in (
         (spec.schedulingGates, "scheduling gates"),
         (spec.schedulingGroup, "a scheduling group"),
-        (spec.resourceClaims, "resource claims"),
     ):
         if present:
-            return Problem("FEA005", f"{pod.key} has {what}, which are not modelled")
-    reason = claims.problem(pod)
+            return Problem("FEA005", f"{pod.key} has {what}: when it is tried is not known")
+    reason = claims.problem(pod) or devices.problem(pod, extended=profile.extended_devices)
     return Problem("FEA005", f"{pod.key}: {reason}") if reason else None
 
 

@@ -47,7 +47,7 @@ def test_node_affinity() -> None:
     assert ByMaximum(ints(0, 0)).points().tolist() == [0, 0]
 
 
-def image_scores(images: list[str], held: dict[str, tuple[int, int]]) -> list[int]:
+def image_scores(images: list[str], held: dict[str, tuple[int, int]]) -> Any:
     """held: image name to its MiB and how many of the four nodes have it."""
     nodes = [node(f"n{number}") for number in range(4)]
     for number, each in enumerate(nodes):

@@ -1,0 +1,246 @@
+"""Devices: what a template asks for against what slices offer and claims have."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from rescheduler.model.devices import (
+    Device,
+    DeviceClass,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
+from rescheduler.model.move import Shift
+from rescheduler.scheduler.device_expressions import Subject, Unclear, evaluate, parse
+from rescheduler.scheduler.model import SchedulerModel
+from tests.cluster import controller, node, pod, snapshot
+
+DRIVER = "gpu.example.com"
+CLAIMS: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}]}
+
+
+def gpu(name: str, model: str = "A100", numa: int = 0, **more: Any) -> dict[str, Any]:
+    attributes = {"model": {"string": model}, "topology/numa": {"int": numa}}
+    capacity = {"memory": {"value": "80Gi" if model == "H100" else "40Gi"}}
+    return {"name": name, "attributes": attributes, "capacity": capacity, **more}
+
+
+def offered(on: str, *devices: dict[str, Any], generation: int = 1, **spec: Any) -> ResourceSlice:
+    pool = {"name": on, "generation": generation, "resourceSliceCount": 1}
+    where = {} if spec else {"nodeName": on}
+    return msgspec.convert(
+        {"spec": {"driver": DRIVER, "pool": pool, "devices": list(devices), **where, **spec}},
+        ResourceSlice,
+    )
+
+
+def template(*requests: dict[str, Any], constraints: Any = None) -> ResourceClaimTemplate:
+    named = [
+        each if "firstAvailable" in each else {"name": f"r{number}", "exactly": each}
+        for number, each in enumerate(requests)
+    ]
+    devices = {"requests": named, "constraints": constraints}
+    return msgspec.convert(
+        {"metadata": {"name": "t", "namespace": "default"}, "spec": {"spec": {"devices": devices}}},
+        ResourceClaimTemplate,
+    )
+
+
+def one(expression: str = "", count: int = 1, **more: Any) -> dict[str, Any]:
+    selectors = [{"cel": {"expression": expression}}] if expression else None
+    return {"deviceClassName": "gpu", "selectors": selectors, "count": count, **more}
+
+
+def held(by: str, on: str, *devices: str) -> ResourceClaim:
+    results = [{"driver": DRIVER, "pool": on, "device": each} for each in devices]
+    return msgspec.convert(
+        {
+            "metadata": {
+                "name": f"{by}-gpu",
+                "namespace": "default",
+                "ownerReferences": [{"kind": "Pod", "name": by, "uid": f"pod-default-{by}"}],
+            },
+            "status": {"allocation": {"devices": {"results": results}}},
+        },
+        ResourceClaim,
+    )
+
+
+def gpu_class(**spec: Any) -> DeviceClass:
+    selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
+    return msgspec.convert(
+        {"metadata": {"name": "gpu"}, "spec": {"selectors": [selector], **spec}}, DeviceClass
+    )
+
+
+def cluster(
+    wanted: ResourceClaimTemplate, slices: list[ResourceSlice], *pods: Any, **more: Any
+) -> Any:
+    return snapshot(
+        [node("a"), node("b")],
+        pods or [pod("p", **CLAIMS)],
+        **{"device_classes": [gpu_class()], **more},
+        resource_slices=slices,
+        claim_templates=[wanted],
+    )
+
+
+def where(wanted: Any, *slices: Any, **more: Any) -> Any:
+    model = SchedulerModel(cluster(wanted, list(slices), **more))
+    assert model.landing(0).refusal is None, model.landing(0).refusal
+    return model.feasible(0).tolist()
+
+
+def refused(wanted: Any, *slices: Any, **more: Any) -> str:
+    refusal = SchedulerModel(cluster(wanted, list(slices), **more)).landing(0).refusal
+    assert refusal is not None
+    assert refusal.code == "FEA005"
+    return refusal.message
+
+
+MODEL = f'device.attributes["{DRIVER}"].model == "H100"'
+SIZE = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("60Gi")) >= 0'
+
+
+@pytest.mark.parametrize("expression", [MODEL, SIZE, f"!({MODEL}) || {SIZE}"])
+def test_selectors_choose_devices(expression: str) -> None:
+    expected = [True, True] if "||" in expression else [False, True]
+    found = where(template(one(expression)), offered("a", gpu("0")), offered("b", gpu("0", "H100")))
+    assert found == expected
+
+
+def test_counts_need_so_many_free_devices() -> None:
+    slices = [offered("a", gpu("0"), gpu("1")), offered("b", gpu("0"), gpu("1"))]
+    taken = [held("q", "a", "0")]
+    assert where(template(one(count=2)), *slices, resource_claims=taken) == [False, True]
+    assert where(template(one(), one()), *slices, resource_claims=taken) == [False, True]
+
+
+def test_requests_that_overlap_share_devices_out() -> None:
+    wanted = template(one(MODEL), one())
+    assert where(
+        wanted, offered("a", gpu("0", "H100")), offered("b", gpu("0"), gpu("1", "H100"))
+    ) == [False, True]
+
+
+def test_all_devices_must_be_there_and_free() -> None:
+    wanted = template(one(allocationMode="All"))
+    slices = [offered("a", gpu("0"), gpu("1")), offered("b", gpu("0"))]
+    taken = [held("q", "a", "1")]
+    assert where(wanted, *slices, resource_claims=taken) == [False, True]
+
+
+def test_devices_of_one_claim_may_have_to_be_alike() -> None:
+    wanted = template(one(count=2), constraints=[{"matchAttribute": "topology/numa"}])
+    apart = offered("a", gpu("0", numa=0), gpu("1", numa=1))
+    near = offered("b", gpu("0", numa=1), gpu("1", numa=1))
+    assert where(wanted, apart, near) == [False, True]
+
+
+def test_tainted_and_outdated_devices_do_not_count() -> None:
+    taint = {"key": "k", "effect": "NoSchedule"}
+    slices = [offered("a", gpu("0", taints=[taint])), offered("b"), offered("b", gpu("0"))]
+    slices[2].spec.pool.generation = 2
+    assert where(template(one()), *slices) == [False, True]
+
+
+def test_a_replacement_finds_its_devices_free_only_when_the_old_pod_is_gone() -> None:
+    for kind, expected in (("ReplicaSet", [False, True]), ("StatefulSet", [True, True])):
+        mine = pod("p", "a", owner=controller(kind, "o"), **CLAIMS)
+        slices = [offered("a", gpu("0")), offered("b", gpu("0"))]
+        made = cluster(template(one()), slices, mine, resource_claims=[held("p", "a", "0")])
+        assert SchedulerModel(made).feasible(0).tolist() == expected
+
+
+def test_devices_follow_the_pods() -> None:
+    owner = controller("StatefulSet", "o")
+    mine = pod("p", "a", owner=owner, **CLAIMS)
+    slices = [offered("a", gpu("0")), offered("b", gpu("0"))]
+    made = cluster(
+        template(one()), slices, mine, pod("q", **CLAIMS), resource_claims=[held("p", "a", "0")]
+    )
+    model = SchedulerModel(made)
+    assert model.feasible(1).tolist() == [False, True]
+    model.commit(Shift(0, 0, 1))
+    assert model.feasible(1).tolist() == [True, False]
+    model.commit(Shift(0, 1, 0))
+    assert model.feasible(1).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (template({"name": "r", "firstAvailable": [{"name": "s"}]}), "alternatives"),
+        (template(one(adminAccess=True)), "access"),
+        (template(one('device.attributes["x"].exists(y, y)')), "not evaluated"),
+        (template(one(f'device.attributes["{DRIVER}"].color == "red"')), "no color"),
+        (template(one(), constraints=[{"distinctAttribute": "topology/numa"}]), "constraints"),
+        (template({**one(), "deviceClassName": "fpga"}), "fpga is not there"),
+        (template(one(tolerations=[{"operator": "Exists"}])), "tolerates"),
+    ],
+)
+def test_what_cannot_be_worked_out_is_refused(wanted: Any, said: Any) -> None:
+    assert said in refused(wanted, offered("a", gpu("0")))
+
+
+def test_devices_that_are_not_plainly_of_a_node_are_refused() -> None:
+    assert "several nodes" in refused(template(one()), offered("a", gpu("0"), allNodes=True))
+    counters = [{"counterSet": "c"}]
+    assert "part of" in refused(template(one()), offered("a", gpu("0", consumesCounters=counters)))
+    torn = offered("a", gpu("0"))
+    torn.spec.pool.resourceSliceCount = 2
+    assert "not all devices" in refused(template(one()), torn)
+
+
+def test_unread_kinds_and_named_claims_are_refused() -> None:
+    assert "ResourceSlice was not read" in refused(template(one()), unread=["ResourceSlice"])
+    named = pod("p", resourceClaims=[{"name": "g", "resourceClaimName": "shared"}])
+    refusal = SchedulerModel(cluster(template(one()), [], named)).landing(0).refusal
+    assert refusal is not None
+    assert "shared by its name" in refusal.message
+
+
+def test_a_resource_that_a_class_may_serve_is_refused_since_1_36() -> None:
+    asking = pod("p", requests={"example.com/gpu": "1"})
+    classes = [gpu_class(extendedResourceName="example.com/gpu")]
+    made = cluster(template(one()), [], asking, device_classes=classes)
+    refusal = SchedulerModel(made).landing(0).refusal
+    assert refusal is not None
+    assert "device class" in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('device.driver in ["x", "gpu.example.com"]', True),
+        ('device.attributes["topology"].numa > 0', False),
+        ('device.driver == "x" && device.attributes["x"].y == 1', False),
+        ('device.attributes["x"].y == 1 || device.driver.startsWith("gpu")', True),
+        (f'device.capacity["{DRIVER}"].memory.isLessThan(quantity("41Gi"))', True),
+        (f'device.attributes["{DRIVER}"]["model"] != "A100"', False),
+    ],
+)
+def test_expressions(text: str, expected: bool) -> None:
+    subject = Subject(DRIVER, msgspec.convert(gpu("0"), Device))
+    assert evaluate(parse(text), subject) is expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'device.attributes["x"].y == 1',
+        "device.driver",
+        "device.driver < 1",
+        "device.nothing == 1",
+        "semver('1.0.0')",
+        "device.driver ==",
+        "device.driver == 'a' ? true : false",
+        'quantity("many").compareTo(quantity("1")) == 0',
+    ],
+)
+def test_expressions_that_are_not_evaluated(text: str) -> None:
+    subject = Subject(DRIVER, msgspec.convert(gpu("0"), Device))
+    with pytest.raises(Unclear):
+        evaluate(parse(text), subject)
