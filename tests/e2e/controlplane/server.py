@@ -45,15 +45,18 @@ class ControlPlane:
         folder: Path,
         scheduler_options: Sequence[str] | Callable[[Layout], Sequence[str]] = (),
         stages: Path = programs.STAGES,
+        *,
+        audited: bool = True,
     ) -> None:
         """Start all of it below `folder`, and come back when it is ready (about 5 s).
 
         scheduler_options: more options of kube-scheduler, or what makes them once it is known
-        where the files lie. stages: what KWOK plays.
+        where the files lie. stages: what KWOK plays. audited: whether there is an audit log.
         """
         self.folder = folder
         self._scheduler_options = scheduler_options
         self._stages = stages
+        self._audited = audited
         built = binaries()
         try:
             self._start(folder / "first", built)
@@ -108,7 +111,9 @@ class ControlPlane:
         process.wait_until(_answers(f"{self._etcd}/health"), 20)
 
     def _run_api_server(self, built: dict[str, Path], ports: Ports) -> None:
-        command = programs.api_server(built["kube-apiserver"], self.layout, ports)
+        command = programs.api_server(
+            built["kube-apiserver"], self.layout, ports, audited=self._audited
+        )
         process = self._run("kube-apiserver", command)
         process.wait_until(self.layout.authority.exists, 20)
         for user, token in self._tokens.items():

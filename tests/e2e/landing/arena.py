@@ -65,7 +65,10 @@ class Arena:
         """
         self.scheduler: ObservedScheduler | None = None
         self.plane = ControlPlane(
-            folder, lambda layout: (*OPTIONS, *options(layout)), _nodes_only(folder)
+            folder,
+            lambda layout: (*OPTIONS, *options(layout)),
+            _nodes_only(folder),
+            audited=False,
         )
         try:
             self.api = self.plane.api

@@ -1,14 +1,19 @@
 """Many clusters one after the other, and what is kept of their decisions."""
 
 import json
+import os
+import shutil
+import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rescheduler.sources.recording import save
-from tests.e2e.landing.arena import Arena
+from tests.e2e.landing.arena import Arena, temporary
 from tests.e2e.landing.deciding import Deciding
 from tests.e2e.landing.decision import REFUSED, WRONG, Decision
 from tests.e2e.landing.mix import Mix
+from tests.e2e.landing.tally import Tally
 
 SMALL, LARGE = (5, 90), (120, 300)
 EVERY = 8
@@ -40,3 +45,32 @@ def decisions(
                 if told and decision.verdict != REFUSED:
                     save(forecast.snapshot, folder / f"{seed}-{decision.step}.snapshot")
             yield decision
+
+
+def campaign(seeds: Sequence[int], each: int, folder: Path) -> list[Decision]:
+    """The clusters of these seeds on a control plane of their own."""
+    # The API server collects garbage for much of its time; there is memory enough.
+    os.environ.setdefault("GOGC", "400")
+    tally = Tally()
+    home = temporary()
+    arena = Arena(home)
+    try:
+        started, seed = time.monotonic(), None
+        for decision in decisions(arena, seeds, each, folder):
+            tally.add(decision)
+            if decision.seed != seed:
+                seed = decision.seed
+                _progress(tally, seed, time.monotonic() - started)
+    finally:
+        arena.stop()
+    shutil.rmtree(home, ignore_errors=True)
+    return [*tally.decisions, *tally.refused]
+
+
+def _progress(tally: Tally, seed: int, seconds: float) -> None:
+    count = len(tally.decisions)
+    sys.stderr.write(
+        f"seed {seed}: {count} decisions, {60 * count / seconds:.0f} a minute, "
+        f"{len(tally.wrong())} wrong, {len(tally.differing())} with a difference\n"
+    )
+    sys.stderr.flush()

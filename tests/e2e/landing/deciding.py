@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from random import Random
 
+from rescheduler.model.objects import Pod
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.landing.arena import SETTLING, Arena
 from tests.e2e.landing.decision import Decision
@@ -19,13 +20,14 @@ _JOB = 20.0
 _RETRY = 2.5
 """Seconds in which a refused pod is tried again, once the old one is gone."""
 _LINGERING = 6
+_BATCH = 5
 
 
 class Deciding:
     """Decisions in one cluster, one after the other."""
 
-    def __init__(self, arena: Arena, seed: int, mix: Mix, creating: float = 0.4) -> None:
-        """creating: the share of pods that are created, not evicted."""
+    def __init__(self, arena: Arena, seed: int, mix: Mix, creating: float = 0.45) -> None:
+        """creating: how often a pod is created, and not a batch of pods evicted."""
         self._arena, self._seed, self._mix, self._creating = arena, seed, mix, creating
         self._random = Random(seed * 7919)
         self._step = 0
@@ -34,15 +36,44 @@ class Deciding:
     def run(self, count: int) -> Iterator[tuple[Decision, Forecast]]:
         """`count` decisions, or fewer where no pod is left to evict."""
         self._arena.log.skip()
-        for _ in range(count):
-            self._step += 1
+        while self._step < count:
             creating = self._random.random() < self._creating
-            made = self._create() if creating else self._evict()
-            if made is not None:
-                yield made
+            found = iter([self._create()]) if creating else self._batch(count)
+            before = self._step
+            yield from found
+            self._step = max(self._step, before + 1)
             self._tidy()
 
+    def _batch(self, count: int) -> Iterator[tuple[Decision, Forecast]]:
+        """A few evictions, predicted one after the other on the working copy of one snapshot."""
+        snapshot = self._arena.observe()
+        forecast = None
+        left = [
+            index
+            for index, pod in enumerate(snapshot.pods)
+            if pod.controller and pod.node and pod.metadata.deletionTimestamp is None
+        ]
+        for place in range(_BATCH):
+            # A Job answers after ten seconds: most of its pods are left alone.
+            left = [each for each in left if not self._spared(snapshot.pods[each])]
+            if not left or self._step >= count:
+                return
+            index = left.pop(self._random.randrange(len(left)))
+            forecast = Forecast(snapshot, index, forecast)
+            decision = self._evict(forecast, last=place == _BATCH - 1)
+            decision.batch = place
+            yield decision, forecast
+            made_anew = any(volume.ephemeral for volume in snapshot.pods[index].spec.volumes or ())
+            if not decision.observed or made_anew or decision.lingering:
+                return
+            forecast.commit(decision.observed)
+
+    def _spared(self, pod: Pod) -> bool:
+        job = pod.controller is not None and pod.controller.kind == "Job"
+        return job and self._random.random() < 0.9
+
     def _decision(self, kind: str, forecast: Forecast) -> Decision:
+        self._step += 1
         pod = forecast.snapshot.pods[forecast.pod]
         return Decision(
             seed=self._seed,
@@ -71,25 +102,11 @@ class Deciding:
         self._finish(decision, forecast, found)
         return decision, forecast
 
-    def _evict(self) -> tuple[Decision, Forecast] | None:
-        snapshot = self._arena.observe()
-        owned = [
-            index
-            for index, pod in enumerate(snapshot.pods)
-            if pod.controller and pod.node and pod.metadata.deletionTimestamp is None
-        ]
-        if not owned:
-            return None
-        # A Job answers after ten seconds: most of its pods are left alone.
-        index = self._random.choice(owned)
-        controller = snapshot.pods[index].controller
-        if controller is not None and controller.kind == "Job" and self._random.random() < 0.8:
-            return None
-        forecast = Forecast(snapshot, index)
+    def _evict(self, forecast: Forecast, *, last: bool) -> Decision:
+        """last: of its batch; then the old pod may go on terminating."""
         decision = self._decision("evict", forecast)
-        known = {each.metadata.uid for each in snapshot.pods}
-        metadata = snapshot.pods[index].metadata
-        old = self._arena.api.read("v1", "Pod", metadata.name, metadata.namespace)
+        known = {pod["metadata"]["uid"] for pod in self._arena.watch.pods()}
+        old = self._arena.watch.pod(forecast.snapshot.pods[forecast.pod].metadata.uid)
         assert self._arena.api.evict(old) == 201
         if decision.owner not in BESIDE:
             self._arena.finish(old)
@@ -100,13 +117,14 @@ class Deciding:
             if not bound(found):
                 self._arena.finish(old)
                 found = self._retried(found["metadata"]["uid"])
-            elif self._random.random() < 0.4:
+            elif last and self._random.random() < 0.6:
+                decision.lingering = True
                 self._lingering.append(old)
             else:
                 self._arena.finish(old)
         decision.observed = bound(found)
         self._finish(decision, forecast, found)
-        return decision, forecast
+        return decision
 
     def _replacement(self, old: Manifest, known: set[str]) -> Manifest:
         owner = old["metadata"]["ownerReferences"][0]["uid"]

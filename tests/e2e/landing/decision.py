@@ -26,7 +26,9 @@ class Decision:
     state: whether the old pod was still there, as predicted. feasible: how many nodes.
     predicted: node -> probability. observed: the node, or "". message: the scheduler's, where it
     refused, of its first refusal. differences: in scores, feasible nodes and reasons, in words.
-    scores: how many scores (plugin and node) were compared.
+    scores: how many scores (plugin and node) were compared; reasons: how many plugins' rejections.
+    terminating: how many pods of the snapshot were. batch: how many moves were predicted on the
+    same snapshot before. lingering: whether the old pod went on terminating.
     """
 
     seed: int
@@ -48,8 +50,9 @@ class Decision:
     differences: list[str] = field(default_factory=list)
     scores: int = 0
     reasons: int = 0
-    pending: int = 0
     terminating: int = 0
+    batch: int = 0
+    lingering: bool = False
 
     def line(self) -> dict[str, Any]:
         """As it is written."""

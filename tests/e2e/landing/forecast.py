@@ -7,6 +7,7 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
+from rescheduler.model.move import Shift
 from rescheduler.model.objects import Pod
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.schedulers import schedulers_of
@@ -22,12 +23,18 @@ class Forecast:
     successor: `namespace/name` of the pod that takes its place, once that is known.
     """
 
-    def __init__(self, snapshot: Snapshot, pod: int) -> None:
-        """pod: index into the snapshot's pods; -1 is the last one."""
+    def __init__(self, snapshot: Snapshot, pod: int, before: "Forecast | None" = None) -> None:
+        """pod: index into the snapshot's pods; -1 is the last one.
+
+        before: an earlier forecast on the snapshot, whose working copy this one goes on with.
+        """
         self.snapshot = snapshot
         self.pod = pod % len(snapshot.pods)
         self.successor = snapshot.pods[pod].key
-        self._model = SchedulerModel(snapshot, schedulers_of(snapshot).profiles)
+        if before is None:
+            self._model = SchedulerModel(snapshot, schedulers_of(snapshot).profiles)
+        else:
+            self._model = before._model
         self.verdicts = self._model.verdicts(self.pod)
         self.names = [node.metadata.name for node in snapshot.nodes]
 
@@ -56,6 +63,11 @@ class Forecast:
         return {
             each.name: {name: int(each.points[index[name]]) for name in among} for each in scores
         }
+
+    def commit(self, node: str) -> None:
+        """The pod has gone to that node: the working copy says so too."""
+        source = int(self.snapshot.pod_node[self.pod])
+        self._model.commit(Shift(self.pod, source, self.names.index(node)))
 
     def order(self) -> list[str]:
         """The nodes in the order of the scan, as far as it is known."""

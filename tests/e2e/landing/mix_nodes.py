@@ -10,6 +10,13 @@ Manifest = dict[str, Any]
 _MIB = 1024 * 1024
 FPGA = "example.com/fpga"
 HUGE = "hugepages-2Mi"
+READY = [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]
+_Room = tuple[Sequence[str], Sequence[str]]
+_WIDE: _Room = (
+    ["4", "8", "16", "3920m", "7910m"],
+    ["8Gi", "16Gi", "48Gi", "15822Mi", "32001234Ki"],
+)
+_TIGHT: _Room = (["2", "4", "1930m"], ["4Gi", "8Gi", "3600001Ki"])
 _TAINTS = (
     ("dedicated", "NoSchedule", 0.1),
     ("leaving", "NoExecute", 0.05),
@@ -19,23 +26,24 @@ _TAINTS = (
 
 
 def nodes(draw: Random, prefix: str, count: int, zones: Sequence[str]) -> list[Manifest]:
-    """`count` nodes; some clusters are uniform, so that scores tie."""
+    """`count` nodes; some clusters are uniform, so that scores tie, and some are tight."""
     uniform = draw.random() < 0.15
-    first = _node(draw, f"{prefix}000", zones)
+    room = _TIGHT if draw.random() < 0.5 else _WIDE
+    first = _node(draw, f"{prefix}000", zones, room)
     made = [first]
     for number in range(1, count):
         name = f"{prefix}{number:03}"
-        made.append(_twin(draw, first, name, zones) if uniform else _node(draw, name, zones))
+        made.append(_twin(draw, first, name, zones) if uniform else _node(draw, name, zones, room))
     return made
 
 
-def _node(draw: Random, name: str, zones: Sequence[str]) -> Manifest:
+def _node(draw: Random, name: str, zones: Sequence[str], room: _Room) -> Manifest:
     made = node(
         name,
         zone=draw.choice(zones) if zones and draw.random() < 0.92 else None,
         rack=draw.choice(["r1", "r2", "r3"]) if draw.random() < 0.8 else None,
-        cpu=draw.choice(["4", "8", "16", "3920m", "7910m"]),
-        memory=draw.choice(["8Gi", "16Gi", "48Gi", "15822Mi", "32001234Ki"]),
+        cpu=draw.choice(room[0]),
+        memory=draw.choice(room[1]),
         gpus=draw.choice([0, 0, 4]),
         pods=draw.choice([110, 110, 110, 110, 110, 4, 7]),
         labels=_labels(draw),
@@ -51,6 +59,7 @@ def _node(draw: Random, name: str, zones: Sequence[str]) -> Manifest:
         resources[FPGA] = str(draw.randint(1, 3))
     if draw.random() < 0.2:
         resources[HUGE] = draw.choice(["64Mi", "256Mi"])
+    made["status"]["conditions"] = READY
     made["status"]["images"] = [
         {"names": [f"registry.test/big{number}:1"], "sizeBytes": (number + 1) * 310 * _MIB + 77}
         for number in range(3)
@@ -78,6 +87,6 @@ def _twin(draw: Random, first: Manifest, name: str, zones: Sequence[str]) -> Man
     hostname = {"kubernetes.io/hostname": name}
     labels = {**first["metadata"]["labels"], **made["metadata"]["labels"], **hostname}
     made["metadata"]["labels"] = labels
-    for field in ("capacity", "allocatable", "images"):
+    for field in ("capacity", "allocatable", "images", "conditions"):
         made["status"][field] = first["status"][field]
     return made

@@ -15,12 +15,12 @@ class Tally:
 
     def __init__(self) -> None:
         self.decisions: list[Decision] = []
-        self.refusals: Counter[str] = Counter()
+        self.refused: list[Decision] = []
 
     def add(self, decision: Decision) -> None:
         """Count one; a pod that we gave no prediction for is no decision."""
         if decision.verdict == REFUSED:
-            self.refusals[decision.refusal.removeprefix(f"{decision.pod}: ")] += 1
+            self.refused.append(decision)
         else:
             self.decisions.append(decision)
 
@@ -76,8 +76,9 @@ class Tally:
         yield from self._reasoned()
         for mean, share, pairs in self.deciles():
             yield f"  sampled: predicted {mean:6.1%}, observed {share:6.1%} of {pairs}"
-        if self.refusals:
-            yield f"not predicted: {_counted(self.refusals)}"
+        if self.refused:
+            told = Counter(each.refusal.removeprefix(f"{each.pod}: ") for each in self.refused)
+            yield f"not predicted: {_counted(told)}"
         for each in (*self.wrong(), *(e for e in self.differing() if e.verdict not in WRONG)):
             yield (
                 f"seed {each.seed} step {each.step}: {each.verdict}: {each.kind} {each.owner} "
