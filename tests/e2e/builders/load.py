@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 PREFIX = "load.test/"
+TALKS_TO = PREFIX + "talks-to"
+"""On a pod: the workload of its namespace to which all goes that it transmits."""
 
 
 @dataclass(frozen=True)

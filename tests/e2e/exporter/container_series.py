@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from uuid import NAMESPACE_DNS, uuid5
 
+from tests.e2e.builders.load import TALKS_TO
 from tests.e2e.exporter.objects import Pod
 from tests.e2e.exporter.series import Sample, View, labels
 from tests.e2e.exporter.world import RunningNode, RunningPod
@@ -63,3 +64,12 @@ def _pod(node: RunningNode, running: RunningPod, target: str, view: View) -> Ite
     receive = node.receive if shared else running.receive
     yield Sample("container_network_transmit_bytes_total", sandbox, transmit.read(now) * factor)
     yield Sample("container_network_receive_bytes_total", sandbox, receive.read(now) * factor)
+    partner = pod.metadata.annotations.get(TALKS_TO)
+    if partner is not None:
+        # What a mesh's proxy beside the pod would count: all that the pod sends goes to one other.
+        space = pod.metadata.namespace
+        sides = (
+            f'{own},source_namespace="{space}",source_workload="{pod.metadata.labels["app"]}",'
+            f'destination_namespace="{space}",destination_workload="{partner}"'
+        )
+        yield Sample("mesh_sent_bytes_total", sides, running.transmit.read(now) * factor)
