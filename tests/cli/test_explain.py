@@ -1,0 +1,96 @@
+"""`rescheduler explain`: exact words, exit codes, and where output goes."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from click.testing import CliRunner, Result
+
+from rescheduler.cli.main import program
+from rescheduler.sources.recording import save
+from tests.planning.room import crowded
+from tests.runtime.crowded import SPREAD
+
+RECORDED = ("--snapshot", "room.snapshot")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith(("RESCHEDULER_", "KUBE", "POD_NAMESPACE")):
+            monkeypatch.delenv(name)
+    Path("spread.yaml").write_text(SPREAD)
+    save(crowded(), Path("room.snapshot"))
+    return tmp_path
+
+
+def explain(*arguments: str, **more: Any) -> Result:
+    return CliRunner().invoke(program, ("explain", *arguments), **more)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (("pod", "default/web-0"), "POD default/web-0"),
+        (("pod", "web-0", "-p", "spread.yaml"), "POD default/web-0"),
+        (("node", "n1"), "NODE n1  zone b"),
+        (("pending",), "PENDING 5 pods"),
+        (("pending", "default/big-0"), "PENDING 1 pod"),
+    ],
+)
+def test_each_is_a_table(here: Path, arguments: tuple[str, ...], first: str) -> None:
+    result = explain(*arguments, *RECORDED)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0] == first
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        (("pod", "default/web-0"), "PodExplanation"),
+        (("node", "n1"), "NodeExplanation"),
+        (("pending",), "PendingExplanation"),
+    ],
+)
+def test_each_is_json_of_the_published_schema(
+    here: Path, arguments: tuple[str, ...], kind: str
+) -> None:
+    document = json.loads(explain(*arguments, *RECORDED, "-o", "json").stdout)
+    schema = json.loads(CliRunner().invoke(program, ("schema", "explanation")).stdout)
+    jsonschema.Draft202012Validator(schema).validate(document)
+    assert document["kind"] == kind
+    assert document["header"]["recorded"] is True
+
+
+def test_it_is_written_to_a_file(here: Path) -> None:
+    result = explain("pod", "web-0", *RECORDED, "-o", "json", "--out", "pod.json")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert json.loads(Path("pod.json").read_text())["returns"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("pod", "default/wbe-0", *RECORDED), 1, "Maybe default/web-0"),
+        (("node", "n9", *RECORDED), 1, "there is no node n9"),
+        (("pending", "default/web-0", *RECORDED), 1, "is not Pending: it is on node n0"),
+        (("pod", *RECORDED), 2, "Missing argument"),
+        (("pod", "web-0", *RECORDED, "-o", "html"), 2, "-o table or -o json"),
+        (("pod", "web-0", "--snapshot", "none"), 2, "none"),
+        (("pod", "web-0", *RECORDED, "-p", "none.yaml"), 2, "none.yaml"),
+        (("planet", "web-0"), 2, "No such command"),
+    ],
+)
+def test_what_is_wrong_is_told_in_words(
+    here: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    result = explain(*arguments)
+    assert result.exit_code == code, result.output
+    assert said in result.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.output

@@ -1,0 +1,56 @@
+"""A crowded cluster with Pending pods, for tests of explanations."""
+
+from rescheduler.model.history import History
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.workspace import Workspace
+from rescheduler.policies.base import Policy
+from rescheduler.policies.limits import Limits
+from tests.cluster import budget, deployment, node, pod, snapshot
+
+TAINT = {"key": "gpu", "value": "only", "effect": "NoSchedule"}
+
+
+def crowded() -> Snapshot:
+    """Three replicas of web on n0-n2 beside a bare pod each; `big` fits only where web leaves.
+
+    `small` takes a web pod and nothing bigger. A tainted and a cordoned node take nobody.
+    """
+    (web, web_set), (big, big_set) = deployment("web"), deployment("big", replicas=2)
+    nodes = [node(f"n{number}", zone="ab"[number % 2]) for number in range(3)]
+    nodes += [
+        node("tainted", taints=[TAINT]),
+        node("cordoned", unschedulable=True),
+        node("small", zone="a", allocatable={"cpu": "2"}),
+    ]
+    pods = []
+    for number in range(3):
+        on = f"n{number}"
+        label = {"app": "web"}
+        pods.append(pod(f"web-{number}", on, owner=web_set, labels=label, requests={"cpu": "2"}))
+        pods.append(pod(f"solo-{number}", on, requests={"cpu": "5"}))
+    for number in range(2):
+        label = {"app": "big"}
+        pods.append(pod(f"big-{number}", owner=big_set, labels=label, requests={"cpu": "3"}))
+    pods += [
+        pod("fussy", nodeSelector={"disk": "ssd"}),
+        pod("easy"),
+        pod("gated", schedulingGates=[{"name": "later"}]),
+    ]
+    return snapshot(nodes, pods, controllers=[web, web_set, big, big_set])
+
+
+def budgeted(allowed: int) -> Snapshot:
+    """The same, with a PodDisruptionBudget over web."""
+    made = crowded()
+    made.budgets.append(budget("web-pdb", "web", allowed=allowed))
+    return made
+
+
+def workspace(made: Snapshot, *policies: Policy, limits: Limits | None = None) -> Workspace:
+    """A working copy of it."""
+    return Workspace(made, policies, limits or Limits(), History())
+
+
+def index(made: Snapshot, name: str) -> int:
+    """The index of the pod of that name."""
+    return next(n for n, each in enumerate(made.pods) if each.metadata.name == name)
