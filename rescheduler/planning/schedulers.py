@@ -64,7 +64,7 @@ def schedulers_of(
     observed = snapshot.scheduler
     told, guards = _told(observed, documents)
     if observed is not None:
-        known |= {each.name: Known(each, f"/configz of {observed.url}") for each in told.values()}
+        known |= {each.name: Known(each, _asked(observed)) for each in told.values()}
     for document in documents:
         asked = observed if observed is not None and set(document.names) & told.keys() else None
         usual = asked.version if asked is not None and asked.version else version
@@ -91,12 +91,16 @@ def _told(
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        message = f"/configz of {observed.url} is not understood: {place}: {first['msg']}"
+        message = f"{_asked(observed)} is not understood: {place}: {first['msg']}"
         return {}, (Code(code="GRD010", message=message),)
     profiles = configured_profiles(
         configuration, observed.version, observed.gates, documents, complete=True
     )
     return {each.name: each for each in profiles}, ()
+
+
+def _asked(observed: ObservedScheduler) -> str:
+    return f"/configz of {observed.url.removeprefix('https://')}"
 
 
 def _agreed(
@@ -111,9 +115,9 @@ def _agreed(
         if (has := observed.gates.get(name, said)) != said
     ] or _differences(declared, told)
     if differing:
-        problem = f"{source} and /configz of {observed.url} disagree: {'; '.join(differing[:3])}"
+        problem = f"{source} and {_asked(observed)} disagree: {'; '.join(differing[:3])}"
         return Known(replace(declared, problem=problem), source, document)
-    return Known(told, f"{source}, as /configz of {observed.url} says too", document)
+    return Known(told, f"{source}, as {_asked(observed)} says too", document)
 
 
 def _differences(declared: Profile, told: Profile) -> list[str]:

@@ -22,8 +22,10 @@ class Alert:
 
 
 def alerts(plan: Plan) -> list[Alert]:
-    """Guards first, then what holds acting, policies without a say, unfit readings, and notes.
+    """What must be known first: guards, and all that had no say.
 
+    In their order: guards, what holds acting, policies without a say, unfit readings, schedulers
+    that cannot be predicted, and notes.
     A reading whose problem is told by a policy already is not told twice.
     """
     answer = [_alert("held", each.code, "The cycle is held", each.message) for each in plan.guards]
@@ -47,6 +49,12 @@ def alerts(plan: Plan) -> list[Alert]:
         if reading.problem is not None and reading.problem.message not in told:
             title = f"Reading {reading.name} ({resource(reading.name)}) is unfit"
             answer.append(_alert("problem", reading.problem.code, title, reading.problem.message))
+    for scheduler in plan.schedulers:
+        if scheduler.problem is not None:
+            title = f"Pods of scheduler {scheduler.name} are left alone"
+            answer.append(
+                _alert("problem", scheduler.problem.code, title, scheduler.problem.message)
+            )
     answer += [_alert("note", each.code, "About the data", each.message) for each in plan.notes]
     return answer
 

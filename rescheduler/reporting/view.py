@@ -29,6 +29,9 @@ from rescheduler.reporting.rows import (
     policy_rows,
 )
 
+MOST_SCHEDULERS = 2
+"""Schedulers that the headline names."""
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -148,7 +151,8 @@ class View:
     def facts(self) -> list[Fact]:
         """The numbers of the headline."""
         middle = [self._results, self._landings] if self.is_outcome else [self._moves]
-        return [self._score, *middle, self._disruption, self._readings, *self._calibration]
+        last = [*self._schedulers, *self._calibration]
+        return [self._score, *middle, self._disruption, self._readings, *last]
 
     @property
     def _score(self) -> Fact:
@@ -223,6 +227,19 @@ class View:
             percent(worst, 1),
             f"complete, oldest {age(oldest.ageSeconds)} (limit {age(oldest.maxAgeSeconds)}){bad}",
         )
+
+    @property
+    def _schedulers(self) -> list[Fact]:
+        """Whose decisions are predicted, from where that is known; two of them by name."""
+        found = self.plan.schedulers
+        if not found:
+            return []
+        versions = " ".join(sorted({each.version or "unknown" for each in found}))
+        told = [f"{each.name}: {each.source}" for each in found[:MOST_SCHEDULERS]]
+        more = len(found) - len(told)
+        if more:
+            told.append(f"{more} more")
+        return [Fact("Scheduler", versions, "; ".join(told))]
 
     @property
     def _calibration(self) -> list[Fact]:

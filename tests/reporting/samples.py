@@ -22,6 +22,7 @@ from rescheduler.model.plan import (
     PolicyResult,
     ReadingResult,
     Refusal,
+    SchedulerResult,
     Totals,
 )
 
@@ -224,6 +225,27 @@ def refused() -> list[Refusal]:
     ]
 
 
+def schedulers(problem: Code | None = None) -> list[SchedulerResult]:
+    """The default scheduler, and one for batch work that packs."""
+    profile = {"weights": {"NodeResourcesFit": 1}, "strategy": {"type": "MostAllocated"}}
+    return [
+        SchedulerResult(
+            name="batch",
+            source="document packing, as /configz of 10.0.0.5:10259 says too",
+            version="1.36",
+            digest="b" * 64,
+            profile=profile,
+            problem=problem,
+        ),
+        SchedulerResult(
+            name="default-scheduler",
+            source="default profile of v1.36.3",
+            version="1.36",
+            digest="d" * 64,
+        ),
+    ]
+
+
 def plan(**fields: Any) -> Plan:
     """Six moves, one of them for an Audit policy only."""
     values: dict[str, Any] = {
@@ -248,6 +270,7 @@ def plan(**fields: Any) -> Plan:
         "score": Change(before=71.2, after=93.4),
         "policies": policies(moved=True),
         "readings": readings(),
+        "schedulers": schedulers(),
         "moves": [move(number) for number in range(6)],
         "refused": refused(),
         "nodes": node_views(moved=True),
@@ -310,7 +333,9 @@ def no_data() -> Plan:
     views = node_views(moved=False)
     for each in views:
         each.load["node.gpu"] = Change(before=None, after=None)
+    odd = Code(code="FEA005", message="its plugin Coscheduling is not modelled")
     return plan(
+        schedulers=schedulers(odd),
         policies=[gpu, spread], readings=[unfit, stale, *readings()[1:3]], moves=[move(5, batch=1)],
         nodes=views, refused=[], score=Change(before=95.0, after=97.5), recorded=True,
         totals=Totals(
