@@ -1,4 +1,4 @@
-"""`python -m tests.bench`: CPU seconds and memory of decoding, recording and planning at size.
+"""`python -m tests.bench`: CPU seconds and memory of decoding, recording, planning, reporting.
 
 Each phase runs in a process of its own, so that its peak memory is its own. The pages of the
 synthetic API server are made one by one, and the time that this takes is not counted.
@@ -12,8 +12,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
@@ -22,6 +23,9 @@ from rescheduler.sources.kubernetes_transport import Answer, Connection
 from rescheduler.sources.recording import load, save, with_readings
 from tests.bench.load import readings
 from tests.bench.synthetic import Fleet
+
+if TYPE_CHECKING:
+    from rescheduler.model.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = ROOT / "policies"
@@ -81,25 +85,53 @@ def record(fleet: Untimed, watch: Watch) -> None:
 
 
 def whole(fleet: Untimed, watch: Watch) -> None:
-    """Decode and make one plan with the policies that the project ships."""
+    """Decode, make one plan with the policies that the project ships, and report it."""
     # Imported here: the other phases are to hold nothing but their own.
+    from rescheduler.reporting.machine import to_json  # noqa: PLC0415
+    from rescheduler.reporting.page import render_page  # noqa: PLC0415
+    from rescheduler.reporting.terminal import render_table  # noqa: PLC0415
+
+    made = _plan(fleet, watch)
+    watch.time(
+        "report",
+        lambda: (to_json(made), render_page(made), render_table(made, width=120, color=False)),
+    )
+
+
+def many(fleet: Untimed, watch: Watch) -> None:
+    """Plan where half of all pods are candidates, and the limits let 100 of them move."""
+    _plan(
+        fleet,
+        watch,
+        movesPerCycle=100,
+        movesPerNode=10,
+        movesPerNamespace=100,
+        movesPerWorkload=10,
+        movesPerHour=100,
+    )
+
+
+def _plan(fleet: Untimed, watch: Watch, **limits: int) -> "Plan":
     from rescheduler.planning.planner import plan  # noqa: PLC0415
     from rescheduler.policies.documents import load_policies  # noqa: PLC0415
 
     snapshot = watch.decode(fleet)
     policies = load_policies(POLICIES)
+    policies = replace(policies, limits=policies.limits.model_copy(update=limits))
     asked = {request for policy in policies.policies for request in policy.requests()}
     measured = readings(snapshot, asked)
     made = watch.time(
         "plan",
         lambda: plan(with_readings(snapshot, measured), policies, History(), mode="Audit"),
     )
+    watch.facts["candidates"] = made.totals.candidates
     watch.facts["moves"] = len(made.moves)
     watch.facts["guards"] = [each.code for each in made.guards]
     watch.facts["problems"] = [p.name for p in made.policies if p.problem is not None]
+    return made
 
 
-PHASES = {each.__name__: each for each in (decode, record, whole)}
+PHASES = {each.__name__: each for each in (decode, record, whole, many)}
 
 
 def main() -> int:

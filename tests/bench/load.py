@@ -17,12 +17,14 @@ _DEVICE = 80 * 2.0**30
 def readings(
     snapshot: Snapshot, requests: Iterable[ReadingRequest], hot: float = 0.02, seed: int = 1
 ) -> Readings:
-    """A value for all that is expected; `hot` is the share of nodes above 85 % of each resource.
+    """A value for all that is expected and in the catalogue.
 
+    hot: the share of nodes above 85 % of each resource.
     A node's load is the sum of its pods', as it is when every process belongs to a pod.
     """
     expectation = Expectation(snapshot)
-    entries = [_reading(snapshot, expectation, each, hot, seed) for each in sorted(set(requests))]
+    known = sorted(each for each in set(requests) if each.name in CATALOG)
+    entries = [_reading(snapshot, expectation, each, hot, seed) for each in known]
     return Readings(tuple(entries))
 
 
