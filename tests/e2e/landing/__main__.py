@@ -1,7 +1,8 @@
 """`python -m tests.e2e.landing`: thousands of predicted landings against the real scheduler.
 
 Writes a line of JSON for every decision, and prints the shares. Ends with 1 where a bar is missed.
-A disagreement is made again by `--first SEED --clusters 1`.
+A disagreement is made again by `--first SEED --clusters 1`; after a change of the model, `--again
+FOLDER` holds it against a run of before.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from tests.e2e.controlplane.build import binaries
-from tests.e2e.landing.campaign import campaign
+from tests.e2e.landing.campaign import again, campaign
 from tests.e2e.landing.tally import Tally
 
 
@@ -29,24 +30,36 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=25, help="decisions in a cluster")
     parser.add_argument("--planes", type=int, default=2, help="control planes side by side")
     parser.add_argument("--out", type=Path, default=Path("out/landing"))
+    parser.add_argument(
+        "--again", type=Path, help="predict the decisions in this folder once more, without servers"
+    )
     options = parser.parse_args()
+    tally = Tally()
+    if options.again:
+        for decision in again(options.again):
+            tally.add(decision)
+        return _told(tally, options.again / "again.txt")
     shutil.rmtree(options.out, ignore_errors=True)
     options.out.mkdir(parents=True)
     binaries()
     started = time.monotonic()
     seeds = range(options.first, options.first + options.clusters)
     parts = [seeds[number :: options.planes] for number in range(options.planes)]
-    tally = Tally()
     with ProcessPoolExecutor(options.planes, get_context("spawn")) as pool:
         running = [pool.submit(campaign, part, options.each, options.out) for part in parts]
         for each in running:
             for decision in each.result():
                 tally.add(decision)
-    minutes = (time.monotonic() - started) / 60
-    report = [*tally.lines(), f"{minutes:.1f} minutes", *(f"MISSED: {e}" for e in tally.missed())]
-    (options.out / "report.txt").write_text("\n".join(report) + "\n", encoding="utf-8")
-    sys.stdout.write("\n".join(report) + "\n")
-    return 1 if tally.missed() else 0
+    sys.stdout.write(f"{(time.monotonic() - started) / 60:.1f} minutes\n")
+    return _told(tally, options.out / "report.txt")
+
+
+def _told(tally: Tally, path: Path) -> int:
+    missed = tally.missed()
+    report = "\n".join([*tally.lines(), *(f"MISSED: {each}" for each in missed)]) + "\n"
+    path.write_text(report, encoding="utf-8")
+    sys.stdout.write(report)
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

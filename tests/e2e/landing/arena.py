@@ -33,10 +33,13 @@ _KINDS = {
 _ABOVE = {"ReplicaSet": ("Deployment", "ReplicaSet")} | {
     kind: (kind,) for kind in ("StatefulSet", "Job", "ReplicationController")
 }
+_CLAIMS = "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims"
 _STORAGE = "/apis/storage.k8s.io/v1"
 _WIDE = (
     "/api/v1/persistentvolumes",
     "/api/v1/nodes",
+    "/apis/resource.k8s.io/v1/resourceslices",
+    "/apis/resource.k8s.io/v1/deviceclasses",
     f"{_STORAGE}/csinodes",
     f"{_STORAGE}/storageclasses",
     f"{_STORAGE}/csidrivers",
@@ -64,6 +67,7 @@ class Arena:
         options: more options of kube-scheduler.
         """
         self.scheduler: ObservedScheduler | None = None
+        self._claimants: list[Manifest] = []
         self.plane = ControlPlane(
             folder,
             lambda layout: (*OPTIONS, *options(layout)),
@@ -165,6 +169,24 @@ class Arena:
         self.api.delete_path(
             f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", grace=0
         )
+        if pod["spec"].get("resourceClaims"):
+            self._claimants.append(pod)
+
+    def _await_devices(self) -> None:
+        """Wait until the device claims made for pods that are gone are gone too."""
+        while self._claimants:
+            metadata = self._claimants.pop()["metadata"]
+            path = _CLAIMS.format(metadata["namespace"])
+            self.cluster.until(partial(self._freed, path, metadata["uid"]), "freed devices")
+            time.sleep(SETTLING)
+
+    def _freed(self, path: str, uid: str) -> bool:
+        claims = self.api.request("GET", path)["items"]
+        return all(
+            owner["uid"] != uid
+            for claim in claims
+            for owner in claim["metadata"].get("ownerReferences", ())
+        )
 
     def remove_refused(self) -> None:
         """Take away what the scheduler could not place, until every pod is bound."""
@@ -173,6 +195,7 @@ class Arena:
                 break
             pending = [pod for pod in self.watch.pods() if not bound(pod)]
             if not pending:
+                self._await_devices()
                 return
             self.remove_owner(pending[0])
             gone = pending[0]["metadata"]["uid"]
@@ -205,6 +228,8 @@ class Arena:
                 self._empty(path.format(namespace))
             self._empty(f"/api/v1/namespaces/{namespace}/pods")
             self._empty(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims")
+            for kind in ("resourceclaims", "resourceclaimtemplates"):
+                self._empty(_CLAIMS.format(namespace).replace("resourceclaims", kind))
             services = f"/api/v1/namespaces/{namespace}/services"
             for item in self.api.request("GET", services)["items"]:
                 if item["metadata"]["name"] != "kubernetes":
@@ -212,6 +237,7 @@ class Arena:
         for path in _WIDE:
             self._empty(path)
         self.plane.forget_events()
+        self._claimants.clear()
         self.cluster.until(self._emptied, "an empty cluster")
         time.sleep(SETTLING)
 
@@ -222,6 +248,7 @@ class Arena:
         """Whether all is gone; what finalizers hold is let go."""
         left: list[tuple[str, Any]] = []
         for api_version, kind in (
+            ("resource.k8s.io/v1", "ResourceClaim"),
             ("v1", "Pod"),
             ("v1", "PersistentVolumeClaim"),
             ("v1", "PersistentVolume"),

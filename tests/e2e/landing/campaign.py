@@ -8,14 +8,17 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rescheduler.sources.recording import save
+from rescheduler.sources.recording import load, save
 from tests.e2e.landing.arena import Arena, temporary
 from tests.e2e.landing.deciding import Deciding
-from tests.e2e.landing.decision import REFUSED, WRONG, Decision
+from tests.e2e.landing.decision import Decision
+from tests.e2e.landing.forecast import Forecast
+from tests.e2e.landing.judging import judge
 from tests.e2e.landing.mix import Mix
 from tests.e2e.landing.tally import Tally
 
 SMALL, LARGE = (5, 90), (120, 300)
+LINES = "decisions.jsonl"
 EVERY = 8
 """One of so many clusters is large enough for the scheduler to sample its nodes."""
 
@@ -30,21 +33,41 @@ def decisions(
 ) -> Iterator[Decision]:
     """`each` decisions in the cluster of every seed, twice as many where nodes are sampled.
 
-    folder: gets a line for every decision, and the snapshot of each that was predicted otherwise,
-    which `rescheduler explain pod --snapshot` takes.
+    folder: gets a line for every decision, and the snapshot that it was predicted on, which
+    `rescheduler explain pod --snapshot` takes.
     """
     for seed in seeds:
         mix = Mix(seed, sizes(seed))
         arena.build(mix)
         count = each * 2 if sizes(seed) == LARGE else each
+        name = ""
         for decision, forecast in Deciding(arena, seed, mix).run(count):
             if folder is not None:
-                with (folder / "decisions.jsonl").open("a", encoding="utf-8") as lines:
+                if decision.batch == 0:
+                    name = f"{seed}-{decision.step}.snapshot"
+                    save(forecast.snapshot, folder / name)
+                decision.snapshot = name
+                with (folder / LINES).open("a", encoding="utf-8") as lines:
                     lines.write(json.dumps(decision.line()) + "\n")
-                told = decision.verdict in WRONG or decision.differences
-                if told and decision.verdict != REFUSED:
-                    save(forecast.snapshot, folder / f"{seed}-{decision.step}.snapshot")
             yield decision
+
+
+def again(folder: Path) -> Iterator[Decision]:
+    """The decisions of an earlier run, with what the model predicts of them now."""
+    forecast: Forecast | None = None
+    name = ""
+    with (folder / LINES).open(encoding="utf-8") as lines:
+        made = [Decision(**json.loads(line)) for line in lines]
+    # Two runs side by side have written in turn.
+    for decision in sorted(made, key=lambda each: (each.seed, each.step)):
+        if decision.snapshot != name or forecast is None:
+            name, forecast = decision.snapshot, None
+            snapshot = load(folder / name)
+        forecast = Forecast(snapshot, decision.index, forecast)
+        judge(decision, forecast)
+        yield decision
+        if decision.observed and decision.kind == "evict":
+            forecast.commit(decision.observed)
 
 
 def campaign(seeds: Sequence[int], each: int, folder: Path) -> list[Decision]:

@@ -9,7 +9,7 @@ from tests.e2e.controlplane.api import Manifest
 from tests.e2e.landing.arena import SETTLING, Arena
 from tests.e2e.landing.decision import Decision
 from tests.e2e.landing.forecast import Forecast, with_pod
-from tests.e2e.landing.judging import compare_reasons, compare_scores, judge
+from tests.e2e.landing.judging import judge
 from tests.e2e.landing.mix import Mix
 from tests.e2e.landing.pod_watch import answered, bound, refusal
 
@@ -63,8 +63,10 @@ class Deciding:
             decision = self._evict(forecast, last=place == _BATCH - 1)
             decision.batch = place
             yield decision, forecast
-            made_anew = any(volume.ephemeral for volume in snapshot.pods[index].spec.volumes or ())
-            if not decision.observed or made_anew or decision.lingering:
+            spec = snapshot.pods[index].spec
+            # Claims that are made for each pod anew are not in the snapshot.
+            anew = spec.resourceClaims or any(volume.ephemeral for volume in spec.volumes or ())
+            if not decision.observed or anew or decision.lingering:
                 return
             forecast.commit(decision.observed)
 
@@ -83,6 +85,7 @@ class Deciding:
             pod=pod.key,
             nodes=len(forecast.snapshot.nodes),
             left=pod.node,
+            index=forecast.pod,
             terminating=sum(
                 each.metadata.deletionTimestamp is not None for each in forecast.snapshot.pods
             ),
@@ -122,6 +125,9 @@ class Deciding:
                 self._lingering.append(old)
             else:
                 self._arena.finish(old)
+        elif not bound(found) and old["spec"].get("resourceClaims"):
+            # The devices are free only after the claim of the old pod has followed it.
+            found = self._retried(found["metadata"]["uid"])
         decision.observed = bound(found)
         self._finish(decision, forecast, found)
         return decision
@@ -162,12 +168,13 @@ class Deciding:
 
     def _finish(self, decision: Decision, forecast: Forecast, found: Manifest) -> None:
         """Judge, and take a pod away that nobody could place."""
-        forecast.successor = f"{found['metadata']['namespace']}/{found['metadata']['name']}"
-        judge(decision, forecast)
+        decision.successor = f"{found['metadata']['namespace']}/{found['metadata']['name']}"
         if decision.message:
             decision.event = self._arena.failed_scheduling(found, decision.message)
-        compare_reasons(decision, forecast)
-        compare_scores(decision, forecast, self._arena.log.attempts())
+        for attempt in self._arena.log.attempts():
+            if attempt.pod == decision.successor and attempt.totals:
+                decision.points, decision.scored = attempt.points, list(attempt.totals)
+        judge(decision, forecast)
         if not decision.observed:
             if found["spec"].get("preemptionPolicy") != "Never" and found["spec"].get("priority"):
                 time.sleep(3 * SETTLING)  # whom it may preempt is told in the background

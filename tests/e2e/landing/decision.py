@@ -29,6 +29,8 @@ class Decision:
     scores: how many scores (plugin and node) were compared; reasons: how many plugins' rejections.
     terminating: how many pods of the snapshot were. batch: how many moves were predicted on the
     same snapshot before. lingering: whether the old pod went on terminating.
+    snapshot, index: the recording, and the pod in it. successor: the pod that was decided about.
+    points: plugin -> node -> weighted score in the scheduler's log; scored: the nodes in its order.
     """
 
     seed: int
@@ -53,6 +55,11 @@ class Decision:
     terminating: int = 0
     batch: int = 0
     lingering: bool = False
+    snapshot: str = ""
+    index: int = 0
+    successor: str = ""
+    points: dict[str, dict[str, int]] = field(default_factory=dict)
+    scored: list[str] = field(default_factory=list)
 
     def line(self) -> dict[str, Any]:
         """As it is written."""

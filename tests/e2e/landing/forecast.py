@@ -18,10 +18,7 @@ from tests.e2e.controlplane.api import Manifest
 
 
 class Forecast:
-    """The model of a snapshot, asked about one pod of it.
-
-    successor: `namespace/name` of the pod that takes its place, once that is known.
-    """
+    """The model of a snapshot, asked about one pod of it."""
 
     def __init__(self, snapshot: Snapshot, pod: int, before: "Forecast | None" = None) -> None:
         """pod: index into the snapshot's pods; -1 is the last one.
@@ -30,7 +27,6 @@ class Forecast:
         """
         self.snapshot = snapshot
         self.pod = pod % len(snapshot.pods)
-        self.successor = snapshot.pods[pod].key
         if before is None:
             self._model = SchedulerModel(snapshot, schedulers_of(snapshot).profiles)
         else:

@@ -3,11 +3,11 @@
 from tests.e2e.landing.decision import BEST, REFUSED, UNSCHEDULABLE, Decision
 from tests.e2e.landing.forecast import Forecast
 from tests.e2e.landing.reasons import differences
-from tests.e2e.landing.score_log import Attempt
 
 
 def judge(decision: Decision, forecast: Forecast) -> None:
-    """Fill in the prediction and the verdict; `observed` and `message` are known."""
+    """Fill in the prediction, the verdict and the differences; what was observed is known."""
+    decision.differences, decision.scores, decision.reasons = [], 0, 0
     verdicts = forecast.verdicts
     landing = verdicts.landing
     feasible = forecast.feasible()
@@ -20,6 +20,8 @@ def judge(decision: Decision, forecast: Forecast) -> None:
         decision.verdict = REFUSED
         return
     decision.verdict = _verdict(decision, feasible)
+    _compare_reasons(decision, forecast)
+    _compare_scores(decision, forecast)
 
 
 def _verdict(decision: Decision, feasible: set[str]) -> str:
@@ -37,9 +39,9 @@ def _verdict(decision: Decision, feasible: set[str]) -> str:
     return BEST if decision.predicted.get(decision.observed) else "elsewhere"
 
 
-def compare_reasons(decision: Decision, forecast: Forecast) -> None:
+def _compare_reasons(decision: Decision, forecast: Forecast) -> None:
     """Hold the first refusal's message against the predicted rejections."""
-    if not decision.message or decision.verdict == REFUSED:
+    if not decision.message:
         return
     overlap = decision.kind == "evict" and decision.owner in {"ReplicaSet", "ReplicationController"}
     predicted = forecast.rejections("overlap" if overlap else "gone")
@@ -49,24 +51,22 @@ def compare_reasons(decision: Decision, forecast: Forecast) -> None:
         decision.differences.append(f"the event says {decision.event!r}")
 
 
-def compare_scores(decision: Decision, forecast: Forecast, attempts: list[Attempt]) -> None:
+def _compare_scores(decision: Decision, forecast: Forecast) -> None:
     """Hold the scores in the log against ours, plugin by plugin and node by node."""
-    scored = [each for each in attempts if each.pod == forecast.successor and each.totals]
-    if decision.verdict == REFUSED or not decision.observed or not scored:
+    if not decision.observed or not decision.scored:
         return
-    attempt = scored[-1]
-    found, feasible = set(attempt.totals), forecast.feasible()
+    found, feasible = set(decision.scored), forecast.feasible()
     if strangers := found - feasible:
         decision.differences.append(f"scored, but called infeasible: {sorted(strangers)[:5]}")
         return
     if not decision.sampled and (missing := feasible - found):
         decision.differences.append(f"called feasible, but not scored: {sorted(missing)[:5]}")
-    ours = forecast.points(list(attempt.totals))
-    for plugin in sorted({*ours, *attempt.points}):
-        theirs = attempt.points.get(plugin, {})
+    ours = forecast.points(decision.scored)
+    for plugin in sorted({*ours, *decision.points}):
+        theirs = decision.points.get(plugin, {})
         mine = ours.get(plugin, {})
-        decision.scores += len(attempt.totals)
-        wrong = [n for n in attempt.totals if mine.get(n, 0) != theirs.get(n, 0)]
+        decision.scores += len(decision.scored)
+        wrong = [n for n in decision.scored if mine.get(n, 0) != theirs.get(n, 0)]
         if wrong:
             shown = ", ".join(f"{n} {mine.get(n, 0)} not {theirs.get(n, 0)}" for n in wrong[:4])
             decision.differences.append(f"{plugin} scores {len(wrong)} nodes otherwise: {shown}")

@@ -4,6 +4,7 @@ from random import Random
 from typing import Any
 
 from tests.e2e.builders.surroundings import priority_class, service
+from tests.e2e.landing.mix_devices import Devices
 from tests.e2e.landing.mix_nodes import nodes
 from tests.e2e.landing.mix_pods import PodMix
 from tests.e2e.landing.mix_storage import Storage
@@ -34,7 +35,8 @@ class Mix:
         self._nodes = nodes(self._random, f"s{seed}n", self.size, zones)
         names = [each["metadata"]["name"] for each in self._nodes]
         self._storage = Storage(self._random, f"s{seed}", names, zones)
-        self._pods = PodMix(self._random, self._apps, names, self._storage)
+        self._devices = Devices(self._random, f"s{seed}", names, list(NAMESPACES))
+        self._pods = PodMix(self._random, self._apps, names, self._storage, self._devices)
 
     def nodes(self) -> list[Manifest]:
         """Nodes of several sizes, most in a zone and a rack, some tainted or with images."""
@@ -50,6 +52,7 @@ class Mix:
             "overhead": {"podFixed": {"cpu": "250m", "memory": "120Mi"}},
         }
         made: list[Manifest] = [*PRIORITIES, runtime, *self._storage.surroundings()]
+        made += self._devices.surroundings()
         for app in self._apps:
             if self._random.random() < 0.4:
                 namespace = self._random.choice(list(NAMESPACES))

@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 from tests.e2e.builders.workloads import bare_pod, deployment, job, stateful_set
+from tests.e2e.landing.mix_devices import Devices
 from tests.e2e.landing.mix_nodes import FPGA, HUGE
 from tests.e2e.landing.mix_storage import Storage
 from tests.e2e.landing.mix_terms import inter_pod, node_affinity, spread, tolerations
@@ -23,9 +24,15 @@ class PodMix:
     """Draws pods; `names` are the nodes', `apps` the labels that terms select."""
 
     def __init__(
-        self, draw: Random, apps: Sequence[str], names: Sequence[str], storage: Storage
+        self,
+        draw: Random,
+        apps: Sequence[str],
+        names: Sequence[str],
+        storage: Storage,
+        devices: Devices,
     ) -> None:
         self._draw, self._apps, self._names, self._storage = draw, apps, names, storage
+        self._devices = devices
 
     def workload(self, app: str) -> list[Manifest]:
         """One owner of a few pods; Jobs are rare, because they replace a pod after ten seconds."""
@@ -42,7 +49,7 @@ class PodMix:
             made = _replication_controller(app, count, namespace, pod)
         else:
             made = job(app, count, namespace=namespace, **pod)
-        _complete(self._draw, made["spec"]["template"])
+        self._complete(made["spec"]["template"])
         return [*claims, made]
 
     def single(self, number: int) -> list[Manifest]:
@@ -53,8 +60,13 @@ class PodMix:
         pod["labels"]["app"] = app
         made = bare_pod(f"{app}-single{number}", namespace=namespace, **pod)
         made["metadata"]["labels"]["app"] = app
-        _complete(self._draw, made)
+        self._complete(made)
         return [*claims, made]
+
+    def _complete(self, pod: Manifest) -> None:
+        _complete(self._draw, pod)
+        if self._draw.random() < 0.06:
+            self._devices.claim(pod)
 
     def _namespace(self) -> str:
         return self._draw.choice(["default", "default", "blue", "green"])
