@@ -34,6 +34,7 @@ _CODES = {
     "Health": ("HLT001", "RDG003"),
     "Locality": ("LOC001", "LOC002", "LOC003", "LOC004", "LOC005", "LOC006"),
     "Numa": ("NUM001", "NUM002", "NUM003", "NUM004", "FEA007"),
+    "Scheduler": ("ELG018", "FEA005", "GRD010"),
     "Spread": ("SPR001", "SPR002", "SPR003"),
     "Utilization": ("UTL001", "RDG003", "RDG010"),
 }
@@ -106,7 +107,8 @@ def _one(field: dict[str, Any]) -> str:
     if field["type"] == "array":
         return f"list of {_one(field['items'])}"
     if field["type"] == "object":
-        return "mapping of text to text"
+        held = field.get("additionalProperties")
+        return f"mapping of text to {_one(held)}" if isinstance(held, dict) else "mapping"
     least, most = field.get("minimum"), field.get("maximum")
     bounds = f" {least} to {most}" if most is not None else f" from {least}"
     name = _TYPES[field["type"]]

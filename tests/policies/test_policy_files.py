@@ -9,12 +9,14 @@ import jsonschema
 import pytest
 
 from rescheduler.model.readings import Problem
+from rescheduler.planning.scheduler_profile import declared_profiles
 from rescheduler.policies.documents import load_policies, to_document
 from rescheduler.policies.guide import guide
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.registry import DOCUMENTS, KINDS
 from rescheduler.policies.schema import json_schema
 from rescheduler.policies.strict_yaml import read
+from rescheduler.scheduler.profile import default_profiles
 from tests.picture import picture, proposed, workloads
 
 FOLDER = Path(__file__).parents[2] / "policies"
@@ -84,8 +86,15 @@ def test_the_folder_loads_as_one_set() -> None:
         == {
             *(each.name for each in loaded.policies),
             loaded.limits.name,
+            *(each.name for each in loaded.schedulers),
         }
     )
+
+
+@pytest.mark.parametrize("version", ["v1.34.1", "v1.36.3", "v1.37.0"])
+def test_the_scheduler_that_we_ship_is_the_default_profile(version: str) -> None:
+    [shipped] = load_policies(FOLDER).schedulers
+    assert declared_profiles(shipped, version, {}) == list(default_profiles(version).values())
 
 
 def test_the_limits_that_we_ship_are_the_defaults() -> None:

@@ -17,6 +17,7 @@ from rescheduler.policies.spread import Spread
 from rescheduler.policies.strict_yaml import grown
 from rescheduler.policies.utilization import Utilization
 from rescheduler.policies.validation import validate
+from tests.policies.scheduler_documents import CONTRADICTIONS, SCHEDULERS
 
 VALIDATOR = jsonschema.Draft7Validator(json_schema())
 
@@ -25,6 +26,7 @@ COMPARISONS = (
     "coolDownCap must not be below coolDown",
     "two levels have the same name",
     "there is no level",
+    *CONTRADICTIONS,
 )
 """What JSON Schema cannot say, and the models alone refuse."""
 
@@ -32,6 +34,7 @@ WORDS = {"operator": "In", "key": "tier", "values": ["train"]}
 SELECTOR = {"matchLabels": {"app": "web"}, "matchExpressions": [WORDS]}
 
 VALID: list[dict[str, Any]] = [
+    *SCHEDULERS,
     to_document(
         Conformity(
             name="c",

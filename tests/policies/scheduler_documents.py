@@ -1,0 +1,72 @@
+"""Scheduler documents that use every field."""
+
+from typing import Any
+
+ARGUMENTS: dict[str, Any] = {
+    "NodeResourcesFit": {
+        "ignoredResources": ["example.com/a"],
+        "scoringStrategy": {
+            "type": "RequestedToCapacityRatio",
+            "resources": [{"name": "cpu", "weight": 3}],
+            "requestedToCapacityRatio": {
+                "shape": [{"utilization": 0}, {"utilization": 90, "score": 10}]
+            },
+        },
+    },
+    "NodeResourcesBalancedAllocation": {"resources": [{"name": "cpu"}, {"name": "x/y"}]},
+    "PodTopologySpread": {
+        "defaultingType": "List",
+        "defaultConstraints": [
+            {"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "ScheduleAnyway"}
+        ],
+    },
+    "InterPodAffinity": {"hardPodAffinityWeight": 5},
+    "NodeAffinity": {
+        "addedAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {
+                        "matchExpressions": [
+                            {"key": "a", "operator": "Exists"},
+                            {"key": "b", "operator": "In", "values": ["c"]},
+                            {"key": "d", "operator": "Lt", "values": ["9"]},
+                        ]
+                    }
+                ]
+            }
+        }
+    },
+}
+
+
+def document(name: str = "packing", **spec: Any) -> dict[str, Any]:
+    """A Scheduler document with this spec."""
+    return {
+        "apiVersion": "rescheduler.io/v1alpha1",
+        "kind": "Scheduler",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+SCHEDULERS = [
+    document(
+        schedulerName="packer",
+        version="v1.36.3",
+        percentageOfNodesToScore=10,
+        weights={"ImageLocality": 2},
+        disabledFilters=["NodePorts"],
+        disabledScores=["VolumeBinding"],
+        addedPlugins=[{"name": "Coscheduling", "affectsPlacement": False}],
+        featureGates={"StorageCapacityScoring": True},
+        arguments=ARGUMENTS,
+    ),
+    document("filed", configFile="kube-scheduler.yaml", harmlessExtenders=["http://x"]),
+]
+CONTRADICTIONS = (
+    "shape must have increasing utilization",
+    "RequestedToCapacityRatio needs requestedToCapacityRatio.shape",
+    "defaultConstraints need defaultingType List",
+    "defaultConstraints must not repeat a key with the same action",
+)
+"""What JSON Schema cannot say of them."""
