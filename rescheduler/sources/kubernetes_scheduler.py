@@ -40,6 +40,9 @@ def read_scheduler(
     connection: to the API server, for its credentials. ca_file: the authorities that sign the
     scheduler's certificate; by default those of the API server. verify: whether to check it.
     """
+    if ca_file is not None and not ca_file.is_file():
+        message = f"{url} cannot be asked: the certificates {ca_file} do not exist"
+        return ObservedScheduler(url=url, problem=Problem("GRD010", message))
     scheduler = _beside(connection, url, ca_file, timeout, verify=verify)
     try:
         with warnings.catch_warnings():
@@ -52,6 +55,8 @@ def read_scheduler(
     except (msgspec.MsgspecError, ValueError) as error:
         message = f"{url} does not answer as kube-scheduler does: {error}"
         return ObservedScheduler(url=url, problem=Problem("GRD010", message))
+    finally:
+        scheduler.api.close()  # type: ignore[no-untyped-call]
     return ObservedScheduler(url=url, configuration=configuration, version=version, gates=gates)
 
 

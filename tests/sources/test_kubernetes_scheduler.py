@@ -1,0 +1,130 @@
+"""Asking a scheduler that answers in full, in part, oddly, late, or not at all."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rescheduler.model.observed_scheduler import ObservedScheduler
+from rescheduler.sources.kubernetes_client import connect
+from rescheduler.sources.kubernetes_scheduler import read_scheduler
+from rescheduler.sources.recording import load, save
+from tests.cluster import node, snapshot
+from tests.sources.server import Reply, Request, Served, serving
+from tests.sources.test_kubernetes import kubeconfig
+
+WHOLE: dict[str, Any] = {
+    "componentconfig": {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": "/secret/place"},
+        "leaderElection": {"leaderElect": True},
+        "profiles": [{"schedulerName": "default-scheduler"}],
+        "extenders": [{"urlPrefix": "http://x", "tlsConfig": {"keyData": "hunter2"}}],
+    }
+}
+METRICS = """\
+# HELP kubernetes_build_info [BETA] A metric with a constant '1' value
+# TYPE kubernetes_build_info gauge
+kubernetes_build_info{git_version="v1.36.3",platform="linux/amd64"} 1
+# HELP kubernetes_feature_enabled [BETA] whether it is enabled
+# TYPE kubernetes_feature_enabled gauge
+kubernetes_feature_enabled{name="StorageCapacityScoring",stage="ALPHA"} 0
+kubernetes_feature_enabled{name="NodeDeclaredFeatures",stage="BETA"} 1
+scheduler_pending_pods{queue="a\\"} odd
+"""
+
+
+@contextmanager
+def scheduler(folder: Path, **replies: Reply) -> Iterator[tuple[ObservedScheduler, Served, Served]]:
+    """What is read, with the scheduler and the API server that were asked."""
+
+    def answer(request: Request) -> Reply:
+        usual = {"configz": Reply(json.dumps(WHOLE).encode()), "metrics": Reply(METRICS.encode())}
+        return {**usual, **replies}[request.path.strip("/")]
+
+    def nothing(_: Request) -> Reply:
+        return Reply(status=500)
+
+    with serving(answer) as served, serving(nothing) as api:
+        connection = connect(kubeconfig(folder, api.url), None)
+        try:
+            yield read_scheduler(connection, served.url, timeout=0.5), served, api
+        finally:
+            connection.api.close()
+
+
+def test_a_scheduler_tells_its_configuration_version_and_gates(tmp_path: Path) -> None:
+    with scheduler(tmp_path) as (told, served, api):
+        assert told.problem is None
+        assert told.version == "v1.36.3"
+        assert told.gates == {"StorageCapacityScoring": False, "NodeDeclaredFeatures": True}
+        assert told.configuration["profiles"] == [{"schedulerName": "default-scheduler"}]
+        assert {each.headers["authorization"] for each in served.requests} == {"Bearer t0ken"}
+        assert not api.requests
+
+
+def test_nothing_secret_is_kept(tmp_path: Path) -> None:
+    with scheduler(tmp_path) as (told, _, _):
+        assert "hunter2" not in str(told)
+        assert "secret" not in str(told)
+        assert "leaderElection" not in told.configuration
+
+
+def test_a_recording_keeps_what_the_scheduler_told(tmp_path: Path) -> None:
+    with scheduler(tmp_path) as (told, _, _):
+        made = replace(snapshot([node("a")], []), scheduler=told)
+    save(made, tmp_path / "file")
+    assert load(tmp_path / "file").scheduler == told
+    save(replace(made, scheduler=None), tmp_path / "none")
+    assert load(tmp_path / "none").scheduler is None
+
+
+@pytest.mark.parametrize(
+    ("replies", "words"),
+    [
+        ({"configz": Reply(b'{"message": "no"}', 403)}, "/configz answered 403: no"),
+        ({"metrics": Reply(b"", 403)}, "/metrics answered 403"),
+        ({"configz": Reply(b"<html>")}, "does not answer as kube-scheduler does"),
+        ({"configz": Reply(b'{"kubeletconfig": {}}')}, "/configz has no `componentconfig`"),
+        ({"metrics": Reply(b"up 1")}, "/metrics has no kubernetes_build_info"),
+        ({"metrics": Reply(b'kubernetes_build_info{git_version="v1.36.3"} 1\n')}, "has no"),
+        ({"metrics": Reply(b"kubernetes_build_info{ 1\n")}, "does not answer as"),
+        ({"configz": Reply(json.dumps(WHOLE).encode(), cut=True)}, "/configz cannot be read"),
+        ({"configz": Reply(hang=threading.Event())}, "/configz cannot be read"),
+        ({"configz": Reply(b"", 401)}, "/configz answered 401"),
+    ],
+    ids=str,
+)
+def test_anything_else_is_a_problem_with_its_words(
+    tmp_path: Path, replies: dict[str, Reply], words: str
+) -> None:
+    with scheduler(tmp_path, **replies) as (told, _, _):
+        assert told.problem is not None
+        assert told.problem.code == "GRD010"
+        assert words in told.problem.message
+        assert told.configuration == {}
+        for reply in replies.values():
+            if reply.hang is not None:
+                reply.hang.set()
+
+
+def test_nobody_there_is_a_problem(tmp_path: Path) -> None:
+    connection = connect(kubeconfig(tmp_path, "http://127.0.0.1:1"), None)
+    told = read_scheduler(connection, "http://127.0.0.1:1", timeout=0.5)
+    connection.api.close()
+    assert told.problem is not None
+    assert "127.0.0.1:1/configz cannot be read" in told.problem.message
+
+
+def test_a_certificate_file_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+    connection = connect(kubeconfig(tmp_path, "http://127.0.0.1:1"), None)
+    told = read_scheduler(connection, "https://127.0.0.1:1", ca_file=tmp_path / "none.crt")
+    connection.api.close()
+    assert told.problem is not None
+    assert "none.crt" in told.problem.message
