@@ -76,9 +76,11 @@ class BalancedAllocation(Plugin):
         if not any(pod.requests.plain.get(name) for name in self._profile.balanced_resources):
             return None
         asked = np.array(amounts, dtype=np.int64).reshape(-1, 1)
-        return partial(self._score, np.array(rows, dtype=np.intp), asked)
+        # A slice needs no copy of the rows.
+        chosen = slice(0, 2) if rows == [0, 1] else rows
+        return partial(self._score, chosen, asked)
 
-    def _score(self, rows: IntArray, asked: Int64Array, nodes: IntArray) -> ScoreArray:
+    def _score(self, rows: slice | list[int], asked: Int64Array, nodes: IntArray) -> ScoreArray:
         used = self._occupancy.requested[rows][:, nodes]
         allocatable = self._occupancy.allocatable[rows][:, nodes]
         after = balance(used + asked, allocatable)

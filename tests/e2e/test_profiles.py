@@ -31,7 +31,7 @@ CONFIGURATION = FOLDER / "kube-scheduler.yaml"
 NAMES = [each["schedulerName"] for each in yaml.safe_load(CONFIGURATION.read_text())["profiles"]]
 CONFIGURED = [name for name in NAMES if name != "default-scheduler"]
 SEEDS = range(11, 31)
-EACH, ENOUGH = 40, 60
+EACH, ENOUGH = 75, 60
 """Decisions in one cluster, and of one profile."""
 
 
@@ -73,6 +73,7 @@ def arena() -> Iterator[Arena]:
         yield made
     finally:
         made.stop()
+        made.log._file.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -149,7 +150,7 @@ def test_landings_of_every_profile_are_those_of_the_real_scheduler(arena: Arena)
     for seed in SEEDS:
         if min(decided[name] for name in CONFIGURED) >= ENOUGH:
             break
-        mix = ProfiledMix(seed, (5, 60))
+        mix = ProfiledMix(seed, (8, 24))
         arena.build(mix)
         for decision, forecast in Deciding(arena, seed, mix).run(EACH):
             tally.add(decision)
