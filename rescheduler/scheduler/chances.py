@@ -4,7 +4,7 @@ import numpy as np
 
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.scheduler.normalizing import NEVER, Relative
-from rescheduler.scheduler.sampling import share_out, shares
+from rescheduler.scheduler.sampling import share_out, shares, window_masses
 from rescheduler.scheduler.windows import Int64Array, Windows
 
 Weighted = tuple[int, Relative]
@@ -55,19 +55,13 @@ def chances(
     if not moving:
         return shares(base, ranks, nodes, found)
     stretches = np.flatnonzero(changes).astype(np.int32)
-    return _over_stretches(base, moving, stretches, windows, _starts(ranks, nodes))
+    return _over_stretches(base, moving, stretches, windows, window_masses(ranks, nodes))
 
 
 def _together(base: Int64Array, relatives: list[Weighted]) -> Int64Array:
     for weight, relative in relatives:
         base = base + weight * relative.points()
     return base
-
-
-def _starts(ranks: IntArray, nodes: int) -> FloatArray:
-    """The probability of each window: that the scan starts after the node before it."""
-    starts: FloatArray = np.diff(ranks, prepend=ranks[-1] - nodes) / nodes
-    return starts
 
 
 def _over_stretches(

@@ -57,11 +57,20 @@ def shares(scores: ScoreArray, ranks: IntArray, nodes: int, found: int) -> Float
         best = scores == scores.max()
         equal: FloatArray = best / best.sum()
         return equal
-    starts = np.diff(ranks, prepend=ranks[-1] - nodes) / nodes
+    starts = window_masses(ranks, nodes)
     answer = share_out(np.concatenate([scores, scores[: found - 1]]), found, starts)
     answer[: found - 1] += answer[count:]
     normalized: FloatArray = answer[:count] / answer[:count].sum()
     return normalized
+
+
+def window_masses(ranks: IntArray, nodes: int) -> FloatArray:
+    """The probability of each window: that the scan starts after the feasible node before it."""
+    steps = np.empty(len(ranks))
+    steps[1:] = ranks[1:] - ranks[:-1]
+    steps[0] = ranks[0] - ranks[-1] + nodes
+    masses: FloatArray = steps / nodes
+    return masses
 
 
 def share_out(scores: ScoreArray, width: int, masses: FloatArray) -> FloatArray:

@@ -108,7 +108,8 @@ class BySpread:
             return windows.distinct(count.domains, self._scored)
         answer = np.zeros(windows.count, dtype=np.int64)
         for code in range(-1, most):
-            answer += windows.total((count.domains == code) & self._scored) > 0
+            here = count.domains == code
+            answer += windows.any(here if self._scored.all() else here & self._scored)
         return answer
 
     def _raw(self, sizes: Int64Array) -> FloatArray:

@@ -86,6 +86,7 @@ def test_chances_are_those_of_scoring_every_window_by_itself(data: Any) -> None:
     assert np.allclose(answer, one_by_one(base, makers, ranks, nodes, found))
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_windows_answer_as_slices_do(data: Any) -> None:
     count = data.draw(st.integers(1, 20))
