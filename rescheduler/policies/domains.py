@@ -111,16 +111,17 @@ class Domains:
     def distances(self, anchors: Iterable[int], start: int = 0) -> FloatArray:
         """(nodes,) how far each node is from the nearest of these nodes, 0 to 1.
 
-        start: the nearest level that counts; what is nearer is as good as there.
+        start: the nearest level that counts: who shares it is there, who shares none is at 1.
         """
         nodes = self.of.shape[1] - 1
+        whole = sum(self.steps[start:])
         answer = np.ones(nodes)
         for anchor in anchors:
             distance = np.zeros(nodes)
             for level in range(start, len(self.names)):
                 here = self.of[level, anchor]
                 same: BoolArray = (self.of[level, :-1] == here) & (here != NOWHERE)
-                distance += np.where(same, 0.0, self.steps[level])
+                distance += np.where(same, 0.0, self.steps[level] / whole)
             if start == 0:
                 distance[anchor] = 0.0
             answer = np.minimum(answer, distance)

@@ -1,0 +1,146 @@
+"""Traffic between workloads: what counts, what does not, and what is said about it."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rescheduler.model.readings import Reading, ReadingRequest
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.locality import Locality
+from rescheduler.sources.catalog import fill
+from rescheduler.sources.pairs import queries
+from rescheduler.sources.prometheus import Prometheus, read_readings
+from rescheduler.sources.recording import load, save
+from tests.cluster import deployment, node, pod, snapshot
+from tests.sources.metrics import AT, Stub
+from tests.sources.server import Reply, Request, serving
+
+END = {"namespace": "src_ns", "name": "src"}
+OTHER = {"namespace": "dst_ns", "name": "dst"}
+
+
+def wanted(**more: Any) -> ReadingRequest:
+    traffic = {"series": "sent_total", "source": END, "destination": OTHER, "window": "5m", **more}
+    if "destinationDomain" in traffic:
+        del traffic["destination"]
+    [request] = Locality(name="l", match={"all": True}, traffic=traffic).requests()
+    return request
+
+
+def talkers() -> Snapshot:
+    owners = {name: deployment(name) for name in ("web", "db")}
+    pods = [pod(f"{name}-0", "n1", owner=pair[1]) for name, pair in owners.items()]
+    controllers = [each for pair in owners.values() for each in pair]
+    return snapshot([node("n1")], pods, controllers=controllers)
+
+
+def row(src: str, dst: str, value: Any) -> tuple[dict[str, str], Any]:
+    return ({"src_ns": "default", "src": src, "dst_ns": "default", "dst": dst}, value)
+
+
+def read(
+    rows: list[tuple[dict[str, str], Any]],
+    request: ReadingRequest | None = None,
+    ages: list[float] | None = None,
+    **extra: Any,
+) -> Reading:
+    request = request or wanted()
+    stub = Stub()
+    stub.extra = extra
+    value, fresh = (fill(each, request.window, "") for each in queries(request))
+    stub.rows[value] = rows
+    dated = [10.0] * len(rows) if ages is None else ages
+    stub.rows[fresh] = [(r[0], AT - age) for r, age in zip(rows, dated, strict=False)]
+    with serving(stub) as served:
+        [reading] = read_readings(Prometheus(served.url), [request], talkers()).entries
+    return reading
+
+
+def test_the_query_is_made_from_the_series_and_its_labels() -> None:
+    assert queries(wanted()) == (
+        "sum by (src_ns,src,dst_ns,dst) (rate(sent_total[$window]))",
+        "max by (src_ns,src,dst_ns,dst) (timestamp(sent_total))",
+    )
+    assert queries(wanted(query="my_rule"))[0] == "my_rule"
+
+
+def test_rows_become_pairs_with_ages() -> None:
+    reading = read([row("web", "db", 5), row("db", "web", 2)], ages=[3.0, 20.0])
+    assert reading.pairs == (("default/db", "default/web"), ("default/web", "default/db"))
+    assert reading.values.tolist() == [2, 5]
+    assert reading.ages.tolist() == pytest.approx([20, 3])
+    assert reading.problem is None
+    assert reading.coverage == 1
+
+
+def test_an_end_outside_of_the_cluster_is_noted_and_counts_for_nothing() -> None:
+    reading = read([row("web", "db", 5), row("internet", "web", 500)])
+    assert reading.pairs == (("default/web", "default/db"),)
+    assert "not in the cluster" in reading.notes[0]
+    assert reading.problem is None
+
+
+@pytest.mark.parametrize("bad", ["NaN", "+Inf", "-1", "1e30", "", "many"])
+def test_a_value_that_cannot_be_is_absent(bad: str) -> None:
+    reading = read([row("web", "db", 5), row("db", "web", bad)], wanted(minCoverage=0.5))
+    assert math.isnan(reading.values[0])
+    assert reading.values[1] == 5
+    assert reading.problem is None
+
+
+@pytest.mark.parametrize(
+    ("ages", "code"), [([10.0, 900.0], "RDG004"), ([10.0], "RDG004"), ([10.0, -100.0], "RDG004")]
+)
+def test_stale_ended_and_future_series_leave_too_little(ages: list[float], code: str) -> None:
+    reading = read([row("web", "db", 5), row("db", "web", 2)], ages=ages)
+    assert reading.problem is not None
+    assert reading.problem.code == code
+    assert "50% of 2 pairs" in reading.problem.message
+
+
+def test_pods_of_a_pair_add_up_and_one_that_is_unknown_spoils_it() -> None:
+    pods = {"namespace": "src_ns", "name": "src", "kind": "Pod"}
+    request = wanted(source=pods, minCoverage=0)
+    reading = read([row("web-0", "db", 5), row("nobody", "db", 5)], request)
+    assert reading.pairs == (("default/web", "default/db"),)
+    assert reading.values.tolist() == [5]
+
+
+def test_domains_are_taken_as_they_are() -> None:
+    request = wanted(destinationDomain="zone")
+    reading = read([({"src_ns": "default", "src": "web", "zone": "a"}, 7)], request)
+    assert reading.pairs == (("default/web", "a"),)
+
+
+def test_warnings_mean_partial() -> None:
+    reading = read([row("web", "db", 5)], warnings=["a store is down"])
+    assert reading.problem is not None
+    assert reading.problem.code == "RDG002"
+
+
+def test_no_series_and_no_answer_are_told() -> None:
+    empty = read([])
+    assert empty.problem is not None
+    assert empty.problem.code == "RDG009"
+
+    def down(_request: Request) -> Reply:
+        return Reply(status=500)
+
+    with serving(down) as served:
+        [reading] = read_readings(Prometheus(served.url), [wanted()], talkers()).entries
+    assert reading.problem is not None
+    assert reading.problem.code == "RDG001"
+
+
+def test_a_recording_keeps_pairs(tmp_path: Any) -> None:
+    reading = read([row("web", "db", 5), row("db", "web", 2)])
+    before = talkers()
+    file = tmp_path / "cluster.snapshot"
+    save(replace(before, readings=type(before.readings)((reading,))), file)
+    [kept] = load(file).readings.entries
+    assert kept.request == reading.request
+    assert kept.pairs == reading.pairs
+    np.testing.assert_array_equal(kept.values, reading.values)
