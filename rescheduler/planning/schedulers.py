@@ -70,7 +70,14 @@ def schedulers_of(
         usual = asked.version if asked is not None and asked.version else version
         for profile in declared_profiles(document, usual, asked.gates if asked else {}):
             known[profile.name] = _agreed(profile, told.get(profile.name), document, asked)
-    return Schedulers(_pinned(known, pinned or {}), guards)
+    known = _pinned(known, pinned or {})
+    if guards:  # also where only single moves are looked at
+        message = guards[0].message
+        known = {
+            name: replace(each, profile=replace(each.profile, problem=message))
+            for name, each in known.items()
+        }
+    return Schedulers(known, guards)
 
 
 def digest(profile: Profile) -> str:

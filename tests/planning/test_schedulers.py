@@ -20,20 +20,12 @@ from rescheduler.policies.documents import (
 from rescheduler.policies.scheduler import Scheduler
 from rescheduler.scheduler.profile import Profile, default_profiles
 from tests.cluster import node, snapshot
-from tests.policies.scheduler_documents import SCHEDULERS, document
-
-GROUP = "kubescheduler.config.k8s.io/v1"
-USUAL = "default-scheduler"
+from tests.policies.scheduler_documents import SCHEDULERS, USUAL, configuration, document
 
 
 def cluster(version: str = "v1.36.3", **changed: Any) -> Snapshot:
     made = snapshot([node("a")], [])
     return replace(made, cluster=Cluster(uid="1", version=version), **changed)
-
-
-def configuration(*profiles: dict[str, Any], **more: Any) -> dict[str, Any]:
-    kind = {"apiVersion": GROUP, "kind": "KubeSchedulerConfiguration"}
-    return {**kind, "profiles": list(profiles), **more}
 
 
 def declared(**spec: Any) -> Scheduler:
@@ -297,9 +289,11 @@ def test_the_gates_that_the_scheduler_reports_are_followed_by_its_document_too()
 def test_a_scheduler_that_cannot_be_understood_holds_the_cycle(
     told: ObservedScheduler, words: str
 ) -> None:
-    [guard] = agreed(told, declared()).guards
+    found = agreed(told, declared())
+    [guard] = found.guards
     assert guard.code == "GRD010"
     assert words in guard.message
+    assert {each.profile.problem for each in found.known.values()} == {guard.message}
 
 
 def test_a_profile_other_than_the_plans_predicts_nothing() -> None:

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+GROUP = "kubescheduler.config.k8s.io/v1"
+USUAL = "default-scheduler"
+
 ARGUMENTS: dict[str, Any] = {
     "NodeResourcesFit": {
         "ignoredResources": ["example.com/a"],
@@ -47,6 +50,12 @@ def document(name: str = "packing", **spec: Any) -> dict[str, Any]:
         "metadata": {"name": name},
         "spec": spec,
     }
+
+
+def configuration(*profiles: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A KubeSchedulerConfiguration with these profiles."""
+    kind = {"apiVersion": GROUP, "kind": "KubeSchedulerConfiguration"}
+    return {**kind, "profiles": list(profiles), **more}
 
 
 SCHEDULERS = [
