@@ -97,6 +97,7 @@ _ALL = (
     Reason("LOC004", "Pods have none of the pods of their podAffinity near them.", "A move to where one of them is repairs it."),
     Reason("LOC005", "No level of the tree tells the nodes apart.", "Label the nodes, or name their labels in `levels`."),
     Reason("LOC006", "A wish for locality cannot be judged, and is left out.", "Read the message."),
+    Reason("UTL002", "A cold node could be freed, and pods keep it from being so.", "Moves to the other nodes free it."),
     Reason("HLT001", "A node's readings say that it, or a device of it, is broken.", "Repair the node; `action: Drain` moves its pods away."),
     Reason("NUM001", "A pod lies over more NUMA zones than it needs.", "A move to a node with a zone that holds it repairs it."),
     Reason("NUM002", "A pod lies on a node with a crowded NUMA zone.", "A move to a node with more room in its zones repairs it."),

@@ -54,10 +54,10 @@ def place(zones: Zones, nodes: IntArray, free: FloatArray, demand: Demand) -> Pl
             single[rows] &= ~wishes | (chosen.sum(axis=1) <= 1)
             touched[rows] |= chosen & wishes[:, None]
             left[rows] = _taken(left[rows], chosen, step)
+    # What single-numa-node cannot put into one zone it does not take, however it would lie.
+    aligned &= single | (policy != SINGLE)
     spread = np.where(aligned & (policy >= BEST_EFFORT), touched.sum(axis=1), 0)
-    admitted = np.select(
-        [policy == SINGLE, policy == RESTRICTED], [aligned & single, aligned], policy > 0
-    )
+    admitted = np.where(policy >= RESTRICTED, aligned, policy > 0)
     modeled = demand.modeled | (policy < RESTRICTED)
     return Placement(
         admitted=np.asarray(admitted & modeled, dtype=np.bool_),
@@ -115,9 +115,9 @@ def _choose(
     A resource of which no zone of the node tells gives no hint.
     """
     least = _fewest(total, wanted)
-    concerned = least > 0
-    wishes: BoolArray = np.any(concerned, axis=1)
-    fits: BoolArray = np.logical_not(wishes)
+    concerned: BoolArray = np.asarray(least > 0, dtype=np.bool_)
+    wishes: BoolArray = np.asarray(concerned.any(axis=1), dtype=np.bool_)
+    fits: BoolArray = ~wishes
     chosen = np.zeros(free.shape[:2], dtype=np.bool_)
     for mask in _masks(free.shape[1]):
         room = (free[:, mask].sum(axis=1) >= wanted - _ROUNDING) & (least == mask.sum())
@@ -130,7 +130,8 @@ def _choose(
 def _taken(free: FloatArray, chosen: BoolArray, wanted: FloatArray) -> FloatArray:
     """What is left when the chosen zones have given what was wanted, the lowest first."""
     left = free.copy()
-    owed = np.where(chosen.any(axis=1)[:, None], wanted, 0.0)
+    served: BoolArray = np.asarray(chosen.any(axis=1), dtype=np.bool_)
+    owed = np.where(served[:, None], wanted, 0.0)
     for zone in range(free.shape[1]):
         given = np.where(chosen[:, zone, None], np.minimum(left[:, zone], owed), 0.0)
         left[:, zone] -= given

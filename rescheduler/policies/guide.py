@@ -36,7 +36,7 @@ _CODES = {
     "Numa": ("NUM001", "NUM002", "NUM003", "NUM004", "FEA007"),
     "Scheduler": ("ELG018", "FEA005", "GRD010"),
     "Spread": ("SPR001", "SPR002", "SPR003"),
-    "Utilization": ("UTL001", "RDG003", "RDG010"),
+    "Utilization": ("UTL001", "UTL002", "RDG003", "RDG010"),
 }
 
 _CLASSES = {

@@ -13,6 +13,7 @@ from rescheduler.model.readings import (
     ReadingRequest,
 )
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.young import estimated, unseen, young
 
 _SANE = (1e-9, 1e18)
 """Capacities beyond this are errors of an exporter in any unit that we know."""
@@ -28,8 +29,9 @@ class Load:
     Amounts are in the pods' unit (cores, bytes, bytes/s, GPUs). name, pod_name: the two readings.
     measured: (nodes,) amount, NaN where it is not known. capacity: (nodes,), NaN where not known.
     expected: (nodes,) whether the node ought to have a value: it has the resource.
-    used: (pods,) amount, 0 where it is not known. missing: (pods,) expected, and not known.
-    known: (pods,) whether the amount is known.
+    used: (pods,) amount, 0 where it is not known; of pods too young for a value by their requests.
+    missing: (pods,) expected, and not known. known: (pods,) whether the amount was measured.
+    shadow: (nodes,) what pods that were just bound use and `measured` has not seen yet.
     trusted: (nodes,) whether node and pods agree well enough to say what leaving would free.
     """
 
@@ -42,6 +44,7 @@ class Load:
     known: BoolArray
     missing: BoolArray
     trusted: BoolArray
+    shadow: FloatArray
 
 
 def read_load(
@@ -77,7 +80,10 @@ def read_load(
     )
     if thin:
         return thin
-    used = np.where(known, pods.values, 0.0)
+    seen = np.where(known, pods.values, 0.0)
+    late = unseen(snapshot, node_request.window)
+    guess = np.where(young(pods.expected, known, late), estimated(snapshot, pod_request.name), 0.0)
+    used = seen + guess
     return Load(
         name=node_request.name,
         pod_name=pod_request.name,
@@ -87,7 +93,8 @@ def read_load(
         used=used,
         known=known,
         missing=pods.expected & ~known,
-        trusted=_explained(measured, capacity, sum_by_node(used, placed, len(capacity)), residual),
+        trusted=_explained(measured, capacity, sum_by_node(seen, placed, len(capacity)), residual),
+        shadow=sum_by_node(used * late, placed, len(capacity)),
     )
 
 

@@ -20,12 +20,20 @@ _LEAST_UNIT = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A load with its target. resource: gauges of one resource are charged by the worst of them."""
+    """A load with its targets. resource: gauges of one resource are charged by the worst of them.
+
+    high, low: (nodes,) shares of the node; NaN where it has no target. pressed: (nodes,) whether
+    tasks wait for the resource too long, which makes the node hot above `floor`. hidden: (nodes,)
+    share of the node that its peaks take beyond its mean; NaN where that is not known.
+    """
 
     resource: str
     load: Load
-    high: float
-    low: float
+    high: FloatArray
+    low: FloatArray
+    pressed: BoolArray
+    floor: FloatArray
+    hidden: FloatArray
 
 
 class UtilizationTerm:
@@ -34,7 +42,9 @@ class UtilizationTerm:
     cost of a node = sum over resources of max over its gauges of (amount - limit)+ / unit
 
     amount: the measured load in the pods' unit, less what left, plus what came.
-    limit: `low` where the snapshot has the node above `high`, else `high`, times its capacity.
+    limit: `low` where the snapshot has the node above `high`, else `high`, times its capacity; the
+    floor where tasks wait for the resource. Where the node is not hot, what its peaks and the pods
+    that were just bound take besides is subtracted, but never so that the node would be above it.
     unit: what a pod on a hot node uses on average, so that 1.0 is one such pod too many.
 
     Nothing is gained from what is not known. Where a node's load is not explained by its pods, the
@@ -64,19 +74,28 @@ class UtilizationTerm:
         self._used = np.stack([load.used for load in loads])
         self._known = np.stack([load.known for load in loads])
         known = ~np.isnan(self._measured)
-        in_scope = looked_at & (np.stack([load.expected for load in loads]) | known)
+        self._high = np.stack([gauge.high for gauge in gauges])
+        targeted = looked_at & ~np.isnan(self._high)
+        in_scope = targeted & (np.stack([load.expected for load in loads]) | known)
         self._blind = in_scope & ~known
         self._scope = in_scope.any(axis=0)
-        high = np.array([[gauge.high] for gauge in gauges]) * self._capacity
-        low = np.array([[gauge.low] for gauge in gauges]) * self._capacity
-        self._hot = in_scope & known & (self._measured > high)
-        limits = np.where(self._hot, low, high)
+        high = self._high * self._capacity
+        low = np.stack([gauge.low for gauge in gauges]) * self._capacity
+        floor = np.stack([gauge.floor for gauge in gauges]) * self._capacity
+        self._pressed = np.stack([gauge.pressed for gauge in gauges]) & (self._measured > floor)
+        self._hot = in_scope & known & ((self._measured > high) | self._pressed)
+        hidden = np.stack([gauge.hidden for gauge in gauges]) * self._capacity
+        self._veiled = in_scope & known & np.isnan(hidden)
+        taken = np.nan_to_num(hidden, nan=np.inf) + np.stack([load.shadow for load in loads])
+        room = np.maximum(high - taken, np.minimum(self._measured * (1 + _LEAST), high))
+        limits = np.where(self._hot, np.where(self._pressed, np.minimum(low, floor), low), room)
         self._limits = np.where(in_scope, np.where(self._blind, 0.0, limits), np.inf)
         self._amounts = np.where(known, self._measured, 0.0)
         trusted = np.stack([load.trusted for load in loads]) & known
         self._distrusted = in_scope & known & ~trusted
         bound = self._home >= 0
-        self._freed = np.where(bound & self._at(trusted, self._home), self._used, 0.0)
+        leaves = bound & self._known & self._at(trusted, self._home)
+        self._freed = np.where(leaves, self._used, 0.0)
         missing = np.stack([load.missing for load in loads]).any(axis=0)
         self._movable = movable & bound & ~missing
         self._unit = self._average_pod()
@@ -99,7 +118,7 @@ class UtilizationTerm:
         """The pods that relieve their node when they leave it, and whose usage is known."""
         costs = self._node_costs(self._amounts, self._limits)
         pods = np.flatnonzero(self._movable & (self._node >= 0)).astype(np.int32)
-        pods = pods[costs[self._node[pods]] > 0]
+        pods = pods[costs[self._node[pods]] > _LEAST]
         nodes = self._node[pods]
         left = self._amounts[:, nodes] - self._leaving(pods)
         after = self._node_costs(left, self._limits[:, nodes])
@@ -162,8 +181,8 @@ class UtilizationTerm:
         return np.flatnonzero(self._hot.any(axis=0)).astype(np.int32)
 
     def unknown(self) -> BoolArray:
-        """(nodes,) whether a load that ought to be known is not."""
-        return np.asarray(self._blind.any(axis=0))
+        """(nodes,) whether a load that ought to be known is not, or its peaks are not."""
+        return np.asarray((self._blind | self._veiled).any(axis=0))
 
     def load_after(self) -> dict[str, FloatArray]:
         """Node reading name to the (nodes,) load of the working copy; NaN is unknown."""
@@ -188,6 +207,9 @@ class UtilizationTerm:
                 answer.append(
                     Problem("RDG003", f"{text}; no pod leaves or goes there for its sake")
                 )
+            if self._veiled[row].any():
+                text = f"the peaks of {name} are not known of {self._listed(self._veiled[row])}"
+                answer.append(Problem("RDG003", f"{text}; no pod goes there for its sake"))
             if self._distrusted[row].any():
                 text = f"{name} is not explained by {gauge.load.pod_name} on "
                 text += self._listed(self._distrusted[row])
@@ -205,7 +227,11 @@ class UtilizationTerm:
             return f"{gauge.load.name} is not known, and load would be moved here"
         capacity = self._capacity[row, node]
         load, limit = self._amounts[row, node] / capacity, self._limits[row, node] / capacity
-        hot = f" (hot above {gauge.high:.0%})" if gauge.low < gauge.high else ""
+        hot = ""
+        if self._pressed[row, node]:
+            hot = ", because tasks wait for it"
+        elif self._hot[row, node] and gauge.low[node] < gauge.high[node]:
+            hot = f" (hot above {gauge.high[node]:.0%})"
         return (
             f"{gauge.load.name} is {load:.1%}, target {limit:.0%}{hot}: "
             f"about {self._excess(self._amounts[:, node], self._limits[:, node])[row]:.2g} "

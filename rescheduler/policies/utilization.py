@@ -1,12 +1,12 @@
-"""Utilization: keep measured load of nodes below a target."""
+"""Utilization: keep measured load of nodes below a target, balance it, or pack it."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+import numpy as np
+from pydantic import Field
 
-from rescheduler.model.readings import Problem, ReadingRequest
+from rescheduler.model.readings import BoolArray, FloatArray, Problem, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import (
     Match,
@@ -14,80 +14,19 @@ from rescheduler.policies.base import (
     Policy,
     PositiveDuration,
     Ratio,
-    Strict,
 )
-from rescheduler.policies.load import read_load
+from rescheduler.policies.load import Load, read_load
 from rescheduler.policies.matching import select_nodes, select_pods
+from rescheduler.policies.node_signal import Signal, read_signal
+from rescheduler.policies.packing import PackingTerm
 from rescheduler.policies.relief import Gauge, UtilizationTerm
-
-_READINGS = {
-    "gpu": ("gpu",),
-    "gpuMemory": ("gpu.memory",),
-    "cpu": ("cpu",),
-    "memory": ("memory",),
-    "network": ("network.receive", "network.transmit"),
-}
-"""The catalogue's readings of each resource, without `node.` or `pod.`."""
+from rescheduler.policies.targets import READINGS, Group, Headroom, PressedTarget, Target, Targets
 
 _RESIDUAL = {"gpu": (-0.1, 0.1), "gpuMemory": (-0.1, 0.1)}
 """Devices are used by pods alone."""
 
 _BASE_LOAD = (-0.1, 0.3)
 """The system itself uses CPU, memory and network; far more than this is not the system."""
-
-
-class Target(Strict):
-    """When a node is too full, and how far it is then drained."""
-
-    high: Ratio = Field(description="A node above this is hot, and gives pods away.")
-    low: Ratio | None = Field(
-        None, description="A hot node is drained down to this. The same as `high`, unless given."
-    )
-
-    @model_validator(mode="after")
-    def _band_is_upright(self) -> "Target":
-        if self.low is not None and self.low > self.high:
-            raise ValueError("low must not be above high")
-        return self
-
-    @property
-    def floor(self) -> float:
-        """What a hot node is drained down to."""
-        return self.high if self.low is None else self.low
-
-
-class Targets(Strict):
-    """The target of each resource; at least one."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "anyOf": [
-                {"properties": {each: {"not": {"type": "null"}}}, "required": [each]}
-                for each in _READINGS
-            ]
-        }
-    )
-
-    gpu: Target | None = Field(None, description="Busy share of the node's GPUs.")
-    gpuMemory: Target | None = Field(None, description="Used share of the GPUs' memory.")
-    cpu: Target | None = Field(None, description="Used share of the cores.")
-    memory: Target | None = Field(None, description="Used share of the memory.")
-    network: Target | None = Field(
-        None, description="Used share of the interfaces' speed; the fuller direction counts."
-    )
-
-    @model_validator(mode="after")
-    def _has_one(self) -> "Targets":
-        if not dict(self.given()):
-            raise ValueError(f"at least one of {', '.join(_READINGS)} is required")
-        return self
-
-    def given(self) -> Iterator[tuple[str, Target]]:
-        """The resources that have a target."""
-        for resource in _READINGS:
-            target: Target | None = getattr(self, resource)
-            if target is not None:
-                yield resource, target
 
 
 class Utilization(Policy):
@@ -97,16 +36,45 @@ class Utilization(Policy):
     above `high`. The unit is what a pod uses on average on the hot nodes. A node whose load is not
     known, or not explained by its pods (within 10% of the node below, and 10% of GPUs or 30% of all
     else above), gives no pods away; what would land on a node of unknown load is charged in full.
+    Pods too young for a value count by their requests (85% of CPU, 70% of memory), and what pods
+    that were just bound use is taken from the room of their node until the window has seen it.
+
+    `strategy: Balance` lowers the targets to the mean of the nodes: a node more than `tolerance`
+    above the mean is hot, and drained down to the mean. `strategy: Pack` charges 1.0 besides for
+    each pod on a node that is to be freed, and for each that would land on an empty one. To be
+    freed are the cold nodes, those with the fewest pods first, as far as the others have room for
+    their load below `high` and for their requests; a node keeps its pods if one of them may not be
+    moved. Sources: descheduler's deviation thresholds; koordinator's estimator.
     """
 
     summary: ClassVar[str] = (
-        "Keep the measured load of GPUs, CPU, memory and network of each node below a target."
+        "Keep the measured load of GPUs, CPU, memory and network of each node below a target, "
+        "balance it, or pack it onto fewer nodes."
     )
 
     kind: Literal["Utilization"] = "Utilization"
     nodes: NodeMatch = Field(description="The nodes to look at.")
     match: Match = Field(description="The pods that may be moved. Every pod's load counts.")
     targets: Targets = Field(description="What is too full, by resource; at least one.")
+    groups: list[Group] = Field(
+        default_factory=list,
+        description="Nodes with other targets; of several groups the first that selects a node "
+        "counts.",
+    )
+    strategy: Literal["Relieve", "Balance", "Pack"] = Field(
+        "Relieve",
+        description="Relieve: hot nodes give pods away. Balance: so do nodes far above the mean. "
+        "Pack: so do cold nodes, until they are free.",
+    )
+    tolerance: Ratio = Field(
+        0.1, description="With `Balance`: how far a node may be above the mean."
+    )
+    cold: Ratio = Field(
+        0.3, description="With `Pack`: a node below this in every resource is cold."
+    )
+    headroom: Headroom | None = Field(
+        None, description="Room for peaks on the nodes where pods go. None is left unless given."
+    )
     window: PositiveDuration = Field(
         timedelta(minutes=5), description="Over what time the load is averaged."
     )
@@ -121,33 +89,125 @@ class Utilization(Policy):
 
     def requests(self) -> list[ReadingRequest]:
         """The node's and the pods' readings of every resource with a target."""
-        return [
-            request
-            for resource, _ in self.targets.given()
-            for reading in _READINGS[resource]
-            for request in self._pair(reading)
-        ]
+        requests: list[ReadingRequest] = []
+        for resource in self._resources():
+            for reading in READINGS[resource]:
+                requests += self._pair(reading)
+                requests += [self._peak(reading)] if self.headroom else []
+            requests += [self._pressure(resource)] if self._pressed(resource) else []
+        return requests
 
     def compile(self, snapshot: Snapshot) -> UtilizationTerm | Problem:
         """The term, or the problem of the first reading that is not fit to act on."""
         looked_at = select_nodes(self.nodes, snapshot)
-        gauges = []
-        for resource, target in self.targets.given():
-            for reading in _READINGS[resource]:
+        group_of = self._groups(snapshot)
+        gauges: list[Gauge] = []
+        for resource in self._resources():
+            wanted = looked_at & ~np.isnan(self._values(resource, group_of, "high"))
+            pressed = self._read_pressure(snapshot, resource, group_of, wanted)
+            if isinstance(pressed, Problem):
+                return pressed
+            for reading in READINGS[resource]:
                 residual = _RESIDUAL.get(resource, _BASE_LOAD)
-                load = read_load(snapshot, self._pair(reading), looked_at, residual)
+                load = read_load(snapshot, self._pair(reading), wanted, residual)
                 if isinstance(load, Problem):
                     return load
-                gauges.append(Gauge(resource, load, target.high, target.floor))
-        return UtilizationTerm(snapshot, gauges, looked_at, select_pods(self.match, snapshot))
+                hidden = self._read_peaks(snapshot, reading, load, wanted)
+                if isinstance(hidden, Problem):
+                    return hidden
+                high, low = self._band(resource, group_of, load, wanted)
+                floor = self._values(resource, group_of, "floor")
+                gauges.append(Gauge(resource, load, high, low, pressed, floor, hidden))
+        matched = select_pods(self.match, snapshot)
+        if self.strategy == "Pack":
+            return PackingTerm(snapshot, gauges, looked_at, matched, self.cold)
+        return UtilizationTerm(snapshot, gauges, looked_at, matched)
+
+    def _resources(self) -> list[str]:
+        """The resources that some node has a target for."""
+        named = {r for each in self._all_targets() for r, _ in each.given()}
+        return [resource for resource in READINGS if resource in named]
+
+    def _all_targets(self) -> list[Targets]:
+        return [self.targets, *(group.targets for group in self.groups)]
+
+    def _pressed(self, resource: str) -> bool:
+        found = [dict(each.given()).get(resource) for each in self._all_targets()]
+        return any(isinstance(t, PressedTarget) and t.pressure is not None for t in found)
+
+    def _groups(self, snapshot: Snapshot) -> list[int]:
+        """The number of each node's targets: 0 the policy's own, then the groups'."""
+        answer = [0] * len(snapshot.nodes)
+        for number, group in reversed(list(enumerate(self.groups, start=1))):
+            chosen = select_nodes(NodeMatch(labels=group.nodes), snapshot)
+            for node in np.flatnonzero(chosen).tolist():
+                answer[node] = number
+        return answer
+
+    def _values(self, resource: str, group_of: list[int], what: str) -> FloatArray:
+        """(nodes,) that field of each node's target; NaN where it has none."""
+        targets = [dict(each.given()).get(resource) for each in self._all_targets()]
+        given = [_value(each, what) for each in targets]
+        return np.array([given[group] for group in group_of], dtype=np.float64)
+
+    def _band(
+        self, resource: str, group_of: list[int], load: Load, wanted: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """(nodes,) where a node is hot, and what it is then drained down to."""
+        high = self._values(resource, group_of, "high")
+        low = self._values(resource, group_of, "bottom")
+        if self.strategy != "Balance":
+            return high, low
+        share = load.measured / load.capacity
+        known = wanted & ~np.isnan(share)
+        if not known.any():
+            return high, low
+        mean = float(share[known].mean())
+        return np.minimum(high, mean + self.tolerance), np.minimum(low, mean)
+
+    def _read_pressure(
+        self, snapshot: Snapshot, resource: str, group_of: list[int], wanted: BoolArray
+    ) -> BoolArray | Problem:
+        """(nodes,) whether tasks wait for the resource too long; where it is not known, not."""
+        if not self._pressed(resource):
+            return np.zeros(len(snapshot.nodes), dtype=np.bool_)
+        limit = self._values(resource, group_of, "pressure")
+        scope = wanted & ~np.isnan(limit)
+        signal = read_signal(snapshot, self._pressure(resource), scope, highest=1.05)
+        if isinstance(signal, Problem):
+            return signal
+        return np.asarray(scope & (np.nan_to_num(signal.values) > np.nan_to_num(limit, nan=2.0)))
+
+    def _read_peaks(
+        self, snapshot: Snapshot, reading: str, load: Load, wanted: BoolArray
+    ) -> FloatArray | Problem:
+        """(nodes,) what each node's peaks take beyond its mean, as a share; NaN is not known."""
+        if self.headroom is None:
+            return np.zeros(len(snapshot.nodes))
+        signal: Signal | Problem = read_signal(snapshot, self._peak(reading), wanted, highest=1.1)
+        if isinstance(signal, Problem):
+            return signal
+        return np.maximum(signal.values - load.measured / load.capacity, 0.0)
 
     def _pair(self, reading: str) -> tuple[ReadingRequest, ReadingRequest]:
+        return self._request(f"node.{reading}"), self._request(f"pod.{reading}")
+
+    def _pressure(self, resource: str) -> ReadingRequest:
+        return self._request(f"node.{resource}.pressure")
+
+    def _peak(self, reading: str) -> ReadingRequest:
+        window = (self.headroom or Headroom()).window
+        return self._request(f"node.{reading}.peak", window)
+
+    def _request(self, name: str, window: timedelta | None = None) -> ReadingRequest:
         quality: dict[str, Any] = {
-            "window": self.window.total_seconds(),
+            "window": (window or self.window).total_seconds(),
             "max_age": self.maxAge.total_seconds(),
             "min_coverage": self.minCoverage,
         }
-        return (
-            ReadingRequest(f"node.{reading}", **quality),
-            ReadingRequest(f"pod.{reading}", **quality),
-        )
+        return ReadingRequest(name, **quality)
+
+
+def _value(target: Target | None, what: str) -> float:
+    value: float | None = getattr(target, what, None)
+    return np.nan if value is None else value

@@ -16,9 +16,8 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Bounding, Policy, Term
 from rescheduler.policies.conformity import Conformity
 from rescheduler.policies.spread import Spread
-from rescheduler.policies.utilization import Utilization
 from tests.cluster import NOW, controller, deployment, node, pod, snapshot
-from tests.policies import drawn, health_kit, numa_kit
+from tests.policies import drawn, health_kit, load_kit, numa_kit
 from tests.policies.traits import HOST, TRAITS, ZONE
 
 WORKLOADS = ("web", "train", "logs", "")  # logs is a DaemonSet, "" makes bare pods
@@ -223,21 +222,6 @@ def _conformities() -> st.SearchStrategy[Policy]:
     )
 
 
-def _utilizations() -> st.SearchStrategy[Policy]:
-    def made(resources: set[str], high: float, band: float) -> Policy:
-        target = {"high": high, "low": high * band}
-        return Utilization(
-            name="u",
-            nodes={"all": True},
-            match={"all": True},
-            targets=dict.fromkeys(sorted(resources), target),
-            minCoverage=0.0,
-        )
-
-    resources = st.sets(st.sampled_from(["cpu", "network"]), min_size=1)
-    return st.builds(made, resources, st.floats(0.1, 0.9), st.floats(0.5, 1))
-
-
 POLICIES = {
     "Conformity": _conformities(),
     "Fragmentation": drawn.fragmentations(),
@@ -245,7 +229,7 @@ POLICIES = {
     "Locality": drawn.localities(),
     "Numa": numa_kit.numas(),
     "Spread": _spreads(),
-    "Utilization": _utilizations(),
+    "Utilization": load_kit.utilizations(),
 }
 """How to draw a policy of each kind."""
 
@@ -253,6 +237,7 @@ POLICIES = {
 ADDITIONS: dict[str, Callable[[int, int], st.SearchStrategy[Addition]]] = {
     "Health": health_kit.ailing,
     "Numa": numa_kit.zoned,
+    "Utilization": load_kit.stirred,
 }
 """What a kind's clusters get besides, by the number of nodes and of pods."""
 

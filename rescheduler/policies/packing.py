@@ -1,0 +1,167 @@
+"""The term of Utilization that also empties cold nodes."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.quantity import milli, units
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.demand import Devices, demands
+from rescheduler.policies.relief import Gauge, UtilizationTerm
+
+_GPU = "nvidia.com/gpu"
+
+
+class PackingTerm(UtilizationTerm):
+    """Utilization, with a charge of 1.0 for each pod that keeps a node from being free.
+
+    Kept from being free are the nodes that were chosen to be freed, and those that are empty in
+    the snapshot. Pods of DaemonSets and static pods go with their node and do not count.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        gauges: Sequence[Gauge],
+        looked_at: BoolArray,
+        movable: BoolArray,
+        cold: float,
+    ) -> None:
+        self._spare = np.zeros(len(snapshot.nodes), dtype=np.bool_)
+        self._lasting = _lasting(snapshot)
+        super().__init__(snapshot, gauges, looked_at, movable)
+        self._held = self._count()
+        self._chosen = self._choose(snapshot, looked_at, cold)
+        usable = [node.ready and not node.spec.unschedulable for node in snapshot.nodes]
+        empty = looked_at & np.array(usable, dtype=np.bool_) & (self._held == 0)
+        self._spare = self._chosen | empty
+        self._start = self.cost()
+
+    def cost(self) -> float:
+        """Average pods too many, and pods that keep nodes from being free."""
+        return super().cost() + float(self._count()[self._spare].sum())
+
+    def worst(self) -> float:
+        """The cost if every node were full and to be freed."""
+        return super().worst() + float(self._lasting.sum())
+
+    def candidates(self) -> IntArray:
+        """The pods that relieve their node, and those that keep one from being free."""
+        here = np.append(self._spare, False)[self._node]
+        keeping = np.flatnonzero(self._movable & self._lasting & here)
+        return np.union1d(super().candidates(), keeping).astype(np.int32)
+
+    def bounds(self, pods: IntArray) -> FloatArray:
+        """(k,) how much each pod relieves its node, and 1 where it keeps it from being free."""
+        here = np.append(self._spare, False)[self._node[pods]] & self._lasting[pods]
+        return super().bounds(pods) + here
+
+    def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of the cost if the pod moved to each of the k nodes."""
+        change = super().deltas(pod, nodes)
+        if not self._lasting[pod]:
+            return change
+        source = int(self._node[pod])
+        before = float(self._spare[source]) if source >= 0 else 0.0
+        return change + np.where(nodes == source, 0.0, self._spare[nodes] - before)
+
+    def findings(self) -> Iterator[Finding]:
+        """Those of the load, and one for each node that is kept from being free."""
+        yield from super().findings()
+        counts = self._count()
+        for node in np.flatnonzero(self._spare & (counts > 0)).tolist():
+            pods = np.flatnonzero((self._node == node) & self._lasting & self._movable)
+            text = "it is cold, and the other nodes have room for what it carries"
+            if not self._chosen[node]:
+                text = "it was empty, and load would be moved there"
+            yield Finding(
+                code="UTL002",
+                subject=f"node {self._names[node]}",
+                cost=float(counts[node]),
+                message=f"{text}: {counts[node]} pods keep it from being free",
+                pods=tuple(pods.tolist()),
+            )
+
+    def _count(self) -> IntArray:
+        """(nodes,) pods that would have to leave for the node to be free."""
+        here = self._node[self._lasting & (self._node >= 0)]
+        return np.bincount(here, minlength=len(self._spare)).astype(np.int32)
+
+    def _choose(self, snapshot: Snapshot, looked_at: BoolArray, cold: float) -> BoolArray:
+        """(nodes,) the cold nodes that the others can take in, those with the fewest pods first."""
+        share = self._amounts / self._capacity
+        targeted = np.isfinite(self._limits)
+        calm = np.where(targeted, share < cold, True).all(axis=0) & targeted.any(axis=0)
+        sure = ~(self._blind | self._distrusted | self._veiled | self._hot).any(axis=0)
+        settled = np.array(
+            [node.ready and not node.spec.unschedulable for node in snapshot.nodes], dtype=np.bool_
+        )
+        stuck = self._node[self._lasting & ~self._movable & (self._node >= 0)]
+        free = np.bincount(stuck, minlength=len(looked_at)) == 0
+        wanted = looked_at & calm & sure & settled & free & (self._held > 0)
+        carried, room = self._burdens(snapshot, looked_at & settled & (self._held > 0))
+        fullest = np.nanmax(np.where(targeted, share, 0.0), axis=0, initial=0.0)
+        order = sorted(
+            np.flatnonzero(wanted).tolist(), key=lambda node: (self._held[node], fullest[node])
+        )
+        chosen = np.zeros(len(looked_at), dtype=np.bool_)
+        left, moved = room.sum(axis=1), np.zeros(len(room))
+        for node in order:
+            if (left - room[:, node] >= moved + carried[:, node] - 1e-9).all():
+                left, moved = left - room[:, node], moved + carried[:, node]
+                chosen[node] = True
+        return chosen
+
+    def _burdens(self, snapshot: Snapshot, taking: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """(gauges and requests, nodes) what each node's pods carry, and the room that it has.
+
+        taking: (nodes,) whether pods may go there. Requests are CPU, memory, GPUs and pods.
+        """
+        nodes = len(taking)
+        bound = self._lasting & (self._node >= 0)
+        places = self._node[bound]
+
+        def by_node(amounts: FloatArray) -> FloatArray:
+            summed = np.bincount(places, weights=amounts[bound], minlength=nodes)
+            return summed.astype(np.float64)
+
+        limits = np.where(np.isfinite(self._limits), self._limits, 0.0)
+        room = np.maximum(limits - self._amounts, 0.0)
+        carried = [by_node(used) for used in self._used]
+        found, of_pod = demands(snapshot, Devices(_GPU))
+        table = np.array([[d.cpu, d.memory, d.gpus, 1] for d in found], dtype=np.float64)
+        asked = table.reshape(-1, 4)[of_pod].T if len(found) else np.zeros((4, len(of_pod)))
+        everyone = self._node >= 0
+        held = np.stack(
+            [
+                np.bincount(self._node[everyone], weights=row[everyone], minlength=nodes)
+                for row in asked
+            ]
+        )
+        offered = np.array([_offered(node.status.allocatable or {}) for node in snapshot.nodes])
+        spare = np.maximum(offered.reshape(-1, 4).T - held, 0.0)
+        everything = np.concatenate([room, spare])
+        return (
+            np.stack([*carried, *(by_node(row) for row in asked)]),
+            np.where(taking, everything, 0.0),
+        )
+
+
+def _offered(resources: dict[str, str | int | float]) -> tuple[float, float, float, float]:
+    return (
+        float(milli(resources.get("cpu", 0))),
+        float(units(resources.get("memory", 0))),
+        float(units(resources.get(_GPU, 0))),
+        float(units(resources.get("pods", 0))),
+    )
+
+
+def _lasting(snapshot: Snapshot) -> BoolArray:
+    """(pods,) those that have to leave before their node is free."""
+    owners = [pod.controller for pod in snapshot.pods]
+    return np.array(
+        [owner is None or owner.kind not in ("DaemonSet", "Node") for owner in owners],
+        dtype=np.bool_,
+    )

@@ -1,0 +1,106 @@
+"""How full nodes may be: what operators write about each resource, and for which nodes."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from pydantic import ConfigDict, Field, model_validator
+
+from rescheduler.policies.base import PositiveDuration, Ratio, Selector, Strict
+
+READINGS = {
+    "gpu": ("gpu",),
+    "gpuMemory": ("gpu.memory",),
+    "cpu": ("cpu",),
+    "memory": ("memory",),
+    "network": ("network.receive", "network.transmit"),
+    "rdma": ("rdma.receive", "rdma.transmit"),
+}
+"""The catalogue's readings of each resource, without `node.` or `pod.`."""
+
+
+class Target(Strict):
+    """When a node is too full, and how far it is then drained."""
+
+    high: Ratio = Field(description="A node above this is hot, and gives pods away.")
+    low: Ratio | None = Field(
+        None, description="A hot node is drained down to this. The same as `high`, unless given."
+    )
+
+    @model_validator(mode="after")
+    def _band_is_upright(self) -> "Target":
+        if self.low is not None and self.low > self.high:
+            raise ValueError("low must not be above high")
+        return self
+
+    @property
+    def bottom(self) -> float:
+        """What a hot node is drained down to."""
+        return self.high if self.low is None else self.low
+
+
+class PressedTarget(Target):
+    """A target of a resource for which tasks wait when it is short (pressure stall information)."""
+
+    pressure: Ratio | None = Field(
+        None,
+        description="A node where tasks wait for the resource for a greater share of the time is "
+        "hot too, and drained down to `floor`.",
+    )
+    floor: Ratio = Field(
+        0.5, description="Pressure counts only while more than this of the resource is in use."
+    )
+
+
+class Targets(Strict):
+    """The target of each resource; at least one."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"properties": {each: {"not": {"type": "null"}}}, "required": [each]}
+                for each in READINGS
+            ]
+        }
+    )
+
+    gpu: Target | None = Field(None, description="Busy share of the node's GPUs.")
+    gpuMemory: Target | None = Field(None, description="Used share of the GPUs' memory.")
+    cpu: PressedTarget | None = Field(None, description="Used share of the cores.")
+    memory: PressedTarget | None = Field(None, description="Used share of the memory.")
+    network: Target | None = Field(
+        None, description="Used share of the interfaces' speed; the fuller direction counts."
+    )
+    rdma: Target | None = Field(
+        None,
+        description="Used share of the RDMA ports' speed; the fuller direction counts. Pods are "
+        "told apart by their SR-IOV functions only.",
+    )
+
+    @model_validator(mode="after")
+    def _has_one(self) -> "Targets":
+        if not dict(self.given()):
+            raise ValueError(f"at least one of {', '.join(READINGS)} is required")
+        return self
+
+    def given(self) -> Iterator[tuple[str, Target]]:
+        """The resources that have a target."""
+        for resource in READINGS:
+            target: Target | None = getattr(self, resource)
+            if target is not None:
+                yield resource, target
+
+
+class Group(Strict):
+    """Nodes with targets of their own."""
+
+    nodes: Selector = Field(description="Labels of the nodes.")
+    targets: Targets = Field(description="They replace all targets for these nodes.")
+
+
+class Headroom(Strict):
+    """What must stay free where pods go: room for the node's own peaks."""
+
+    window: PositiveDuration = Field(
+        timedelta(minutes=30),
+        description="Room on a node is what the 95th percentile over this time leaves.",
+    )
