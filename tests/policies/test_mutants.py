@@ -1,0 +1,115 @@
+"""Mistakes in the parts of a term, a sign or an off-by-one, which the conformance kit must find."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from rescheduler.policies.base import Policy
+from rescheduler.policies.conformity import Conformity, ConformityTerm
+from rescheduler.policies.proximity import Proximity
+from rescheduler.policies.share import Following
+from rescheduler.policies.spread import Spread, SpreadTerm
+from rescheduler.policies.tally import Tally
+from tests.policies import kit
+
+Method = Callable[..., Any]
+
+
+def negated(method: Method) -> Method:
+    return lambda *arguments: -method(*arguments)
+
+
+def one_more(method: Method) -> Method:
+    return lambda *arguments: method(*arguments) + 1
+
+
+def nothing(method: Method) -> Method:
+    return lambda *arguments: method(*arguments) * 0
+
+
+def forgotten(method: Method) -> Method:
+    return lambda *arguments: None
+
+
+def shifted(method: Method) -> Method:
+    return lambda *arguments: np.roll(method(*arguments), 1)
+
+
+def half_done(method: Method) -> Method:
+    """The pod arrives, and is not taken from where it was."""
+    return lambda self, source, destination: method(self, -1, destination)
+
+
+ALL: dict[str, Any] = {"all": True}
+EVEN = Spread(name="s", match=ALL)
+TIERS = Spread(
+    name="s",
+    match=ALL,
+    constraints=[
+        {"topologyKey": "topology.kubernetes.io/zone"},
+        {"topologyKey": "kubernetes.io/hostname", "within": "topology.kubernetes.io/zone"},
+    ],
+)
+FOLLOW = Spread(
+    name="s",
+    match={"labels": {"matchLabels": {"part": "0"}}},
+    constraints=[{"topologyKey": "topology.kubernetes.io/zone", "follow": ALL}],
+)
+BESIDE = Conformity(name="c", match=ALL, podAntiAffinity=True, podAffinity=True)
+ALONE = Conformity(name="c", match=ALL, nodeTaints={}, restarts={"atLeast": 10})
+
+MUTANTS: list[tuple[Policy, type, str, Callable[[Method], Method]]] = [
+    (EVEN, Tally, "departed", nothing),
+    (EVEN, Tally, "changes", negated),
+    (EVEN, Tally, "changes", shifted),
+    (EVEN, Tally, "move", forgotten),
+    (EVEN, Tally, "move", half_done),
+    (EVEN, SpreadTerm, "_bound", nothing),
+    (TIERS, Tally, "_leaving", negated),
+    (TIERS, Tally, "_leaving", one_more),
+    (FOLLOW, Following, "lead", forgotten),
+    (FOLLOW, Following, "led", negated),
+    (BESIDE, Proximity, "change", negated),
+    (BESIDE, Proximity, "change", nothing),
+    (BESIDE, Proximity, "own", shifted),
+    (BESIDE, Proximity, "_by_domain", negated),
+    (BESIDE, Proximity, "_by_domain", shifted),
+    (BESIDE, Proximity, "commit", forgotten),
+    (BESIDE, Proximity, "most", nothing),
+    (ALONE, ConformityTerm, "_alone", nothing),
+    (ALONE, ConformityTerm, "_alone", shifted),
+]
+
+
+@pytest.mark.parametrize(("policy", "part", "method", "mistake"), MUTANTS)
+def test_the_kit_finds_it(
+    policy: Policy,
+    part: type,
+    method: str,
+    mistake: Callable[[Method], Method],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(part, method, mistake(getattr(part, method)))
+    monkeypatch.setitem(kit.POLICIES, policy.kind, st.just(policy))
+
+    @settings(
+        max_examples=500,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+    )
+    @given(case=kit.cases(policy.kind))
+    def tried(case: kit.Case) -> None:
+        term = kit.bound(case)
+        if term is not None:
+            kit.check_deltas(case, term)
+
+    with pytest.raises(AssertionError):
+        tried()
