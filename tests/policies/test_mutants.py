@@ -65,22 +65,14 @@ ALONE = Conformity(name="c", match=ALL, nodeTaints={}, restarts={"atLeast": 10})
 MUTANTS: list[tuple[Policy, type, str, Callable[[Method], Method]]] = [
     (EVEN, Tally, "departed", nothing),
     (EVEN, Tally, "changes", negated),
-    (EVEN, Tally, "changes", shifted),
-    (EVEN, Tally, "move", forgotten),
     (EVEN, Tally, "move", half_done),
     (EVEN, SpreadTerm, "_bound", nothing),
-    (TIERS, Tally, "_leaving", negated),
     (TIERS, Tally, "_leaving", one_more),
-    (FOLLOW, Following, "lead", forgotten),
     (FOLLOW, Following, "led", negated),
     (BESIDE, Proximity, "change", negated),
-    (BESIDE, Proximity, "change", nothing),
     (BESIDE, Proximity, "own", shifted),
-    (BESIDE, Proximity, "_by_domain", negated),
     (BESIDE, Proximity, "_by_domain", shifted),
     (BESIDE, Proximity, "commit", forgotten),
-    (BESIDE, Proximity, "most", nothing),
-    (ALONE, ConformityTerm, "_alone", nothing),
     (ALONE, ConformityTerm, "_alone", shifted),
 ]
 
