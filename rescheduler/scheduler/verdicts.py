@@ -50,7 +50,7 @@ class Verdicts:
     scores: of the plugins that score this pod, normalized over all feasible nodes. Above 100 nodes
         the scheduler normalizes over the nodes that it happens to look at; the landing does too.
     total: (nodes,) the sum of the scores' points.
-    landing: where that leads; where it is refused, all the rest is empty.
+    landing: where that leads. Where it is refused before any filter is asked, the rest is empty.
     """
 
     state: State

@@ -191,3 +191,33 @@ def test_nodes_that_a_pod_does_not_name_are_rejected_before_any_filter_is_asked(
     filters = {each.name: each.first.tolist() for each in model.verdicts(0).filters}
     assert filters["NodeAffinity"] == [True, False, True, True]
     assert filters["TaintToleration"] == [False, True, False, False]
+
+
+def resized_pair() -> Any:
+    """A pod that was resized from 1 to 3 CPUs on `a`, whose replacement takes 1 again."""
+    nodes = [node("a", allocatable={"cpu": "4"}), node("b", allocatable={"cpu": "4"})]
+    owner = controller("StatefulSet", "o", template={"spec": {"containers": [asks("1")]}})
+    mine = pod("o-0", "a", owner=owner, containers=[asks("3")])
+    mine.metadata.generation = 2
+    return snapshot(nodes, [mine, pod("new", "", requests={"cpu": "2"})], controllers=[owner])
+
+
+def asks(cpu: str) -> Any:
+    return {"name": "main", "resources": {"requests": {"cpu": cpu}}}
+
+
+def test_a_resized_pod_takes_elsewhere_what_its_template_asks_for() -> None:
+    model = SchedulerModel(resized_pair())
+    assert model.feasible(1).tolist() == [False, True]
+    model.commit(Shift(0, 0, 1))
+    assert model.feasible(1).tolist() == [True, True]
+    model.commit(Shift(0, 1, 0))
+    assert model.feasible(1).tolist() == [False, True]
+
+
+def test_a_resized_pod_that_comes_back_takes_what_its_template_asks_for() -> None:
+    model = SchedulerModel(resized_pair())
+    model.commit(Shift(0, 0, 0))
+    assert model.feasible(1).tolist() == [True, True]
+    model.commit(Shift(0, 0, 0))
+    assert model.feasible(1).tolist() == [False, True]

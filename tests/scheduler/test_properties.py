@@ -9,9 +9,10 @@ from hypothesis import given as any_given
 from hypothesis import strategies as st
 
 from rescheduler.model.move import Landing, Shift
-from rescheduler.model.objects import Pod
+from rescheduler.model.objects import Node, Pod
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.model import SchedulerModel
+from rescheduler.scheduler.profile import DEFAULT_SCHEDULER, WEIGHTS, Profile
 from tests.scheduler.random_clusters import snapshots
 
 EXAMPLES = settings(max_examples=50, deadline=None)
@@ -140,3 +141,37 @@ def test_more_room_on_a_node_never_makes_it_infeasible(made: Any, data: Any) -> 
     before, after = SchedulerModel(made), SchedulerModel(replace(made, nodes=nodes))
     for pod in range(len(made.pods)):
         assert after.feasible(pod)[lucky] or not before.feasible(pod)[lucky]
+
+
+def renamed(made: Snapshot) -> Snapshot:
+    """The same cluster under other names of nodes, which sort the other way round."""
+    names = {each.metadata.name: f"z{9 - number}" for number, each in enumerate(made.nodes)}
+
+    def node(each: Node) -> Node:
+        labels = {
+            **(each.metadata.labels or {}),
+            "kubernetes.io/hostname": names[each.metadata.name],
+        }
+        metadata = msgspec.structs.replace(
+            each.metadata, name=names[each.metadata.name], labels=labels
+        )
+        return msgspec.structs.replace(each, metadata=metadata)
+
+    pods = [moved(each, names[each.node]) if each.node else each for each in made.pods]
+    return replace(made, nodes=[node(each) for each in made.nodes], pods=pods)
+
+
+@given(snapshots())
+def test_the_names_of_the_nodes_do_not_matter(made: Any) -> None:
+    other = renamed(made)
+    assert everything(made, SchedulerModel(made)) == everything(other, SchedulerModel(other))
+
+
+@given(snapshots(), st.dictionaries(st.sampled_from(sorted(WEIGHTS)), st.integers(1, 100)))
+def test_a_filter_never_depends_on_a_score(made: Any, weights: Any) -> None:
+    usual = SchedulerModel(made)
+    odd = SchedulerModel(made, {DEFAULT_SCHEDULER: replace(Profile(), weights=weights)})
+    for pod in range(len(made.pods)):
+        assert usual.feasible(pod).tolist() == odd.feasible(pod).tolist()
+        assert usual.landing(pod).rejections == odd.landing(pod).rejections
+        assert usual.landing(pod).unschedulable == odd.landing(pod).unschedulable
