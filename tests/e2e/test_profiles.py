@@ -1,6 +1,8 @@
 """Schedulers that are configured otherwise: what the real one does against what is declared."""
 
+import json
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -16,6 +18,7 @@ from rescheduler.planning.schedulers import schedulers_of
 from rescheduler.policies.documents import PolicySet, load_policies
 from rescheduler.sources.kubernetes_client import connect
 from rescheduler.sources.kubernetes_scheduler import read_scheduler
+from tests.e2e.builders.nodes import node
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.programs import Layout
 from tests.e2e.landing.arena import Arena
@@ -27,6 +30,7 @@ from tests.e2e.landing.tally import Tally
 pytestmark = pytest.mark.e2e
 
 FOLDER = Path(__file__).parent / "profiles"
+READER = Path(__file__).parents[2] / "deploy" / "kustomize" / "base" / "reader.yaml"
 CONFIGURATION = FOLDER / "kube-scheduler.yaml"
 NAMES = [each["schedulerName"] for each in yaml.safe_load(CONFIGURATION.read_text())["profiles"]]
 CONFIGURED = [name for name in NAMES if name != "default-scheduler"]
@@ -138,6 +142,48 @@ def test_a_scheduler_that_cannot_be_asked_holds_the_cycle(arena: Arena) -> None:
         assert expected in told.problem.message
         [guard] = schedulers_of(replace(arena.observe(), scheduler=told)).guards
         assert guard.code == "GRD010"
+
+
+def test_the_rights_of_the_reader_suffice(arena: Arena) -> None:
+    role, *_ = yaml.safe_load_all(READER.read_text())
+    namespace, account = "default", "default"
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "reader"},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": role["metadata"]["name"],
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+    }
+    arena.api.create(role)
+    arena.api.create(binding)
+    reader = connect(arena.plane.kubeconfig_for(namespace, account), None)
+    told = read_scheduler(reader, arena.plane.scheduler_url, ca_file=authority(arena))
+    arena.api.delete(binding)
+    assert told.problem is None
+
+
+def test_the_program_says_whom_it_asked_and_holds_where_nobody_answers(
+    arena: Arena, tmp_path: Path
+) -> None:
+    arena.api.create(node("lonely"))
+    for url, guards in ((arena.plane.scheduler_url, []), ("https://127.0.0.1:1", ["GRD010"])):
+        out = tmp_path / "plan.json"
+        command = [sys.executable, "-m", "rescheduler", "plan", "-o", "json", "--out", str(out)]
+        command += ["--policies", str(FOLDER / "policies"), "--scheduler-url", url]
+        command += ["--kubeconfig", str(arena.plane.kubeconfig)]
+        command += ["--scheduler-ca-file", str(authority(arena))]
+        subprocess.run(command, check=True, capture_output=True)
+        plan = json.loads(out.read_text())
+        assert [each["code"] for each in plan["guards"]] == guards
+        told = {each["name"]: each for each in plan["schedulers"]}
+        assert sorted(told) == sorted(NAMES)
+        assert bool(told["packer"]["problem"]) == bool(guards)
+        assert ("/configz of 127.0.0.1" in told["packer"]["source"]) != bool(guards)
+    arena.api.delete_path("/api/v1/nodes/lonely")
 
 
 def test_landings_of_every_profile_are_those_of_the_real_scheduler(arena: Arena) -> None:
