@@ -46,8 +46,6 @@ DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """The node for which a claim is being provisioned."""
-POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
-"""Which entry of a pod's `spec.resourceClaims` a generated claim is for."""
 
 GANG_LABELS = frozenset(
     {
@@ -69,7 +67,6 @@ READ = GANGS | {
     BETA_CLASS,
     DEFAULT_CLASS,
     SELECTED_NODE,
-    POD_CLAIM,
     MIRROR,
     SOURCE,
     DELETION_COST,
