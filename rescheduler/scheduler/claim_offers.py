@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
+from rescheduler.model.node_labels import NodeLabels
 from rescheduler.model.objects import LabelSelector, LabelSelectorRequirement
 from rescheduler.model.quantity import nanos
 from rescheduler.model.readings import BoolArray
@@ -21,7 +22,6 @@ from rescheduler.model.storage import (
     StorageClass,
 )
 from rescheduler.scheduler.claims import Claims, class_of, selected_node
-from rescheduler.scheduler.node_labels import NodeLabels
 from rescheduler.scheduler.occupancy import Int64Array
 
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rescheduler.model.node_labels import NodeLabels
+from rescheduler.model.pod_groups import PodGroups
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.balanced_allocation import BalancedAllocation
 from rescheduler.scheduler.claim_offers import ClaimOffers
@@ -16,14 +18,12 @@ from rescheduler.scheduler.inter_pod_affinity import InterPodAffinity
 from rescheduler.scheduler.inter_pod_terms import Namespaces, TermIndex
 from rescheduler.scheduler.node_affinity import NodeAffinity
 from rescheduler.scheduler.node_declared_features import NodeDeclaredFeatures
-from rescheduler.scheduler.node_labels import NodeLabels
 from rescheduler.scheduler.node_ports import NodePorts
 from rescheduler.scheduler.node_resources_fit import NodeResourcesFit
 from rescheduler.scheduler.node_unschedulable import NodeUnschedulable
 from rescheduler.scheduler.node_volume_limits import AttachedVolumes, NodeVolumeLimits
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Plugin
-from rescheduler.scheduler.pod_groups import PodGroups
 from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.taint_toleration import TaintToleration
 from rescheduler.scheduler.topology_spread import SpreadContext, TopologySpread

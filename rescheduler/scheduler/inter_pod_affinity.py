@@ -8,15 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from rescheduler.model.node_labels import Column, NodeLabels
 from rescheduler.model.objects import PodAffinityTerm
+from rescheduler.model.pod_groups import PodGroups
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.selectors import matches
 from rescheduler.scheduler.inter_pod_terms import Namespaces, TermIndex, wishes
-from rescheduler.scheduler.node_labels import Column, NodeLabels
 from rescheduler.scheduler.normalizing import ByRange
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
-from rescheduler.scheduler.pod_groups import PodGroups
 from rescheduler.scheduler.profile import Profile
 
 

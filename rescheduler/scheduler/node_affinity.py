@@ -6,10 +6,10 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
+from rescheduler.model.node_labels import NodeLabels
 from rescheduler.model.objects import NodeAffinity as DeclaredAffinity
 from rescheduler.model.objects import NodeSelectorTerm, PodSpec, PreferredSchedulingTerm
 from rescheduler.model.readings import BoolArray, IntArray
-from rescheduler.scheduler.node_labels import NodeLabels
 from rescheduler.scheduler.normalizing import ByMaximum
 from rescheduler.scheduler.plugin import (
     Filter,

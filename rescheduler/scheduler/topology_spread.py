@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from rescheduler.model.node_labels import Column, NodeLabels
 from rescheduler.model.objects import LabelSelector, TopologySpreadConstraint
+from rescheduler.model.pod_groups import PodGroups
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.selectors import matches
 from rescheduler.scheduler.default_selector import DefaultSelectors
 from rescheduler.scheduler.node_affinity import NodeAffinity
-from rescheduler.scheduler.node_labels import Column, NodeLabels
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
-from rescheduler.scheduler.pod_groups import PodGroups
 from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.spread_score import BySpread, SpreadCount
 from rescheduler.scheduler.taint_toleration import TaintToleration

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from rescheduler.model.node_labels import NodeLabels
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.storage import PersistentVolume
 from rescheduler.scheduler.claims import Claims
-from rescheduler.scheduler.node_labels import NodeLabels
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
 
 _LABELS = {

@@ -1,0 +1,101 @@
+"""Spread wants pods apart, Locality wants them near their data: what weighs more decides, once."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from rescheduler.model.history import History
+from rescheduler.model.plan import Plan
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.planner import plan
+from rescheduler.policies.documents import policy_set
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.locality import Locality
+from rescheduler.policies.spread import Spread
+from tests.picture import picture
+
+ROOMY = Limits(
+    movesPerWorkload=20, inFlightPerWorkload=20, movesPerCycle=20, movesPerNode=20,
+    movesPerNamespace=20, gainShare=0.0,
+)  # fmt: skip
+
+
+def named(app: str) -> dict[str, Any]:
+    return {"labels": {"matchLabels": {"app": app}}}
+
+
+APART = Spread.model_validate({"name": "apart", "match": named("web")})
+NEAR = Locality.model_validate(
+    {
+        "name": "near",
+        "match": named("web"),
+        "pairs": [{"pods": named("web"), "near": named("cache")}],
+        "levels": [{"name": "zone", "labels": ["topology.kubernetes.io/zone"]}],
+    }
+)
+CROWDED = """
+    zone a | n1 | cache cache cache cache web web web web
+    zone b | n2 | -
+"""
+
+
+def planned(before: Snapshot, apart: float, near: float) -> Plan:
+    policies = [
+        APART.model_copy(update={"weight": apart}),
+        NEAR.model_copy(update={"weight": near}),
+    ]
+    return plan(before, policy_set(list(policies), ROOMY), History(), mode="Enforce")
+
+
+def landed(before: Snapshot, made: Plan) -> Snapshot:
+    """The cluster with each moved pod where it most likely landed."""
+    to = {
+        each.pod.uid: max(each.landing, key=lambda share: share.probability).node
+        for each in made.moves
+    }
+    pods = [
+        msgspec.structs.replace(each, node=to.get(each.metadata.uid, each.node))
+        for each in before.pods
+    ]
+    return replace(before, pods=pods)
+
+
+@pytest.mark.parametrize(("apart", "near", "moves"), [(1, 2, 0), (1, 1, 0), (3, 1, 2)])
+def test_who_weighs_more_decides_and_then_it_rests(apart: float, near: float, moves: int) -> None:
+    before = picture(CROWDED)
+    made = planned(before, apart, near)
+    assert len(made.moves) == moves
+    assert planned(landed(before, made), apart, near).moves == []
+
+
+def test_the_report_tells_what_each_gains_and_loses() -> None:
+    made = planned(picture(CROWDED), 3, 1)
+    for each in made.moves:
+        assert each.gains["apart"] == pytest.approx(1.0)
+        assert each.gains["near"] < 0
+        assert each.gain == pytest.approx(3 * each.gains["apart"] + each.gains["near"])
+        assert [reason.code for reason in each.reasons] == ["SPR001"]
+    refused = planned(picture(CROWDED), 1, 2).refused
+    assert {each.code for each in refused} == {"FEA003"}
+
+
+def test_a_move_that_would_leave_the_zone_of_the_data_is_refused() -> None:
+    before = picture("""
+        zone a | n1 | cache cache web web
+        zone a | n2 | -
+        zone b | n3 | -
+    """)
+    hosts = {"topologyKey": "kubernetes.io/hostname", "within": "topology.kubernetes.io/zone"}
+    within = Spread.model_validate(
+        {"name": "within", "match": named("web"), "constraints": [{**hosts, "maxPerDomain": 1}]}
+    )
+    made = plan(before, policy_set([within, NEAR], ROOMY), History(), mode="Enforce")
+    # The scheduler would take it to n3, where it gains for one what it loses for the other.
+    assert made.moves == []
+    assert {(each.pod.name, each.code) for each in made.refused} == {
+        ("web-0", "FEA003"),
+        ("web-1", "FEA003"),
+    }
+    assert all("expected on n3" in each.message for each in made.refused)
