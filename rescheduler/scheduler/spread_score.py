@@ -9,7 +9,7 @@ from rescheduler.scheduler.normalizing import MAX_SCORE, NEVER
 from rescheduler.scheduler.windows import Int64Array, Windows
 
 _DENSE = 1 << 16
-_FEW_DOMAINS = 16
+_FEW_DOMAINS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,14 +103,11 @@ class BySpread:
             if self._scored.all():
                 return np.full(windows.count, windows.width, dtype=np.int64)
             return windows.total(self._scored)
-        most = int(count.domains.max(initial=-1)) + 1
-        if most > _FEW_DOMAINS:
-            return windows.distinct(count.domains, self._scored)
-        answer = np.zeros(windows.count, dtype=np.int64)
-        for code in range(-1, most):
-            here = count.domains == code
-            answer += windows.any(here if self._scored.all() else here & self._scored)
-        return answer
+        codes = count.domains
+        if int(codes.max(initial=-1)) < _FEW_DOMAINS and windows.everywhere(codes, self._scored):
+            number = np.count_nonzero(np.bincount(codes[self._scored] + 1))
+            return np.full(windows.count, number, dtype=np.int64)
+        return windows.distinct(codes, self._scored)
 
     def _raw(self, sizes: Int64Array) -> FloatArray:
         """(k, kinds) costs, not rounded. sizes: (k, constraints)."""

@@ -33,16 +33,22 @@ class Windows:
         answer: Int64Array = twice[self.width :][: self.count] - twice[: self.count]
         return answer
 
-    def any(self, flags: BoolArray) -> BoolArray:
-        """Whether any of the window's nodes is flagged."""
+    def everywhere(self, codes: IntArray, flags: BoolArray) -> bool:
+        """Whether every window has all the codes (-1 and above) that the flagged nodes have."""
         places = np.flatnonzero(flags)
         if not len(places):
-            return np.zeros(self.count, dtype=np.bool_)
-        widest = int((places[1:] - places[:-1]).max(initial=0))
-        if max(widest, int(places[0]) + self.count - int(places[-1])) <= self.width:
-            return np.ones(self.count, dtype=np.bool_)
-        answer: BoolArray = self.total(flags) > 0
-        return answer
+            return True
+        own = codes[places].astype(np.int16)  # sorted by counting
+        order = np.argsort(own, kind="stable")
+        own, places = own[order], places[order]
+        same = own[1:] == own[:-1]
+        steps = places[1:] - places[:-1]
+        if int(steps.max(initial=0, where=same)) > self.width:
+            return False
+        first = np.concatenate([[True], ~same])
+        last = np.concatenate([~same, [True]])
+        around = places[first] + self.count - places[last]
+        return int(around.max()) <= self.width
 
     def distinct(self, codes: IntArray, flags: BoolArray) -> Int64Array:
         """How many different codes (0 and above, or -1) the window's flagged nodes have."""

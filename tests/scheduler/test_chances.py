@@ -98,5 +98,8 @@ def test_windows_answer_as_slices_do(data: Any) -> None:
     assert windows.maximum(values).tolist() == [values[each].max() for each in slices]
     assert windows.minimum(values).tolist() == [values[each].min() for each in slices]
     assert windows.total(flags).tolist() == [flags[each].sum() for each in slices]
+    seen = set(codes[flags].tolist())
+    whole = all(set(codes[each][flags[each]].tolist()) == seen for each in slices)
+    assert windows.everywhere(codes, flags) is whole
     distinct = [len(np.unique(codes[each][flags[each]])) for each in slices]
     assert windows.distinct(codes, flags).tolist() == distinct
