@@ -40,7 +40,7 @@ def rights(name: str) -> set[tuple[str, str, str, str]]:
         (role["kind"], resource, verb, ",".join(rule.get("resourceNames", [])))
         for role in roles
         for rule in role["rules"]
-        for resource in rule["resources"]
+        for resource in rule.get("resources") or rule["nonResourceURLs"]
         for verb in rule["verbs"]
     }
 
