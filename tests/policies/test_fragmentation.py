@@ -15,7 +15,7 @@ from rescheduler.policies.gaps import FragmentationTerm
 from rescheduler.policies.room import Room, Waiting
 from rescheduler.policies.stock import Rows
 from tests.cluster import deployment, node, pod, snapshot
-from tests.picture import picture, proposed
+from tests.picture import picture
 from tests.policies import kit
 from tests.policies.drawn import SHARE
 from tests.policies.test_conformance import _run
@@ -56,8 +56,8 @@ def test_two_halves_become_a_whole_and_an_empty_node() -> None:
     made = term(whole, asked)
     assert made.stranded() == {"gpu": 8.0}
     assert made.cost() == 1.0
-    moved = [each for each in proposed(asked, whole) if each.workload == "small"]
-    assert len(moved) == 1
+    assert made.candidates().tolist() == [0, 1]
+    assert made.deltas(0, np.array([0, 1], dtype=np.int32)).tolist() == [0, -1]
 
 
 def test_shares_of_a_gpu_strand_what_is_left_of_it() -> None:
@@ -213,8 +213,6 @@ def test_what_a_pod_asks_for_is_what_kube_scheduler_counts() -> None:
     ("part", "check", "wrong"),
     [
         ("stock.Stock.without", kit.check_deltas, lambda self, _p, nodes: self.left().take(nodes)),
-        ("stock._share", kit.check_deltas, lambda _devices, _share: None),
-        ("room.Room.update", kit.check_deltas, lambda _self, _rows: None),
         ("gaps.FragmentationTerm._arrivals", kit.check_deltas, lambda self, _number: -self._now),
         ("stranding.Stranding.cost", kit.check_bounds, lambda _s, rows: rows.cpu.astype(float)),
     ],
