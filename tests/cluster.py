@@ -1,192 +1,38 @@
 """Small clusters for tests, made from Kubernetes' own JSON as real ones are."""
 
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from rescheduler.model.controllers import Controller, Namespace, PodDisruptionBudget
+from rescheduler.model.controllers import Controller, PodDisruptionBudget
 from rescheduler.model.objects import Node, Pod
 from rescheduler.model.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Cluster, Snapshot
+from rescheduler.stories.objects import (
+    LONG_AGO,
+    NOW,
+    READY,
+    budget,
+    controller,
+    deployment,
+    namespaces,
+    node,
+    pod,
+)
 
-NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-LONG_AGO = (NOW - timedelta(days=1)).isoformat()
-
-READY = {"type": "Ready", "status": "True", "lastTransitionTime": LONG_AGO}
-
-
-def node(
-    name: str,
-    *,
-    zone: str | None = None,
-    allocatable: Mapping[str, Any] | None = None,
-    labels: Mapping[str, str] | None = None,
-    taints: Iterable[Mapping[str, str]] = (),
-    **spec: Any,
-) -> Node:
-    """A Ready node of 8 CPUs, 32 GiB and 110 pods, unless said otherwise."""
-    zoned = {"topology.kubernetes.io/zone": zone} if zone else {}
-    room = {"cpu": "8", "memory": "32Gi", "pods": "110", **(allocatable or {})}
-    return msgspec.convert(
-        {
-            "metadata": {
-                "name": name,
-                "uid": f"node-{name}",
-                "creationTimestamp": LONG_AGO,
-                "labels": {"kubernetes.io/hostname": name, **zoned, **(labels or {})},
-            },
-            "spec": {"taints": list(taints), **spec},
-            "status": {"allocatable": room, "capacity": room, "conditions": [READY]},
-        },
-        Node,
-    )
-
-
-def pod(
-    name: str,
-    on: str = "",
-    *,
-    namespace: str = "default",
-    owner: Controller | None = None,
-    requests: Mapping[str, Any] | None = None,
-    labels: Mapping[str, str] | None = None,
-    annotations: Mapping[str, str] | None = None,
-    phase: str = "Running",
-    **spec: Any,
-) -> Pod:
-    """A pod that is Running and Ready on that node; Pending where no node is given.
-
-    spec: further fields of the pod's spec in Kubernetes' JSON (affinity, tolerations, volumes).
-    """
-    reference = (
-        [
-            {
-                "kind": owner.kind,
-                "name": owner.metadata.name,
-                "uid": owner.metadata.uid,
-                "controller": True,
-            }
-        ]
-        if owner
-        else []
-    )
-    container = {
-        "name": "main",
-        "image": "app:1",
-        "resources": {"requests": dict(requests or {"cpu": "100m"})},
-    }
-    made = msgspec.convert(
-        {
-            "metadata": {
-                "name": name,
-                "namespace": namespace,
-                "uid": f"pod-{namespace}-{name}",
-                "resourceVersion": "1",
-                "creationTimestamp": LONG_AGO,
-                "labels": dict(labels or {}),
-                "annotations": dict(annotations or {}),
-                "ownerReferences": reference,
-            },
-            "spec": {"containers": [container], "priority": 0, **spec},
-            "status": {
-                "phase": phase if on else "Pending",
-                "startTime": LONG_AGO,
-                "conditions": [READY] if on else [],
-            },
-        },
-        Pod,
-    )
-    made.node = on
-    return made
-
-
-def controller(
-    kind: str,
-    name: str,
-    *,
-    namespace: str = "default",
-    replicas: int = 3,
-    owner: Controller | None = None,
-    app: str = "",
-    **spec: Any,
-) -> Controller:
-    """A settled controller of the pods with label `app` (its name), with all replicas Ready."""
-    reference = (
-        [
-            {
-                "kind": owner.kind,
-                "name": owner.metadata.name,
-                "uid": owner.metadata.uid,
-                "controller": True,
-            }
-        ]
-        if owner
-        else []
-    )
-    return msgspec.convert(
-        {
-            "kind": kind,
-            "metadata": {
-                "name": name,
-                "namespace": namespace,
-                "uid": f"{kind}-{namespace}-{name}",
-                "generation": 1,
-                "creationTimestamp": LONG_AGO,
-                "ownerReferences": reference,
-            },
-            "spec": {
-                "replicas": replicas,
-                "selector": {"matchLabels": {"app": app or name}},
-                **spec,
-            },
-            "status": {
-                "replicas": replicas,
-                "readyReplicas": replicas,
-                "updatedReplicas": replicas,
-                "availableReplicas": replicas,
-                "observedGeneration": 1,
-            },
-        },
-        Controller,
-    )
-
-
-def deployment(
-    name: str, *, namespace: str = "default", replicas: int = 3
-) -> tuple[Controller, Controller]:
-    """A Deployment and its ReplicaSet, whose pods carry label `app`."""
-    top = controller("Deployment", name, namespace=namespace, replicas=replicas)
-    return top, controller(
-        "ReplicaSet", f"{name}-1", namespace=namespace, replicas=replicas, owner=top, app=name
-    )
-
-
-def budget(
-    name: str, app: str, *, namespace: str = "default", allowed: int = 1, healthy: int = 3
-) -> PodDisruptionBudget:
-    """A PodDisruptionBudget over label `app` that allows so many disruptions now."""
-    return msgspec.convert(
-        {
-            "metadata": {
-                "name": name,
-                "namespace": namespace,
-                "uid": f"pdb-{name}",
-                "generation": 1,
-            },
-            "spec": {"selector": {"matchLabels": {"app": app}}, "maxUnavailable": 1},
-            "status": {
-                "observedGeneration": 1,
-                "disruptionsAllowed": allowed,
-                "currentHealthy": healthy,
-                "desiredHealthy": healthy - 1,
-                "expectedPods": healthy,
-            },
-        },
-        PodDisruptionBudget,
-    )
+__all__ = [
+    "LONG_AGO",
+    "NOW",
+    "READY",
+    "budget",
+    "controller",
+    "deployment",
+    "node",
+    "pod",
+    "reading",
+    "snapshot",
+]
 
 
 def reading(
@@ -221,7 +67,6 @@ def snapshot(
 ) -> Snapshot:
     """A snapshot of these objects, with a Namespace object for every namespace in use."""
     pods = list(pods)
-    names = sorted({each.metadata.namespace for each in pods} | {"default"})
     return Snapshot(
         taken=NOW,
         cluster=Cluster(uid="cluster-1", version="v1.36.3"),
@@ -229,13 +74,7 @@ def snapshot(
         pods=pods,
         controllers=list(controllers),
         budgets=list(budgets),
-        namespaces=[
-            msgspec.convert(
-                {"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}},
-                Namespace,
-            )
-            for name in names
-        ],
+        namespaces=namespaces(pods),
         readings=Readings(tuple(readings)),
         **more,
     )

@@ -18,6 +18,7 @@ _VERBS = {
     "render": "Show a saved plan or outcome again.",
     "record": "Save the cluster and its readings to a file.",
     "check": "Check policy files.",
+    "test": "Tell what policies do to small clusters, and whether that was expected.",
     "schema": "Print the JSON Schema of policies, plans or explanations.",
     "version": "Print the version.",
 }

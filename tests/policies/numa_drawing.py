@@ -5,50 +5,12 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.model.numa import NodeResourceTopology
 from rescheduler.model.objects import Pod
+from rescheduler.stories.zones import topology
 from tests.cluster import deployment, pod
 
 GPU = "nvidia.com/gpu"
 NIC = "example.com/vf"
-
-
-def topology(
-    node: str,
-    *zones: Mapping[str, tuple[float, float] | float],
-    policy: str = "single-numa-node",
-    scope: str = "container",
-) -> NodeResourceTopology:
-    """A node's zones, each as resource to (what it holds, what is free), or to both at once."""
-    described = []
-    for number, zone in enumerate(zones):
-        resources = []
-        for name, amount in zone.items():
-            total, free = amount if isinstance(amount, tuple) else (amount, amount)
-            each = {"capacity": f"{total:g}", "allocatable": f"{total:g}", "available": f"{free:g}"}
-            resources.append({"name": name, **each})
-        described.append({"name": f"node-{number}", "type": "Node", "resources": resources})
-    return msgspec.convert(
-        {
-            "metadata": {"name": node},
-            "attributes": [
-                {"name": "topologyManagerPolicy", "value": policy},
-                {"name": "topologyManagerScope", "value": scope},
-            ],
-            "zones": described,
-        },
-        NodeResourceTopology,
-    )
-
-
-def topology_of(node: str, described: Mapping[str, Any]) -> NodeResourceTopology:
-    """A node's zones as a policy's test lists them."""
-    zones = [
-        {name: (float(total), float(free)) for name, (total, free) in zone.items()}
-        for zone in described["zones"]
-    ]
-    more = {key: str(described[key]) for key in ("policy", "scope") if key in described}
-    return topology(node, *zones, **more)
 
 
 def guaranteed(

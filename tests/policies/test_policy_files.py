@@ -1,14 +1,11 @@
 """The policies that we ship: valid, tested, documented, and their schema fresh."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
 
-from rescheduler.model.readings import Problem
 from rescheduler.planning.scheduler_profile import declared_profiles
 from rescheduler.policies.documents import load_policies, to_document
 from rescheduler.policies.guide import guide
@@ -17,57 +14,17 @@ from rescheduler.policies.registry import DOCUMENTS, KINDS
 from rescheduler.policies.schema import json_schema
 from rescheduler.policies.strict_yaml import read
 from rescheduler.scheduler.profile import default_profiles
-from tests.picture import picture, proposed, workloads
+from rescheduler.stories.running import run
 
 FOLDER = Path(__file__).parents[2] / "policies"
 TESTS = sorted(FOLDER.glob("*_test.yaml"))
-ASKS = {"name", "cluster", "requests", "specs", "readings", "budgets", "zones", "expect"}
-ANSWERS = {"cost", "moves", "candidates", "problem"}
 
 
-def stories() -> Iterator[Any]:
-    for file in TESTS:
-        [tree], flaws = read(file.read_text())
-        assert flaws == []
-        document = tree.plain()
-        for story in document["tests"]:
-            yield pytest.param(FOLDER / document["policy"], story, id=story["name"])
-
-
-@pytest.mark.parametrize(("file", "story"), list(stories()))
-def test_story(file: Path, story: dict[str, Any]) -> None:
-    assert set(story) <= ASKS
-    expected = story["expect"]
-    assert expected
-    assert set(expected) <= ANSWERS
-    policies = {each.name: each for each in load_policies(file).policies}
-    before = picture(
-        story["cluster"],
-        requests=story.get("requests"),
-        specs=story.get("specs"),
-        readings=story.get("readings"),
-        budgets=story.get("budgets"),
-        zones=story.get("zones"),
-        policies=policies.values(),
-    )
-    terms = {name: policy.compile(before) for name, policy in policies.items()}
-    for name, code in expected.get("problem", {}).items():
-        problem = terms[name]
-        assert isinstance(problem, Problem)
-        assert problem.code == code
-    for name, cost in expected.get("cost", {}).items():
-        term = terms[name]
-        assert not isinstance(term, Problem), term
-        assert term.cost() == pytest.approx(cost, abs=0.01)
-    for name, candidates in expected.get("candidates", {}).items():
-        term = terms[name]
-        assert not isinstance(term, Problem), term
-        assert workloads(before, term.candidates()) == candidates
-    if "moves" in expected:
-        told = [
-            f"{each[0]} {each[1]} -> {each[2]}" for each in proposed(before, *policies.values())
-        ]
-        assert told == expected["moves"]
+@pytest.mark.parametrize("file", TESTS, ids=lambda file: file.stem)
+def test_every_story_holds(file: Path) -> None:
+    results = list(run([file]))
+    assert results
+    assert [result for result in results if result.differences] == []
 
 
 def test_every_kind_has_its_file_and_its_test() -> None:

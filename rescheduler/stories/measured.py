@@ -1,0 +1,106 @@
+"""Readings of a story: each subject's series, averaged over the window that the policy asks for."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from rescheduler.model.quantity import milli, units
+from rescheduler.model.readings import FloatArray, Problem, Reading, ReadingRequest, Readings
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Policy
+from rescheduler.stories.series import samples
+
+NIC = 1.25e9
+"""Bytes per second of every node's interface: 10 Gbit/s."""
+GPU_MEMORY = 80 * 2**30
+"""Bytes of every GPU."""
+
+Given = Mapping[str, str | float | None]
+
+
+def measured(
+    snapshot: Snapshot,
+    given: Mapping[str, Given],
+    policies: Iterable[Policy],
+    interval: float = 60.0,
+) -> Snapshot:
+    """The snapshot with these readings.
+
+    given: reading name to the series of each node, or of each pod by the workload's label `app`.
+    Who is not named has no value and ought to have none. interval: seconds between two samples.
+
+    Raises:
+        ValueError: a series cannot be understood, or is of nobody in the cluster.
+    """
+    wanted = {each.name: each for policy in policies for each in policy.requests()}
+    entries = tuple(
+        _reading(snapshot, wanted.get(name, ReadingRequest(name)), series, interval)
+        for name, series in given.items()
+    )
+    return replace(snapshot, readings=Readings(entries))
+
+
+def _reading(snapshot: Snapshot, request: ReadingRequest, given: Given, interval: float) -> Reading:
+    capacity = None
+    if request.subject == "node":
+        names = [each.metadata.name for each in snapshot.nodes]
+        capacity = _capacity(snapshot, request.name)
+    elif request.subject == "pod":
+        names = [(each.metadata.labels or {}).get("app", "") for each in snapshot.pods]
+    else:
+        raise ValueError(f"readings.{request.name}: only readings of nodes and pods can be given")
+    unknown = sorted(set(given) - set(names))
+    if unknown:
+        raise ValueError(f"readings.{request.name}: there is no {request.subject} `{unknown[0]}`")
+    found = {}
+    for name, series in given.items():
+        try:
+            found[name] = _settled(samples(series), request, interval)
+        except ValueError as error:
+            raise ValueError(f"readings.{request.name}.{name}: {error}") from error
+    absent = (np.nan, np.nan)
+    pairs = np.array([found.get(name, absent) for name in names], dtype=np.float64).reshape(-1, 2)
+    reading = Reading(
+        request=request,
+        unit="ratio" if request.subject == "node" else "",
+        values=pairs[:, 0],
+        ages=pairs[:, 1],
+        expected=np.array([name in given for name in names], dtype=np.bool_),
+        capacity=capacity,
+    )
+    return replace(reading, problem=_problem(reading))
+
+
+def _settled(series: FloatArray, request: ReadingRequest, interval: float) -> tuple[float, float]:
+    """The mean over the window and the age of the newest sample; NaN where it is too old."""
+    ages = np.arange(len(series) - 1, -1, -1) * interval
+    present = ~np.isnan(series) & (ages < request.window)
+    if not present.any() or ages[present].min() > request.max_age:
+        return np.nan, np.nan
+    return float(series[present].mean()), float(ages[present].min())
+
+
+def _problem(reading: Reading) -> Problem | None:
+    if reading.coverage >= reading.request.min_coverage:
+        return None
+    return Problem(
+        "RDG003",
+        f"{reading.name}: {reading.coverage:.0%} of the {reading.request.subject}s have a value, "
+        f"wanted are {reading.request.min_coverage:.0%}",
+    )
+
+
+def _capacity(snapshot: Snapshot, name: str) -> FloatArray:
+    rooms = [each.status.allocatable or {} for each in snapshot.nodes]
+    gpus = np.array([float(units(room.get("nvidia.com/gpu", 0))) for room in rooms])
+    match name.removeprefix("node."):
+        case "gpu":
+            return gpus
+        case "gpu.memory":
+            return gpus * GPU_MEMORY
+        case "cpu":
+            return np.array([milli(room.get("cpu", 0)) / 1000 for room in rooms])
+        case "memory":
+            return np.array([float(units(room.get("memory", 0))) for room in rooms])
+    return np.full(len(rooms), NIC)

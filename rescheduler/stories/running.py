@@ -1,0 +1,106 @@
+"""Story files: found, read strictly, and told one after the other."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rescheduler.model.errors import PolicyError
+from rescheduler.policies.documents import PolicySet, load_policies
+from rescheduler.policies.flaws import Flaw, Mark, policy_error
+from rescheduler.policies.strict_yaml import Tree, read
+from rescheduler.policies.validation import validate_part
+from rescheduler.stories.document import Story, StoryFile
+from rescheduler.stories.drawing import DrawingError
+from rescheduler.stories.listing import ListingError
+from rescheduler.stories.telling import Difference, tell
+
+PATTERN = "*_test.y*ml"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How one story ended. line: where it stands in its file. differences: empty if it holds."""
+
+    file: str
+    line: int
+    name: str
+    differences: list[Difference] = field(default_factory=list)
+
+
+def find(paths: Iterable[Path]) -> list[Path]:
+    """The story files among the paths and below them, each once.
+
+    Raises:
+        PolicyError: a path is not there, or there is no story in all of them.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if not path.exists():
+            raise PolicyError(f"{path}: there is no such file or folder")
+        found += sorted(path.rglob(PATTERN)) if path.is_dir() else [path]
+    if not found:
+        given = ", ".join(map(str, paths))
+        raise PolicyError(
+            f"{given}: no story files", "a story file is named like `spread_test.yaml`."
+        )
+    return list(dict.fromkeys(found))
+
+
+def run(files: Iterable[Path]) -> Iterator[Result]:
+    """Tell every story of the files, in order.
+
+    Raises:
+        PolicyError: a file or its policies cannot be used; the message names every place.
+    """
+    for file in files:
+        yield from _run(file)
+
+
+def _run(file: Path) -> Iterator[Result]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyError(f"{file}: cannot be read: {error}") from error
+    trees, flaws = read(text)
+    if not flaws and len(trees) != 1:
+        flaws = [Flaw(Mark(), "a story file holds one document")]
+    if flaws:
+        raise policy_error([(str(file), text, flaw) for flaw in flaws], 1)
+    tree = trees[0]
+    made, flaws = validate_part(tree, StoryFile)
+    if made is None:
+        raise policy_error([(str(file), text, flaw) for flaw in flaws], 1)
+    policies = load_policies(file.parent / made.policy)
+    stories = _branch(tree, "tests").value
+    for story, place in zip(made.tests, stories if isinstance(stories, list) else [], strict=True):
+        try:
+            yield _told(file, story, place, policies)
+        except ValueError as error:
+            flaw = Flaw(_mark(error, place), str(error))
+            raise policy_error([(str(file), text, flaw)], 1) from error
+
+
+def _told(file: Path, story: Story, place: Tree, policies: PolicySet) -> Result:
+    return Result(str(file), place.mark.line, story.name, tell(story, policies))
+
+
+def _mark(error: ValueError, place: Tree) -> Mark:
+    """Where in the story the error lies, as near as it can be told."""
+    if isinstance(error, DrawingError):
+        # The rows of a block scalar begin on the line after its `|`.
+        mark = _branch(place, "cluster").mark
+        return Mark(mark.line + error.line, mark.column)
+    if isinstance(error, ListingError):
+        objects = _branch(place, "objects").value
+        return objects[error.index].mark if isinstance(objects, list) else place.mark
+    step = place
+    for part in str(error).split(":", 1)[0].split("."):
+        value = step.value
+        if not isinstance(value, dict) or part not in value:
+            break
+        step = value[part]
+    return step.mark
+
+
+def _branch(tree: Tree, key: str) -> Tree:
+    return tree.value[key] if isinstance(tree.value, dict) and key in tree.value else tree

@@ -1,0 +1,134 @@
+"""A story told: what the policies make of its cluster, beside what was expected."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rescheduler.model.history import History
+from rescheduler.model.plan import Plan
+from rescheduler.model.readings import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.planner import plan
+from rescheduler.policies.base import Term
+from rescheduler.policies.documents import PolicySet
+from rescheduler.stories.document import Story
+from rescheduler.stories.drawing import drawn
+from rescheduler.stories.listing import listed
+from rescheduler.stories.measured import measured
+
+_CENT = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One expectation that does not hold. what: its path, such as `cost.zone-spread`."""
+
+    what: str
+    expected: Any
+    found: Any
+
+
+def cluster_of(story: Story, policies: PolicySet) -> Snapshot:
+    """The story's cluster with its readings.
+
+    Raises:
+        DrawingError, ListingError, ValueError: it cannot be understood.
+    """
+    if story.cluster is not None:
+        bare = drawn(
+            story.cluster,
+            requests=story.requests,
+            specs=story.specs,
+            budgets=story.budgets,
+            zones=story.zones,
+        )
+    else:
+        bare = listed(story.objects or [], story.zones)
+    interval = story.interval.total_seconds()
+    return measured(bare, story.readings, policies.policies, interval)
+
+
+def tell(story: Story, policies: PolicySet) -> list[Difference]:
+    """Everything that is not as the story expects; empty when it holds.
+
+    Raises:
+        DrawingError, ListingError, ValueError: its cluster cannot be understood, or it expects
+        something of a policy that is not there.
+    """
+    snapshot = cluster_of(story, policies)
+    told = _Told(snapshot, policies)
+    expect = story.expect
+    answer: list[Difference] = []
+    for name, cost in (expect.cost or {}).items():
+        found = told.cost(name)
+        if isinstance(found, str) or abs(found - cost) > _CENT:
+            shown = found if isinstance(found, str) else round(found, 2)
+            answer.append(Difference(f"cost.{name}", cost, shown))
+    answer += _compared("problem", expect.problem, told.problem)
+    answer += _compared("candidates", expect.candidates, told.candidates)
+    answer += _compared("refused", expect.refused, told.refused)
+    if expect.moves is not None and told.moves() != expect.moves:
+        answer.append(Difference("moves", expect.moves, told.moves()))
+    return answer
+
+
+def _compared(field: str, expected: Mapping[str, Any] | None, ask: Any) -> list[Difference]:
+    answer = []
+    for name, value in (expected or {}).items():
+        found = ask(name)
+        if found != value:
+            answer.append(Difference(f"{field}.{name}", value, found))
+    return answer
+
+
+class _Told:
+    """What the policies say, worked out where it is asked for."""
+
+    def __init__(self, snapshot: Snapshot, policies: PolicySet) -> None:
+        self._snapshot = snapshot
+        self._policies = policies
+        self._terms: dict[str, Term | Problem] = {
+            each.name: each.compile(snapshot) for each in policies.policies
+        }
+        self._plan: Plan | None = None
+
+    def _term(self, name: str) -> Term | Problem:
+        if name not in self._terms:
+            known = ", ".join(sorted(self._terms))
+            raise ValueError(f"there is no policy `{name}`; there is {known}")
+        return self._terms[name]
+
+    def _planned(self) -> Plan:
+        if self._plan is None:
+            self._plan = plan(self._snapshot, self._policies, History(), mode="Enforce")
+        return self._plan
+
+    def cost(self, name: str) -> float | str:
+        term = self._term(name)
+        return f"no say: {term.code}" if isinstance(term, Problem) else term.cost()
+
+    def problem(self, name: str) -> str | None:
+        term = self._term(name)
+        return term.code if isinstance(term, Problem) else None
+
+    def candidates(self, name: str) -> list[str] | str:
+        term = self._term(name)
+        if isinstance(term, Problem):
+            return f"no say: {term.code}"
+        pods = (self._snapshot.pods[pod] for pod in term.candidates().tolist())
+        return sorted({(pod.metadata.labels or {}).get("app", pod.metadata.name) for pod in pods})
+
+    def refused(self, workload: str) -> str | None:
+        codes = {
+            each.code
+            for each in self._planned().refused
+            if each.owner is not None and each.owner.name == workload
+        }
+        return ", ".join(sorted(codes)) or None
+
+    def moves(self) -> list[str]:
+        return [
+            f"{move.owner.name} {move.source} -> "
+            f"{max(move.landing, key=lambda share: share.probability).node}"
+            for move in self._planned().moves
+        ]
