@@ -1,5 +1,6 @@
 """The plan or the outcome as text for a terminal."""
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from rescheduler.model.plan import Plan
@@ -54,7 +55,7 @@ def _head(screen: Screen, seen: View) -> None:
         screen.paragraph(verdict, first=Text("Verdict", style="bold"), indent=9)
     screen.line()
     label = max(len(fact.label) for fact in seen.facts) + 2
-    value = max(len(fact.value) for fact in seen.facts) + 2
+    value = max(cell_len(fact.value) for fact in seen.facts) + 2
     for fact in seen.facts:
         first = Text.assemble((f"{fact.label:<{label}}", "dim"), (fact.value, "bold"))
         screen.paragraph(Text(fact.detail), first=first, indent=label + value)

@@ -18,6 +18,7 @@ from rescheduler.reporting.phrasing import (
     clock,
     counted,
     percent,
+    shorten,
     stamp,
 )
 from rescheduler.reporting.rows import (
@@ -31,6 +32,9 @@ from rescheduler.reporting.rows import (
 
 MOST_SCHEDULERS = 2
 """Schedulers that the headline names."""
+
+MOST_VERSION = 16
+"""Characters for their versions."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +243,7 @@ class View:
         more = len(found) - len(told)
         if more:
             told.append(f"{more} more")
-        return [Fact("Scheduler", versions, "; ".join(told))]
+        return [Fact("Scheduler", shorten(versions, MOST_VERSION), "; ".join(told))]
 
     @property
     def _calibration(self) -> list[Fact]:

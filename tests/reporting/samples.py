@@ -6,13 +6,11 @@ from typing import Any
 
 from rescheduler.model.plan import (
     BudgetUse,
-    Calibration,
     Change,
     ClusterRef,
     Code,
     Cost,
     FindingView,
-    LandingRates,
     LandingShare,
     NodeView,
     OwnerRef,
@@ -22,9 +20,9 @@ from rescheduler.model.plan import (
     PolicyResult,
     ReadingResult,
     Refusal,
-    SchedulerResult,
     Totals,
 )
+from tests.reporting.trust import calibrated, schedulers
 
 TAKEN = datetime(2026, 11, 21, 14, 2, 7, tzinfo=UTC)
 HOT = ["gpu-a-03", "gpu-a-07", "gpu-a-11", "gpu-a-12", "gpu-a-18"]
@@ -225,27 +223,6 @@ def refused() -> list[Refusal]:
     ]
 
 
-def schedulers(problem: Code | None = None) -> list[SchedulerResult]:
-    """The default scheduler, and one for batch work that packs."""
-    profile = {"weights": {"NodeResourcesFit": 1}, "strategy": {"type": "MostAllocated"}}
-    return [
-        SchedulerResult(
-            name="batch",
-            source="document packing, as /configz of 10.0.0.5:10259 says too",
-            version="1.36",
-            digest="b" * 64,
-            profile=profile,
-            problem=problem,
-        ),
-        SchedulerResult(
-            name="default-scheduler",
-            source="default profile of v1.36.3",
-            version="1.36",
-            digest="d" * 64,
-        ),
-    ]
-
-
 def plan(**fields: Any) -> Plan:
     """Six moves, one of them for an Audit policy only."""
     values: dict[str, Any] = {
@@ -379,33 +356,6 @@ def outcome() -> Plan:
         moves=[move(number, mode="Enforce", **became) for number, became in enumerate(results)],
         calibration=calibrated(trusted=True),
     )  # fmt: skip
-
-
-def calibrated(*, trusted: bool) -> Calibration:
-    """What 143 replacements showed; a good part of them landed elsewhere where not trusted."""
-
-    def rates(kind: str, version: str, compared: int, hit: float) -> LandingRates:
-        return LandingRates(
-            kind=kind, version=version, compared=compared, hitRate=hit,
-            likeliestRate=hit * 0.93, brier=0.31 if trusted else 1.07, expectedBrier=0.29,
-        )  # fmt: skip
-
-    hit = 0.993 if trusted else 0.61
-    problem = Code(
-        code="GRD009",
-        message="Of 131 replacements of ReplicaSet pods under scheduler 1.36, 61% landed where "
-        "that was predicted; at least 80% must (minLandingHitRate)",
-    )
-    return Calibration(
-        scheduler="1.36",
-        overall=rates("", "1.36", 143, hit),
-        kinds=[
-            rates("ReplicaSet", "1.35", 412, 0.97),
-            rates("ReplicaSet", "1.36", 131, hit),
-            rates("StatefulSet", "1.36", 12, 1.0),
-        ],
-        problem=None if trusted else problem,
-    )
 
 
 def distrusted() -> Plan:

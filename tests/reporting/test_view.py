@@ -51,6 +51,7 @@ def test_guards_come_first_and_a_problem_is_told_once() -> None:
         ("held", "GRD002"),
         ("problem", "RDG009"),
         ("problem", "RDG004"),
+        ("problem", "FEA005"),
         ("note", "DAT001"),
     ]
     assert alerts[1].advice == "Install its exporter."
