@@ -75,6 +75,16 @@ class NodeAffinity(Plugin):
             passing = self._added if passing is None else passing & self._added
         return None if passing is None else lambda: passing
 
+    def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
+        """The added affinity is looked at before the pod's own."""
+        if self._added is None:
+            return {}
+        own = self.matching(pod.spec)
+        told = {"node(s) didn't match scheduler-enforced node affinity": ~self._added}
+        if own is not None:
+            told["node(s) didn't match Pod's node affinity/selector"] = self._added & ~own
+        return told
+
     def score(self, pod: Replacement) -> Score | None:
         """More weight of satisfied preferred terms is better."""
         affinity = pod.spec.affinity.nodeAffinity if pod.spec.affinity else None

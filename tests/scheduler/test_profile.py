@@ -126,6 +126,13 @@ def test_added_affinity_holds_for_every_pod() -> None:
     assert where(nodes, pods, added_affinity=affinity("required")) == "full"
     assert where(nodes, pods, added_affinity=affinity("preferred")) == "full"
     pods[-1] = newcomer(nodeSelector={"disk": "hdd"})
+    made = snapshot(nodes, pods)
+    profile = replace(USUAL, added_affinity=affinity("required"))
+    told = SchedulerModel(made, {USUAL.name: profile}).rejections(1)
+    assert {each.reason: each.nodes.tolist() for each in told} == {
+        "node(s) didn't match scheduler-enforced node affinity": [False, True],
+        "node(s) didn't match Pod's node affinity/selector": [True, False],
+    }
     assert where(nodes, pods, added_affinity=affinity("required")) == ""
 
 

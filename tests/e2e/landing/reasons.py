@@ -8,6 +8,7 @@ _WORDS = {
     "node(s) had untolerated taint": "TaintToleration",
     "node(s) didn't match Pod's node affinity/selector": "NodeAffinity",
     "node(s) didn't satisfy plugin(s) [NodeAffinity]": "NodeAffinity",
+    "node(s) didn't match scheduler-enforced node affinity": "NodeAffinity",
     "node(s) didn't have free ports": "NodePorts",
     "Insufficient": "NodeResourcesFit",
     "Too many pods": "NodeResourcesFit",
