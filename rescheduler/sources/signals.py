@@ -2,8 +2,8 @@
 
 Why the forms are what they are:
 - DCGM's XID gauge holds the last error until its exporter restarts, and a new error may be a new
-  series (label `err_code`): so an event is a change within the window, or a value that was not
-  there before it. XIDs that NVIDIA's device plugin takes for faults of the application do not
+  series (label `err_code`): so an event is a value that is not the device's in the whole window.
+  XIDs that NVIDIA's device plugin takes for faults of the application do not
   count (k8s-device-plugin, internal/rm/health.go);
 - PSI is a share of time, so its rate is divided by that of the clock, as CPU is;
 - a quantile is taken over rates of a fifth of the window, which costs ten rates: once a cycle;
@@ -115,9 +115,9 @@ SIGNALS: tuple[Definition, ...] = (
         "node.gpu.xid",
         "DCGM_FI_DEV_XID_ERRORS",
         f"(max by ({GPU_KEY}) ({_XID}) > 0"
-        f" and max by ({GPU_KEY}) (changes(DCGM_FI_DEV_XID_ERRORS{{$match}}[$window])) > 0)"
+        f" != min by ({GPU_KEY}) (min_over_time(DCGM_FI_DEV_XID_ERRORS{{$match}}[$window])))"
         f" or (max by ({GPU_KEY}) ({_XID}) > 0"
-        f" != max by ({GPU_KEY}) (DCGM_FI_DEV_XID_ERRORS{{$match}} offset $window))"
+        f" != max by ({GPU_KEY}) (max_over_time(DCGM_FI_DEV_XID_ERRORS{{$match}}[$window])))"
         f" or 0 * {_NOW}",
         1e4,
     ),

@@ -11,6 +11,7 @@ APP = "prometheus-node-exporter"
 # this many, each carrying the node's mean, so that shares stay true and sums of cores do not.
 _CPUS = 16
 _SYSTEM_SHARE = 0.2
+_PACKET = 1500.0
 
 
 @lru_cache(maxsize=4096)
@@ -51,6 +52,17 @@ def series(node: RunningNode, view: View) -> Iterator[Sample]:
     yield Sample("node_network_transmit_bytes_total", card, node.transmit.read(now) * factor)
     yield Sample("node_network_receive_bytes_total", card, node.receive.read(now) * factor)
     yield Sample("node_network_speed_bytes", card, node.speed)
+    for direction, counter in (("transmit", node.transmit), ("receive", node.receive)):
+        packets = counter.read(now) / _PACKET
+        dropped = packets * node.node.metadata.load("drops")
+        yield Sample(f"node_network_{direction}_packets_total", card, packets)
+        yield Sample(f"node_network_{direction}_drop_total", card, dropped)
+    segments = node.transmit.read(now) / _PACKET
+    yield Sample("node_netstat_Tcp_OutSegs", target, segments)
+    again = segments * node.node.metadata.load("retransmits")
+    yield Sample("node_netstat_Tcp_RetransSegs", target, again)
+    waiting = now * node.node.metadata.load("pressure")
+    yield Sample("node_pressure_cpu_waiting_seconds_total", target, waiting)
     # The loopback device: traffic that a careless sum would count, and no speed.
     loopback = f'{target},device="lo"'
     yield Sample("node_network_transmit_bytes_total", loopback, node.busy.read(now) * 1e6)
