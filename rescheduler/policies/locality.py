@@ -34,7 +34,7 @@ class Pair(Strict):
     weight: float = _Weight
 
 
-class Group(Strict):
+class PodGroup(Strict):
     """Pods that belong together, such as those of one job."""
 
     model_config = ConfigDict(
@@ -59,7 +59,7 @@ class Group(Strict):
     weight: float = _Weight
 
     @model_validator(mode="after")
-    def _wants_something(self) -> "Group":
+    def _wants_something(self) -> "PodGroup":
         if self.together is None and self.apart is None:
             raise ValueError("at least one of together, apart is required")
         return self
@@ -235,7 +235,7 @@ class Locality(Policy):
         description="The tree of domains, nearest level first.",
     )
     pairs: list[Pair] = Field(default_factory=list, description="Declared pairs.")
-    groups: list[Group] = Field(default_factory=list, description="Declared groups.")
+    groups: list[PodGroup] = Field(default_factory=list, description="Declared groups.")
     traffic: Traffic | None = Field(None, description="Measured traffic.")
     podAffinity: bool = Field(
         default=False, description="Whether the podAffinity of the pods themselves counts."

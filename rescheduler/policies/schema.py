@@ -17,8 +17,9 @@ def json_schema() -> dict[str, Any]:
     branches = []
     for kind, model in DOCUMENTS.items():
         spec = _spec(model)
-        definitions |= spec.pop("$defs", {})
-        definitions[kind] = spec
+        for name, definition in {**spec.pop("$defs", {}), kind: spec}.items():
+            if definitions.setdefault(name, definition) != definition:
+                raise ValueError(f"two different models are named {name}; rename one")
         branches.append(
             {
                 "if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]},

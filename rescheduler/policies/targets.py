@@ -90,7 +90,7 @@ class Targets(Strict):
                 yield resource, target
 
 
-class Group(Strict):
+class NodeGroup(Strict):
     """Nodes with targets of their own."""
 
     nodes: Selector = Field(description="Labels of the nodes.")

@@ -20,7 +20,7 @@ from rescheduler.policies.matching import select_nodes, select_pods
 from rescheduler.policies.node_signal import Signal, read_signal
 from rescheduler.policies.packing import PackingTerm
 from rescheduler.policies.relief import Gauge, UtilizationTerm
-from rescheduler.policies.targets import READINGS, Group, Headroom, PressedTarget, Target, Targets
+from rescheduler.policies.targets import READINGS, Headroom, NodeGroup, PressedTarget, Target, Targets
 
 _RESIDUAL = {"gpu": (-0.1, 0.1), "gpuMemory": (-0.1, 0.1)}
 """Devices are used by pods alone."""
@@ -56,7 +56,7 @@ class Utilization(Policy):
     nodes: NodeMatch = Field(description="The nodes to look at.")
     match: Match = Field(description="The pods that may be moved. Every pod's load counts.")
     targets: Targets = Field(description="What is too full, by resource; at least one.")
-    groups: list[Group] = Field(
+    groups: list[NodeGroup] = Field(
         default_factory=list,
         description="Nodes with other targets; of several groups the first that selects a node "
         "counts.",
