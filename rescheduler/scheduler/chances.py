@@ -34,7 +34,7 @@ def chances(
     """
     count = len(base)
     if found >= count:
-        return shares(_together(base, relatives), ranks, nodes, found)
+        return shares(together(base, relatives), ranks, nodes, found)
     windows = Windows(count, found)
     moving: list[tuple[int, Relative, list[Int64Array]]] = []
     changes = np.zeros(count, dtype=np.bool_)
@@ -58,7 +58,8 @@ def chances(
     return _over_stretches(base, moving, stretches, windows, window_masses(ranks, nodes))
 
 
-def _together(base: Int64Array, relatives: list[Weighted]) -> Int64Array:
+def together(base: Int64Array, relatives: list[Weighted]) -> Int64Array:
+    """(feasible,) the total scores where all feasible nodes are scored together."""
     for weight, relative in relatives:
         base = base + weight * relative.points()
     return base

@@ -10,7 +10,7 @@ from rescheduler.model.move import Landing, Shift
 from rescheduler.model.objects import Pod
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.scheduler.chances import Weighted, chances
+from rescheduler.scheduler.chances import Weighted, chances, together
 from rescheduler.scheduler.claims import Claims
 from rescheduler.scheduler.default_plugins import DefaultPlugins
 from rescheduler.scheduler.node_affinity import NodeAffinity
@@ -20,7 +20,7 @@ from rescheduler.scheduler.preemption import UNRESOLVABLE, Preemption
 from rescheduler.scheduler.profile import Profile, default_profiles, profile_of
 from rescheduler.scheduler.rejections import Rejection, rejections
 from rescheduler.scheduler.replacements import Replacements
-from rescheduler.scheduler.sampling import sample_size, scan_order
+from rescheduler.scheduler.sampling import sample_size, scan_order, with_races
 from rescheduler.scheduler.shape import Shape, Shapes, refusal
 from rescheduler.scheduler.verdicts import State, Verdicts, filter_verdicts, score_verdicts
 
@@ -65,12 +65,16 @@ class SchedulerModel:
         self.profiles = default_profiles(version) if profiles is None else profiles
         nodes, pods = snapshot.nodes, snapshot.pods
         usual = profile_of(version) or Profile()
+        self._replacements = Replacements(pods, snapshot.controllers)
         self._occupancy = Occupancy(
-            nodes, pods, snapshot.pod_node, pod_level=usual.pod_level_resources
+            nodes,
+            pods,
+            snapshot.pod_node,
+            pod_level=usual.pod_level_resources,
+            renewed=self._replacements.renewed(),
         )
         self._claims = Claims(snapshot)
         self._default_plugins = DefaultPlugins(snapshot, self._occupancy, self._claims)
-        self._replacements = Replacements(pods, snapshot.controllers)
         self._preemption = Preemption(pods, self._occupancy)
         self._nominated = self._read_nominated()
         self._schedulers: dict[str, tuple[NodeAffinity, Shapes]] = {}
@@ -305,12 +309,15 @@ class SchedulerModel:
         length = len(self._order) if shape.candidates is None else len(shape.candidates)
         scored = bool(shape.profile.weights)
         found = sample_size(length, shape.profile.percentage) if scored else 1
-        if found >= len(nodes) or shape.candidates is None:
-            return chances(base, relatives, self._rank[nodes], length, found)
-        # A scan over chosen nodes alone has its own positions: those among the chosen.
-        chosen = np.sort(self._rank[shape.candidates])
-        ranks = np.searchsorted(chosen, self._rank[nodes]).astype(np.int32)
-        return chances(base, relatives, ranks, length, found)
+        ranks = self._rank[nodes]
+        if found < len(nodes) and shape.candidates is not None:
+            # A scan over chosen nodes alone has its own positions: those among the chosen.
+            chosen = np.sort(self._rank[shape.candidates])
+            ranks = np.searchsorted(chosen, ranks).astype(np.int32)
+        likely = chances(base, relatives, ranks, length, found)
+        if 1 < found < len(nodes):
+            return with_races(likely, together(base, relatives), found)
+        return likely
 
 
 def _scores(shape: Shape, nodes: IntArray) -> tuple[ScoreArray, list[Weighted]]:

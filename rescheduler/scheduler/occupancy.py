@@ -1,6 +1,6 @@
 """Who is where: the mutable part of the model, as arrays over nodes and pods."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -30,9 +30,17 @@ class Occupancy:
     """
 
     def __init__(
-        self, nodes: Sequence[Node], pods: Sequence[Pod], placement: IntArray, *, pod_level: bool
+        self,
+        nodes: Sequence[Node],
+        pods: Sequence[Pod],
+        placement: IntArray,
+        *,
+        pod_level: bool,
+        renewed: Mapping[int, Pod] | None = None,
     ) -> None:
+        """renewed: the pods that were resized, as their replacements will be."""
         self._pod_level = pod_level
+        self._home = placement
         self.where = placement.astype(np.int32, copy=True)
         self.alive = self.where.copy()
         self.clock = 0
@@ -46,6 +54,7 @@ class Occupancy:
         self._rows: list[Requests] = []
         self._row_of = np.zeros(len(pods), dtype=np.int32)
         self._number_rows(pods)
+        self._renewed = self._renew(renewed or {})
         self.resources = self._names(nodes)
         self.index = {name: row for row, name in enumerate(self.resources)}
         self._amounts = self._table()
@@ -74,6 +83,14 @@ class Occupancy:
                 if not special:
                     by_spec[id(pod.spec)] = row
             self._row_of[number] = row
+
+    def _renew(self, renewed: Mapping[int, Pod]) -> dict[int, tuple[int, int]]:
+        """Pod to the rows of what it takes at home and of what its replacement takes elsewhere."""
+        answer = {}
+        for number, pod in renewed.items():
+            answer[number] = (int(self._row_of[number]), len(self._rows))
+            self._rows.append(self._requests(pod, special=False))
+        return answer
 
     def _requests(self, pod: Pod, *, special: bool) -> Requests:
         if special:
@@ -123,12 +140,26 @@ class Occupancy:
         """Move a pod for good: off its source, onto its destination; -1 is no node."""
         self.clock += 1
         for node, sign in ((shift.source, -1), (shift.destination, 1)):
+            if sign > 0 and shift.pod in self._renewed:
+                self._renew_row(shift)
             if node >= 0:
                 self._take(shift.pod, node, sign)
                 self.changed[node] = self.clock
         self.where[shift.pod] = shift.destination
         if not self._leaving[shift.pod]:
             self.alive[shift.pod] = shift.destination
+
+    def _renew_row(self, shift: Shift) -> None:
+        """Let a resized pod take elsewhere what its replacement takes.
+
+        One that comes back to its node is renewed there; the same shift once more undoes that.
+        """
+        original, renewed = self._renewed[shift.pod]
+        if shift.source == shift.destination:
+            moved = int(self._row_of[shift.pod]) == original
+        else:
+            moved = shift.destination != int(self._home[shift.pod])
+        self._row_of[shift.pod] = renewed if moved else original
 
     @contextmanager
     def terminating(self, pod: int) -> Iterator[None]:

@@ -33,6 +33,16 @@ class Replacements:
         template = self._templates.get(pod.controller.uid) if pod.controller else None
         return template is not None and bool(template.schedulingGates)
 
+    def renewed(self) -> dict[int, Pod]:
+        """The pods whose replacements differ from them, by number, as these will be."""
+        answer = {}
+        for number, pod in enumerate(self._pods):
+            if pod.metadata.generation > 1:
+                replacement = self.of(pod)
+                if replacement is not pod:
+                    answer[number] = replacement
+        return answer
+
     def of(self, pod: Pod) -> Pod:
         """The pod as its replacement will be; the pod itself where nothing has changed."""
         owner = pod.controller

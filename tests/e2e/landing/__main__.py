@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.e2e.controlplane.build import binaries
 from tests.e2e.landing.campaign import again, campaign
+from tests.e2e.landing.deciding import CREATING
 from tests.e2e.landing.tally import Tally
 
 
@@ -28,6 +29,7 @@ def main() -> int:
     parser.add_argument("--clusters", type=int, default=210)
     parser.add_argument("--first", type=int, default=1, help="seed of the first cluster")
     parser.add_argument("--each", type=int, default=25, help="decisions in a cluster")
+    parser.add_argument("--creating", type=float, default=CREATING, help="share of creations")
     parser.add_argument("--planes", type=int, default=2, help="control planes side by side")
     parser.add_argument("--out", type=Path, default=Path("out/landing"))
     parser.add_argument(
@@ -46,7 +48,10 @@ def main() -> int:
     seeds = range(options.first, options.first + options.clusters)
     parts = [seeds[number :: options.planes] for number in range(options.planes)]
     with ProcessPoolExecutor(options.planes, get_context("spawn")) as pool:
-        running = [pool.submit(campaign, part, options.each, options.out) for part in parts]
+        running = [
+            pool.submit(campaign, part, options.each, options.out, options.creating)
+            for part in parts
+        ]
         for each in running:
             for decision in each.result():
                 tally.add(decision)

@@ -18,8 +18,9 @@ from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.api import ApiError, Manifest
 from tests.e2e.controlplane.programs import STAGES, Layout
 from tests.e2e.controlplane.server import ControlPlane
+from tests.e2e.landing.changes import change
 from tests.e2e.landing.mix import NAMESPACES, Mix
-from tests.e2e.landing.pod_watch import PodWatch, answered, bound
+from tests.e2e.landing.pod_watch import PodWatch, answered, bound, unready
 from tests.e2e.landing.provisioner import Provisioner
 from tests.e2e.landing.score_log import OPTIONS, ScoreLog
 
@@ -114,6 +115,8 @@ class Arena:
         if not self.watch.wait(lambda pods: len(pods) >= wanted and all(map(answered, pods)), 30):
             raise TimeoutError("not every pod was bound or refused")
         self.remove_refused()
+        change(self.api, self.watch.pods(), mix.random)
+        time.sleep(SETTLING)
 
     def store(self, manifests: list[Manifest]) -> None:
         """Make volumes and claims, and wait until the claims that name a volume are bound to it.
@@ -212,9 +215,8 @@ class Arena:
         path = f"/api/v1/namespaces/{metadata['namespace']}/events"
         limit = time.monotonic() + 3
         while True:
-            texts = [
-                each["message"] for each in self.api.request("GET", path, params=params)["items"]
-            ]
+            found = self.api.request("GET", path, params=params)["items"]
+            texts = [each["message"] for each in found if not unready(each["message"])]
             if message in texts:
                 return message
             if texts or time.monotonic() > limit:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rescheduler.sources.recording import load, save
 from tests.e2e.landing.arena import Arena, temporary
-from tests.e2e.landing.deciding import Deciding
+from tests.e2e.landing.deciding import CREATING, Deciding
 from tests.e2e.landing.decision import Decision
 from tests.e2e.landing.forecast import Forecast
 from tests.e2e.landing.judging import judge
@@ -29,7 +29,11 @@ def sizes(seed: int) -> tuple[int, int]:
 
 
 def decisions(
-    arena: Arena, seeds: Sequence[int], each: int, folder: Path | None = None
+    arena: Arena,
+    seeds: Sequence[int],
+    each: int,
+    folder: Path | None = None,
+    creating: float = CREATING,
 ) -> Iterator[Decision]:
     """`each` decisions in the cluster of every seed, twice as many where nodes are sampled.
 
@@ -41,7 +45,7 @@ def decisions(
         arena.build(mix)
         count = each * 2 if sizes(seed) == LARGE else each
         name = ""
-        for decision, forecast in Deciding(arena, seed, mix).run(count):
+        for decision, forecast in Deciding(arena, seed, mix, creating).run(count):
             if folder is not None:
                 if decision.batch == 0:
                     name = f"{seed}-{decision.step}.snapshot"
@@ -70,7 +74,7 @@ def again(folder: Path) -> Iterator[Decision]:
             forecast.commit(decision.observed)
 
 
-def campaign(seeds: Sequence[int], each: int, folder: Path) -> list[Decision]:
+def campaign(seeds: Sequence[int], each: int, folder: Path, creating: float) -> list[Decision]:
     """The clusters of these seeds on a control plane of their own."""
     # The API server collects garbage for much of its time; there is memory enough.
     os.environ.setdefault("GOGC", "400")
@@ -79,7 +83,7 @@ def campaign(seeds: Sequence[int], each: int, folder: Path) -> list[Decision]:
     arena = Arena(home)
     try:
         started, seed = time.monotonic(), None
-        for decision in decisions(arena, seeds, each, folder):
+        for decision in decisions(arena, seeds, each, folder, creating):
             tally.add(decision)
             if decision.seed != seed:
                 seed = decision.seed

@@ -21,13 +21,15 @@ _RETRY = 2.5
 """Seconds in which a refused pod is tried again, once the old one is gone."""
 _LINGERING = 6
 _BATCH = 5
+CREATING = 0.45
+"""How often a pod is created, and not a batch of pods evicted."""
 
 
 class Deciding:
     """Decisions in one cluster, one after the other."""
 
-    def __init__(self, arena: Arena, seed: int, mix: Mix, creating: float = 0.45) -> None:
-        """creating: how often a pod is created, and not a batch of pods evicted."""
+    def __init__(self, arena: Arena, seed: int, mix: Mix, creating: float = CREATING) -> None:
+        """creating: as CREATING."""
         self._arena, self._seed, self._mix, self._creating = arena, seed, mix, creating
         self._random = Random(seed * 7919)
         self._step = 0

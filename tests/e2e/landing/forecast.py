@@ -70,7 +70,7 @@ class Forecast:
         return [self.names[index] for index in self._model._order]
 
     def _shape(self):  # noqa: ANN202 - the model's own
-        return self._model._shape(self.snapshot.pods[self.pod])
+        return self._model._shape(self._model._pod(self.pod))
 
 
 def with_pod(snapshot: Snapshot, manifest: Manifest) -> Snapshot:

@@ -22,21 +22,22 @@ PRIORITIES = (
 class Mix:
     """Nodes, surroundings, workloads and single pods of one random cluster.
 
-    size: how many nodes. Names carry the seed, so that no cluster meets another's leftovers.
+    random: what is drawn next. size: how many nodes. Names carry the seed, so that no cluster meets
+    another's leftovers.
     """
 
     def __init__(self, seed: int, sizes: tuple[int, int] = (5, 90)) -> None:
         """Draw the cluster's outline. sizes: least and most nodes."""
-        self._random = Random(seed)
-        self.size = self._random.randint(*sizes)
-        zones = self._random.choice([[], ["a", "b"], ["a", "b", "c"]])
+        self.random = Random(seed)
+        self.size = self.random.randint(*sizes)
+        zones = self.random.choice([[], ["a", "b"], ["a", "b", "c"]])
         count = min(self.size // 3 + 5, 18)
         self._apps = [f"s{seed}x{number}" for number in range(count)]
-        self._nodes = nodes(self._random, f"s{seed}n", self.size, zones)
+        self._nodes = nodes(self.random, f"s{seed}n", self.size, zones)
         names = [each["metadata"]["name"] for each in self._nodes]
-        self._storage = Storage(self._random, f"s{seed}", names, zones)
-        self._devices = Devices(self._random, f"s{seed}", names, list(NAMESPACES))
-        self._pods = PodMix(self._random, self._apps, names, self._storage, self._devices)
+        self._storage = Storage(self.random, f"s{seed}", names, zones)
+        self._devices = Devices(self.random, f"s{seed}", names, list(NAMESPACES))
+        self._pods = PodMix(self.random, self._apps, names, self._storage, self._devices)
 
     def nodes(self) -> list[Manifest]:
         """Nodes of several sizes, most in a zone and a rack, some tainted or with images."""
@@ -54,10 +55,10 @@ class Mix:
         made: list[Manifest] = [*PRIORITIES, runtime, *self._storage.surroundings()]
         made += self._devices.surroundings()
         for app in self._apps:
-            if self._random.random() < 0.4:
-                namespace = self._random.choice(list(NAMESPACES))
+            if self.random.random() < 0.4:
+                namespace = self.random.choice(list(NAMESPACES))
                 made.append(service(app, namespace=namespace, headless=True))
-        if self._random.random() < 0.3:
+        if self.random.random() < 0.3:
             wide = service(f"{self._apps[0]}-tier", headless=True)
             wide["spec"]["selector"] = {"tier": "front"}
             made.append(wide)

@@ -124,6 +124,7 @@ class Storage:
             {"awsElasticBlockStore": {"volumeID": f"disk{number}"}},
             {"iscsi": {"iqn": f"iqn.2001-04.test:{number}", "lun": 0, "targetPortal": "10.9.9.9"}},
             {"rbd": {"monitors": ["10.9.9.8"], "image": f"disk{number}", "pool": "p"}},
+            {"image": {"reference": f"registry.test/big{number}:1"}},
         ]
         return {"name": "disk", **self._draw.choice(choices)}
 

@@ -10,7 +10,7 @@ from tests.e2e.controlplane.api import Api
 
 Manifest = dict[str, Any]
 _PATH = "/api/v1/pods"
-_UNREADY = "waiting for ephemeral volume controller"
+_UNREADY = ("waiting for ephemeral volume controller", "is being deleted", "pod is not owner")
 
 
 class PodWatch:
@@ -86,13 +86,19 @@ def bound(pod: Manifest) -> str:
 def refusal(pod: Manifest) -> str:
     """The scheduler's message where it tried this pod and found no node, or "".
 
-    A pod whose own claim has not been made yet is not counted: it is tried again at once.
+    A pod whose own claim has not been made yet is not counted: it is tried again at once. So is one
+    whose claim is still that of its predecessor of the same name.
     """
     for condition in pod["status"].get("conditions", []):
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             message = str(condition.get("message") or condition.get("reason") or "refused")
-            return "" if _UNREADY in message else message
+            return "" if unready(message) else message
     return ""
+
+
+def unready(message: str) -> bool:
+    """Whether the scheduler waits for the pod's own claim, which follows the pod."""
+    return any(words in message for words in _UNREADY)
 
 
 def answered(pod: Manifest) -> bool:

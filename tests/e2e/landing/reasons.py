@@ -20,6 +20,7 @@ _WORDS = {
     "node(s) didn't match PersistentVolume's node affinity": "VolumeBinding",
     "node(s) did not have enough free storage": "VolumeBinding",
     "node(s) unavailable due to one or more pvc(s)": "VolumeBinding",
+    "cannot allocate all claims": "DynamicResources",
     "node(s) didn't match Pod's required features": "NodeDeclaredFeatures",
     "node(s) had no available volume zone": "VolumeZone",
     "node(s) didn't match pod topology spread constraints": "PodTopologySpread",
@@ -38,7 +39,8 @@ def spoken(message: str) -> tuple[dict[str, list[int]], list[str]]:
     A node is counted once for each reason of the first plugin that rejects it.
     """
     text = message.split(": ", 1)[1] if message.startswith("0/") else message
-    text = re.split(r"\. (?:preemption|no new claims)", text.rstrip("."))[0]
+    # What follows speaks of claims and of preemption.
+    text = text.split(". ", 1)[0].rstrip(".")
     found: dict[str, list[int]] = {}
     unknown: list[str] = []
     for part in re.split(r", (?=\d+ )", text):
