@@ -15,7 +15,7 @@ from rescheduler.planning.scheduler_profile import configured_profiles, declared
 from rescheduler.policies.documents import to_document
 from rescheduler.policies.kube_scheduler_configuration import KubeSchedulerConfiguration
 from rescheduler.policies.scheduler import Scheduler
-from rescheduler.scheduler.profile import Profile, default_profiles
+from rescheduler.scheduler.profile import Profile, default_profiles, profile_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def schedulers_of(
         usual = asked.version if asked is not None and asked.version else version
         for profile in declared_profiles(document, usual, asked.gates if asked else {}):
             known[profile.name] = _agreed(profile, told.get(profile.name), document, asked)
-    known = _pinned(known, pinned or {})
+    known = _pinned(_counted_alike(known, version), pinned or {})
     if guards:  # also where only single moves are looked at
         message = guards[0].message
         known = {
@@ -157,6 +157,19 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return "absent" if value is None else msgspec.json.encode(value).decode()
+
+
+def _counted_alike(known: dict[str, Known], version: str) -> dict[str, Known]:
+    """The same, with a problem where a scheduler counts requests otherwise than the model does."""
+    usual = profile_of(version)
+    answer = {}
+    for name, each in known.items():
+        profile = each.profile
+        if usual is not None and profile.pod_level_resources != usual.pod_level_resources:
+            problem = f"its version counts pod-level requests otherwise than {version} does"
+            profile = replace(profile, problem=profile.problem or problem)
+        answer[name] = replace(each, profile=profile)
+    return answer
 
 
 def _pinned(known: dict[str, Known], pinned: Mapping[str, str]) -> dict[str, Known]:

@@ -28,7 +28,9 @@ FOLLOWED: Mapping[str, int] = {
 """Gates that the model follows only as they are by default: on from this minor version on.
 
 Source: pkg/features/kube_features.go. Gates that matter only to pods that are refused anyway
-(scheduling groups) or only to when a pod is tried (queueing, preemption) are left out.
+(scheduling groups) or only to when a pod is tried (queueing, preemption) are left out. So is
+OpportunisticBatching: where a profile has no default spread constraints, a pod that equals the one
+placed within the last half second may be put on the next best node of that one.
 """
 
 

@@ -70,6 +70,11 @@ def test_a_document_changes_what_it_says_and_nothing_else() -> None:
     assert older == default_profiles("v1.35.0")[USUAL]
 
 
+def test_a_scheduler_that_counts_requests_otherwise_is_not_followed() -> None:
+    older = schedulers_of(cluster(), [declared(version="1.33")]).profiles[USUAL]
+    assert "counts pod-level requests otherwise than v1.36.3" in older.problem
+
+
 def test_every_field_of_a_document_is_followed() -> None:
     made = scheduler_from_document(SCHEDULERS[0])
     profile = schedulers_of(cluster(), [made]).profiles["packer"]
