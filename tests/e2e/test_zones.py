@@ -49,6 +49,14 @@ def test_a_recovered_zone_gets_its_share(cluster: Cluster, actor: Program, tmp_p
     # 6, 0 of 3, 3 becomes 2, 2, 2 with two moves; skew 1 is reached with one more at the most.
     assert 6 <= len(moves) <= 12
     assert all(m["landedOn"] in {share["node"] for share in m["landing"]} for m in moves)
+    known = loop.reports[-1]["calibration"]
+    assert known["overall"]["compared"] == len(moves), "each landing is counted, across cycles"
+    assert known["overall"]["hitRate"] == 1.0
+    assert known["overall"]["likeliestRate"] == 1.0
+    assert known["problem"] is None
+    assert {(rates["kind"], rates["version"]) for rates in known["kinds"]} == {
+        ("ReplicaSet", known["scheduler"])
+    }
 
 
 TIERS = """
