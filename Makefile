@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 
-.PHONY: help demo test check format e2e controlplane bench bench-scheduler bench-landing lock clean
+.PHONY: help demo test check format e2e controlplane bench bench-scheduler bench-published bench-landing lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -53,6 +53,9 @@ bench: $(READY) ## time and memory at 5,000 nodes and 150,000 pods
 
 bench-scheduler: $(READY) ## how fast landings are predicted at full size
 	$(BIN)/python -m tests.bench.bench_landing
+
+bench-published: $(READY) ## locality and fragmentation on published instances (RESCHEDULER_BENCH_DATA)
+	$(BIN)/python -m tests.bench.bench_published
 
 bench-landing: $(READY) controlplane ## 5,000 predicted landings against the real kube-scheduler (an hour)
 	$(BIN)/python -m tests.e2e.landing --out $(OUT)/landing
