@@ -89,8 +89,9 @@ def _default(field: dict[str, Any]) -> str:
 
 
 def _value(field: dict[str, Any]) -> str:
-    if "anyOf" in field:
-        return " or ".join(_value(each) for each in field["anyOf"] if each.get("type") != "null")
+    choices = field.get("anyOf") or field.get("oneOf")
+    if choices:
+        return " or ".join(_value(each) for each in choices if each.get("type") != "null")
     return _one(field)
 
 

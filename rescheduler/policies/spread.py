@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
@@ -92,7 +92,14 @@ class SpreadConstraint(Strict):
         return self
 
 
-Tiers = Annotated[list[SpreadConstraint], Field(min_length=1)]
+def _form(given: Any) -> str:
+    """So that what is wrong is told of the form that was meant; brackets keep it out of paths."""
+    return "[word]" if isinstance(given, str) else "[list]"
+
+
+Tiers = Annotated[list[SpreadConstraint], Field(min_length=1), Tag("[list]")]
+Words = Annotated[Literal["FromPods", "HardFromPods"], Tag("[word]")]
+Constraints = Annotated[Tiers | Words, Discriminator(_form)]
 
 
 class Spread(Policy):
@@ -146,7 +153,7 @@ class Spread(Policy):
         description="Short for one constraint: how many more pods than the emptiest domain a "
         "domain may hold. 1, unless given.",
     )
-    constraints: Tiers | Literal["FromPods", "HardFromPods"] | None = Field(
+    constraints: Constraints | None = Field(
         None,
         description="Instead of the two before: the tiers, first things first, or the pods' own "
         "constraints, or of these the ones that are DoNotSchedule.",

@@ -168,7 +168,7 @@ def _flaw(
     model: type[BaseModel],
     root: tuple[str, ...] = ("spec",),
 ) -> Flaw:
-    path = [part for part in error["loc"] if part != "[key]"]
+    path = [part for part in error["loc"] if not str(part).startswith("[")]
     field = ".".join([*root, *map(str, path)])
     if error["type"] == "extra_forbidden":
         name = str(path[-1])
