@@ -63,6 +63,7 @@ def make_room(workspace: Workspace, pending: int) -> Found:
         landing = workspace.scheduler.landing(pod)
         source = int(workspace.snapshot.pod_node[pod])
         refusal = refuse_landing(workspace.snapshot, landing, source, workspace.limits)
+        refusal = refusal or workspace.admission.refusal(pod, source, landing)
         target = _target(landing, source)
         if refusal is not None or target < 0:
             found.left["FEA002" if refusal is None else refusal.code] += 1

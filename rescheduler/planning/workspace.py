@@ -68,7 +68,7 @@ class Workspace:
         self._history = history
         self.schedulers = schedulers_of(self.snapshot, schedulers, pinned)
         self._scheduler = SchedulerModel(self.snapshot, self.schedulers.profiles)
-        self._admission = Admission(self.snapshot)
+        self.admission = Admission(self.snapshot)
         self._waiting = Waiting(self.snapshot, self._scheduler.feasible)
         self._undone = {
             (move.workload, move.landedOn, move.source)
@@ -172,6 +172,7 @@ class Workspace:
         landing = self._landing(pod)
         judgement = Judgement(pod, source, disruption=disruption, landing=landing)
         refusal = refuse_landing(self.snapshot, landing, source, self.limits)
+        refusal = refusal or self.admission.refusal(pod, source, landing)
         if refusal is not None:
             return replace(judgement, refusal=refusal)
         judgement = self._weigh(judgement, landing)
@@ -216,7 +217,7 @@ class Workspace:
             if binding.term is not None:
                 binding.term.commit(shift)
         self._scheduler.commit(shift)
-        self._admission.commit(shift)
+        self.admission.commit(shift)
         self._landings.clear()
 
     def _changes(self, pod: int, nodes: IntArray) -> dict[str, FloatArray]:
@@ -320,7 +321,6 @@ class Workspace:
         wanting = [each for each in self._active if judgement.gains.get(each.policy.name, 0.0) > 0]
         return (
             refuse_untrusted(landing, judgement.source, wanting, self.eligibility, self.snapshot)
-            or self._admission.refusal(judgement.pod, judgement.source, landing)
             or self._refuse_undoing(judgement)
             or self._waiting.refusal(judgement.pod, landing)
         )
