@@ -53,7 +53,9 @@ def main() -> int:
             for part in parts
         ]
         for each in running:
-            for decision in each.result():
+            made, broken = each.result()
+            tally.broken += broken
+            for decision in made:
                 tally.add(decision)
     sys.stdout.write(f"{(time.monotonic() - started) / 60:.1f} minutes\n")
     return _told(tally, options.out / "report.txt")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rescheduler.sources.recording import load, save
+from tests.e2e.controlplane.api import ApiError
 from tests.e2e.landing.arena import Arena, temporary
 from tests.e2e.landing.deciding import CREATING, Deciding
 from tests.e2e.landing.decision import Decision
@@ -74,24 +75,28 @@ def again(folder: Path) -> Iterator[Decision]:
             forecast.commit(decision.observed)
 
 
-def campaign(seeds: Sequence[int], each: int, folder: Path, creating: float) -> list[Decision]:
-    """The clusters of these seeds on a control plane of their own."""
+def campaign(
+    seeds: Sequence[int], each: int, folder: Path, creating: float
+) -> tuple[list[Decision], list[str]]:
+    """The clusters of these seeds on a control plane of their own, and those that were given up."""
     # The API server collects garbage for much of its time; there is memory enough.
     os.environ.setdefault("GOGC", "400")
     tally = Tally()
     home = temporary()
     arena = Arena(home)
+    started = time.monotonic()
     try:
-        started, seed = time.monotonic(), None
-        for decision in decisions(arena, seeds, each, folder, creating):
-            tally.add(decision)
-            if decision.seed != seed:
-                seed = decision.seed
-                _progress(tally, seed, time.monotonic() - started)
+        for seed in seeds:
+            try:
+                for decision in decisions(arena, [seed], each, folder, creating):
+                    tally.add(decision)
+            except (ApiError, TimeoutError) as error:
+                tally.broken.append(f"seed {seed}: {error}")
+            _progress(tally, seed, time.monotonic() - started)
     finally:
         arena.stop()
     shutil.rmtree(home, ignore_errors=True)
-    return [*tally.decisions, *tally.refused]
+    return [*tally.decisions, *tally.refused], tally.broken
 
 
 def _progress(tally: Tally, seed: int, seconds: float) -> None:
@@ -99,5 +104,6 @@ def _progress(tally: Tally, seed: int, seconds: float) -> None:
     sys.stderr.write(
         f"seed {seed}: {count} decisions, {60 * count / seconds:.0f} a minute, "
         f"{len(tally.wrong())} wrong, {len(tally.differing())} with a difference\n"
+        + "".join(f"given up: {each}\n" for each in tally.broken[-1:])
     )
     sys.stderr.flush()

@@ -16,6 +16,7 @@ class Tally:
     def __init__(self) -> None:
         self.decisions: list[Decision] = []
         self.refused: list[Decision] = []
+        self.broken: list[str] = []
 
     def add(self, decision: Decision) -> None:
         """Count one; a pod that we gave no prediction for is no decision."""
@@ -47,6 +48,7 @@ class Tally:
             told.append(f"{best} of {len(bound)} bound pods in the arg-max set")
         if disagreed := sum(count[verdict] for verdict in ("bound", "waits", "beside", "after")):
             told.append(f"{disagreed} verdicts of unschedulable disagree")
+        told += [f"a cluster was given up: {each}" for each in self.broken]
         if differing := self.differing():
             told.append(f"{len(differing)} decisions came about otherwise than predicted")
         return told
