@@ -265,7 +265,7 @@ def test_without_labels_there_is_no_say() -> None:
         ("attraction.Attraction", "_less", lambda *_: 0.0),
         ("attraction.Attraction", "bound", lambda *_: 0.0),
         ("assembling.Assembling", "_gathered", lambda _s, _n, _h, nodes: np.ones(len(nodes))),
-        ("affinity.Affinities", "_change", lambda _s, _n, _p, role, sign: sign * role[0]),
+        ("affinity.Affinities", "deltas", lambda _s, _p, _h, nodes: np.ones(len(nodes))),
         ("anchoring.Anchoring", "commit", lambda _s, shift: np.array([shift.pod])),
     ],
 )
