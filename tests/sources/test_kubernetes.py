@@ -278,3 +278,13 @@ def test_get_raises_for_what_is_not_there(tmp_path: Path) -> None:
             connection.get("/api/v1/pods/none")
         api.fail = lambda _request: reply({"ok": True})
         assert json.loads(connection.get("/readyz")) == {"ok": True}
+
+
+@pytest.mark.parametrize(("status", "unread"), [(403, ["NodeResourceTopology"]), (404, [])])
+def test_a_kind_that_nobody_installed_is_not_missed(
+    status: int, unread: list[str], tmp_path: Path
+) -> None:
+    api = small()
+    api.fail = lambda r: refusal(status, "no") if "noderesourcetopologies" in r.path else None
+    with connected(api, tmp_path) as (connection, _):
+        assert read_cluster(connection).unread == unread

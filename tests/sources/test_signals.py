@@ -1,0 +1,110 @@
+"""Readings beside the load itself: what is broken, crowded or sent by RDMA."""
+
+import math
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from rescheduler.model.numa import NodeResourceTopology
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.sources.catalog import CATALOG, fill
+from rescheduler.sources.recording import load, save
+from tests import cluster
+from tests.sources.metrics import Stub, read
+
+
+def gpu_nodes(count: int, gpus: int = 2) -> Snapshot:
+    room = {"nvidia.com/gpu": str(gpus)}
+    made = [cluster.node(f"n{number}", allocatable=room) for number in range(1, count + 1)]
+    return cluster.snapshot(made, [])
+
+
+def device(node: int, gpu: int) -> dict[str, str]:
+    return {"Hostname": f"n{node}", "UUID": f"GPU-{node}-{gpu}", "gpu": str(gpu)}
+
+
+def test_the_worst_device_speaks_for_its_node() -> None:
+    rows = [(device(1, 0), 0), (device(1, 1), 79), (device(2, 0), 0), (device(2, 1), 0)]
+    reading = read(Stub().series("node.gpu.xid", rows), "node.gpu.xid", gpu_nodes(2))
+    assert reading.problem is None
+    assert reading.values.tolist() == [79, 0]
+
+
+def test_silence_of_a_device_is_no_health() -> None:
+    # A GPU that fell off the bus has no series; one that tells of its error is enough.
+    rows = [(device(1, 0), 0), (device(2, 0), 79)]
+    stub = Stub().series("node.gpu.xid", rows)
+    reading = read(stub, "node.gpu.xid", gpu_nodes(2), min_coverage=0.5)
+    assert math.isnan(reading.values[0])
+    assert reading.values[1] == 79
+    assert any("devices have no fresh value (1, such as 1 of 2)" in n for n in reading.notes)
+
+
+def test_the_worst_interface_speaks_for_its_node() -> None:
+    rows = [
+        ({"instance": "n1", "device": "eth0"}, 0.0),
+        ({"instance": "n1", "device": "eth1"}, 0.03),
+    ]
+    stub = Stub().series("node.network.drops", rows)
+    assert read(stub, "node.network.drops", gpu_nodes(1)).values.tolist() == [0.03]
+
+
+def test_rdma_is_expected_where_a_plugin_offers_it() -> None:
+    nodes = [
+        cluster.node("n1", allocatable={"rdma/hca_shared_devices_a": "8"}),
+        cluster.node("n2"),
+    ]
+    asking = {"containers": [{"name": "c", "resources": {"limits": {"rdma/hca_a": "1"}}}]}
+    before = cluster.snapshot(nodes, [cluster.pod("p1", "n1", **asking), cluster.pod("p2", "n2")])
+    stub = Stub().series("node.rdma.receive", [({"instance": "n1", "device": "mlx5_0"}, 5e9)])
+    stub.beside("node.rdma.receive", [({"instance": "n1", "device": "mlx5_0"}, 1e10)])
+    nodes_reading = read(stub, "node.rdma.receive", before)
+    assert nodes_reading.expected.tolist() == [True, False]
+    assert nodes_reading.values[0] == 0.5
+    assert read(Stub(), "pod.rdma.receive", before).expected.tolist() == [True, False]
+
+
+def test_errors_of_applications_are_left_out_of_the_query() -> None:
+    query = fill(CATALOG["node.gpu.xid"].sources[0].value, 600, "")
+    for code in (13, 31, 43, 45, 68, 109):
+        assert f" != {code}" in query
+    assert "[600s]" in query
+
+
+def test_a_peak_is_a_quantile_over_ten_short_rates() -> None:
+    query = fill(CATALOG["node.cpu.peak"].sources[0].value, 1800, 'cluster="a",')
+    assert query.startswith("quantile_over_time(0.95, (1 - avg")
+    assert query.endswith("[1800s:180s])")
+    assert 'rate(node_time_seconds{cluster="a",}[360s])' in query
+
+
+def test_topologies_are_recorded(tmp_path: Path) -> None:
+    told = {
+        "metadata": {"name": "n1"},
+        "attributes": [{"name": "topologyManagerPolicy", "value": "restricted"}],
+        "zones": [
+            {
+                "name": "node-0",
+                "type": "Node",
+                "costs": [{"name": "node-0", "value": 10}],
+                "resources": [
+                    {"name": "cpu", "capacity": 8, "allocatable": "8", "available": "7500m"}
+                ],
+            }
+        ],
+    }
+    before = cluster.snapshot(
+        [cluster.node("n1")], [], topologies=[msgspec.convert(told, NodeResourceTopology)]
+    )
+    save(before, tmp_path / "s")
+    after = load(tmp_path / "s")
+    assert after.topologies == before.topologies
+    assert after.topologies[0].kubelet == ("restricted", "container")
+    assert np.array_equal(after.pod_node, before.pod_node)
+
+
+def test_the_deprecated_field_tells_policy_and_scope() -> None:
+    old = NodeResourceTopology(topologyPolicies=["SingleNUMANodePodLevel"])
+    assert old.kubelet == ("single-numa-node", "pod")
+    assert NodeResourceTopology().kubelet == ("", "")
