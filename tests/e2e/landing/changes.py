@@ -18,12 +18,18 @@ def change(api: Api, pods: list[Manifest], draw: Random) -> int:
         chance = draw.random()
         if chance < 0.04 and not pod["metadata"].get("ownerReferences"):
             api.patch({"apiVersion": "v1", "kind": "Pod", **pod}, _ENDED, "status")
-        elif chance < 0.12 and sizes and "resources" not in pod["spec"]:
+        elif chance < 0.12 and sizes and _may_be_resized(pod):
             _resize(api, pod, sizes, draw)
         else:
             continue
         changed += 1
     return changed
+
+
+def _may_be_resized(pod: Manifest) -> bool:
+    resources = pod["spec"]["containers"][0]["resources"]
+    plain = set(resources.get("requests", {})) <= set(_SIZES) and "claims" not in resources
+    return plain and "resources" not in pod["spec"]
 
 
 _ENDED = {"status": {"phase": "Succeeded"}}
