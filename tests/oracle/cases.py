@@ -11,9 +11,10 @@ A case holds the objects, the arguments and what descheduler evicted. It is read
 
 import gzip
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,13 @@ def limits(case: Case) -> Limits:
     )
 
 
+def duration(written: str | None) -> timedelta:
+    """A duration as Go writes it, `50m0s`."""
+    parts = re.findall(r"(\d+)([hms])", written or "")
+    units = {"h": 3600, "m": 60, "s": 1}
+    return timedelta(seconds=sum(int(number) * units[unit] for number, unit in parts))
+
+
 def policy(case: Case) -> Policy:
     """The policy that says the same as the plugin's arguments."""
     kind, spec = _SPECS[case.plugin](case.arguments)
@@ -242,7 +250,9 @@ def _pod(given: Json) -> Pod:
     metadata, status = made.metadata, made.status
     if "deletionTimestamp" in given["metadata"]:  # an empty one is written as null
         metadata.deletionTimestamp = metadata.deletionTimestamp or datetime.fromisoformat(LONG_AGO)
-    metadata.creationTimestamp = metadata.creationTimestamp or datetime.fromisoformat(LONG_AGO)
+    metadata.creationTimestamp = (
+        metadata.creationTimestamp or status.startTime or datetime.fromisoformat(LONG_AGO)
+    )
     if status.phase in ("", "Running"):
         status.phase = "Running"
         if made.condition("Ready") is None:

@@ -11,7 +11,7 @@
 | RemoveDuplicates | Spread `maxPerDomain` | |
 | RemoveFailedPods | nothing | a pod that ended is on no node, see ENDED |
 | Low- and HighNodeUtilization | Utilization | their unit is requests, ours measured load |
-| DefaultEvictor | Limits | other defaults: 57 cases of which pods may be touched at all |
+| DefaultEvictor | eligibility and Limits | see test_protections.py: we leave more pods alone |
 """
 
 ENDED = (
