@@ -17,6 +17,11 @@ from rescheduler.stories.telling import Difference, tell
 PATTERN = "*_test.y*ml"
 
 
+def is_story(path: Path) -> bool:
+    """Whether the path names a story file."""
+    return path.match(PATTERN)
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """How one story ended. line: where it stands in its file. differences: empty if it holds."""
@@ -56,7 +61,16 @@ def run(files: Iterable[Path]) -> Iterator[Result]:
         yield from _run(file)
 
 
-def _run(file: Path) -> Iterator[Result]:
+def load(file: Path) -> StoryFile:
+    """The stories of a file.
+
+    Raises:
+        PolicyError: it cannot be used; the message names every place.
+    """
+    return _load(file)[0]
+
+
+def _load(file: Path) -> tuple[StoryFile, Tree, str]:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -64,12 +78,16 @@ def _run(file: Path) -> Iterator[Result]:
     trees, flaws = read(text)
     if not flaws and len(trees) != 1:
         flaws = [Flaw(Mark(), "a story file holds one document")]
-    if flaws:
-        raise policy_error([(str(file), text, flaw) for flaw in flaws], 1)
-    tree = trees[0]
-    made, flaws = validate_part(tree, StoryFile)
+    made = None
+    if not flaws:
+        made, flaws = validate_part(trees[0], StoryFile)
     if made is None:
         raise policy_error([(str(file), text, flaw) for flaw in flaws], 1)
+    return made, trees[0], text
+
+
+def _run(file: Path) -> Iterator[Result]:
+    made, tree, text = _load(file)
     policies = load_policies(file.parent / made.policy)
     stories = _branch(tree, "tests").value
     for story, place in zip(made.tests, stories if isinstance(stories, list) else [], strict=True):

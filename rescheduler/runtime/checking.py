@@ -1,0 +1,79 @@
+"""Policies held against themselves, and against a cluster: what is dead, and what has no data."""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from rescheduler.model.readings import Problem, Reading
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Policy
+from rescheduler.policies.documents import PolicySet, to_document
+from rescheduler.policies.utilization import Utilization
+
+
+def dead(policies: PolicySet) -> Iterator[str]:
+    """What can be seen from the policies alone: rules that decide nothing or fight each other."""
+    limits = policies.limits
+    for name in ("movesPerCycle", "movesPerHour", "movesPerNode", "movesPerWorkload"):
+        if getattr(limits, name) == 0:
+            yield f"Limits {limits.name}: {name} is 0, so nothing will ever move"
+    for policy in policies.policies:
+        if policy.weight == 0:
+            yield f"{_named(policy)}: weight is 0, so it decides nothing"
+    for one, other in combinations(policies.policies, 2):
+        if _wish(one) == _wish(other):
+            yield f"{_named(one)} and {_named(other)} want the same, so it counts twice"
+        if (
+            isinstance(one, Utilization)
+            and isinstance(other, Utilization)
+            and {one.strategy, other.strategy} == {"Pack", "Balance"}
+            and one.nodes == other.nodes
+        ):
+            yield f"{_named(one)} and {_named(other)}: one packs the nodes that the other balances"
+
+
+def unheard(policies: PolicySet, snapshot: Snapshot) -> Iterator[tuple[Policy, Problem]]:
+    """The policies that have no say on this cluster, and why."""
+    for policy in policies.policies:
+        term = policy.compile(snapshot)
+        if isinstance(term, Problem):
+            yield policy, term
+
+
+def idle(policies: PolicySet, snapshot: Snapshot) -> Iterator[str]:
+    """The policies that look at nothing on this cluster."""
+    for policy in policies.policies:
+        term = policy.compile(snapshot)
+        if not isinstance(term, Problem) and term.scope() == 0:
+            yield f"{_named(policy)}: its selectors match nothing in this cluster"
+
+
+def answers(policies: PolicySet, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Each reading that is asked for, and how it answers: for how many, how old, or why not."""
+    wanted = sorted({each for policy in policies.policies for each in policy.requests()})
+    for request in wanted:
+        title = f"{request.name} over {request.window:g} s"
+        reading = snapshot.readings.find(request)
+        if reading is None:
+            yield title, "not recorded"
+        else:
+            yield title, _answer(reading)
+
+
+def _answer(reading: Reading) -> str:
+    expected = int(reading.expected.sum())
+    found = round(reading.coverage * expected)
+    age = "" if reading.age is None else f", at most {reading.age:.0f} s old"
+    plural = "" if expected == 1 else "s"
+    told = f"{found} of {expected} {reading.request.subject}{plural}{age}"
+    if reading.problem is not None:
+        told += f"; {reading.problem.code} {reading.problem.message}"
+    return told
+
+
+def _named(policy: Policy) -> str:
+    return f"{policy.kind} {policy.name}"
+
+
+def _wish(policy: Policy) -> object:
+    document = to_document(policy)
+    return document["kind"], {k: v for k, v in document["spec"].items() if k != "weight"}

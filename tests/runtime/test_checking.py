@@ -1,0 +1,85 @@
+"""Policies that decide nothing, fight each other or have no data are told of before they run."""
+
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from rescheduler.cli.main import program
+from rescheduler.policies.documents import policy_set
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.spread import Spread
+from rescheduler.policies.utilization import Utilization
+from rescheduler.runtime.checking import answers, dead, idle, unheard
+from tests.picture import picture
+
+ALL = {"all": True}
+
+
+def spread(name: str, **more: object) -> Spread:
+    return Spread.model_validate({"kind": "Spread", "name": name, "match": ALL, **more})
+
+
+def load(name: str, **more: object) -> Utilization:
+    given = {"nodes": ALL, "match": ALL, "targets": {"cpu": {"high": "50%"}}}
+    return Utilization.model_validate({"kind": "Utilization", "name": name, **given, **more})
+
+
+def test_rules_that_decide_nothing_are_told() -> None:
+    limits = Limits.model_validate({"movesPerCycle": 0})
+    told = list(dead(policy_set([spread("a", weight=0)], limits)))
+    assert told == [
+        "Limits default: movesPerCycle is 0, so nothing will ever move",
+        "Spread a: weight is 0, so it decides nothing",
+    ]
+
+
+def test_rules_that_repeat_or_fight_are_told() -> None:
+    assert list(dead(policy_set([spread("a"), spread("b", weight=2)]))) == [
+        "Spread a and Spread b want the same, so it counts twice"
+    ]
+    assert list(dead(policy_set([load("a", strategy="Pack"), load("b", strategy="Balance")]))) == [
+        "Utilization a and Utilization b: one packs the nodes that the other balances"
+    ]
+    assert list(dead(policy_set([spread("a"), spread("b", maxSkew=2), load("c")]))) == []
+
+
+def test_a_cluster_tells_who_has_no_data_and_who_sees_nothing() -> None:
+    narrow = spread("narrow", match={"namespaces": ["nowhere"]})
+    policies = policy_set([load("hot"), narrow])
+    bare = picture("zone a | n1 | web web\nzone b | n2 | -")
+    assert [(policy.name, problem.code) for policy, problem in unheard(policies, bare)] == [
+        ("hot", "RDG007")
+    ]
+    assert list(idle(policies, bare)) == [
+        "Spread narrow: its selectors match nothing in this cluster"
+    ]
+    assert dict(answers(policies, bare)) == {
+        "node.cpu over 300 s": "not recorded",
+        "pod.cpu over 300 s": "not recorded",
+    }
+
+
+def test_readings_are_told_with_their_coverage_and_age() -> None:
+    policies = policy_set([load("hot")])
+    full = picture(
+        "zone a | n1 | web web\nzone b | n2 | -",
+        readings={"node.cpu": {"n1": "10% _", "n2": None}, "pod.cpu": {"web": 1}},
+        policies=policies.policies,
+    )
+    assert dict(answers(policies, full)) == {
+        "node.cpu over 300 s": "1 of 2 nodes, at most 60 s old; RDG003 node.cpu: 50% of the nodes "
+        "have a value, wanted are 90%",
+        "pod.cpu over 300 s": "2 of 2 pods, at most 0 s old",
+    }
+
+
+def test_the_verb_holds_policies_against_a_recording() -> None:
+    root = Path(__file__).parents[2]
+    recording = str(root / "tests/recordings/gpu-cluster.snapshot")
+    demo = str(root / "tests/recordings/policies")
+    answer = CliRunner().invoke(program, ["check", demo, "--snapshot", recording])
+    assert answer.exit_code == 0, answer.output
+    assert "of 60 nodes" in answer.output
+    stories = str(root / "policies/spread_test.yaml")
+    answer = CliRunner().invoke(program, ["check", stories])
+    assert (answer.exit_code, "stories" in answer.output) == (0, True)
