@@ -76,7 +76,7 @@ class Assembly:
                 if self._expected[subject]:
                     values[subject], ages[subject] = value
             if measured is not None:
-                capacity = np.full(size, np.nan)
+                capacity = np.full(size, np.nan) if capacity is None else capacity
                 capacity[list(measured)] = list(measured.values())
         if clock:
             self._tally.note(clock)
@@ -119,7 +119,7 @@ class Assembly:
             case "worst":
                 return folding.worst(rows, self._devices(), tally), None
             case "gpu":
-                return folding.gpu_load(rows, expectation.gpus, tally), None
+                return folding.gpu_load(rows, expectation.gpus, tally)
             case "gpu-memory":
                 return folding.gpu_memory(rows, beside, expectation.gpus, tally)
             case "link":
@@ -127,7 +127,9 @@ class Assembly:
                 return folding.busiest_link(rows, beside, tally, names)
             case "pod-gpu":
                 keys = [pod.key for pod in snapshot.pods]
-                return folding.pod_gpus(rows, expectation.pod_gpus, tally, keys), None
+                whole = definition.unit == "GPUs"
+                found = folding.pod_gpus(rows, expectation.pod_gpus, tally, keys, in_gpus=whole)
+                return found, None
 
     def _devices(self) -> FloatArray:
         """(nodes,) how many devices of the reading's kind each node must tell of."""
@@ -249,4 +251,4 @@ def _device(labels: Mapping[str, str]) -> str:
         host = labels.get("Hostname") or labels.get("hostname") or labels.get("instance", "")
         uuid = f"{host} gpu {labels.get('gpu', '')}"
     part = labels.get("GPU_I_ID")
-    return f"{uuid}/{part}" if part else uuid
+    return f"{uuid}/{part}/{labels.get('GPU_I_PROFILE', '')}" if part else uuid

@@ -4,8 +4,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 GPU = "nvidia.com/gpu"
+MIG = "nvidia.com/mig-"
+"""How the resources of a GPU's partitions begin, where each size has one of its own."""
 
-GPU_KEY = "cluster,job,instance,namespace,pod,node,Hostname,hostname,UUID,uuid,gpu,GPU_I_ID"
+GPU_KEY = (
+    "cluster,job,instance,namespace,pod,node,Hostname,hostname,UUID,uuid,gpu,GPU_I_ID,GPU_I_PROFILE"
+)
 """Labels that tell a device, or a partition of it, from all others."""
 LINKS = "(en|eth|bond|ib).*"
 """Physical links; never the pods' virtual ones."""

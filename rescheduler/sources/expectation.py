@@ -6,7 +6,7 @@ from rescheduler.model.objects import Pod, Resources
 from rescheduler.model.quantity import NANO, nanos
 from rescheduler.model.readings import BoolArray, FloatArray
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.definition import GPU, Definition
+from rescheduler.sources.definition import GPU, MIG, Definition
 
 _RDMA = ("rdma", "sriov", "hca", "infiniband")
 """`rdma/hca_shared_devices_a`, `nvidia.com/sriov_rdma_vf`, ..."""
@@ -15,13 +15,13 @@ _RDMA = ("rdma", "sriov", "hca", "infiniband")
 class Expectation:
     """What the snapshot says about its nodes and pods, computed once for all readings.
 
-    gpus: (nodes,) allocatable GPUs. pod_gpus: (pods,) requested ones.
+    gpus: (nodes,) allocatable GPUs, whole or partitions. pod_gpus: (pods,) requested ones.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         nodes, pods = snapshot.nodes, snapshot.pods
         self._snapshot = snapshot
-        self.gpus = np.array([amount(each.status.allocatable, GPU) for each in nodes], np.float64)
+        self.gpus = np.array([_gpus(each.status.allocatable) for each in nodes], np.float64)
         asked: dict[int, float] = {}
         for pod in pods:
             if id(pod.spec) not in asked:
@@ -89,8 +89,14 @@ def _requested_gpus(pod: Pod) -> float:
     for container in pod.spec.containers:
         if container.resources is not None:
             asked = container.resources
-            total += amount(asked.requests, GPU) or amount(asked.limits, GPU)
+            total += _gpus(asked.requests) or _gpus(asked.limits)
     return total
+
+
+def _gpus(resources: Resources | None) -> float:
+    """Devices: whole GPUs, and partitions of them."""
+    parts = [name for name in resources or () if name.startswith(MIG)]
+    return amount(resources, GPU) + sum(amount(resources, name) for name in parts)
 
 
 def _has_rdma(resources: Resources | None) -> bool:

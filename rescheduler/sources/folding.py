@@ -1,9 +1,14 @@
 """From values of devices to one value a node or pod."""
 
+import math
+import re
 from collections.abc import Mapping
 
 from rescheduler.model.readings import FloatArray
 from rescheduler.sources.measuring import Key, Tally, Value
+
+_SLICES = 7
+"""Compute slices of one GPU, in every generation that has partitions."""
 
 Found = dict[int, Value]
 """Value of each node or pod that has one."""
@@ -17,14 +22,37 @@ def by_subject(values: Mapping[Key, Value]) -> dict[int, dict[str, Value]]:
     return answer
 
 
-def gpu_load(values: Mapping[Key, Value], gpus: FloatArray, tally: Tally) -> Found:
-    """(node) the sum over the GPUs' shares of busy time, divided by the GPUs it can allocate."""
-    answer = {}
+def gpu_load(
+    values: Mapping[Key, Value], gpus: FloatArray, tally: Tally
+) -> tuple[Found, dict[int, float]]:
+    """(node) the sum over the GPUs' shares of busy time, divided by the GPUs it can allocate.
+
+    A partition (MIG) counts as the share of a GPU that its profile names. Answers also how many
+    GPUs a node with partitions has, in whole ones; for other nodes the API server says it.
+    """
+    answer, capacity = {}, {}
     for node, devices in by_subject(values).items():
-        if _whole(node, devices, gpus, tally):
-            total = sum(value.value for value in devices.values())
-            answer[node] = Value(total / float(gpus[node]), _oldest(devices))
-    return answer
+        if not _whole(node, devices, gpus, tally):
+            continue
+        sizes = {device: _share(device) for device in devices}
+        total = sum(value.value * sizes[device] for device, value in devices.items())
+        room = float(gpus[node])
+        if any("/" in device for device in devices):
+            room = capacity[node] = sum(sizes.values())
+        answer[node] = Value(total / room, _oldest(devices))
+    return answer, capacity
+
+
+def _share(device: str) -> float:
+    """What a device is of a whole GPU: `<uuid>/<id>/2g.20gb` is two of seven slices.
+
+    NaN where the profile does not say.
+    """
+    _, partition, rest = device.partition("/")
+    if not partition:
+        return 1.0
+    slices = re.search(r"(\d)g\.", rest.partition("/")[2])
+    return int(slices[1]) / _SLICES if slices else math.nan
 
 
 def worst(values: Mapping[Key, Value], expected: FloatArray, tally: Tally) -> Found:
@@ -100,16 +128,24 @@ def busiest_link(
 
 
 def pod_gpus(
-    values: Mapping[Key, Value], requested: FloatArray, tally: Tally, names: list[str]
+    values: Mapping[Key, Value],
+    requested: FloatArray,
+    tally: Tally,
+    names: list[str],
+    *,
+    in_gpus: bool,
 ) -> Found:
-    """(pod) the sum over its GPUs, where it has all that it asked for and shares none."""
+    """(pod) the sum over its GPUs, where it has all that it asked for and shares none.
+
+    in_gpus: whether a value is a share of its device, so that a partition's counts for less.
+    """
     holders: dict[str, set[int]] = {}
     for pod, device in values:
         holders.setdefault(device, set()).add(pod)
     answer = {}
     for pod, devices in by_subject(values).items():
-        if any("/" in device for device in devices):
-            tally.refuse(pod, "RDG003", "pods with partitioned GPUs (MIG)", names[pod])
+        if any(math.isnan(_share(device)) for device in devices):
+            tally.refuse(pod, "RDG003", "pods with partitions (MIG) of unknown size", names[pod])
         elif any(len(holders[device]) > 1 for device in devices):
             tally.refuse(pod, "RDG003", "pods that share a GPU", names[pod])
         elif len(devices) != requested[pod]:
@@ -120,14 +156,17 @@ def pod_gpus(
                 f"{names[pod]}: {len(devices)} of {requested[pod]:g}",
             )
         else:
-            answer[pod] = Value(sum(v.value for v in devices.values()), _oldest(devices))
+            sizes = {device: _share(device) if in_gpus else 1.0 for device in devices}
+            total = sum(value.value * sizes[device] for device, value in devices.items())
+            answer[pod] = Value(total, _oldest(devices))
     return answer
 
 
 def _whole(node: int, devices: Mapping[str, Value], gpus: FloatArray, tally: Tally) -> bool:
-    """Whether every GPU of the node is there and is a whole one."""
-    if any("/" in device for device in devices):
-        tally.refuse(node, "RDG003", "nodes with partitioned GPUs (MIG)", next(iter(devices)))
+    """Whether every GPU of the node is there, and the size of every partition is known."""
+    odd = next((device for device in devices if math.isnan(_share(device))), "")
+    if odd:
+        tally.refuse(node, "RDG003", "nodes with partitions (MIG) of unknown size", odd)
         return False
     if gpus[node] <= 0:
         return False

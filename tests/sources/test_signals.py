@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pytest
 
 from rescheduler.model.numa import NodeResourceTopology
 from rescheduler.model.snapshot import Snapshot
@@ -39,6 +40,28 @@ def test_silence_of_a_device_is_no_health() -> None:
     assert math.isnan(reading.values[0])
     assert reading.values[1] == 79
     assert any("devices have no fresh value (1, such as 1 of 2)" in n for n in reading.notes)
+
+
+def test_partitions_count_as_their_share_of_a_gpu() -> None:
+    room = {"nvidia.com/mig-1g.10gb": "1", "nvidia.com/mig-3g.40gb": "2"}
+    parts = [("1", "1g.10gb", 0.7), ("2", "3g.40gb", 1.0), ("3", "3g.40gb", 0.0)]
+    asking = {"nvidia.com/mig-3g.40gb": "1"}
+    before = cluster.snapshot(
+        [cluster.node("n1", allocatable=room)], [cluster.pod("p", "n1", requests=asking)]
+    )
+    rows = [
+        ({**device(1, 0), "GPU_I_ID": part, "GPU_I_PROFILE": profile}, busy)
+        for part, profile, busy in parts
+    ]
+    load = read(Stub().series("node.gpu", rows), "node.gpu", before)
+    assert load.problem is None, load.problem
+    assert load.values[0] == pytest.approx((0.7 * 1 + 1.0 * 3) / 7)
+    assert load.capacity is not None
+    assert load.capacity[0] == pytest.approx(1.0)
+    owned = [({**rows[1][0], "exported_namespace": "default", "exported_pod": "p"}, 1.0)]
+    assert read(Stub().series("pod.gpu", owned), "pod.gpu", before).values[0] == pytest.approx(
+        3 / 7
+    )
 
 
 def test_the_worst_interface_speaks_for_its_node() -> None:
