@@ -15,7 +15,8 @@ _INTRODUCTION = """\
 
 What the rescheduler wants, in YAML. `rescheduler check PATH` tells every mistake with its line,
 and `rescheduler schema` writes [schema.json](schema.json), from which editors complete and check.
-Each file here has a sibling `*_test.yaml` that shows what it does to small clusters.
+Each file here has a sibling `*_test.yaml` that shows what it does to small clusters, and
+`rescheduler test PATH` tells whether it does. `gallery/` has ready sets, from cautious to bold.
 
 Every document has `apiVersion: rescheduler.io/v1alpha1`, a `kind`, `metadata.name` (unique among
 all policies) and a `spec`. `metadata.labels` and `metadata.annotations` are free for owners.

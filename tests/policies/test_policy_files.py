@@ -17,7 +17,8 @@ from rescheduler.scheduler.profile import default_profiles
 from rescheduler.stories.running import run
 
 FOLDER = Path(__file__).parents[2] / "policies"
-TESTS = sorted(FOLDER.glob("*_test.yaml"))
+TESTS = sorted(FOLDER.rglob("*_test.yaml"))
+GALLERY = sorted(set((FOLDER / "gallery").glob("*.yaml")) - set(TESTS))
 
 
 @pytest.mark.parametrize("file", TESTS, ids=lambda file: file.stem)
@@ -25,6 +26,15 @@ def test_every_story_holds(file: Path) -> None:
     results = list(run([file]))
     assert results
     assert [result for result in results if result.differences] == []
+
+
+def test_the_gallery_has_ten_sets_each_with_its_limits_and_its_stories() -> None:
+    assert len(GALLERY) >= 10
+    for file in GALLERY:
+        made = load_policies(file)
+        assert made.policies
+        assert made.limits.name in made.files, "a set says how bold it is"
+        assert file.with_name(f"{file.stem}_test.yaml") in TESTS
 
 
 def test_every_kind_has_its_file_and_its_test() -> None:
@@ -60,9 +70,10 @@ def test_the_limits_that_we_ship_are_the_defaults() -> None:
 
 def test_every_file_names_its_schema_for_both_editors_and_fits_it() -> None:
     validator = jsonschema.Draft7Validator(json_schema())
-    for file in sorted(set(FOLDER.glob("*.yaml")) - set(TESTS)):
+    for file in [*sorted(set(FOLDER.glob("*.yaml")) - set(TESTS)), *GALLERY]:
         text = file.read_text()
-        head = "# yaml-language-server: $schema=./schema.json\n# $schema: ./schema.json\n"
+        schema = "../schema.json" if file in GALLERY else "./schema.json"
+        head = f"# yaml-language-server: $schema={schema}\n# $schema: {schema}\n"
         assert text.startswith(head)
         trees, flaws = read(text)
         assert flaws == []
