@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from rescheduler.policies.conformity import Conformity
 from rescheduler.policies.documents import to_document
 from rescheduler.policies.fragmentation import Fragmentation
+from rescheduler.policies.health import Health
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality import Locality
+from rescheduler.policies.numa import Numa
 from rescheduler.policies.schema import json_schema
 from rescheduler.policies.spread import Spread
 from rescheduler.policies.strict_yaml import grown
@@ -72,6 +74,28 @@ VALID: list[dict[str, Any]] = [
             nodes={"all": True},
             match={"all": True},
             targets={each: {"high": 0.5, "low": 0.4} for each in ("gpu", "cpu", "network")},
+        )
+    ),
+    to_document(
+        Utilization(
+            name="u",
+            nodes={"all": True},
+            match={"all": True},
+            targets={"cpu": {"high": 0.5, "pressure": 0.2, "floor": 0.4}, "rdma": {"high": 0.5}},
+            groups=[{"nodes": SELECTOR, "targets": {"memory": {"high": 0.5}}}],
+            strategy="Pack",
+            cold=0.2,
+            headroom={"window": "1h"},
+        )
+    ),
+    to_document(Numa(name="n", nodes={"all": True}, match={"all": True}, crowded=0.9)),
+    to_document(
+        Health(
+            name="h",
+            nodes={"all": True},
+            match={"all": True},
+            action="Drain",
+            signs={"xid": True, "ecc": True, "remap": True, "drops": 0.01, "retransmits": 0.05},
         )
     ),
     to_document(
