@@ -1,6 +1,6 @@
 """The term of Fragmentation: what is stranded and what is missing, as pods move."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -143,6 +143,7 @@ class FragmentationTerm:
     def findings(self) -> Iterator[Finding]:
         """One finding per node with stranded capacity, and one per shape that has no room."""
         found = self._stranding.stranded(self._stock.left())
+        on = self._by_node()
         for node in np.flatnonzero(self._now > _NOTHING).tolist():
             lost = ", ".join(
                 f"{amount[node] * _SCALE[resource][0]:.2f} {_SCALE[resource][1]}"
@@ -153,7 +154,7 @@ class FragmentationTerm:
                 subject=f"node {self._snapshot.nodes[node].metadata.name}",
                 cost=float(self._now[node]),
                 message=f"{lost} are left that an average pod could not use",
-                pods=self._on([node]),
+                pods=on(node),
             )
         for number, cost in enumerate(self._room.costs()):
             if cost <= _NOTHING:
@@ -166,15 +167,20 @@ class FragmentationTerm:
                 cost=cost,
                 message=f"room for {cost:.2f} of them is missing"
                 + (f", the least on {names}" if near else ", and no node could be freed for one"),
-                pods=self._on(near),
+                pods=tuple(sorted(pod for node in near for pod in on(node))),
             )
 
     def remarks(self) -> tuple[Problem, ...]:
         """What nothing can be said about."""
         return self._remarks
 
-    def _on(self, nodes: list[int]) -> tuple[int, ...]:
-        return tuple(self._movable[np.isin(self._node[self._movable], nodes)].tolist())
+    def _by_node(self) -> Callable[[int], tuple[int, ...]]:
+        """The movable pods of each node, ascending."""
+        nodes = self._node[self._movable]
+        order = np.argsort(nodes, kind="stable")
+        bounds = np.searchsorted(nodes[order], np.arange(len(self._now) + 1))
+        pods = self._movable[order]
+        return lambda node: tuple(pods[bounds[node] : bounds[node + 1]].tolist())
 
     def _measure(self, rows: Rows) -> FloatArray:
         """(rows,) the cost of what is stranded; nodes that are not looked at cost nothing."""
