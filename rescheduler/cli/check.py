@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "snapshot",
 )
 def command(settings: Settings, paths: tuple[Path, ...]) -> int:
-    r"""Check policy files, or folders of them; every problem gets its file, line and column.
+    """Check policy files, or folders of them; every problem gets its file, line and column.
 
     With a Prometheus or a snapshot also whether each reading answers, for how many nodes or pods,
     and how old it is. Exits with 1 where a policy would have no say.
@@ -32,7 +32,7 @@ def command(settings: Settings, paths: tuple[Path, ...]) -> int:
     \b
       rescheduler check policies/
       rescheduler check policies/ --prometheus-url http://localhost:9090
-    """
+    """  # noqa: D301 - click wants the character
     from rescheduler.policies.documents import load_policies  # noqa: PLC0415 - pydantic is slow
     from rescheduler.runtime.checking import dead  # noqa: PLC0415
     from rescheduler.stories.running import is_story, load  # noqa: PLC0415

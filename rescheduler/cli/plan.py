@@ -28,14 +28,14 @@ from rescheduler.runtime.settings import Settings
     policies=True,
 )
 def command(settings: Settings) -> int:
-    r"""Look at the cluster (or at a recording of it) and say which pods to move, and why.
+    """Look at the cluster (or at a recording of it) and say which pods to move, and why.
 
     Nothing is changed, no lock is taken, and no right to write is needed.
 
     \b
       rescheduler plan -p policies/ --prometheus-url http://localhost:9090
       rescheduler plan -p policies/ --snapshot FILE -o json --out plan.json
-    """
+    """  # noqa: D301 - click wants the character
     from rescheduler.runtime.cycle import exit_code, run_cycle  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.parts import (  # noqa: PLC0415 - keeps help quick

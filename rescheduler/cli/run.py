@@ -35,7 +35,7 @@ from rescheduler.runtime.settings import Settings
     policies=True,
 )
 def command(settings: Settings) -> int:
-    r"""Run a cycle once, or on a schedule until told to stop.
+    """Run a cycle once, or on a schedule until told to stop.
 
     In mode Audit, the default, each cycle ends with its report. In mode Enforce it evicts what the
     plan says; one instance at a time holds the lock.
@@ -44,7 +44,7 @@ def command(settings: Settings) -> int:
       rescheduler run --once -p policies/ --mode Enforce
       rescheduler run --every 5m -p policies/ --mode Audit
       rescheduler run --cron "0 9 * * mon-fri" --time-zone Europe/Paris -p policies/ --mode Enforce
-    """
+    """  # noqa: D301 - click wants the character
     scheduled = settings.every is not None or settings.cron is not None
     if settings.once == scheduled:
         raise click.UsageError("Say when to run: one of --once, --every and --cron.")

@@ -1,6 +1,5 @@
 """Pending pods that would take the room a replacement counts on (GRD008)."""
 
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +9,7 @@ from rescheduler.model.objects import Pod
 from rescheduler.model.plan import Code
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.scheduler.model import SchedulerModel
 
 
 class Waiting:
@@ -18,12 +18,13 @@ class Waiting:
     A move is refused where a Pending pod of the same or a higher priority could be placed on the
     pod's own node or on one where it may land: both wait for the same room, so the landing cannot
     be told. A Pending pod that fits nowhere holds nothing: a move takes no room from it, and real
-    clusters always have one. Pods that are gated or being deleted do not wait for room.
+    clusters always have one. One whose landing cannot be predicted may take any room. Pods that
+    are gated or being deleted do not wait for room.
     """
 
-    def __init__(self, snapshot: Snapshot, feasible: Callable[[int], BoolArray]) -> None:
+    def __init__(self, snapshot: Snapshot, scheduler: SchedulerModel) -> None:
         self._snapshot = snapshot
-        self._feasible = feasible
+        self._scheduler = scheduler
 
     @cached_property
     def _groups(self) -> list[tuple[int, int, BoolArray]]:
@@ -43,6 +44,13 @@ class Waiting:
             (group for group in found if group[2].any()),
             key=lambda group: (-group[0], self._snapshot.pods[group[1]].key),
         )
+
+    def _feasible(self, pod: int) -> BoolArray:
+        """(nodes,) where the Pending pod could be placed; all of them where that is not known."""
+        feasible = self._scheduler.feasible(pod)
+        if feasible.any() or self._scheduler.landing(pod).refusal is None:
+            return feasible
+        return np.ones(len(feasible), dtype=np.bool_)
 
     def refusal(self, pod: int, landing: Landing) -> Code | None:
         """GRD008, naming the Pending pod of the highest priority that is in the way, or None."""

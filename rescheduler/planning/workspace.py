@@ -69,7 +69,7 @@ class Workspace:
         self.schedulers = schedulers_of(self.snapshot, schedulers, pinned)
         self._scheduler = SchedulerModel(self.snapshot, self.schedulers.profiles)
         self.admission = Admission(self.snapshot)
-        self._waiting = Waiting(self.snapshot, self._scheduler.feasible)
+        self._waiting = Waiting(self.snapshot, self._scheduler)
         self._undone = {
             (move.workload, move.landedOn, move.source)
             for move in history.moves

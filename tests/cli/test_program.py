@@ -218,6 +218,15 @@ def test_schemas_check_and_version(here: Path) -> None:
     assert call("version").stdout.strip() == rescheduler.__version__
 
 
+@pytest.mark.parametrize("verb", ["check", "plan", "run"])
+def test_the_help_of_a_verb_shows_its_examples_each_on_a_line(verb: str) -> None:
+    told = CliRunner().invoke(program, [verb, "--help"]).output
+    examples = [line for line in told.splitlines() if line.strip().startswith("rescheduler ")]
+    assert len(examples) >= 2
+    assert "\\b" not in told
+    assert "\b" not in told
+
+
 def test_the_program_is_a_process_that_helps_quickly(here: Path) -> None:
     command = [sys.executable, "-m", "rescheduler", "--help"]
     took = []

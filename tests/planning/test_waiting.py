@@ -31,7 +31,21 @@ def test_a_pending_pod_of_the_same_priority_holds_moves_to_its_room() -> None:
 @pytest.mark.parametrize(
     "case",
     [
+        pytest.param({"schedulerName": "another"}, id="its scheduler is not declared"),
+        pytest.param({"gpus": "8", "priority": 10}, id="it could preempt others"),
+    ],
+)
+def test_a_pending_pod_whose_landing_cannot_be_predicted_holds_every_move(
+    case: dict[str, Any],
+) -> None:
+    assert "GRD008" in codes(**case)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
         {"mine": 1},
+        {"mine": 1, "schedulerName": "another"},
         {"gpus": "9"},
         {"nodeSelector": {"kubernetes.io/hostname": "nowhere"}},
         {"schedulingGates": [{"name": "later"}]},
