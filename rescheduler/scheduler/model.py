@@ -316,7 +316,7 @@ class SchedulerModel:
             ranks = np.searchsorted(chosen, ranks).astype(np.int32)
         likely = chances(base, relatives, ranks, length, found)
         if 1 < found < len(nodes):
-            return with_races(likely, together(base, relatives), found)
+            return with_races(likely, together(base, relatives), ranks, length, found)
         return likely
 
 

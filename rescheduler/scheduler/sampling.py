@@ -1,6 +1,5 @@
 """From scores to probabilities: the scan order of nodes, how many are scored, and ties."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,10 +9,9 @@ from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.scheduler.plugin import ScoreArray
 from rescheduler.scheduler.windows import slid_maximum
 
-RACES = 0.05
-"""How often the scored nodes are no whole window. Measured on two cores, in tests/e2e/landing:
-holes in a tenth of the windows, that decide in one of a hundred; more cores make more holes."""
-_RARE = 0.02
+RACES = 0.02
+"""How often a hole in the window decides. Measured in tests/e2e/landing on two busy cores: a tenth
+of the windows have holes, and about one in a hundred decides; more cores may make more."""
 FEW_NODES = 100
 """Below this all nodes are scored, and never fewer feasible ones are looked for."""
 
@@ -113,25 +111,21 @@ def _zone(labels: Labels) -> tuple[str, str]:
     return region, zone
 
 
-def with_races(likely: FloatArray, totals: ScoreArray, found: int) -> FloatArray:
+def with_races(
+    likely: FloatArray, totals: ScoreArray, ranks: IntArray, nodes: int, found: int
+) -> FloatArray:
     """The probabilities, when the window has holes as often as `RACES`.
 
-    likely: (feasible,) as in `shares`, of whole windows. totals: (feasible,) scores over all
-    feasible nodes. found: how many of them are scored.
+    likely: (feasible,) of whole windows. totals: (feasible,) scores over all feasible nodes.
+    ranks, nodes, found: as in `shares`.
 
     Sixteen workers take the nodes in pieces, and stop as soon as enough are found: one that lags
-    leaves out a piece amid the window. Which, is chance; so each node is taken to be scored with
-    the same probability, and the best of those that are wins. Nodes that would win less than
-    `_RARE` of these races are left out. Source: findNodesThatPassFilters in schedule_one.go.
+    leaves a piece out. Where the best node was in it, the next best wins; so what would win if no
+    node of `likely` were there gets a share. Source: findNodesThatPassFilters in schedule_one.go.
     """
-    missing = 1.0 - found / len(totals)
-    ranks = min(len(totals), math.ceil(math.log(_RARE) / math.log(missing)))
-    least = np.partition(totals, len(totals) - ranks)[len(totals) - ranks]
-    chosen = np.flatnonzero(totals >= least)
-    _, level, sizes = np.unique(-totals[chosen], return_inverse=True, return_counts=True)
-    worse = np.cumsum(sizes)
-    wins = (missing ** (worse - sizes) - missing**worse) / sizes
-    shared = wins[level]
+    rest = np.flatnonzero(likely == 0.0)
+    if not len(rest):
+        return likely
     answer: FloatArray = likely * (1.0 - RACES)
-    answer[chosen] += RACES * shared / shared.sum()
+    answer[rest] = RACES * shares(totals[rest], ranks[rest], nodes, min(found, len(rest)))
     return answer

@@ -69,16 +69,19 @@ def test_the_shares_are_those_of_trying_every_start(data: Any) -> None:
     assert (answer > 0).tolist() == [each > 0 for each in enumerated(scores, ranks, nodes, found)]
 
 
-def test_races_let_the_next_best_win_now_and_then() -> None:
+def test_races_let_what_is_next_best_win_now_and_then() -> None:
     likely = np.array([0.0, 1.0, 0.0, 0.0])
     totals = np.array([5, 9, 7, 5], dtype=np.int64)
-    raced = with_races(likely, totals, 2)
-    # Half of the nodes are scored: 9 wins in 8 of 15 cases, 7 in 4, each 5 in 1.5.
-    assert raced == pytest.approx(
-        likely * (1 - RACES) + RACES * np.array([1.5, 8, 4, 1.5]) / 15, abs=1e-12
-    )
+    ranks = np.arange(4, dtype=np.int32)
+    raced = with_races(likely, totals, ranks, 4, 3)
+    assert raced == pytest.approx([0, 1 - RACES, RACES, 0])
+    raced = with_races(likely, totals, ranks, 4, 2)
+    # Windows of two, without the best: 5 and 7, 7 and 5, 5 and 5.
+    assert raced[2] > raced[0] > 0
+    assert raced.sum() == pytest.approx(1.0)
 
 
 def test_races_keep_the_probabilities_of_equal_nodes_equal() -> None:
     equal = np.full(300, 1 / 300)
-    assert with_races(equal, np.zeros(300, dtype=np.int64), 150) == pytest.approx(equal)
+    totals, ranks = np.zeros(300, dtype=np.int64), np.arange(300, dtype=np.int32)
+    assert with_races(equal, totals, ranks, 300, 150) == pytest.approx(equal)

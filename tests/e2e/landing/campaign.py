@@ -12,7 +12,7 @@ from rescheduler.sources.recording import load, save
 from tests.e2e.controlplane.api import ApiError
 from tests.e2e.landing.arena import Arena, temporary
 from tests.e2e.landing.deciding import CREATING, Deciding
-from tests.e2e.landing.decision import Decision
+from tests.e2e.landing.decision import REFUSED, Decision
 from tests.e2e.landing.forecast import Forecast
 from tests.e2e.landing.judging import judge
 from tests.e2e.landing.mix import Mix
@@ -60,17 +60,20 @@ def decisions(
 def again(folder: Path) -> Iterator[Decision]:
     """The decisions of an earlier run, with what the model predicts of them now."""
     forecast: Forecast | None = None
-    name = ""
+    name, blurred = "", False
     with (folder / LINES).open(encoding="utf-8") as lines:
         made = [Decision(**json.loads(line)) for line in lines]
     # Two runs side by side have written in turn.
     for decision in sorted(made, key=lambda each: (each.seed, each.step)):
         if decision.snapshot != name or forecast is None:
-            name, forecast = decision.snapshot, None
+            name, forecast, blurred = decision.snapshot, None, False
             snapshot = load(folder / name)
+        if blurred:
+            continue  # a refused one before it may have preempted pods of the snapshot
         forecast = Forecast(snapshot, decision.index, forecast)
         judge(decision, forecast)
         yield decision
+        blurred = decision.verdict == REFUSED
         if decision.observed and decision.kind == "evict":
             forecast.commit(decision.observed)
 

@@ -7,7 +7,7 @@ from random import Random
 from rescheduler.model.objects import Pod
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.landing.arena import SETTLING, Arena
-from tests.e2e.landing.decision import Decision
+from tests.e2e.landing.decision import REFUSED, Decision
 from tests.e2e.landing.forecast import Forecast, with_pod
 from tests.e2e.landing.judging import judge
 from tests.e2e.landing.mix import Mix
@@ -70,6 +70,8 @@ class Deciding:
             anew = spec.resourceClaims or any(volume.ephemeral for volume in spec.volumes or ())
             if not decision.observed or anew or decision.lingering:
                 return
+            if decision.verdict == REFUSED:
+                return  # it may have preempted others, of which the snapshot does not know
             forecast.commit(decision.observed)
 
     def _spared(self, pod: Pod) -> bool:
