@@ -16,7 +16,6 @@ from rescheduler.policies.alignment import fewest, least_spread, place
 from rescheduler.policies.zones import (
     BEST_EFFORT,
     RESTRICTED,
-    Demand,
     demands,
     read_zones,
     resources_of,
@@ -75,6 +74,7 @@ class ZoneUse:
         self._observed = self._read_annotations(snapshot)
         self._standing: dict[int, Standing] = {}
         self._fresh: dict[int, tuple[FloatArray, BoolArray]] = {}
+        self._least: dict[int, IntArray] = {}
         self._away: dict[int, set[int]] = {}
         self._guests: dict[int, set[int]] = {}
 
@@ -112,7 +112,7 @@ class ZoneUse:
         home = int(self.home[pod])
         here = self.standing(pod).charge
         if number not in self._fresh:
-            self._fresh[number] = self._on_fresh_nodes(self.demands[number])
+            self._fresh[number] = self._on_fresh_nodes(number)
         charges, _ = self._fresh[number]
         there: FloatArray = np.where(self._provable[nodes], charges[nodes], here)
         answer = there * float(self.counted[pod])
@@ -139,7 +139,7 @@ class ZoneUse:
         if number < 0:
             return np.zeros(len(nodes), dtype=np.bool_)
         if number not in self._fresh:
-            self._fresh[number] = self._on_fresh_nodes(self.demands[number])
+            self._fresh[number] = self._on_fresh_nodes(number)
         answer: BoolArray = self._fresh[number][1][nodes].copy()
         changed = self._changed
         for row, node in enumerate(nodes.tolist()):
@@ -157,11 +157,18 @@ class ZoneUse:
             node for holder in (self._away, self._guests) for node, pods in holder.items() if pods
         }
 
-    def _on_fresh_nodes(self, demand: Demand) -> tuple[FloatArray, BoolArray]:
+    def _fewest(self, number: int) -> IntArray:
+        """(nodes,) in how few zones of each node a pod of that demand could lie."""
+        if number not in self._least:
+            nodes = np.arange(len(self.zones.policy), dtype=np.int32)
+            self._least[number] = fewest(self.zones, nodes, self.demands[number])
+        return self._least[number]
+
+    def _on_fresh_nodes(self, number: int) -> tuple[FloatArray, BoolArray]:
         """(nodes,) the charge, and (nodes,) whether it is rejected, where nothing has changed."""
         nodes = np.arange(len(self.zones.policy), dtype=np.int32)
-        placement = place(self.zones, nodes, self.zones.free, demand)
-        least = fewest(self.zones, nodes, demand)
+        placement = place(self.zones, nodes, self.zones.free, self.demands[number])
+        least = self._fewest(number)
         charge = self._share(placement.spread, least, self.zones.width)
         rejected = (self.zones.policy >= RESTRICTED) & ~placement.admitted
         return np.where(placement.aligned, charge, 1.0), rejected
@@ -197,7 +204,7 @@ class ZoneUse:
             placement = place(self.zones, here, free[None], demand)
             if placement.admitted[0]:
                 free = placement.free[0]
-            least = fewest(self.zones, here, demand)
+            least = self._fewest(int(self.demand_of[pod]))[here]
             share = self._share(placement.spread, least, self.zones.width[here])
             charge = float(share[0]) if placement.aligned[0] else 1.0
             answer[pod] = charge if self.counted[pod] else 0.0
@@ -213,7 +220,7 @@ class ZoneUse:
         if node < 0 or not self.counted[pod] or not self.zones.known[node]:
             return Standing(0.0)
         demand = self.demands[number]
-        least = fewest(self.zones, _one(node), demand)
+        least = self._fewest(number)[node : node + 1]
         observed = self._observed.get(pod)
         if observed is not None:
             observed = observed[:, demand.whole > 0]
