@@ -173,11 +173,13 @@ class SchedulerModel:
         if self._occupancy.where[pod] < 0:
             return ("gone",)
         owner = self._snapshot.pods[pod].controller
-        if owner is None or self._made_first(pod):
+        if owner is None:
             return _EITHER
+        known = _KINDS.get(owner.kind, _EITHER)
         if owner.apiVersion:
-            return _STATES.get((owner.kind, owner.apiVersion), _EITHER)
-        return _KINDS.get(owner.kind, _EITHER)
+            known = _STATES.get((owner.kind, owner.apiVersion), _EITHER)
+        # Beside the old pod it would be tried a second time, maybe once that is gone.
+        return _EITHER if "overlap" in known and self._made_first(pod) else known
 
     def _made_first(self, pod: int) -> bool:
         """Whether claims are made after the replacement, which fails once and is tried later."""
