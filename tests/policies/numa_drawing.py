@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from rescheduler.model.objects import Pod
-from rescheduler.stories.zones import topology
 from tests.cluster import deployment, pod
 
 GPU = "nvidia.com/gpu"

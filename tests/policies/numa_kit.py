@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.numa import Numa
+from rescheduler.stories.zones import topology
 from tests.cluster import reading
-from tests.policies.numa_drawing import GPU, guaranteed, topology
+from tests.policies.numa_drawing import GPU, guaranteed
 
 ODD = (float("nan"), float("inf"), -1.0, 1e30)
 

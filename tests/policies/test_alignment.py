@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from rescheduler.policies.alignment import fewest, least_spread, place
 from rescheduler.policies.zones import demands, read_zones, resources_of
+from rescheduler.stories.zones import topology
 from tests.cluster import node, pod, snapshot
-from tests.policies.numa_drawing import GPU, NIC, guaranteed, topology
+from tests.policies.numa_drawing import GPU, NIC, guaranteed
 
 KINDS = (GPU, NIC)
 Zone = tuple[int, int]  # what it holds, what is free

@@ -18,8 +18,9 @@ from rescheduler.policies.limits import Limits
 from rescheduler.policies.numa import Numa
 from rescheduler.policies.numa_term import NumaTerm
 from rescheduler.policies.spread import Spread
+from rescheduler.stories.zones import topology
 from tests.cluster import deployment, node, reading, snapshot
-from tests.policies.numa_drawing import GPU, guaranteed, topology
+from tests.policies.numa_drawing import GPU, guaranteed
 
 SPLIT = [("node-0", {GPU: "1"}), ("node-1", {GPU: "1"})]
 
