@@ -176,7 +176,9 @@ def _flaw(
         hint = near(name, _fields(model, path[:-1]))
         return Flaw(mark, f"{field}: unknown field `{name}`", hint)
     context = {key: _bound(each) for key, each in error.get("ctx", {}).items()}
-    sentence = _SENTENCES.get(error["type"], error["msg"]).format(**context)
+    # Pydantic's own sentences quote the input, braces and all.
+    template = _SENTENCES.get(error["type"])
+    sentence = error["msg"] if template is None else template.format(**context)
     if error["type"] == "missing":
         return Flaw(_locate(spec, path[:-1]), f"{field}: {sentence}")
     value = error["input"]
