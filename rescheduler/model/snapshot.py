@@ -26,9 +26,9 @@ from rescheduler.model.devices import (
     ResourceSlice,
 )
 from rescheduler.model.numa import NodeResourceTopology
-from rescheduler.model.objects import Labels, Node, Pod
+from rescheduler.model.objects import Labels, Node, Pod, PodSpec
 from rescheduler.model.observed_scheduler import ObservedScheduler
-from rescheduler.model.readings import IntArray, Readings
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Readings
 from rescheduler.model.selectors import matches
 from rescheduler.model.storage import (
     CSIDriver,
@@ -117,6 +117,79 @@ class Snapshot:
         index = self.node_index
         return np.fromiter(
             (index.get(pod.node, -1) for pod in self.pods), dtype=np.int32, count=len(self.pods)
+        )
+
+    @cached_property
+    def _specs(self) -> tuple[list[PodSpec], IntArray]:
+        numbers: dict[int, int] = {}  # pods of one template share the spec, which pods keep alive
+        found: list[PodSpec] = []
+        of_pod = np.empty(len(self.pods), dtype=np.int32)
+        for index, pod in enumerate(self.pods):
+            number = numbers.setdefault(id(pod.spec), len(found))
+            if number == len(found):
+                found.append(pod.spec)
+            of_pod[index] = number
+        return found, of_pod
+
+    @property
+    def specs(self) -> list[PodSpec]:
+        """The different specs of the pods, in the order in which they come up."""
+        return self._specs[0]
+
+    @property
+    def pod_spec(self) -> IntArray:
+        """(pods,) the index of each pod's spec in `specs`."""
+        return self._specs[1]
+
+    @cached_property
+    def pod_template(self) -> tuple[IntArray, IntArray]:
+        """One pod for each pair of namespace and labels; (pods,) the place of each pod's pair."""
+        numbers: dict[tuple[str, int], int] = {}
+        found: list[int] = []
+        of_pod = np.empty(len(self.pods), dtype=np.int32)
+        for index, pod in enumerate(self.pods):
+            metadata = pod.metadata
+            number = numbers.setdefault((metadata.namespace, id(metadata.labels)), len(found))
+            if number == len(found):
+                found.append(index)
+            of_pod[index] = number
+        return np.array(found, dtype=np.int32), of_pod
+
+    @cached_property
+    def leaving(self) -> BoolArray:
+        """(pods,) whether each pod is being deleted."""
+        return np.fromiter(
+            (pod.metadata.deletionTimestamp is not None for pod in self.pods),
+            dtype=np.bool_,
+            count=len(self.pods),
+        )
+
+    @cached_property
+    def on_own_node(self) -> BoolArray:
+        """(pods,) whether each pod comes and goes with its node: DaemonSets' and static pods."""
+        known: dict[int, bool] = {}  # by the owners, which pods of one owner share
+        answer = np.empty(len(self.pods), dtype=np.bool_)
+        for index, pod in enumerate(self.pods):
+            identity = id(pod.metadata.ownerReferences)
+            fixed = known.get(identity)
+            if fixed is None:
+                owner = pod.controller
+                fixed = owner is not None and owner.kind in ("DaemonSet", "Node")
+                known[identity] = fixed
+            answer[index] = fixed
+        return answer
+
+    @cached_property
+    def pod_age(self) -> FloatArray:
+        """(pods,) seconds since each pod was started by its node; 0 where that is not known."""
+        taken = self.taken
+        return np.fromiter(
+            (
+                0.0 if (start := pod.status.startTime) is None else (taken - start).total_seconds()
+                for pod in self.pods
+            ),
+            dtype=np.float64,
+            count=len(self.pods),
         )
 
     @cached_property

@@ -6,6 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
+from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Bounding, Loaded, Policy, Remarking, Term
@@ -41,6 +43,17 @@ class Binding:
         """The term, where it can bound gains cheaply."""
         term: object = self.term
         return term if isinstance(term, Bounding) else None
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the term finds in the working copy; kept until a move is made there."""
+        return tuple(self.term.findings()) if self.term is not None else ()
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the term's working copy."""
+        if self.term is not None:
+            self.term.commit(shift)
+            self.__dict__.pop("findings", None)
 
     def remarks(self) -> tuple[Problem, ...]:
         """What the term finds odd about the data."""

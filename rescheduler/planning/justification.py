@@ -1,5 +1,6 @@
 """Why a move is worth making: the findings it serves, with the numbers."""
 
+from rescheduler.model.finding import Finding
 from rescheduler.model.plan import Code
 from rescheduler.planning.binding import Binding
 
@@ -12,23 +13,28 @@ class Justifications:
     """
 
     def __init__(self, bindings: tuple[Binding, ...]) -> None:
-        self._by_pod: dict[str, dict[int, tuple[str, str]]] = {}
-        for binding in bindings:
-            if binding.term is None:
-                continue
-            found = self._by_pod.setdefault(binding.policy.name, {})
-            for finding in binding.term.findings():
-                for pod in finding.pods:
-                    found.setdefault(pod, (finding.code, f"{finding.subject}: {finding.message}"))
+        self._findings = {each.policy.name: each.findings for each in bindings}
+        self._by_pod: dict[str, dict[int, Finding]] = {}
 
     def of(self, pod: int, source: int, binding: Binding, gain: float) -> Code | None:
         """The reason that one policy gives for moving this pod, or None if it has none."""
-        found = self._by_pod.get(binding.policy.name, {}).get(pod)
-        if found is None:
+        finding = self._of_policy(binding.policy.name).get(pod)
+        if finding is None:
             return None
-        code, message = found
+        message = f"{finding.subject}: {finding.message}"
         load = _relief(binding, pod, source)
-        return Code(code=code, message=f"{message}{load} ({binding.policy.name} {gain:+.2f})")
+        return Code(
+            code=finding.code, message=f"{message}{load} ({binding.policy.name} {gain:+.2f})"
+        )
+
+    def _of_policy(self, name: str) -> dict[int, Finding]:
+        """Pod to the first finding of the policy that names it; only few policies are asked."""
+        known = self._by_pod.get(name)
+        if known is None:
+            known = self._by_pod[name] = {}
+            for finding in reversed(self._findings.get(name, ())):
+                known.update(dict.fromkeys(finding.pods, finding))
+        return known
 
 
 def _relief(binding: Binding, pod: int, source: int) -> str:

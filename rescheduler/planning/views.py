@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from heapq import nsmallest
 
 import numpy as np
 
@@ -36,18 +37,20 @@ class Before:
     @classmethod
     def of(cls, bindings: Iterable[Binding]) -> "Before":
         """Ask every term; the loads are copied, because terms go on with theirs."""
-        terms = {b.policy.name: b.term for b in bindings if b.term is not None}
-        found: dict[str, list[FindingView]] = {}
-        for name, term in terms.items():
-            views = [
+        told = [each for each in bindings if each.term is not None]
+        found = {
+            each.policy.name: [
                 FindingView(code=f.code, subject=f.subject, cost=f.cost, message=f.message)
-                for f in term.findings()
+                for f in nsmallest(
+                    MOST_FINDINGS, each.findings, key=lambda each: (-each.cost, each.subject)
+                )
             ]
-            found[name] = sorted(views, key=lambda view: (-view.cost, view.subject))[:MOST_FINDINGS]
+            for each in told
+        }
         return cls(
-            {name: term.cost() for name, term in terms.items()},
+            {each.policy.name: each.term.cost() for each in told if each.term is not None},
             found,
-            {name: load.copy() for name, load in loads(bindings).items()},
+            {name: load.copy() for name, load in loads(told).items()},
         )
 
 

@@ -44,7 +44,7 @@ class Workspace:
     of each scheduler to the digest of the profile that the plan being carried out was made with.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a plan hangs on
         self,
         snapshot: Snapshot,
         policies: Iterable[Policy],
@@ -214,8 +214,7 @@ class Workspace:
 
     def _apply(self, shift: Shift) -> None:
         for binding in self.bindings:
-            if binding.term is not None:
-                binding.term.commit(shift)
+            binding.commit(shift)
         self._scheduler.commit(shift)
         self.admission.commit(shift)
         self._landings.clear()

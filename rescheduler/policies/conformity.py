@@ -181,14 +181,7 @@ class ConformityTerm:
         self._policy = policy
         self._snapshot = snapshot
         self._node = snapshot.pod_node.copy()
-        everyone = np.array(
-            [
-                pod
-                for pod in np.flatnonzero(self._node >= 0).tolist()
-                if snapshot.pods[pod].metadata.deletionTimestamp is None
-            ],
-            dtype=np.int32,
-        )
+        everyone = np.flatnonzero((self._node >= 0) & ~snapshot.leaving).astype(np.int32)
         self._pods = everyone[select_pods(policy.match, snapshot)[everyone]]
         self._pods = self._pods[~self._bound(self._pods)]
         self._chosen: BoolArray = np.zeros(len(snapshot.pods), dtype=np.bool_)
@@ -197,10 +190,12 @@ class ConformityTerm:
         self._worn = self._wear()
         self._proximity = Proximity(snapshot, self._pods, everyone, policy.wishes())
         self._rest = np.zeros(len(snapshot.pods))
-        for pod in self._pods.tolist():
-            charges = self._charges.of(snapshot.pods[pod].spec)
-            if charges is not None:
-                self._rest[pod] = charges.total[self._node[pod]]
+        charges = [self._charges.of(spec) for spec in snapshot.specs]
+        charged = np.array([each is not None for each in charges], dtype=np.bool_)
+        for pod in self._pods[charged[snapshot.pod_spec[self._pods]]].tolist():
+            each = charges[snapshot.pod_spec[pod]]
+            if each is not None:
+                self._rest[pod] = each.total[self._node[pod]]
         self._rest[self._worn] = 1.0
 
     def cost(self) -> float:
@@ -222,8 +217,7 @@ class ConformityTerm:
 
     def bounds(self, pods: IntArray) -> FloatArray:
         """(k,) at most how much moving each pod could lower the cost, wherever it went."""
-        others = [self._proximity.most(pod) for pod in pods.tolist()]
-        answer: FloatArray = self._now()[pods] + np.array(others, dtype=np.float64)
+        answer: FloatArray = self._now()[pods] + self._proximity.most(pods)
         return answer
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:

@@ -1,6 +1,7 @@
 """What pods ask for: CPU, memory, and GPUs, whole or in shares of one device."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -42,16 +43,9 @@ class Devices(NamedTuple):
 
 def demands(snapshot: Snapshot, devices: Devices) -> tuple[list[Demand], IntArray]:
     """The different demands, and for each pod the number of its own."""
-    of_spec: dict[int, int] = {}  # the snapshot keeps every spec alive
     numbers: dict[Demand, int] = {}
-    of_pod = np.empty(len(snapshot.pods), dtype=np.int32)
-    for index, pod in enumerate(snapshot.pods):
-        number = of_spec.get(id(pod.spec))
-        if number is None:
-            number = numbers.setdefault(demand(pod.spec, devices), len(numbers))
-            of_spec[id(pod.spec)] = number
-        of_pod[index] = number
-    return list(numbers), of_pod
+    of_spec = [numbers.setdefault(demand(spec, devices), len(numbers)) for spec in snapshot.specs]
+    return list(numbers), np.array(of_spec, dtype=np.int32)[snapshot.pod_spec]
 
 
 def demand(spec: PodSpec, devices: Devices) -> Demand:
@@ -97,7 +91,10 @@ def _of(resources: ResourceRequirements | None, name: str) -> int:
 
 
 def _amount(resources: dict[str, str | int | float] | None, name: str) -> int:
-    quantity = (resources or {}).get(name)
-    if quantity is None or nanos(quantity) < 0:
-        return 0
-    return scaled(name, quantity)
+    quantity = resources.get(name) if resources else None
+    return 0 if quantity is None else _parsed(name, quantity)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(name: str, quantity: str | float) -> int:
+    return 0 if nanos(quantity) < 0 else scaled(name, quantity)

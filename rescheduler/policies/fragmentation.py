@@ -91,12 +91,15 @@ class Fragmentation(Policy):
         acceptance = Acceptance(snapshot)
         looked_at = select_nodes(self.nodes, snapshot) & acceptance.usable
         free = _free(snapshot)
-        asking = np.flatnonzero(select_pods(self.workloads, snapshot) & free).tolist()
-        specs = [snapshot.pods[pod].spec for pod in asking]
+        asking = np.flatnonzero(select_pods(self.workloads, snapshot) & free)
+        specs, first, counts = np.unique(
+            snapshot.pod_spec[asking], return_index=True, return_counts=True
+        )
+        asked = zip(specs.tolist(), asking[first].tolist(), counts.tolist(), strict=True)
         types = tasks(
             (
-                (stock.demand(pod), acceptance.shape(spec), acceptance.nodes(spec))
-                for pod, spec in zip(asking, specs, strict=True)
+                (stock.demand(pod), acceptance.shape(spec), acceptance.nodes(spec), count)
+                for spec, pod, count in ((snapshot.specs[i], pod, count) for i, pod, count in asked)
             ),
             len(snapshot.nodes),
         )
@@ -148,15 +151,6 @@ class Fragmentation(Policy):
 
 def _free(snapshot: Snapshot) -> BoolArray:
     """(pods,) those that are not being deleted and do not come with their node."""
-    fixed = {
-        number
-        for number, workload in enumerate(snapshot.workloads)
-        if workload.kind in _BOUND_TO_NODES
-    }
-    return np.array(
-        [
-            pod.metadata.deletionTimestamp is None and number not in fixed
-            for pod, number in zip(snapshot.pods, snapshot.pod_workload.tolist(), strict=True)
-        ],
-        dtype=np.bool_,
-    )
+    fixed = np.array([each.kind in _BOUND_TO_NODES for each in snapshot.workloads], dtype=np.bool_)
+    free: BoolArray = ~(np.append(fixed, False)[snapshot.pod_workload] | snapshot.leaving)
+    return free

@@ -7,7 +7,7 @@ import numpy as np
 
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
-from rescheduler.model.objects import Pod
+from rescheduler.model.objects import PodSpec
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.node_signal import Signal
@@ -52,15 +52,14 @@ class HealthTerm:
         self._names = [node.metadata.name for node in snapshot.nodes]
         self._home = snapshot.pod_node
         self._node = snapshot.pod_node.copy()
-        owned = np.array([_stays(pod) for pod in snapshot.pods], dtype=np.bool_)
-        self._counted = matched & ~owned
-        asks = {id(pod.spec): pod for pod in snapshot.pods}
-        wants = {spec: _wants_gpus(pod) for spec, pod in asks.items()}
-        self._with_gpus = np.array([wants[id(pod.spec)] for pod in snapshot.pods], dtype=np.bool_)
+        self._counted = matched & ~snapshot.on_own_node
+        wants = np.array([_wants_gpus(spec) for spec in snapshot.specs], dtype=np.bool_)
+        self._with_gpus: BoolArray = wants[snapshot.pod_spec]
         broken = np.zeros((2, len(self._names)), dtype=np.bool_)
         for sign in self._signs:
             broken[int(sign.gpus)] |= looked_at & (np.nan_to_num(sign.signal.values) > sign.above)
         self._broken = broken
+        self._felt = np.append(broken, np.zeros((2, 1), dtype=np.bool_), axis=1)
         self._fixed = np.zeros(len(self._home)) if drain else self._suffers(self._home)
 
     def cost(self) -> float:
@@ -85,8 +84,9 @@ class HealthTerm:
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""
-        there = np.full(len(nodes), pod, dtype=np.int32)
-        here = float(self._movable()[pod])
+        there, itself = np.full(len(nodes), pod, dtype=np.int32), np.array([pod], dtype=np.int32)
+        fixed = not self._drain and self._node[pod] == self._home[pod]
+        here = 0.0 if fixed else float(self._suffers(self._node[itself], itself)[0])
         change = self._suffers(nodes, there)
         if not self._drain:
             change = np.where(nodes == self._home[pod], 0.0, change)
@@ -99,9 +99,14 @@ class HealthTerm:
     def findings(self) -> Iterator[Finding]:
         """One finding for each broken node with pods that suffer."""
         moving = self._movable()
+        suffering = np.flatnonzero(moving > 0)
+        bound = self._home >= 0
+        charged = np.bincount(
+            self._home[bound], weights=self._fixed[bound], minlength=len(self._names)
+        )
         for node in np.flatnonzero(self._broken.any(axis=0)).tolist():
-            fixed = float(self._fixed[self._home == node].sum())
-            now = np.flatnonzero((self._node == node) & (moving > 0))
+            fixed = float(charged[node])
+            now = suffering[self._node[suffering] == node]
             cost = fixed + float(moving[now].sum())
             if cost <= 0:
                 continue
@@ -152,8 +157,7 @@ class HealthTerm:
         """(k,) 1 where the pod suffers on the node; pods None: all of them, in their order."""
         with_gpus = self._with_gpus if pods is None else self._with_gpus[pods]
         counted = self._counted if pods is None else self._counted[pods]
-        broken = np.append(self._broken, np.zeros((2, 1), dtype=np.bool_), axis=1)
-        suffers = counted & (broken[0, nodes] | (broken[1, nodes] & with_gpus))
+        suffers = counted & (self._felt[0, nodes] | (self._felt[1, nodes] & with_gpus))
         return np.asarray(suffers, dtype=np.float64)
 
     def _movable(self) -> FloatArray:
@@ -165,14 +169,8 @@ class HealthTerm:
         return self._fixed + self._movable()
 
 
-def _stays(pod: Pod) -> bool:
-    """Whether the pod belongs to its node, as DaemonSets' and static pods do."""
-    owner = pod.controller
-    return owner is not None and owner.kind in ("DaemonSet", "Node")
-
-
-def _wants_gpus(pod: Pod) -> bool:
-    given = [container.resources for container in pod.spec.containers if container.resources]
+def _wants_gpus(spec: PodSpec) -> bool:
+    given = [container.resources for container in spec.containers if container.resources]
     return any(
         name.startswith(_GPUS)
         for each in given

@@ -15,22 +15,24 @@ def select_pods(match: Match, snapshot: Snapshot) -> BoolArray:
         return np.ones(len(snapshot.pods), dtype=np.bool_)
     labels = _label_selector(match.labels)
     of_namespace: dict[str, bool] = {}
-    # Decoded pods of one template share one labels object, so most answers come from here.
-    of_labels: dict[int, bool] = {}
-    chosen = np.zeros(len(snapshot.pods), dtype=np.bool_)
-    for index, pod in enumerate(snapshot.pods):
-        namespace = pod.metadata.namespace
+    of_labels: dict[int, bool] = {}  # pods of one template share one labels object
+    representatives, of_pod = snapshot.pod_template
+    chosen = np.zeros(len(representatives), dtype=np.bool_)
+    for place, index in enumerate(representatives.tolist()):
+        metadata = snapshot.pods[index].metadata
+        namespace = metadata.namespace
         wanted = of_namespace.get(namespace)
         if wanted is None:
             wanted = _namespace_matches(match, namespace, snapshot.namespace_labels.get(namespace))
             of_namespace[namespace] = wanted
         if wanted and labels is not None:
-            identity = id(pod.metadata.labels)
+            identity = id(metadata.labels)
             if identity not in of_labels:
-                of_labels[identity] = selectors.matches(labels, pod.metadata.labels)
+                of_labels[identity] = selectors.matches(labels, metadata.labels)
             wanted = of_labels[identity]
-        chosen[index] = wanted
-    return chosen
+        chosen[place] = wanted
+    answer: BoolArray = chosen[of_pod]
+    return answer
 
 
 def select_nodes(match: NodeMatch, snapshot: Snapshot) -> BoolArray:

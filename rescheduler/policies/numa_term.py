@@ -58,7 +58,7 @@ class NumaTerm:
 
     def candidates(self) -> IntArray:
         """The pods that are charged where they are."""
-        return np.array(sorted(pod for pod, _ in self._charged()), dtype=np.int32)
+        return np.array(sorted({pod for pod, _ in self._charged()}), dtype=np.int32)
 
     def bounds(self, pods: IntArray) -> FloatArray:
         """(k,) each pod's own charge, and those of all guests, to whom it may give way."""

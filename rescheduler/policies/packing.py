@@ -30,7 +30,7 @@ class PackingTerm(UtilizationTerm):
         cold: float,
     ) -> None:
         self._spare = np.zeros(len(snapshot.nodes), dtype=np.bool_)
-        self._lasting = _lasting(snapshot)
+        self._lasting = ~snapshot.on_own_node
         super().__init__(snapshot, gauges, looked_at, movable)
         self._held = self._count()
         self._chosen = self._choose(snapshot, looked_at, cold)
@@ -155,13 +155,4 @@ def _offered(resources: dict[str, str | int | float]) -> tuple[float, float, flo
         float(units(resources.get("memory", 0))),
         float(units(resources.get(_GPU, 0))),
         float(units(resources.get("pods", 0))),
-    )
-
-
-def _lasting(snapshot: Snapshot) -> BoolArray:
-    """(pods,) those that have to leave before their node is free."""
-    owners = [pod.controller for pod in snapshot.pods]
-    return np.array(
-        [owner is None or owner.kind not in ("DaemonSet", "Node") for owner in owners],
-        dtype=np.bool_,
     )

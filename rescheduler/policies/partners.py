@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from rescheduler.model.node_labels import NodeLabels
-from rescheduler.model.objects import Pod, PodAffinityTerm
+from rescheduler.model.objects import PodAffinityTerm, PodSpec
 from rescheduler.model.pod_groups import PodGroups
 from rescheduler.model.readings import IntArray
 from rescheduler.model.selectors import matches
@@ -27,9 +27,12 @@ def affinity_wishes(
     groups = PodGroups(snapshot.pods, pods)
     terms: dict[tuple[str, bytes], PodAffinityTerm] = {}
     held: dict[tuple[str, bytes], dict[int, float]] = {}
-    for pod in pods.tolist():
-        for term, weight in _terms(snapshot.pods[pod]):
-            key = (snapshot.pods[pod].metadata.namespace, _encode(term))
+    of_spec = [[(*each, _encode(each[0])) for each in _terms(spec)] for spec in snapshot.specs]
+    wishing = np.array([bool(each) for each in of_spec], dtype=np.bool_)
+    numbers = snapshot.pod_spec
+    for pod in pods[wishing[numbers[pods]]].tolist():
+        for term, weight, encoded in of_spec[numbers[pod]]:
+            key = (snapshot.pods[pod].metadata.namespace, encoded)
             terms[key] = term
             found = held.setdefault(key, {})
             found[pod] = found.get(pod, 0.0) + weight
@@ -55,9 +58,9 @@ def affinity_wishes(
     return wishes, alone
 
 
-def _terms(pod: Pod) -> Iterator[tuple[PodAffinityTerm, float]]:
-    """The pod's terms, with weights that sum to 1."""
-    affinity = pod.spec.affinity.podAffinity if pod.spec.affinity else None
+def _terms(spec: PodSpec) -> Iterator[tuple[PodAffinityTerm, float]]:
+    """The terms of such a pod, with weights that sum to 1."""
+    affinity = spec.affinity.podAffinity if spec.affinity else None
     if affinity is None:
         return
     required = affinity.requiredDuringSchedulingIgnoredDuringExecution or ()

@@ -161,11 +161,12 @@ class Proximity:
             total[start : start + step] = (later - charged[:, None]).sum(axis=0)
         return total
 
-    def most(self, pod: int) -> float:
-        """At most how much moving the pod could lower what other pods are charged."""
-        return float(
-            sum(int(self.wishes[number].broken.sum()) for number in self.about.get(pod, ()))
-        )
+    def most(self, pods: IntArray) -> FloatArray:
+        """(k,) at most how much moving each pod could lower what other pods are charged."""
+        broken = [int(wish.broken.sum()) for wish in self.wishes]
+        about = (self.about.get(pod, ()) for pod in pods.tolist())
+        most = [sum(broken[number] for number in numbers) for numbers in about]
+        return np.array(most, dtype=np.float64)
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""
@@ -249,7 +250,10 @@ class Proximity:
         terms: dict[bytes, tuple[Kind, list[PodAffinityTerm], str]] = {}
         known: dict[tuple[int, str], list[bytes]] = {}
         pods = self._snapshot.pods
-        for pod in chosen.tolist():
+        wishing = np.array(
+            [each.affinity is not None for each in self._snapshot.specs], dtype=np.bool_
+        )
+        for pod in chosen[wishing[self._snapshot.pod_spec[chosen]]].tolist():
             affinity, namespace = pods[pod].spec.affinity, pods[pod].metadata.namespace
             if affinity is None:
                 continue

@@ -55,7 +55,7 @@ def surplus(counts: Counts, domains: Counts, rule: Rule) -> Counts:
     """
     moves = _imbalance(domains, rule)
     floor = int(moves.argmin())
-    ceiling = floor + rule.allowed if rule.cap is None else _ceiling(domains, rule.cap)
+    ceiling = floor + rule.allowed if rule.cap is None else int(_ceiling(domains, rule.cap)[0])
     gives: Counts = np.maximum(counts - ceiling, 0)
     for _ in range(int(moves[floor]) - int(gives.sum())):
         gives[int((counts - gives).argmax())] += 1
@@ -78,41 +78,42 @@ def _changes(encoded: bytes, rule: Rule, source: int | None) -> dict[int, int]:
     domains = np.frombuffer(encoded, dtype=np.int64)
     before = moves_needed(domains, rule)
     left = np.append(domains, 0)
+    base = left.copy()
     if source is not None:
         left[source] -= 1
-    answer = {}
-    for count in np.flatnonzero(left):
-        after = left.copy()
-        after[count] -= 1
-        after[count + 1] += 1
-        answer[int(count)] = _total(after, rule, source) - before
-    answer[-1] = _total(left, rule, source) - before
-    return answer
-
-
-def _total(domains: Counts, rule: Rule, source: int | None) -> int:
-    if source is not None:
-        domains = domains.copy()
-        domains[source - 1] += 1
-    return moves_needed(domains, rule)
+        base[source] -= 1
+        base[source - 1] += 1
+    counts = np.flatnonzero(left)
+    after = np.repeat(base[None, :], len(counts) + 1, axis=0)
+    rows = np.arange(len(counts))
+    after[rows, counts] -= 1
+    after[rows, counts + 1] += 1
+    needed = (_imbalance(after, rule).min(axis=1) - before).tolist()
+    return dict(zip([*counts.tolist(), -1], needed, strict=True))
 
 
 def _imbalance(domains: Counts, rule: Rule) -> Counts:
-    """(floors,) the moves for each floor m, given how many domains hold 0, 1, 2, ... pods."""
-    levels = np.arange(len(domains))
+    """(..., floors) the moves for each floor m, given how many domains hold 0, 1, 2, ... pods.
+
+    domains: (..., highest count + 1).
+    """
+    levels = np.arange(domains.shape[-1])
     if rule.cap is not None or rule.floored:
         ceiling = rule.allowed if rule.cap is None else _ceiling(domains, rule.cap)
-        return np.array([(np.maximum(levels - ceiling, 0) * domains).sum()])
+        over = np.maximum(levels - ceiling, 0) * domains
+        return np.asarray(over.sum(axis=-1, keepdims=True))
     held = levels * domains
-    below = np.cumsum(domains) - domains
-    missing = levels * below - (np.cumsum(held) - held)
-    ceilings = np.minimum(levels + rule.allowed, len(domains) - 1)
-    above = domains.sum() - np.cumsum(domains)
-    extra = (held.sum() - np.cumsum(held)) - levels * above
-    moves: Counts = np.maximum(extra[ceilings], missing)
+    so_many, so_far = domains.cumsum(axis=-1), held.cumsum(axis=-1)
+    missing = levels * (so_many - domains) - (so_far - held)
+    extra = so_far[..., -1:] - so_far - levels * (so_many[..., -1:] - so_many)
+    ceilings = np.minimum(levels + rule.allowed, domains.shape[-1] - 1)
+    moves: Counts = np.maximum(extra[..., ceilings], missing)
     return moves
 
 
-def _ceiling(domains: Counts, cap: int) -> int:
-    total = int((np.arange(len(domains)) * domains).sum())
-    return max(cap, -(-total // max(int(domains.sum()), 1)))
+def _ceiling(domains: Counts, cap: int) -> Counts:
+    """(..., 1) the most that a domain may hold."""
+    total = (np.arange(domains.shape[-1]) * domains).sum(axis=-1, keepdims=True)
+    share = -(-total // np.maximum(domains.sum(axis=-1, keepdims=True), 1))
+    ceiling: Counts = np.maximum(cap, share)
+    return ceiling

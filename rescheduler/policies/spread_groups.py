@@ -189,10 +189,7 @@ def _leaders(follow: Match | None, snapshot: Snapshot) -> IntArray | None:
 
 def _staying(chosen: BoolArray, snapshot: Snapshot) -> IntArray:
     """The chosen pods that are on a node and not being deleted."""
-    placed = np.flatnonzero(chosen & (snapshot.pod_node >= 0)).tolist()
-    pods = snapshot.pods
-    staying = [pod for pod in placed if pods[pod].metadata.deletionTimestamp is None]
-    return np.array(staying, dtype=np.int32)
+    return np.flatnonzero(chosen & (snapshot.pod_node >= 0) & ~snapshot.leaving).astype(np.int32)
 
 
 def _groups(match: Match, group_by: GroupBy, snapshot: Snapshot) -> dict[_Key, list[int]]:

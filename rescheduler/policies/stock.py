@@ -66,7 +66,8 @@ class Stock:
     def __init__(self, snapshot: Snapshot, devices: Devices) -> None:
         self.demands, self.of_pod = demands(snapshot, devices)
         self._home = snapshot.pod_node
-        self._annotated = _annotated(snapshot, [self.demands[each] for each in self.of_pod])
+        self._table = np.array(self.demands, dtype=np.int64).reshape(-1, len(Demand._fields))
+        self._annotated = _annotated(snapshot, self._asked(np.arange(len(self.of_pod)))[:, 3])
         rooms = [node.status.allocatable or {} for node in snapshot.nodes]
 
         def amounts(name: str) -> Amounts:
@@ -83,8 +84,12 @@ class Stock:
             self.memory.copy(),
             np.zeros((len(rooms), max(1, int(self.gpus.max(initial=0)))), dtype=np.int64),
         )
-        for pod in np.flatnonzero(self._home >= 0).tolist():
-            self._move(pod, int(self._home[pod]), 1)
+        bound = np.flatnonzero(self._home >= 0)
+        asked = self._asked(bound)
+        np.subtract.at(self._left.cpu, self._home[bound], asked[:, 0])
+        np.subtract.at(self._left.memory, self._home[bound], asked[:, 1])
+        for pod in bound[asked[:, 2:].any(axis=1)].tolist():
+            self._hold(pod, int(self._home[pod]), 1)
         for node in range(len(rooms)):
             self._left.devices[node] = self._layout(node, self._pods[node])
 
@@ -103,8 +108,7 @@ class Stock:
     def most(self, movable: BoolArray) -> Most:
         """What each node would have left if all of these pods went away."""
         pods = np.flatnonzero(movable & (self._home >= 0))
-        asked = np.array([self.demand(pod) for pod in pods.tolist()], dtype=np.int64)
-        asked = asked.reshape(len(pods), len(Demand._fields))
+        asked = self._asked(pods)
         freed = np.zeros((len(self.cpu), 3), dtype=np.int64)
         taken = np.stack([asked[:, 0], asked[:, 1], asked[:, 2] * WHOLE + asked[:, 3]], axis=1)
         np.add.at(freed, self._home[pods], taken)
@@ -125,8 +129,7 @@ class Stock:
     def without(self, pods: IntArray, nodes: IntArray) -> Rows:
         """(rows,) what each pod's node would have left without it. nodes: where they are."""
         rows = self._left.take(nodes)
-        asked = np.array([self.demand(pod) for pod in pods.tolist()], dtype=np.int64)
-        asked = asked.reshape(len(pods), len(Demand._fields))
+        asked = self._asked(pods)
         cpu, memory, devices = rows.cpu + asked[:, 0], rows.memory + asked[:, 1], rows.devices
         known: dict[tuple[int, int, int], Amounts] = {}
         for row in np.flatnonzero(asked[:, 2] + asked[:, 3]).tolist():
@@ -166,10 +169,20 @@ class Stock:
     def _device(self, pod: int, node: int) -> int:
         return self._annotated.get(pod, UNKNOWN) if self._home[pod] == node else UNKNOWN
 
+    def _asked(self, pods: npt.NDArray[np.integer]) -> Amounts:
+        """(k, fields of Demand) what each of these pods asks for."""
+        asked: Amounts = self._table[self.of_pod[pods]]
+        return asked
+
     def _move(self, pod: int, node: int, sign: int) -> None:
         asked = self.demand(pod)
         self._left.cpu[node] -= sign * asked.cpu
         self._left.memory[node] -= sign * asked.memory
+        self._hold(pod, node, sign)
+
+    def _hold(self, pod: int, node: int, sign: int) -> None:
+        """Note who has GPUs of the node."""
+        asked = self.demand(pod)
         if not asked.gpus and not asked.share:
             return
         if sign > 0:
@@ -212,14 +225,10 @@ def _share(devices: Amounts, share: int) -> None:
     devices[rows, chosen] = np.maximum(devices[rows, chosen] - share, 0)
 
 
-def _annotated(snapshot: Snapshot, asked: list[Demand]) -> dict[int, int]:
+def _annotated(snapshot: Snapshot, shares: Amounts) -> dict[int, int]:
     """The device that each pod with a share says it is on."""
-    answer = {}
-    for index, (pod, each) in enumerate(zip(snapshot.pods, asked, strict=True)):
-        device = _index(pod) if each.share else UNKNOWN
-        if device != UNKNOWN:
-            answer[index] = device
-    return answer
+    found = ((pod, _index(snapshot.pods[pod])) for pod in np.flatnonzero(shares).tolist())
+    return {pod: device for pod, device in found if device != UNKNOWN}
 
 
 def _index(pod: Pod) -> int:

@@ -39,12 +39,12 @@ class Tasks:
     counts: Amounts
 
 
-def tasks(each: Iterable[tuple[Demand, bytes, BoolArray]], nodes: int) -> Tasks:
-    """Tasks of many pods: what each asks for, and which nodes accept it, by a key and a mask."""
+def tasks(each: Iterable[tuple[Demand, bytes, BoolArray, int]], nodes: int) -> Tasks:
+    """Tasks: what so many pods ask for, and which nodes accept them, by a key and a mask."""
     found: Counter[tuple[Demand, bytes]] = Counter()
     masks: dict[bytes, BoolArray] = {}
-    for demand, key, mask in each:
-        found[demand, key] += 1
+    for demand, key, mask, count in each:
+        found[demand, key] += count
         masks[key] = mask
     kinds = sorted(found)
     accepted = np.array([masks[key] for _, key in kinds], dtype=np.bool_)

@@ -28,10 +28,7 @@ class Wishes:
         self._snapshot = snapshot
         self._node = snapshot.pod_node
         self._domains = tree(levels, snapshot)
-        leaving = np.array(
-            [pod.metadata.deletionTimestamp is not None for pod in snapshot.pods], dtype=np.bool_
-        )
-        self._counted: BoolArray = (self._node >= 0) & ~leaving
+        self._counted: BoolArray = (self._node >= 0) & ~snapshot.leaving
         self._bonds: list[Bond] = []
         self._groups: list[Group] = []
         self._anchors: list[Anchor] = []

@@ -22,14 +22,8 @@ def estimated(snapshot: Snapshot, name: str) -> FloatArray:
 
 def unseen(snapshot: Snapshot, window: float) -> FloatArray:
     """(pods,) the share of the window, 0 to 1, that lies before the pod runs; 0 if it leaves."""
-    answer = np.zeros(len(snapshot.pods))
-    for index, pod in enumerate(snapshot.pods):
-        if pod.metadata.deletionTimestamp is not None or not pod.node:
-            continue
-        started = pod.status.startTime
-        age = 0.0 if started is None else (snapshot.taken - started).total_seconds()
-        answer[index] = min(max(1.0 - age / window, 0.0), 1.0)
-    return answer
+    share = np.clip(1.0 - snapshot.pod_age / window, 0.0, 1.0)
+    return np.where(snapshot.leaving | (snapshot.pod_node < 0), 0.0, share)
 
 
 def young(expected: BoolArray, known: BoolArray, share: FloatArray) -> BoolArray:

@@ -57,10 +57,10 @@ def running(pod: Pod, *, pod_level: bool = True) -> Requests:
 
 def resized(pod: Pod) -> bool:
     """Whether the status of a container asks for anything else than its spec does."""
-    statuses = {each.name: each for each in pod.status.containerStatuses or ()}
-    statuses.update({each.name: each for each in pod.status.initContainerStatuses or ()})
-    if not any(each.resources for each in statuses.values()):
+    told = [*(pod.status.containerStatuses or ()), *(pod.status.initContainerStatuses or ())]
+    if not any(each.resources for each in told):
         return False
+    statuses = {each.name: each for each in told}
     for container in (*pod.spec.containers, *(pod.spec.initContainers or ())):
         status = statuses.get(container.name)
         if status is None or status.resources is None:
