@@ -6,7 +6,7 @@ import numpy as np
 
 from rescheduler.model.readings import FloatArray
 
-_NUMBER = r"[0-9]+(?:\.[0-9]+)?%?"
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?%?"
 _TOKEN = re.compile(
     rf"(?P<start>-?{_NUMBER}|_)(?P<step>[+-]{_NUMBER})?(?:x(?P<count>[0-9]{{1,4}}))?"
 )
