@@ -121,15 +121,12 @@ class Snapshot:
 
     @cached_property
     def _specs(self) -> tuple[list[PodSpec], IntArray]:
-        numbers: dict[int, int] = {}  # pods of one template share the spec, which pods keep alive
-        found: list[PodSpec] = []
-        of_pod = np.empty(len(self.pods), dtype=np.int32)
-        for index, pod in enumerate(self.pods):
-            number = numbers.setdefault(id(pod.spec), len(found))
-            if number == len(found):
-                found.append(pod.spec)
-            of_pod[index] = number
-        return found, of_pod
+        found = {id(pod.spec): pod.spec for pod in self.pods}  # templates' pods share one
+        numbers = {identity: number for number, identity in enumerate(found)}
+        of_pod = np.fromiter(
+            (numbers[id(pod.spec)] for pod in self.pods), dtype=np.int32, count=len(self.pods)
+        )
+        return list(found.values()), of_pod
 
     @property
     def specs(self) -> list[PodSpec]:

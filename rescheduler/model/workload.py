@@ -46,10 +46,16 @@ def resolve(
     workloads: list[Workload] = []
     of_controller: dict[str, int] = {}
     of_top: dict[tuple[str, str], int] = {}
+    of_owners: dict[int, int] = {}  # pods of one owner share the list of owners
     answer: list[int] = []
     for pod in pods:
+        owners = id(pod.metadata.ownerReferences)
+        if owners in of_owners:
+            answer.append(of_owners[owners])
+            continue
         reference = pod.controller
         if reference is None:
+            of_owners[owners] = -1
             answer.append(-1)
             continue
         index = of_controller.get(reference.uid)
@@ -62,6 +68,7 @@ def resolve(
                 workloads.append(workload)
                 of_top[key] = index
             of_controller[reference.uid] = index
+        of_owners[owners] = index
         answer.append(index)
     return workloads, answer
 

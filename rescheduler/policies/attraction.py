@@ -59,8 +59,9 @@ class Attraction:
         for number, bond in enumerate(bonds):
             self._sides.append((self._side(bond.one, node), self._side(bond.other, node)))
             for end, pods in enumerate((bond.one, bond.other)):
+                place = (number, end)
                 for pod in pods.tolist():
-                    self._of_pod.setdefault(pod, []).append((number, end))
+                    self._of_pod.setdefault(pod, []).append(place)
             self._measure(number)
 
     def _side(self, pods: IntArray, node: IntArray) -> _Side:

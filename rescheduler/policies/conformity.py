@@ -336,7 +336,10 @@ class ConformityTerm:
 
 
 def _restarts(pod: Pod, rule: Restarts) -> int:
-    return sum(each.restartCount for each in _statuses(pod, rule))
+    total = 0
+    for each in _statuses(pod, rule):  # asked of every pod: a generator takes twice as long
+        total += each.restartCount
+    return total
 
 
 def _in(pod: Pod, rule: Restarts | Lifetime) -> bool:

@@ -24,7 +24,6 @@ def affinity_wishes(
     pods: those that count, all bound. A term's namespaces are those it lists or selects, else the
     holder's own; matchLabelKeys need no care, since the API server merges them into the selector.
     """
-    groups = PodGroups(snapshot.pods, pods)
     terms: dict[tuple[str, bytes], PodAffinityTerm] = {}
     held: dict[tuple[str, bytes], dict[int, float]] = {}
     of_spec = [[(*each, _encode(each[0])) for each in _terms(spec)] for spec in snapshot.specs]
@@ -36,6 +35,9 @@ def affinity_wishes(
             terms[key] = term
             found = held.setdefault(key, {})
             found[pod] = found.get(pod, 0.0) + weight
+    if not terms:
+        return [], 0
+    groups = PodGroups(snapshot.pods, pods)
     wishes, alone = [], 0
     for key, term in terms.items():
         targets = groups.select(term.labelSelector, _namespaces(term, key[0], snapshot))

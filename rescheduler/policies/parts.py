@@ -63,13 +63,11 @@ class PartsTerm:
         self._movable = movable & (node >= 0)
         self._remarks = tuple(remarks)
         self._bound = np.full(len(node), np.nan)
-        self._parts_of: list[tuple[Part, ...]] = [()] * len(node)
         self.parts = tuple(parts)
-        for part in parts:
-            for pod in part.members().tolist():
-                self._parts_of[pod] += (part,)
-        members = np.array([bool(parts) for parts in self._parts_of], dtype=np.bool_)
-        self._members = np.flatnonzero(members).astype(np.int32)
+        self._has = np.zeros((len(parts), len(node)), dtype=np.bool_)
+        for number, part in enumerate(parts):
+            self._has[number, part.members()] = True
+        self._members = np.flatnonzero(self._has.any(axis=0)).astype(np.int32)
 
     def cost(self) -> float:
         """Badly placed pods, over all parts."""
@@ -91,9 +89,13 @@ class PartsTerm:
 
     def bounds(self, pods: IntArray) -> FloatArray:
         """(k,) at most how much moving each pod could lower the cost, wherever it went."""
-        for pod in pods[np.isnan(self._bound[pods])].tolist():
-            source = int(self._node[pod])
-            self._bound[pod] = sum(part.bound(pod, source) for part in self._parts_of[pod])
+        unknown = np.unique(pods[np.isnan(self._bound[pods])])
+        self._bound[unknown] = 0.0
+        for part, has in zip(self.parts, self._has, strict=True):
+            concerned = unknown[has[unknown]]
+            nodes = self._node[concerned].tolist()
+            for pod, source in zip(concerned.tolist(), nodes, strict=True):
+                self._bound[pod] += part.bound(pod, source)
         bounds: FloatArray = self._bound[pods]
         return bounds
 
@@ -101,14 +103,14 @@ class PartsTerm:
         """(k,) change of the cost if the pod moved to each of the k nodes."""
         total = np.zeros(len(nodes))
         source = int(self._node[pod])
-        for part in self._parts_of[pod]:
+        for part in self._parts_of(pod):
             total += part.deltas(pod, source, nodes)
         return total
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""
         self._node[shift.pod] = shift.destination
-        for part in self._parts_of[shift.pod]:
+        for part in self._parts_of(shift.pod):
             self._bound[part.commit(shift)] = np.nan
 
     def findings(self) -> Iterator[Finding]:
@@ -119,3 +121,7 @@ class PartsTerm:
     def remarks(self) -> tuple[Problem, ...]:
         """What the term was not told, or could not use."""
         return self._remarks
+
+    def _parts_of(self, pod: int) -> Iterator[Part]:
+        """The parts of which a move of the pod could change the cost."""
+        return (self.parts[number] for number in np.flatnonzero(self._has[:, pod]).tolist())

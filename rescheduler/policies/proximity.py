@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -84,7 +85,7 @@ class Proximity:
         self._snapshot = snapshot
         self._node = snapshot.pod_node.copy()
         self._labels = NodeLabels(snapshot.nodes)
-        self._groups = PodGroups(snapshot.pods, everyone)
+        self._everyone = everyone
         self.wishes: list[Wish] = []
         self.held: dict[int, tuple[int, ...]] = {}
         self.about: dict[int, tuple[int, ...]] = {}
@@ -279,6 +280,10 @@ class Proximity:
                 about[pod].append(number)
         self.held = {pod: tuple(numbers) for pod, numbers in held.items()}
         self.about = {pod: tuple(numbers) for pod, numbers in about.items()}
+
+    @cached_property
+    def _groups(self) -> PodGroups:
+        return PodGroups(self._snapshot.pods, self._everyone)
 
     def _wish(
         self, kind: Kind, group: list[PodAffinityTerm], namespace: str, holders: IntArray

@@ -36,9 +36,11 @@ class ImageLocality(Plugin):
         for number, node in enumerate(nodes):
             for image in node.status.images or ():
                 for name in image.names or ():
-                    self._size.setdefault(name, image.sizeBytes)
-                    holders = self._nodes.setdefault(name, [])
-                    if not holders or holders[-1] != number:
+                    holders = self._nodes.get(name)
+                    if holders is None:
+                        self._size[name] = image.sizeBytes
+                        self._nodes[name] = [number]
+                    elif holders[-1] != number:
                         holders.append(number)
 
     def score(self, pod: Replacement) -> Score | None:
