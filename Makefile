@@ -29,7 +29,7 @@ demo: $(READY) ## plan on a recorded cluster, and leave a report to look at
 	@echo "The same as a page: $(OUT)/report.html, and as data: $(OUT)/plan.json"
 
 test: $(READY) ## the fast suite: everything but real servers
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 check: $(READY) ## format, lint, types, import contracts, YAML
 	$(BIN)/ruff format --check .

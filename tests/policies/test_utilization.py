@@ -147,7 +147,7 @@ def test_a_pod_without_a_value_is_no_candidate_and_carries_no_gain() -> None:
 def test_pods_that_do_not_explain_their_node_are_not_blamed() -> None:
     before = picture(
         "zone a | n1 gpu 8 | train\nzone a | n2 gpu 8 | -",
-        requests=GPU,
+        requests={"train": GPU["train"]},
         readings={"node.gpu": {"n1": "90%", "n2": 0}, "pod.gpu": {"train": 2.0}},
     )
     term = bound(before)

@@ -99,7 +99,7 @@ def test_a_recording_keeps_what_the_scheduler_told(tmp_path: Path) -> None:
         ({"configz": Reply(hang=threading.Event())}, "/configz cannot be read"),
         ({"configz": Reply(b"", 401)}, "/configz answered 401"),
     ],
-    ids=str,
+    ids=lambda each: each if isinstance(each, str) else next(iter(each)),
 )
 def test_anything_else_is_a_problem_with_its_words(
     tmp_path: Path, replies: dict[str, Reply], words: str
