@@ -177,7 +177,9 @@ def notes(workspace: Workspace) -> list[Code]:
         )
         for q in snapshot.quarantined
     ]
-    found += [Code(code="DAT002", message=f"{kind} could not be read") for kind in snapshot.unread]
+    if snapshot.unread:
+        kinds = ", ".join(snapshot.unread)
+        found.append(Code(code="DAT002", message=f"not read: {kinds}"))
     for binding in workspace.bindings:
         found += [
             Code(code=remark.code, message=f"{binding.policy.name}: {remark.message}")
