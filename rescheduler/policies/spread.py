@@ -259,14 +259,19 @@ class SpreadTerm:
             if not tally.needed():
                 continue
             places = tally.ground.codes[self._node[tally.pods]]
-            for giving in tally.giving():
+            givings = list(tally.giving())
+            # Any of the fullest domains may give: the others' pods serve the finding as well.
+            spare = set(tally.givers().tolist()) - {each.domain for each in givings} - {OUTSIDE}
+            arena = tally.ground.arena
+            for giving in givings:
+                alike = [each for each in spare if arena[each] == arena[giving.domain]]
                 yield Finding(
                     code="SPR001",
                     subject=f"{tally.name} in {tally.ground.key}="
                     f"{tally.ground.names[giving.domain]}",
                     cost=tally.weight * giving.gives,
                     message=_told(tally, giving),
-                    pods=tuple(tally.pods[places == giving.domain].tolist()),
+                    pods=tuple(tally.pods[np.isin(places, [giving.domain, *alike])].tolist()),
                 )
             if departed := tally.departed():
                 yield Finding(

@@ -232,6 +232,19 @@ def test_too_few_domains_count_as_if_one_were_empty() -> None:
     assert "too few domains count" in next(bound.findings()).message
 
 
+def test_a_finding_names_the_pods_of_every_domain_that_may_give() -> None:
+    before = picture("""
+        zone a | n1 | web web web
+        zone b | n2 | web web web
+        zone c | n3 | web web web
+        zone d | n4 | -
+    """)
+    bound = tiers(ZONES).compile(before)
+    named = {pod for finding in bound.findings() for pod in finding.pods}
+    assert bound.cost() == 2
+    assert named == set(bound.candidates().tolist()) == set(range(9))
+
+
 def test_duplicates_on_a_node() -> None:
     before = picture("""
         zone a | n1 | web web
