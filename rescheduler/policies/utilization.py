@@ -20,7 +20,14 @@ from rescheduler.policies.matching import select_nodes, select_pods
 from rescheduler.policies.node_signal import Signal, read_signal
 from rescheduler.policies.packing import PackingTerm
 from rescheduler.policies.relief import Gauge, UtilizationTerm
-from rescheduler.policies.targets import READINGS, Headroom, NodeGroup, PressedTarget, Target, Targets
+from rescheduler.policies.targets import (
+    READINGS,
+    Headroom,
+    NodeGroup,
+    PressedTarget,
+    Target,
+    Targets,
+)
 
 _RESIDUAL = {"gpu": (-0.1, 0.1), "gpuMemory": (-0.1, 0.1)}
 """Devices are used by pods alone."""
