@@ -18,8 +18,9 @@ class Waiting:
     A move is refused where a Pending pod of the same or a higher priority could be placed on the
     pod's own node or on one where it may land: both wait for the same room, so the landing cannot
     be told. A Pending pod that fits nowhere holds nothing: a move takes no room from it, and real
-    clusters always have one. One whose landing cannot be predicted may take any room. Pods that
-    are gated or being deleted do not wait for room.
+    clusters always have one. One whose landing cannot be predicted may go wherever the resources
+    for it are free, and one that may preempt anywhere. Pods that are gated or being deleted do not
+    wait for room.
     """
 
     def __init__(self, snapshot: Snapshot, scheduler: SchedulerModel) -> None:
@@ -46,11 +47,16 @@ class Waiting:
         )
 
     def _feasible(self, pod: int) -> BoolArray:
-        """(nodes,) where the Pending pod could be placed; all of them where that is not known."""
+        """(nodes,) where the Pending pod could be placed, as far as that is known."""
         feasible = self._scheduler.feasible(pod)
-        if feasible.any() or self._scheduler.landing(pod).refusal is None:
+        if feasible.any():
             return feasible
-        return np.ones(len(feasible), dtype=np.bool_)
+        refusal = self._scheduler.landing(pod).refusal
+        if refusal is None:
+            return feasible
+        if refusal.code == "FEA009":
+            return np.ones(len(feasible), dtype=np.bool_)
+        return self._scheduler.room(pod)
 
     def refusal(self, pod: int, landing: Landing) -> Code | None:
         """GRD008, naming the Pending pod of the highest priority that is in the way, or None."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from rescheduler.scheduler.chances import Weighted, chances, together
 from rescheduler.scheduler.claims import Claims
 from rescheduler.scheduler.default_plugins import DefaultPlugins
 from rescheduler.scheduler.node_affinity import NodeAffinity
+from rescheduler.scheduler.node_resources_fit import NodeResourcesFit
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import ScoreArray
 from rescheduler.scheduler.preemption import UNRESOLVABLE, Preemption
@@ -124,6 +126,20 @@ class SchedulerModel:
         answers = [self._feasible(pod, state)[0] for state in self._states(pod)]
         result: BoolArray = np.logical_and.reduce(answers)
         return result
+
+    def room(self, pod: int) -> BoolArray:
+        """(nodes,) with a free slot and the resources for the pod, which every scheduler needs."""
+        fit, shapes = self._usual
+        passes = fit.filter(shapes.replacement(self._pod(pod)))
+        answer: BoolArray = passes()
+        return answer
+
+    @cached_property
+    def _usual(self) -> tuple[NodeResourcesFit, Shapes]:
+        profile = profile_of(self._snapshot.cluster.version) or Profile()
+        _, plugins = self._default_plugins.of(profile)
+        fit = NodeResourcesFit(self._occupancy, profile)
+        return fit, Shapes(plugins, profile, self._occupancy)
 
     def verdicts(self, pod: int) -> Verdicts:
         """What every plugin says about every node for the replacement of this pod."""

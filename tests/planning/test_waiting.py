@@ -35,7 +35,7 @@ def test_a_pending_pod_of_the_same_priority_holds_moves_to_its_room() -> None:
         pytest.param({"gpus": "8", "priority": 10}, id="it could preempt others"),
     ],
 )
-def test_a_pending_pod_whose_landing_cannot_be_predicted_holds_every_move(
+def test_a_pending_pod_whose_landing_cannot_be_predicted_holds_moves(
     case: dict[str, Any],
 ) -> None:
     assert "GRD008" in codes(**case)
@@ -47,6 +47,7 @@ def test_a_pending_pod_whose_landing_cannot_be_predicted_holds_every_move(
         {"mine": 1},
         {"mine": 1, "schedulerName": "another"},
         {"gpus": "9"},
+        {"gpus": "9", "priority": 10, "schedulerName": "another"},
         {"nodeSelector": {"kubernetes.io/hostname": "nowhere"}},
         {"schedulingGates": [{"name": "later"}]},
     ],
