@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from rescheduler.cli.options import takes
+from rescheduler.cli.options import SOURCES, takes
 from rescheduler.cli.output import check_writable, show, warn
 from rescheduler.cli.saved import read_plan
 from rescheduler.model.plan import Plan
@@ -16,15 +16,7 @@ from rescheduler.runtime.settings import Settings
 @click.argument("file", type=click.Path(path_type=Path), metavar="PLAN.json")
 @takes(
     "yes",
-    "kubeconfig",
-    "context",
-    "prometheus_url",
-    "prometheus_token_file",
-    "prometheus_ca_file",
-    "prometheus_selector",
-    "scheduler_url",
-    "scheduler_ca_file",
-    "scheduler_insecure_skip_tls_verify",
+    *SOURCES,
     "output",
     "out",
     "cycle_deadline",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rescheduler.cli.options import takes
+from rescheduler.cli.options import SOURCES, takes
 from rescheduler.runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @takes(
-    "kubeconfig",
-    "context",
-    "prometheus_url",
-    "prometheus_token_file",
-    "prometheus_ca_file",
-    "prometheus_selector",
+    *SOURCES,
     "snapshot",
 )
 def command(settings: Settings, paths: tuple[Path, ...]) -> int:

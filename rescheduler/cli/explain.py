@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rescheduler.cli.options import Command, takes
+from rescheduler.cli.options import SOURCES, Command, takes
 from rescheduler.cli.output import check_writable, show_explanation
 from rescheduler.runtime.settings import Settings
 
@@ -15,15 +15,7 @@ if TYPE_CHECKING:
 
 _options: Callable[[Command], Command] = takes(
     "policies",
-    "kubeconfig",
-    "context",
-    "prometheus_url",
-    "prometheus_token_file",
-    "prometheus_ca_file",
-    "prometheus_selector",
-    "scheduler_url",
-    "scheduler_ca_file",
-    "scheduler_insecure_skip_tls_verify",
+    *SOURCES,
     "snapshot",
     "output",
     "out",

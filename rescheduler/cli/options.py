@@ -14,6 +14,19 @@ from rescheduler.runtime.settings import Settings, env_names
 
 Command = Callable[..., int]
 
+SOURCES = (
+    "kubeconfig",
+    "context",
+    "prometheus_url",
+    "prometheus_token_file",
+    "prometheus_ca_file",
+    "prometheus_selector",
+    "scheduler_url",
+    "scheduler_ca_file",
+    "scheduler_insecure_skip_tls_verify",
+)
+"""How to reach the cluster, its metrics and its scheduler."""
+
 _EVERYWHERE = ("log_level", "log_format", "debug")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 

@@ -2,7 +2,7 @@
 
 import click
 
-from rescheduler.cli.options import takes
+from rescheduler.cli.options import SOURCES, takes
 from rescheduler.cli.output import check_writable, show, warn
 from rescheduler.runtime.settings import Settings
 
@@ -10,15 +10,7 @@ from rescheduler.runtime.settings import Settings
 @click.command()
 @takes(
     "policies",
-    "kubeconfig",
-    "context",
-    "prometheus_url",
-    "prometheus_token_file",
-    "prometheus_ca_file",
-    "prometheus_selector",
-    "scheduler_url",
-    "scheduler_ca_file",
-    "scheduler_insecure_skip_tls_verify",
+    *SOURCES,
     "snapshot",
     "output",
     "out",

@@ -2,7 +2,7 @@
 
 import click
 
-from rescheduler.cli.options import takes
+from rescheduler.cli.options import SOURCES, takes
 from rescheduler.cli.output import check_writable
 from rescheduler.runtime.settings import Settings
 
@@ -11,15 +11,7 @@ from rescheduler.runtime.settings import Settings
 @takes(
     "out",
     "policies",
-    "kubeconfig",
-    "context",
-    "prometheus_url",
-    "prometheus_token_file",
-    "prometheus_ca_file",
-    "prometheus_selector",
-    "scheduler_url",
-    "scheduler_ca_file",
-    "scheduler_insecure_skip_tls_verify",
+    *SOURCES,
     out=True,
 )
 def command(settings: Settings) -> int:

@@ -2,7 +2,7 @@
 
 import click
 
-from rescheduler.cli.options import takes
+from rescheduler.cli.options import SOURCES, takes
 from rescheduler.cli.output import check_writable, show, warn
 from rescheduler.model.plan import Plan
 from rescheduler.runtime.settings import Settings
@@ -16,15 +16,7 @@ from rescheduler.runtime.settings import Settings
     "every",
     "cron",
     "time_zone",
-    "kubeconfig",
-    "context",
-    "prometheus_url",
-    "prometheus_token_file",
-    "prometheus_ca_file",
-    "prometheus_selector",
-    "scheduler_url",
-    "scheduler_ca_file",
-    "scheduler_insecure_skip_tls_verify",
+    *SOURCES,
     "snapshot",
     "output",
     "out",
