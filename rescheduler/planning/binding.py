@@ -8,7 +8,7 @@ import numpy as np
 
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Bounding, Loaded, Policy, Remarking, Term
 
@@ -18,6 +18,7 @@ class Binding:
     """One policy and its term.
 
     unknown: (nodes,) whether the policy ought to know the node's load and does not.
+    below: (pods,) which pods its own `maxPriority` lets it move; None: all.
     capacities: node reading name to how much 1.0 is on each node, in the pods' unit.
     """
 
@@ -26,6 +27,7 @@ class Binding:
     problem: Problem | None
     unknown: BoolArray
     capacities: dict[str, FloatArray]
+    below: BoolArray | None = None
 
     @property
     def enforced(self) -> bool:
@@ -48,6 +50,17 @@ class Binding:
     def findings(self) -> tuple[Finding, ...]:
         """What the term finds in the working copy; kept until a move is made there."""
         return tuple(self.term.findings()) if self.term is not None else ()
+
+    def moves(self, pod: int) -> bool:
+        """Whether the pod may be moved for the policy's sake."""
+        return self.below is None or bool(self.below[pod])
+
+    def candidates(self) -> IntArray:
+        """The pods that may be moved for the policy's sake, ascending."""
+        if self.term is None:
+            return np.zeros(0, dtype=np.int32)
+        found = self.term.candidates()
+        return found if self.below is None else found[self.below[found]]
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the term's working copy."""
@@ -83,4 +96,12 @@ def _bind(policy: Policy, snapshot: Snapshot) -> Binding:
         for each in readings
         if each is not None and each.capacity is not None
     }
-    return Binding(policy, compiled, None, unknown, capacities)
+    return Binding(policy, compiled, None, unknown, capacities, _below(policy, snapshot))
+
+
+def _below(policy: Policy, snapshot: Snapshot) -> BoolArray | None:
+    if policy.maxPriority is None:
+        return None
+    priorities = np.array([spec.priority or 0 for spec in snapshot.specs], dtype=np.int64)
+    below: BoolArray = (priorities <= policy.maxPriority)[snapshot.pod_spec]
+    return below

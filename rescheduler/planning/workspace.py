@@ -128,7 +128,7 @@ class Workspace:
         found: set[int] = set()
         for binding in self._active:
             if binding.term is not None and binding.policy.mode == self.mode:
-                found.update(binding.term.candidates().tolist())
+                found.update(binding.candidates().tolist())
         return sorted(found - self.moved)
 
     def survey(self) -> Survey:
@@ -311,7 +311,7 @@ class Workspace:
         wanted = sum(
             each.policy.weight * judgement.gains[each.policy.name]
             for each in self._active
-            if each.policy.mode == self.mode
+            if each.policy.mode == self.mode and each.moves(judgement.pod)
         )
         if wanted <= 1e-9:
             return Code(

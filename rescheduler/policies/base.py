@@ -294,6 +294,11 @@ class Policy(Strict):
         description="Audit: judged and shown, never acted on. Enforce: acted on when the run is.",
     )
     weight: float = Field(1.0, ge=0, le=1000, description="What one unit of cost counts.")
+    maxPriority: int | None = Field(
+        None,
+        description="Pods above this priority are not moved for this policy's sake. No bound of "
+        "its own, unless given; that of the Limits holds in any case.",
+    )
 
     def requests(self) -> list[ReadingRequest]:
         """The readings without which the policy has no say."""

@@ -15,6 +15,7 @@ from rescheduler.model.plan import Plan
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Quarantined
 from rescheduler.planning.planner import plan
+from rescheduler.planning.workspace import Workspace
 from rescheduler.policies.base import Policy
 from rescheduler.policies.documents import policy_from_document, policy_set
 from rescheduler.policies.spread import Spread
@@ -228,3 +229,27 @@ def test_a_come_back_costs_nothing() -> None:
     made = planned(coming_back())
     assert made.totals.refused == {"FEA002": 35}
     assert made.score.before == made.score.after
+
+
+def test_a_policy_moves_no_pod_above_its_own_priority() -> None:
+    world = hot_gpus()
+    for each in world.snapshot.pods:
+        each.spec.priority = 10
+    (policy,) = world.policies
+    world.policies = [policy.model_copy(update={"maxPriority": 9})]
+    assert world.plan().totals.candidates == 0
+    world.policies = [policy.model_copy(update={"maxPriority": 10})]
+    assert world.plan().moves
+
+
+def test_no_move_is_justified_by_a_policy_that_may_not_move_the_pod() -> None:
+    world = hot_gpus()
+    hot = world.plan().moves[0].pod.uid
+    for each in world.snapshot.pods:
+        each.spec.priority = 10
+    (policy,) = world.policies
+    barred = policy.model_copy(update={"maxPriority": 9})
+    workspace = Workspace(world.snapshot, [barred], world.limits, world.history)
+    refusal = workspace.judge(world.snapshot.pod_index[hot]).refusal
+    assert refusal is not None
+    assert refusal.code == "FEA003"
