@@ -19,7 +19,7 @@ pytestmark = pytest.mark.e2e
 
 # The last one is large enough for the scheduler to sample its nodes.
 SEEDS = (1, 2, 3, 4, 5, 6, 7, 9, 8)
-EACH = 30
+EACH = 36
 
 
 @pytest.fixture

@@ -95,6 +95,7 @@ class Arena:
 
     def stop(self) -> None:
         """Stop the control plane."""
+        self.log.close()
         self.plane.stop()
 
     def build(self, mix: Mix) -> None:

@@ -35,6 +35,10 @@ class ScoreLog:
         self._file = path.open("rb")
         self._rest = b""
 
+    def close(self) -> None:
+        """Read no more."""
+        self._file.close()
+
     def skip(self) -> None:
         """Forget all that was written until now."""
         self._file.seek(0, 2)
