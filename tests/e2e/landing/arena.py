@@ -86,7 +86,7 @@ class Arena:
             self.provisioner = Provisioner(self.api)
             self.log = ScoreLog(self.plane.logs / "kube-scheduler.log")
         except BaseException:
-            self.stop()
+            self.plane.stop()
             raise
 
     def observe(self) -> Snapshot:
