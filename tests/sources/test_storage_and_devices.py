@@ -1,8 +1,10 @@
 """What the scheduler asks of storage and devices is read, recorded, and missed where it is not."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from rescheduler.sources.kubernetes import read_cluster
@@ -22,6 +24,17 @@ LATER = [
     "ResourceClaim",
     "ResourceClaimTemplate",
     "CSIStorageCapacity",
+]
+KEYS = [
+    "storage_classes",
+    "csi_drivers",
+    "csi_nodes",
+    "storage_capacities",
+    "attachments",
+    "device_classes",
+    "resource_slices",
+    "resource_claims",
+    "claim_templates",
 ]
 CEL = [{"cel": {"expression": "true"}}]
 REQUEST = {"name": "r", "exactly": {"deviceClassName": "gpu", "count": 2, "selectors": CEL}}
@@ -115,7 +128,18 @@ def test_what_is_not_served_or_forbidden_is_unread(status: int, tmp_path: Path) 
     assert made.csi_nodes == []
 
 
-def test_an_older_recording_has_not_read_them() -> None:
-    made = load(Path(__file__).parents[1] / "recordings" / "gpu-cluster.snapshot")
+def test_an_older_recording_has_not_read_them(tmp_path: Path) -> None:
+    fresh = Path(__file__).parents[1] / "recordings" / "gpu-cluster.snapshot"
+    assert not set(LATER) & set(load(fresh).unread)
+    data = gzip.decompress(fresh.read_bytes())
+    start = 4 + int.from_bytes(data[:4], "big")
+    body = msgspec.msgpack.decode(data[start:])
+    for kind in KEYS:
+        del body[kind]
+    older = tmp_path / "older.snapshot"
+    older.write_bytes(gzip.compress(data[:start] + msgspec.msgpack.encode(body)))
+
+    made = load(older)
+
     assert set(LATER) <= set(made.unread)
     assert len(made.nodes) > 0
