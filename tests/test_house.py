@@ -11,7 +11,15 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = sorted((ROOT / "rescheduler").rglob("*.py"))
 MODULES = [*PACKAGE, *sorted((ROOT / "tests").rglob("*.py"))]
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "handler", "engine", "processor"}
-KINDS = ["health", "numa", "spread", "utilization"]
+KINDS = [
+    "conformity",
+    "fragmentation",
+    "health",
+    "locality",
+    "numa",
+    "spread",
+    "utilization",
+]
 
 
 def lines(path: Path) -> int:
