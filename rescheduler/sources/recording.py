@@ -7,7 +7,6 @@ structs of the model do not name: no environment, no secret, no annotation that 
 
 import gzip
 import zlib
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -149,11 +148,6 @@ _AS_THEY_ARE = (
     "clock_skew",
     "scheduler",
 )
-
-
-def with_readings(snapshot: Snapshot, readings: Readings) -> Snapshot:
-    """The same cluster with these readings."""
-    return replace(snapshot, readings=readings)
 
 
 def save(snapshot: Snapshot, path: Path, tool: str = "") -> None:

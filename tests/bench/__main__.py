@@ -20,7 +20,7 @@ from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes import read_cluster
 from rescheduler.sources.kubernetes_transport import Answer, Connection
-from rescheduler.sources.recording import load, save, with_readings
+from rescheduler.sources.recording import load, save
 from tests.bench.load import readings
 from tests.bench.synthetic import Fleet
 
@@ -122,7 +122,7 @@ def _plan(fleet: Untimed, watch: Watch, **limits: int) -> "Plan":
     measured = readings(snapshot, asked)
     made = watch.time(
         "plan",
-        lambda: plan(with_readings(snapshot, measured), policies, History(), mode="Audit"),
+        lambda: plan(replace(snapshot, readings=measured), policies, History(), mode="Audit"),
     )
     watch.facts["candidates"] = made.totals.candidates
     watch.facts["moves"] = len(made.moves)

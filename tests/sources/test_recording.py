@@ -15,7 +15,7 @@ from rescheduler.model.errors import SettingsError, SnapshotUnreadable
 from rescheduler.model.readings import Problem, Reading, Readings
 from rescheduler.model.snapshot import Quarantined, Snapshot
 from rescheduler.sources.kubernetes import read_cluster
-from rescheduler.sources.recording import load, save, with_readings
+from rescheduler.sources.recording import load, save
 from tests import cluster
 from tests.bench.synthetic import Fleet
 from tests.sources.objects import CANARY, Api, node, pod
@@ -93,11 +93,6 @@ def test_nothing_secret_is_in_a_recording(tmp_path: Path) -> None:
     assert b"PASSWORD" not in inside
 
 
-def test_readings_are_put_into_a_snapshot() -> None:
-    readings = Readings((cluster.reading("node.cpu", [0.1, 0.2]),))
-    assert with_readings(full(), readings).readings is readings
-
-
 def body(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes())
 
@@ -137,7 +132,7 @@ def test_what_is_not_a_recording_is_refused_in_words(tmp_path: Path) -> None:
 
 def test_arrays_of_another_cluster_are_refused(tmp_path: Path) -> None:
     odd = Readings((cluster.reading("node.cpu", [0.1, 0.2, 0.3]),))
-    save(with_readings(full(), odd), tmp_path / "a")
+    save(replace(full(), readings=odd), tmp_path / "a")
     with pytest.raises(SnapshotUnreadable, match=r"node\.cpu expects 3 of 2 subjects"):
         load(tmp_path / "a")
 
