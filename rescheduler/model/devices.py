@@ -8,12 +8,20 @@ from rescheduler.model.objects import Base, NodeSelector, ObjectMeta, Taint, Tol
 
 
 class DeviceAttribute(Base):
-    """An attribute of a device: one of the four is set."""
+    """An attribute of a device: one of these is set."""
 
     text: str | None = msgspec.field(name="string", default=None)
     number: int | None = msgspec.field(name="int", default=None)
     flag: bool | None = msgspec.field(name="bool", default=None)
     version: str | None = None
+    texts: list[str] | None = msgspec.field(name="strings", default=None)
+    numbers: list[int] | None = msgspec.field(name="ints", default=None)
+
+    @property
+    def single(self) -> tuple[str | None, int | None, bool | None, str | None] | None:
+        """What it is compared by; None where it is a list."""
+        value = (self.text, self.number, self.flag, self.version)
+        return None if value == (None, None, None, None) else value
 
 
 class DeviceCapacity(Base):

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from rescheduler.model.device_expressions import Subject, Unclear, evaluate, parse
 from rescheduler.model.devices import (
     Device,
     DeviceClass,
@@ -13,7 +14,6 @@ from rescheduler.model.devices import (
     ResourceSlice,
 )
 from rescheduler.model.move import Shift
-from rescheduler.scheduler.device_expressions import Subject, Unclear, evaluate, parse
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, node, pod, snapshot
 
