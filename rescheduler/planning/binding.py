@@ -1,6 +1,6 @@
 """Policies bound to one snapshot: each with its term, or the problem that takes its say."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +11,7 @@ from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Bounding, Loaded, Policy, Remarking, Term
+from rescheduler.policies.packing import PackingTerm
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,11 @@ class Binding:
             return np.zeros(0, dtype=np.int32)
         found = self.term.candidates()
         return found if self.below is None else found[self.below[found]]
+
+    def leave(self, stays: Callable[[int], bool]) -> None:
+        """Tell the term which pods may never be moved, where it frees whole nodes."""
+        if isinstance(self.term, PackingTerm):
+            self.term.leave(lambda pod: stays(pod) or not self.moves(pod))
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the term's working copy."""

@@ -61,6 +61,8 @@ class Workspace:
         self.seed = seed
         self.bindings = bind(policies, self.snapshot)
         self.eligibility = Eligibility(self.snapshot, limits, history, plan=plan)
+        for each in self.bindings:
+            each.leave(self.eligibility.stays)
         self.budgets = Budgets(self.snapshot, limits, history)
         self.moved: set[int] = set()
         self._standing: dict[int, Code | None] = {}

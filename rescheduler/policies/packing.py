@@ -1,6 +1,6 @@
 """The term of Utilization that also empties cold nodes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -33,11 +33,18 @@ class PackingTerm(UtilizationTerm):
         self._lasting = ~snapshot.on_own_node
         super().__init__(snapshot, gauges, looked_at, movable)
         self._held = self._count()
-        self._chosen = self._choose(snapshot, looked_at, cold)
         usable = [node.ready and not node.spec.unschedulable for node in snapshot.nodes]
-        empty = looked_at & np.array(usable, dtype=np.bool_) & (self._held == 0)
-        self._spare = self._chosen | empty
-        self._start = self.cost()
+        self._usable = looked_at & np.array(usable, dtype=np.bool_)
+        self._cold = self._find_cold(cold)
+        self._carried, self._room = self._burdens(snapshot, self._usable & (self._held > 0))
+        self._choose(lambda _: False)
+
+    def leave(self, stays: Callable[[int], bool]) -> None:
+        """Leave the nodes alone that would not be free in the end.
+
+        stays: whether a pod may never be moved, whatever is gained. Ask before the first move.
+        """
+        self._choose(stays)
 
     def cost(self) -> float:
         """Average pods too many, and pods that keep nodes from being free."""
@@ -89,30 +96,35 @@ class PackingTerm(UtilizationTerm):
         here = self._node[self._lasting & (self._node >= 0)]
         return np.bincount(here, minlength=len(self._spare)).astype(np.int32)
 
-    def _choose(self, snapshot: Snapshot, looked_at: BoolArray, cold: float) -> BoolArray:
-        """(nodes,) the cold nodes that the others can take in, those with the fewest pods first."""
+    def _find_cold(self, cold: float) -> list[int]:
+        """The nodes below that share in all that has a target, those with the fewest pods first."""
         share = self._amounts / self._capacity
         targeted = np.isfinite(self._limits)
         calm = np.where(targeted, share < cold, True).all(axis=0) & targeted.any(axis=0)
         sure = ~(self._blind | self._distrusted | self._veiled | self._hot).any(axis=0)
-        settled = np.array(
-            [node.ready and not node.spec.unschedulable for node in snapshot.nodes], dtype=np.bool_
-        )
         stuck = self._node[self._lasting & ~self._movable & (self._node >= 0)]
-        free = np.bincount(stuck, minlength=len(looked_at)) == 0
-        wanted = looked_at & calm & sure & settled & free & (self._held > 0)
-        carried, room = self._burdens(snapshot, looked_at & settled & (self._held > 0))
+        free = np.bincount(stuck, minlength=len(self._usable)) == 0
+        wanted = self._usable & calm & sure & free & (self._held > 0)
         fullest = np.nanmax(np.where(targeted, share, 0.0), axis=0, initial=0.0)
-        order = sorted(
+        return sorted(
             np.flatnonzero(wanted).tolist(), key=lambda node: (self._held[node], fullest[node])
         )
-        chosen = np.zeros(len(looked_at), dtype=np.bool_)
-        left, moved = room.sum(axis=1), np.zeros(len(room))
-        for node in order:
-            if (left - room[:, node] >= moved + carried[:, node] - 1e-9).all():
-                left, moved = left - room[:, node], moved + carried[:, node]
+
+    def _choose(self, stays: Callable[[int], bool]) -> None:
+        """Free the cold nodes whose pods may all leave, and that the others can take in."""
+        chosen = np.zeros(len(self._usable), dtype=np.bool_)
+        left, moved = self._room.sum(axis=1), np.zeros(len(self._room))
+        for node in self._cold:
+            room, more = left - self._room[:, node], moved + self._carried[:, node]
+            if (room < more - 1e-9).any():
+                continue
+            pods = np.flatnonzero((self._node == node) & self._lasting)
+            if not any(stays(pod) for pod in pods.tolist()):
+                left, moved = room, more
                 chosen[node] = True
-        return chosen
+        self._chosen = chosen
+        self._spare = chosen | (self._usable & (self._held == 0))
+        self._start = self.cost()
 
     def _burdens(self, snapshot: Snapshot, taking: BoolArray) -> tuple[FloatArray, FloatArray]:
         """(gauges and requests, nodes) what each node's pods carry, and the room that it has.
