@@ -3,8 +3,8 @@
 import numpy as np
 
 from rescheduler.model.readings import FloatArray, IntArray
-from rescheduler.scheduler.normalizing import NEVER, Relative
-from rescheduler.scheduler.sampling import share_out, shares, window_masses
+from rescheduler.scheduler.normalizing import NEVER, Circumstance, Relative
+from rescheduler.scheduler.sampling import share_out, shares, start_bounds
 from rescheduler.scheduler.windows import Int64Array, Windows
 
 Weighted = tuple[int, Relative]
@@ -17,6 +17,8 @@ _SETTING_UP = 1000
 """What sharing out one stretch costs beside, in nodes."""
 _CELLS = 1_000_000
 """The most comparisons of a candidate in a stretch of windows that are made at once."""
+_FEW_STRETCHES = 64
+"""Up to so many it costs more to find the equal ones than to score each."""
 
 
 def chances(
@@ -36,26 +38,27 @@ def chances(
     if found >= count:
         return shares(together(base, relatives), ranks, nodes, found)
     windows = Windows(count, found)
-    moving: list[tuple[int, Relative, list[Int64Array]]] = []
+    moving: list[tuple[int, Relative, list[Circumstance]]] = []
     changes = np.zeros(count, dtype=np.bool_)
     changes[0] = True
     for weight, relative in relatives:
-        numbers = relative.circumstances(windows)
-        steady = True
-        for number in numbers:
-            steps = number[1:] != number[:-1]
-            if steps.any():
-                steady = False
+        numbers: list[Circumstance] = []
+        for number in relative.circumstances(windows):
+            steps = False if isinstance(number, int) else number[1:] != number[:-1]
+            if np.any(steps):
                 changes[1:] |= steps
-        if steady:
-            row = np.array([[int(number[0]) for number in numbers]], dtype=np.int64)
+                numbers.append(number)
+            else:
+                numbers.append(number if isinstance(number, int) else int(number[0]))
+        if all(isinstance(number, int) for number in numbers):
+            row = np.array([numbers], dtype=np.int64)
             base = base + weight * relative.table(row)[0][relative.codes]
         else:
             moving.append((weight, relative, numbers))
     if not moving:
         return shares(base, ranks, nodes, found)
     stretches = np.flatnonzero(changes).astype(np.int32)
-    return _over_stretches(base, moving, stretches, windows, window_masses(ranks, nodes))
+    return _over_stretches(base, moving, stretches, windows, start_bounds(ranks, nodes)) / nodes
 
 
 def together(base: Int64Array, relatives: list[Weighted]) -> Int64Array:
@@ -67,24 +70,26 @@ def together(base: Int64Array, relatives: list[Weighted]) -> Int64Array:
 
 def _over_stretches(
     base: Int64Array,
-    moving: list[tuple[int, Relative, list[Int64Array]]],
+    moving: list[tuple[int, Relative, list[Circumstance]]],
     stretches: IntArray,
     windows: Windows,
-    starts: FloatArray,
+    bounds: IntArray,
 ) -> FloatArray:
-    """Compare the candidates in each stretch of windows with one set of scores."""
-    lower, upper = base.copy(), base.copy()
+    """(feasible,) how many starts lead to each node: compare the candidates in each stretch.
+
+    stretches: the first windows of the stretches. bounds: as of `start_bounds`.
+    """
+    lower, upper = base, base
     tables: list[Table] = []
     for weight, relative, numbers in moving:
-        rows, which = _distinct([number[stretches] for number in numbers])
+        rows, which = _distinct(numbers, stretches)
         table = weight * relative.table(rows)
         there = table > NEVER
-        lower += np.where(there, table, -NEVER).min(axis=0)[relative.codes]
-        upper += np.where(there, table, NEVER).max(axis=0)[relative.codes]
+        lower = lower + np.where(there, table, -NEVER).min(axis=0)[relative.codes]
+        upper = upper + np.where(there, table, NEVER).max(axis=0)[relative.codes]
         tables.append((table, which, relative.codes))
     # In every window some node has at least its own lower bound.
-    beaten = windows.maximum(lower)
-    ahead = np.roll(windows.minimum(beaten), windows.width - 1)
+    ahead = windows.least_around(windows.maximum(lower))
     candidates = np.flatnonzero(upper >= ahead).astype(np.int32)
     count, width = windows.count, windows.width
     edges: IntArray = np.unique(
@@ -92,15 +97,12 @@ def _over_stretches(
     )
     compared = len(edges) * len(candidates)
     if compared > _DEAR * (count + len(stretches) * (width + _SETTING_UP)):
-        answer = _each_stretch(base, tables, stretches, width, starts)
-    else:
-        answer = _candidates_alone(base, tables, stretches, width, starts, candidates, edges)
-    normalized: FloatArray = answer / answer.sum()
-    return normalized
+        return _each_stretch(base, tables, stretches, width, bounds)
+    return _candidates_alone(base, tables, stretches, width, bounds, candidates, edges)
 
 
 def _each_stretch(
-    base: Int64Array, tables: list[Table], stretches: IntArray, width: int, starts: FloatArray
+    base: Int64Array, tables: list[Table], stretches: IntArray, width: int, bounds: IntArray
 ) -> FloatArray:
     """Score all nodes of each stretch of windows."""
     count = len(base)
@@ -111,7 +113,7 @@ def _each_stretch(
         scores = base[nodes]
         for table, which, codes in tables:
             scores += table[which[number]][codes[nodes]]
-        np.add.at(answer, nodes, share_out(scores, width, starts[begin:end]))
+        np.add.at(answer, nodes, share_out(scores, width, bounds[begin : end + 1]))
     return answer
 
 
@@ -120,14 +122,14 @@ def _candidates_alone(
     tables: list[Table],
     stretches: IntArray,
     width: int,
-    starts: FloatArray,
+    bounds: IntArray,
     candidates: IntArray,
     edges: IntArray,
 ) -> FloatArray:
     """Compare the candidates wherever one of them, or the scores, come or go."""
     count = len(base)
     answer = np.zeros(count)
-    mass = np.add.reduceat(starts, edges)
+    mass = np.diff(bounds[np.append(edges, count)])
     stretch_of = np.searchsorted(stretches, edges, side="right") - 1
     step = max(1, _CELLS // max(len(candidates), 1))
     for begin in range(0, len(edges), step):
@@ -139,16 +141,20 @@ def _candidates_alone(
         scores[~present] = NEVER * 2
         best = scores == scores.max(axis=1, keepdims=True)
         share = mass[part] / best.sum(axis=1)
-        answer[candidates] += (best * share[:, None]).sum(axis=0)
+        answer[candidates] += share @ best
     return answer
 
 
-def _distinct(numbers: list[Int64Array]) -> tuple[Int64Array, IntArray]:
-    """The distinct rows of these columns, and which of them each row is."""
-    columns = np.stack(numbers, axis=1)
+def _distinct(numbers: list[Circumstance], stretches: IntArray) -> tuple[Int64Array, IntArray]:
+    """The rows of numbers that the stretches have, and which of them each stretch has."""
+    columns = np.empty((len(stretches), len(numbers)), dtype=np.int64)
+    for place, number in enumerate(numbers):
+        columns[:, place] = number if isinstance(number, int) else number[stretches]
+    if len(columns) <= _FEW_STRETCHES:
+        return columns, np.arange(len(columns), dtype=np.int32)
     combined = np.zeros(len(columns), dtype=np.int64)
-    for column in range(columns.shape[1]):
-        values = columns[:, column] - columns[:, column].min()
+    for column in columns.T:
+        values = column - column.min()
         combined = combined * (int(values.max()) + 1) + values
     _, first, which = np.unique(combined, return_index=True, return_inverse=True)
     return columns[first], which.astype(np.int32)

@@ -15,6 +15,10 @@ NEVER = -(1 << 40)
 MAX_SCORE = 100
 
 
+Circumstance = int | Int64Array
+"""A number of each window, (windows,), or the one that all of them have."""
+
+
 class Relative(Protocol):
     """The scores of the feasible nodes, for any set of them that is scored together.
 
@@ -27,7 +31,7 @@ class Relative(Protocol):
         """(feasible,) the scores where all of them are scored together."""
         ...
 
-    def circumstances(self, windows: Windows) -> list[Int64Array]:
+    def circumstances(self, windows: Windows) -> list[Circumstance]:
         """Numbers of each window that its scores depend on, beside the codes."""
         ...
 
@@ -50,7 +54,7 @@ class ByMaximum:
         """All nodes together."""
         return self._stretched(self.codes, int(self.codes.max(initial=0)))
 
-    def circumstances(self, windows: Windows) -> list[Int64Array]:
+    def circumstances(self, windows: Windows) -> list[Circumstance]:
         """The greatest raw score."""
         return [windows.maximum(self.codes)]
 
@@ -83,7 +87,7 @@ class ByRange:
         """All nodes together."""
         return self._stretched(self._raw, int(self._values[0]), int(self._values[-1]))
 
-    def circumstances(self, windows: Windows) -> list[Int64Array]:
+    def circumstances(self, windows: Windows) -> list[Circumstance]:
         """The least and the greatest, as codes."""
         if len(self._values) == 1:
             return []

@@ -60,36 +60,49 @@ def shares(scores: ScoreArray, ranks: IntArray, nodes: int, found: int) -> Float
         best = scores == scores.max()
         equal: FloatArray = best / best.sum()
         return equal
-    starts = window_masses(ranks, nodes)
-    answer = share_out(np.concatenate([scores, scores[: found - 1]]), found, starts)
+    answer = share_out(
+        np.concatenate([scores, scores[: found - 1]]), found, start_bounds(ranks, nodes)
+    )
     answer[: found - 1] += answer[count:]
-    normalized: FloatArray = answer[:count] / answer[:count].sum()
+    normalized: FloatArray = answer[:count] / nodes
     return normalized
 
 
-def window_masses(ranks: IntArray, nodes: int) -> FloatArray:
-    """The probability of each window: that the scan starts after the feasible node before it."""
-    steps = np.empty(len(ranks))
-    steps[1:] = ranks[1:] - ranks[:-1]
-    steps[0] = ranks[0] - ranks[-1] + nodes
-    masses: FloatArray = steps / nodes
-    return masses
+def start_bounds(ranks: IntArray, nodes: int) -> IntArray:
+    """(windows + 1,) the positions between which a scan has to start for each window.
+
+    ranks, nodes: as in `shares`. Window s is scanned from all starts after the feasible node
+    before it and up to its own first one; so from `bounds[s + 1] - bounds[s]` of all starts.
+    """
+    answer = np.empty(len(ranks) + 1, dtype=np.int32)
+    answer[0] = ranks[-1] - nodes
+    answer[1:] = ranks
+    return answer
 
 
-def share_out(scores: ScoreArray, width: int, masses: FloatArray) -> FloatArray:
-    """Give the mass of each window to the nodes tied at its best score, in equal parts.
+def share_out(scores: ScoreArray, width: int, bounds: IntArray) -> FloatArray:
+    """Give the starts of each window to the nodes tied at its best score, in equal parts.
 
-    scores: (windows + width - 1,) in the order of the scan. masses: (windows,). Returns (scores,).
+    scores: (windows + width - 1,) in the order of the scan. bounds: as of `start_bounds`.
+    Returns (scores,), how many starts each node gets.
+
+    Only the few nodes that are as good as the worst window's best can get any; windows between
+    which none of these comes or goes are one.
     """
     best = slid_maximum(scores, width)
     places = np.flatnonzero(scores >= best.min())
+    changes = np.zeros(len(scores) + 1, dtype=np.bool_)
+    changes[0] = True
+    changes[np.maximum(places - width + 1, 0)] = True
+    changes[places + 1] = True
+    runs = np.flatnonzero(changes[: len(best)])
     chosen = scores[places]
     order = np.argsort(chosen, kind="stable")
     span = len(scores) + 1
     keys = chosen[order] * span + places[order]
-    wanted = best * span + np.arange(len(masses))
+    wanted = best[runs] * span + runs
     low, high = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted + width)
-    share = masses / (high - low)
+    share = np.diff(bounds[np.append(runs, len(best))]) / (high - low)
     length = len(keys) + 1
     touched = np.cumsum(np.bincount(low, minlength=length) - np.bincount(high, minlength=length))
     mass = np.cumsum(

@@ -1,15 +1,18 @@
 """The score of PodTopologySpread, for all feasible nodes or for a window of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log, prod
 
 import numpy as np
 
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.scheduler.normalizing import MAX_SCORE, NEVER
+from rescheduler.scheduler.normalizing import MAX_SCORE, NEVER, Circumstance
 from rescheduler.scheduler.windows import Int64Array, Windows
 
 _DENSE = 1 << 16
 _FEW_DOMAINS = 64
+_LARGEST = np.iinfo(np.int16).max
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,12 +38,14 @@ class BySpread:
     def __init__(self, counts: list[SpreadCount], scored: BoolArray) -> None:
         self._counts = counts
         self._scored = scored
+        self._known: dict[tuple[int, ...], Int64Array] = {}
+        radices = [int(each.pods.max(initial=0)) + 2 for each in counts]
         combined = scored.astype(np.int64)
-        size = 2
-        for each in counts:
-            radix = int(each.pods.max(initial=0)) + 2
-            combined = combined * radix + each.pods + 1
-            size *= radix
+        for each, radix in zip(counts, radices, strict=True):
+            combined *= radix
+            combined += each.pods
+            combined += 1
+        size = 2 * prod(radices)
         if size <= _DENSE:
             present = np.bincount(combined, minlength=size) > 0
             kinds = np.flatnonzero(present)
@@ -48,88 +53,89 @@ class BySpread:
         else:
             kinds, self.codes = np.unique(combined, return_inverse=True)
         self._of_kind: list[Int64Array] = []
-        for each in reversed(counts):
-            radix = int(each.pods.max(initial=0)) + 2
+        for radix in reversed(radices):
             self._of_kind.insert(0, kinds % radix - 1)
             kinds = kinds // radix
         self._kind_scored = kinds == 1
 
     def points(self) -> Int64Array:
         """All nodes together."""
-        sizes = []
-        for each in self._counts:
-            if each.domains is None:
-                sizes.append(int(self._scored.sum()))
-            else:
-                codes = each.domains[self._scored] + 1
-                sizes.append(int(np.count_nonzero(np.bincount(codes))) if len(codes) else 0)
-        raw = self._raw(np.array([sizes], dtype=np.int64))[0]
-        answer: Int64Array = spread_scores(raw, self._kind_scored)[self.codes]
+        sizes = [self._domains(each) for each in self._counts]
+        answer: Int64Array = spread_scores(self._costs(sizes), self._kind_scored)[self.codes]
         return answer
 
-    def circumstances(self, windows: Windows) -> list[Int64Array]:
+    def circumstances(self, windows: Windows) -> list[Circumstance]:
         """How many domains each constraint sees, and the least and greatest rounded cost."""
         sizes = [self._sizes(each, windows) for each in self._counts]
-        columns = np.stack(sizes, axis=1)
-        if (columns == columns[0]).all():
-            distinct, which = columns[:1], None
-        else:
-            distinct, which = np.unique(columns, axis=0, return_inverse=True)
+        if not self._kind_scored.any():
+            return [*sizes, 0, 0]
+        if all(isinstance(size, int) for size in sizes):
+            return [*sizes, *self._extremes(windows, [int(size) for size in sizes])]
+        columns = np.empty((windows.count, len(sizes)), dtype=np.int64)
+        for place, size in enumerate(sizes):
+            columns[:, place] = size
+        distinct, which = np.unique(columns, axis=0, return_inverse=True)
         least = np.zeros(windows.count, dtype=np.int64)
         greatest = np.zeros(windows.count, dtype=np.int64)
-        for number, row in enumerate(distinct):
-            raw = rounded(self._raw(row[None, :])[0])
-            if not self._kind_scored.any():
-                continue
-            low = np.where(self._kind_scored, raw, -NEVER)[self.codes]
-            high = np.where(self._kind_scored, raw, 0)[self.codes]
-            here = slice(None) if which is None else which.ravel() == number
-            least[here] = windows.minimum(low)[here]
-            greatest[here] = windows.maximum(high)[here]
+        for number, row in enumerate(distinct.tolist()):
+            here = which.ravel() == number
+            low, high = self._extremes(windows, row)
+            least[here], greatest[here] = low[here], high[here]
         return [*sizes, least, greatest]
+
+    def _extremes(self, windows: Windows, sizes: list[int]) -> tuple[Int64Array, Int64Array]:
+        """(windows,) the least and the greatest cost, where there are so many domains."""
+        costs = self._costs(sizes)
+        small = np.int16 if costs.max() < _LARGEST else np.int64
+        low = np.where(self._kind_scored, costs, np.iinfo(small).max).astype(small)
+        high = np.where(self._kind_scored, costs, 0).astype(small)
+        return windows.minimum(low[self.codes]), windows.maximum(high[self.codes])
 
     def table(self, circumstances: Int64Array) -> Int64Array:
         """By the counts of all constraints."""
-        raw = rounded(self._raw(circumstances[:, :-2]))
+        costs = np.stack([self._costs(row) for row in circumstances[:, :-2].tolist()])
         least, greatest = circumstances[:, -2:-1], circumstances[:, -1:]
-        points = MAX_SCORE * (greatest + least - raw) // np.maximum(greatest, 1)
+        points = MAX_SCORE * (greatest + least - costs) // np.maximum(greatest, 1)
         points = np.where(greatest == 0, MAX_SCORE, points)
-        there = (raw >= least) & (raw <= greatest)
+        there = (costs >= least) & (costs <= greatest)
         return np.where(self._kind_scored, np.where(there, points, NEVER), 0)
 
-    def _sizes(self, count: SpreadCount, windows: Windows) -> Int64Array:
+    def _sizes(self, count: SpreadCount, windows: Windows) -> Circumstance:
         """(windows,) the number of domains among the scored nodes of each window."""
         if count.domains is None:
-            if self._scored.all():
-                return np.full(windows.count, windows.width, dtype=np.int64)
-            return windows.total(self._scored)
+            return windows.width if self._scored.all() else windows.total(self._scored)
         codes = count.domains
         if int(codes.max(initial=-1)) < _FEW_DOMAINS and windows.everywhere(codes, self._scored):
-            number = np.count_nonzero(np.bincount(codes[self._scored] + 1))
-            return np.full(windows.count, number, dtype=np.int64)
+            return self._domains(count)
         return windows.distinct(codes, self._scored)
 
-    def _raw(self, sizes: Int64Array) -> FloatArray:
-        """(k, kinds) costs, not rounded. sizes: (k, constraints)."""
-        raw = np.zeros((len(sizes), len(self._kind_scored)), dtype=np.float64)
-        for number, each in enumerate(self._counts):
-            pods = self._of_kind[number]
-            weights = np.log((sizes[:, number] + 2).astype(np.float64))
-            cost = pods[None, :] * weights[:, None] + float(each.max_skew - 1)
-            raw += np.where(pods >= 0, cost, 0.0)
-        return raw
+    def _domains(self, count: SpreadCount) -> int:
+        """The number of domains among all scored nodes."""
+        if count.domains is None:
+            return int(np.count_nonzero(self._scored))
+        return int(np.count_nonzero(np.bincount(count.domains[self._scored] + 1)))
+
+    def _costs(self, sizes: Sequence[int]) -> Int64Array:
+        """(kinds,) rounded costs, where each constraint sees so many domains."""
+        known = self._known.get(tuple(sizes))
+        if known is None:
+            raw = np.zeros(len(self._kind_scored), dtype=np.float64)
+            for pods, size, each in zip(self._of_kind, sizes, self._counts, strict=True):
+                cost = pods * log(size + 2) + float(each.max_skew - 1)
+                raw += np.where(pods >= 0, cost, 0.0)
+            known = self._known[tuple(sizes)] = rounded(raw)
+        return known
 
 
 def rounded(raw: FloatArray) -> Int64Array:
-    """Costs rounded half away from zero, as Go does."""
-    whole = np.trunc(raw)
-    answer: Int64Array = np.where(raw - whole >= 0.5, whole + 1, whole).astype(np.int64)
+    """Costs, none below 0, rounded half up, as Go rounds them."""
+    whole = raw.astype(np.int64)
+    answer: Int64Array = whole + (raw - whole >= 0.5)
     return answer
 
 
-def spread_scores(raw: FloatArray, scored: BoolArray) -> Int64Array:
-    """Raw costs, rounded, made 0-100; unscored nodes get 0."""
-    costs = rounded(raw)
+def spread_scores(costs: Int64Array, scored: BoolArray) -> Int64Array:
+    """Rounded costs made 0-100; unscored nodes get 0."""
     considered = costs[scored]
     top = int(considered.max(initial=0))
     if top == 0:

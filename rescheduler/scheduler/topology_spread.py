@@ -143,7 +143,7 @@ class TopologySpread(Plugin):
     ) -> Constraint:
         chosen = _with_match_label_keys(declared, pod) if selector is None else selector
         eligible = complete & self._included(pod, declared)
-        domains = len(np.unique(column.codes[eligible & column.present]))
+        domains = int(np.count_nonzero(np.bincount(column.codes[eligible & column.present])))
         counted = not _empty(chosen) or self._context.profile.empty_spread_selector
         return Constraint(
             column=column,
@@ -201,7 +201,7 @@ class TopologySpread(Plugin):
                 counts = self._counts(each)[codes]
             counted.append(
                 SpreadCount(
-                    pods=np.where(codes >= 0, counts, -1).astype(np.int32),
+                    pods=np.where(codes >= 0, counts, np.int32(-1)),
                     domains=None if each.by_hostname else codes,
                     max_skew=each.max_skew,
                 )

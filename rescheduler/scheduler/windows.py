@@ -6,6 +6,7 @@ import numpy.typing as npt
 from rescheduler.model.readings import BoolArray, IntArray
 
 Int64Array = npt.NDArray[np.int64]
+AnyInts = Int64Array | npt.NDArray[np.int16]
 _SMALLEST = np.iinfo(np.int16).min
 
 
@@ -19,13 +20,18 @@ class Windows:
         self.count = count
         self.width = width
 
-    def maximum(self, values: Int64Array) -> Int64Array:
+    def maximum(self, values: AnyInts) -> Int64Array:
         """The greatest value in each window."""
         return slid_maximum(np.concatenate([values, values[: self.width - 1]]), self.width)
 
-    def minimum(self, values: Int64Array) -> Int64Array:
+    def minimum(self, values: AnyInts) -> Int64Array:
         """The least value in each window."""
         return -self.maximum(-values)
+
+    def least_around(self, values: Int64Array) -> Int64Array:
+        """The least of the values of all windows that a node is in, for each node."""
+        turned = np.concatenate([values[self.count - self.width + 1 :], values])
+        return -slid_maximum(-turned, self.width)
 
     def total(self, flags: BoolArray) -> Int64Array:
         """How many of the window's nodes are flagged."""
@@ -78,15 +84,15 @@ class Windows:
         return answer[:-1] + rest[:-1]
 
 
-def slid_maximum(values: Int64Array, width: int) -> Int64Array:
+def slid_maximum(values: AnyInts, width: int) -> Int64Array:
     """The greatest of each run of `width` values: (values - width + 1,).
 
     Runs of 1, 2, 4... are put together from two halves, which overlap in the last step. In 16 bits
     where the values allow it: that is several times faster.
     """
-    least, most = int(values.min()), int(values.max())
-    small = least > _SMALLEST and most < -_SMALLEST
-    runs = values.astype(np.int16) if small else values
+    runs: AnyInts = values
+    if values.dtype != np.int16 and values.min() > _SMALLEST and values.max() < -_SMALLEST:
+        runs = values.astype(np.int16)
     length = 1
     while 2 * length <= width:
         runs = np.maximum(runs[:-length], runs[length:])

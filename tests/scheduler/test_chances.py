@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rescheduler.scheduler import chances as module
 from rescheduler.scheduler.chances import chances
 from rescheduler.scheduler.normalizing import ByMaximum, ByRange, Relative
 from rescheduler.scheduler.spread_score import BySpread, SpreadCount
@@ -80,9 +82,9 @@ def test_chances_are_those_of_scoring_every_window_by_itself(data: Any) -> None:
     kinds = data.draw(st.lists(st.sampled_from([by_maximum, by_range, by_spread]), max_size=3))
     makers = [(data.draw(st.integers(1, 6)), kind(data, count)) for kind in kinds]
     everyone = np.arange(count)
-    answer = chances(
-        base, [(weight, make(everyone)) for weight, make in makers], ranks, nodes, found
-    )
+    relatives = [(weight, make(everyone)) for weight, make in makers]
+    with patch.object(module, "_FEW_STRETCHES", data.draw(st.sampled_from([0, 64]))):
+        answer = chances(base, relatives, ranks, nodes, found)
     assert np.allclose(answer, one_by_one(base, makers, ranks, nodes, found))
 
 
@@ -97,6 +99,8 @@ def test_windows_answer_as_slices_do(data: Any) -> None:
     slices = [(start + np.arange(width)) % count for start in range(count)]
     assert windows.maximum(values).tolist() == [values[each].max() for each in slices]
     assert windows.minimum(values).tolist() == [values[each].min() for each in slices]
+    around = [[start for start in range(count) if node in slices[start]] for node in range(count)]
+    assert windows.least_around(values).tolist() == [values[each].min() for each in around]
     assert windows.total(flags).tolist() == [flags[each].sum() for each in slices]
     seen = set(codes[flags].tolist())
     whole = all(set(codes[each][flags[each]].tolist()) == seen for each in slices)

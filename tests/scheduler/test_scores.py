@@ -9,7 +9,7 @@ from rescheduler.scheduler.normalizing import ByMaximum, ByRange
 from rescheduler.scheduler.plugin import Replacement
 from rescheduler.scheduler.profile import Profile, profile_of
 from rescheduler.scheduler.requests import incoming
-from rescheduler.scheduler.spread_score import spread_scores
+from rescheduler.scheduler.spread_score import rounded, spread_scores
 from tests.cluster import node, pod
 
 MI = 1024 * 1024
@@ -20,14 +20,15 @@ def ints(*values: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def test_spread() -> None:
-    raw = np.array([9.4, 7.0, 5.5])
-    assert spread_scores(raw, np.ones(3, dtype=np.bool_)).tolist() == [66, 88, 100]
+    costs = rounded(np.array([9.4, 7.0, 5.5]))
+    assert costs.tolist() == [9, 7, 6]
+    assert spread_scores(costs, np.ones(3, dtype=np.bool_)).tolist() == [66, 88, 100]
 
 
 def test_spread_gives_nothing_to_unscored_nodes_and_all_to_a_tie_at_zero() -> None:
     scored = np.array([True, False])
-    assert spread_scores(np.zeros(2), scored).tolist() == [100, 0]
-    assert spread_scores(np.array([4.0, 9.0]), scored).tolist() == [100, 0]
+    assert spread_scores(ints(0, 0), scored).tolist() == [100, 0]
+    assert spread_scores(ints(4, 9), scored).tolist() == [100, 0]
 
 
 @pytest.mark.parametrize(
