@@ -7,7 +7,8 @@ the share
 
 can stay within the domains of a level, if every pod talks as much as its siblings and to the
 nearest first. What cannot stay within level l goes one step farther, so the mean distance is the
-sum over the levels of step(l) * (1 - G(l)); with one level it is 1 - G.
+sum over the levels of step(l) * (1 - G(l)); with one level it is 1 - G. Where the distances between
+the domains of a level are measured, what cannot stay goes as far as `crossing.crossed` says.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ import numpy as np
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.policies.crossing import crossed
 from rescheduler.policies.domains import NOWHERE, Domains
 
 Counts = dict[int, int]
@@ -55,6 +57,8 @@ class Attraction:
         self._bonds = tuple(bonds)
         self._sides: list[tuple[_Side, _Side]] = []
         self._near = np.zeros((len(bonds), len(domains.names)))
+        self._far = np.zeros(len(bonds))
+        self._crossings: dict[int, dict[tuple[int, int], FloatArray]] = {}
         self._of_pod: dict[int, list[tuple[int, int]]] = {}
         for number, bond in enumerate(bonds):
             self._sides.append((self._side(bond.one, node), self._side(bond.other, node)))
@@ -96,6 +100,10 @@ class Attraction:
             for level, step in enumerate(self._domains.steps):
                 here = int(self._domains.of[level, source])
                 places = self._domains.of[level, nodes]
+                if level == self._domains.measured:
+                    nearer = self._nearer(number, end, here)
+                    total -= self._bonds[number].amount * step * nearer[places]
+                    continue
                 table = np.zeros(self._domains.size(level) + 1)  # the last is NOWHERE
                 for place in self._sides[number][1 - end].counts[level]:
                     table[place] = self._more(number, end, level, place)
@@ -110,7 +118,10 @@ class Attraction:
         for number, end in self._of_pod[pod]:
             for level, step in enumerate(self._domains.steps):
                 here = int(self._domains.of[level, source])
-                best = self._best(number, end, level) - self._less(number, end, level, here)
+                if level == self._domains.measured:
+                    best = float(self._nearer(number, end, here).max())
+                else:
+                    best = self._best(number, end, level) - self._less(number, end, level, here)
                 total += self._bonds[number].amount * step * max(0.0, best)
         return total
 
@@ -123,6 +134,7 @@ class Attraction:
                 _take(sides[end].counts[level], int(self._domains.of[level, shift.source]), -1)
                 _take(sides[end].counts[level], int(self._domains.of[level, shift.destination]), 1)
                 sides[0].most[level] = sides[1].most[level] = None
+            self._crossings.pop(number, None)
             self._measure(number)
             touched += [sides[0].pods, sides[1].pods]
         return np.concatenate(touched)
@@ -141,16 +153,24 @@ class Attraction:
                 code=bond.code,
                 subject=bond.subject,
                 cost=cost,
-                message=f"{len(bond.one)} and {len(bond.other)} pods, whose talk can stay {near}",
+                message=f"{len(bond.one)} and {len(bond.other)} pods, whose talk can stay {near}"
+                + self._beyond(number),
                 pods=tuple(np.union1d(bond.one, bond.other).tolist()),
             )
 
     def _cost(self, number: int) -> float:
-        far = sum(
-            step * (1.0 - near)
-            for step, near in zip(self._domains.steps, self._near[number], strict=True)
-        )
-        return self._bonds[number].amount * float(far)
+        far = 1.0 - self._near[number]
+        if self._domains.measured >= 0:
+            far[self._domains.measured] = self._far[number]
+        return self._bonds[number].amount * float(far @ self._domains.steps)
+
+    def _beyond(self, number: int) -> str:
+        """How far goes what leaves its domain, where that is measured."""
+        level = self._domains.measured
+        if level < 0 or self._near[number, level] > 1 - 1e-9:
+            return ""
+        share = self._far[number] / (1.0 - self._near[number, level])
+        return f"; beyond its {self._domains.names[level]} it goes {share:.0%} of the farthest way"
 
     def _measure(self, number: int) -> None:
         one, other = self._sides[number]
@@ -161,6 +181,31 @@ class Attraction:
                 for place, count in one.counts[level].items()
                 if place in theirs
             )
+        if self._domains.measured >= 0:
+            ends = [self._shares(number, end)[None, :] for end in (0, 1)]
+            self._far[number] = crossed(ends[0], ends[1], self._domains.far)[0]
+
+    def _shares(self, number: int, end: int) -> FloatArray:
+        """(domains + 1,) the share of that end in each domain of the measured level."""
+        level, side = self._domains.measured, self._sides[number][end]
+        shares = np.zeros(self._domains.size(level) + 1)
+        for place, count in side.counts[level].items():
+            shares[place] = count / len(side.pods)
+        shares[NOWHERE] = 1.0 - sum(side.counts[level].values()) / len(side.pods)
+        return shares
+
+    def _nearer(self, number: int, end: int, here: int) -> FloatArray:
+        """(domains + 1,) how much nearer talk is if a pod of that end went from here to each."""
+        known = self._crossings.setdefault(number, {})
+        if (end, here) not in known:
+            mine, theirs = self._shares(number, end), self._shares(number, 1 - end)
+            tried = np.tile(mine, (len(mine), 1))
+            tried[:, here] -= 1.0 / len(self._sides[number][end].pods)
+            tried += np.eye(len(mine)) / len(self._sides[number][end].pods)
+            nearer = self._far[number] - crossed(tried, theirs[None, :], self._domains.far)
+            nearer[here] = 0.0
+            known[end, here] = nearer
+        return known[end, here]
 
     def _more(self, number: int, end: int, level: int, place: int) -> float:
         """What one more pod of that end in the domain adds to the bond's share."""

@@ -1,13 +1,13 @@
 """How near nodes are to each other: the tree of hosts, racks, blocks, zones and regions."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from pydantic import Field
 
 from rescheduler.model.objects import Labels
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Strict
 
@@ -92,13 +92,17 @@ class Domains:
     names: (levels,) nearest first. steps: (levels,) how much farther two nodes are that do not
     share this level; they sum to 1, the distance of nodes that share none. of: (levels, nodes + 1)
     the domain of each node, NOWHERE without a label; the last column stands for no node.
-    labels: (levels,) what each domain is called.
+    labels: (levels,) what each domain is called. measured: the level whose domains are as far from
+    each other as `far` says, or -1. far: (its domains + 1, its domains + 1) 0 to 1, symmetric; the
+    last stands for NOWHERE.
     """
 
     names: tuple[str, ...]
     steps: tuple[float, ...]
     of: IntArray
     labels: tuple[tuple[str, ...], ...]
+    measured: int = -1
+    far: FloatArray = field(default_factory=lambda: np.ones((1, 1)))
 
     def level(self, name: str) -> int:
         """The index of a level, or -1 where it is not in this tree."""
@@ -119,13 +123,19 @@ class Domains:
         for anchor in anchors:
             distance = np.zeros(nodes)
             for level in range(start, len(self.names)):
-                here = self.of[level, anchor]
-                same: BoolArray = (self.of[level, :-1] == here) & (here != NOWHERE)
-                distance += np.where(same, 0.0, self.steps[level] / whole)
+                distance += self._apart(level, anchor) * (self.steps[level] / whole)
             if start == 0:
                 distance[anchor] = 0.0
             answer = np.minimum(answer, distance)
         return answer
+
+    def _apart(self, level: int, anchor: int) -> FloatArray:
+        """(nodes,) how far each is from the node on that level alone, 0 to 1."""
+        here, there = int(self.of[level, anchor]), self.of[level, :-1]
+        if level == self.measured:
+            far: FloatArray = self.far[here, there]
+            return far
+        return np.where((there == here) & (here != NOWHERE), 0.0, 1.0)
 
 
 def tree(levels: Sequence[Level], snapshot: Snapshot) -> Domains:

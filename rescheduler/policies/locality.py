@@ -104,7 +104,10 @@ class Traffic(Strict):
     source: End = Field(description="Who talks.")
     destination: End | None = Field(None, description="To whom.")
     destinationDomain: str | None = Field(
-        None, pattern=_LABEL, description="Instead: the label with the domain that is talked to."
+        None,
+        pattern=_LABEL,
+        description="Instead: the label with the domain that is talked to, or that talks: then "
+        "`source` names the labels of the workload that is talked to.",
     )
     destinationLevel: str = Field(
         "zone", min_length=1, description="The level of the domains of `destinationDomain`."
@@ -141,6 +144,53 @@ class Traffic(Strict):
             query=self.query or "",
             series=self.series,
             columns=(*source, *other),
+        )
+
+
+class Distances(Strict):
+    """How far the domains of a level are from each other: measured, not the same for each pair.
+
+    Rows tell of one domain and another: bytes between zones, seconds of a round trip, a price. The
+    pair with the most is as far as the level's `weight` says, each other pair its share of that. Of
+    both directions the mean counts. What is measured within a domain does not count.
+    """
+
+    level: str = Field("zone", min_length=1, description="The level of the domains.")
+    series: str = Field(
+        min_length=1,
+        description="A PromQL selector of a counter, such as of bytes; it tells the age too. "
+        "`$match` stands for the matchers of the metric source.",
+    )
+    query: str | None = Field(
+        None,
+        min_length=1,
+        description="PromQL for one row per pair, `$window` is the window; needed where `series` "
+        "is no counter. Unless given, the rate of `series`, summed by the labels below.",
+    )
+    source: str = Field(pattern=_LABEL, description="The label with the one domain.")
+    destination: str = Field(pattern=_LABEL, description="The label with the other.")
+    window: PositiveDuration = Field(
+        timedelta(minutes=30), description="Over what time is averaged."
+    )
+    maxAge: PositiveDuration = Field(
+        timedelta(minutes=5), description="An older series counts as absent."
+    )
+    minCoverage: Ratio = Field(
+        1.0,
+        description="The share of all pairs of domains that must have a value, else the policy has "
+        "no say; a pair without one is as far as the farthest.",
+    )
+
+    def request(self) -> ReadingRequest:
+        """The reading of pairs that it needs; what it covers is judged by the nodes' domains."""
+        return ReadingRequest(
+            "pair.distance",
+            window=self.window.total_seconds(),
+            max_age=self.maxAge.total_seconds(),
+            min_coverage=0.0,
+            query=self.query or "",
+            series=self.series,
+            columns=("", self.source, "Domain", "", self.destination, "Domain"),
         )
 
 
@@ -199,18 +249,21 @@ class Locality(Policy):
 
     The distance of two nodes is the sum of the steps of all levels that they do not share, 0 on
     one host and 1 where nothing is shared; levels without labels, or alike everywhere, are left
-    out. What each source of wishes costs:
+    out. With `distances` the step between two domains of that level is their measured share of the
+    farthest two. What each source of wishes costs:
 
     - `pairs`: pods of the smaller side, times the mean distance of the talk: over the levels
       the sum of step * (1 - G), where G = sum over domains of min(share of one side, share of the
-      other) is the gained affinity (RASA, ICDE 2024);
+      other) is the gained affinity (RASA, ICDE 2024); with `distances`, 1 - G is multiplied by the
+      mean share of what leaves a domain, spread over the domains that lack some in proportion;
     - `traffic`: the same, with the measured traffic of a pair divided by that of an average pod;
     - `groups`: the pods outside of the domain that holds most of the group (`together`), and those
       that share a domain with one before them (`apart`); half each where both are asked for;
     - `podAffinity`: of each pod the share of its terms, by weight, that are not met;
     - `datasets`: the distance to the nearest node that holds the data.
 
-    A source without data says nothing, and the report says so.
+    A source without data says nothing, and the report says so. Without its `distances` the whole
+    policy says nothing: everything would seem farther than it is.
     """
 
     model_config = ConfigDict(
@@ -233,6 +286,9 @@ class Locality(Policy):
         default_factory=lambda: list(KNOWN),
         min_length=1,
         description="The tree of domains, nearest level first.",
+    )
+    distances: Distances | None = Field(
+        None, description="How far the domains of one level are from each other, as measured."
     )
     pairs: list[Pair] = Field(default_factory=list, description="Declared pairs.")
     groups: list[PodGroup] = Field(default_factory=list, description="Declared groups.")
@@ -258,11 +314,14 @@ class Locality(Policy):
         named = [name for group in self.groups for name in (group.together, group.apart) if name]
         if self.traffic is not None and self.traffic.destinationDomain is not None:
             named.append(self.traffic.destinationLevel)
+        if self.distances is not None:
+            named.append(self.distances.level)
         return named
 
     def requests(self) -> list[ReadingRequest]:
-        """The readings of traffic and of the catalog."""
+        """The readings of distances, of traffic and of the catalog."""
         wanted = [
+            self.distances.request() if self.distances is not None else None,
             self.traffic.request() if self.traffic is not None else None,
             self.datasets.request() if self.datasets is not None else None,
         ]
@@ -271,6 +330,11 @@ class Locality(Policy):
     def compile(self, snapshot: Snapshot) -> PartsTerm | Problem:
         """The term, or why none of its sources has a say."""
         wishes = Wishes(self.levels, snapshot)
+        if self.distances is not None:
+            far = self.distances
+            problem = wishes.measure(far.request(), far.level, far.minCoverage)
+            if problem is not None:
+                return problem
         for pair in self.pairs:
             wishes.add_pair(pair.pods, pair.near, pair.weight)
         for group in self.groups:

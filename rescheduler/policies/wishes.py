@@ -13,6 +13,7 @@ from rescheduler.policies.anchoring import Anchor, Anchoring
 from rescheduler.policies.assembling import Assembling, Group
 from rescheduler.policies.attraction import Attraction, Bond
 from rescheduler.policies.base import Match
+from rescheduler.policies.crossing import measured_domains
 from rescheduler.policies.domains import Level, tree
 from rescheduler.policies.holding import Holdings, holders
 from rescheduler.policies.matching import select_pods
@@ -53,6 +54,24 @@ class Wishes:
             parts.append(self._affinities)
         movable = select_pods(match, self._snapshot)
         return PartsTerm(parts, self._node, movable, self._problems)
+
+    def measure(self, request: ReadingRequest, level: str, min_coverage: float) -> Problem | None:
+        """Take the distances of that level from a reading; without them nothing can be judged."""
+        number = self._domains.level(level)
+        if number < 0:
+            text = f"no node has a label of level {level}, or all share one: nothing is far there"
+            self._problems.append(Problem("LOC006", text))
+            return None
+        reading = self._snapshot.readings.find(request)
+        if reading is None:
+            return Problem("RDG007", f"{request.name} of {request.series} is not in the snapshot")
+        if reading.problem is not None:
+            return reading.problem
+        made = measured_domains(self._domains, number, reading, min_coverage)
+        if isinstance(made, Problem):
+            return made
+        self._domains = made
+        return None
 
     def add_pair(self, pods: Match, near: Match, weight: float) -> None:
         """A declared pair: it costs as many pods as its smaller side has."""

@@ -1,4 +1,4 @@
-"""Readings of pairs: the traffic between workloads, or from workloads to domains.
+"""Readings of pairs: traffic between workloads or with domains, and the distance of domains.
 
 Operators name the series and its labels, since every mesh and agent has its own. The request's
 `columns` are, for both ends, the label with the namespace, the label with the name, and what the
@@ -17,8 +17,9 @@ from rescheduler.sources.measuring import FUTURE, Tally, Value, number, show
 from rescheduler.sources.prometheus_http import Vector
 
 TRAFFIC = "pair.traffic"
+DISTANCE = "pair.distance"
 HIGHEST = 1e15
-"""Bytes or requests a second that no pair of workloads can have."""
+"""Bytes or requests a second that no pair can have."""
 
 Ask = Callable[[str], Vector]
 
@@ -62,11 +63,12 @@ def unread(request: ReadingRequest, problem: Problem) -> Reading:
     )
 
 
-def read_traffic(request: ReadingRequest, snapshot: Snapshot, at: float, ask: Ask) -> Reading:
-    """One reading of traffic: each row of which both ends are known has a value, or says why not.
+def read_pairs(request: ReadingRequest, snapshot: Snapshot, at: float, ask: Ask) -> Reading:
+    """One reading of pairs: each row of which both ends are known has a value, or says why not.
 
     A row with an end outside of the cluster is noted and left out; a pair without a row is not
-    known to be silent. Rows of one pair (of its pods) add up, and the oldest tells its age.
+    known to be silent. Rows of one pair (of its pods) add up, and the oldest tells its age;
+    distances do not, so a pair with several has none.
 
     Raises:
         MetricsUnavailable: the source gave no answer.
@@ -90,6 +92,9 @@ def read_traffic(request: ReadingRequest, snapshot: Snapshot, at: float, ask: As
             continue
         amount, age = number(each.value[1]), at - times.get(key, math.nan)
         amount = _trusted(amount, age, request, each.metric, tally)
+        if request.name == DISTANCE and (one, other) in found:
+            tally.note("RDG005: several rows of one pair", show(each.metric))
+            amount = math.nan
         known = found.get((one, other), Value(0.0, 0.0))
         # What one pod of the pair lacks, the pair lacks: NaN stays NaN.
         found[one, other] = Value(known.value + amount, max(known.age, age))
@@ -126,7 +131,7 @@ def _reading(
         said = "; ".join(dict.fromkeys(warnings))
         problem = Problem("RDG002", f"the source warns: {said}")
     elif not pairs:
-        text = "no series is between workloads of this cluster"
+        text = "no series has ends that are in this cluster"
         problem = Problem("RDG009", f"{text}. {'; '.join(notes)}".strip())
     elif (share := float((~np.isnan(values)).mean())) < request.min_coverage:
         code = next((c for c in ("RDG004", "RDG006") if any(n.startswith(c) for n in notes)), "")

@@ -15,7 +15,7 @@ from rescheduler.sources.assembly import Assembly, Cluster
 from rescheduler.sources.catalog import CATALOG, Definition, fill
 from rescheduler.sources.kubernetes_decode import collector_off
 from rescheduler.sources.measuring import number
-from rescheduler.sources.pairs import TRAFFIC, read_traffic, unread
+from rescheduler.sources.pairs import DISTANCE, TRAFFIC, read_pairs, unread
 from rescheduler.sources.prometheus_http import Prometheus, Vector
 
 __all__ = ["Prometheus", "read_readings"]
@@ -46,7 +46,7 @@ class _Cycle:
 
     def read(self, request: ReadingRequest) -> Reading:
         """One reading, with a problem where it is unfit."""
-        if request.name == TRAFFIC:
+        if request.name in (TRAFFIC, DISTANCE):
             return self._read_pairs(request)
         definition = CATALOG.get(request.name)
         if definition is None:
@@ -75,7 +75,7 @@ class _Cycle:
             return self._ask(fill(template, request.window, self._prometheus.match))
 
         try:
-            return read_traffic(request, self._cluster.snapshot, self._begin(), ask)
+            return read_pairs(request, self._cluster.snapshot, self._begin(), ask)
         except MetricsUnavailable as error:
             return unread(request, Problem("RDG001", str(error)))
 

@@ -60,7 +60,8 @@ class Story(Strict):
     )
     readings: dict[str, dict[str, str | int | float | None]] = Field(
         default_factory=dict,
-        description="Reading to the series of each node, or of each pod by workload.",
+        description="Reading to the series of each node, of each pod by workload, or of each pair "
+        "as `ONE -> OTHER`.",
     )
     interval: PositiveDuration = Field(
         timedelta(minutes=1), description="Time between two samples of a series."

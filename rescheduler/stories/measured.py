@@ -27,8 +27,9 @@ def measured(
 ) -> Snapshot:
     """The snapshot with these readings.
 
-    given: reading name to the series of each node, or of each pod by the workload's label `app`.
-    Who is not named has no value and ought to have none. interval: seconds between two samples.
+    given: reading name to the series of each node, of each pod by the workload's label `app`, or of
+    each pair as `ONE -> OTHER`, where workloads are `NAMESPACE/NAME`. Who is not named has no value
+    and ought to have none. interval: seconds between two samples.
 
     Raises:
         ValueError: a series cannot be understood, or is of nobody in the cluster.
@@ -42,14 +43,15 @@ def measured(
 
 
 def _reading(snapshot: Snapshot, request: ReadingRequest, given: Given, interval: float) -> Reading:
-    capacity = None
+    capacity, ends = None, []
     if request.subject == "node":
         names = [each.metadata.name for each in snapshot.nodes]
         capacity = _capacity(snapshot, request.name)
     elif request.subject == "pod":
         names = [(each.metadata.labels or {}).get("app", "") for each in snapshot.pods]
     else:
-        raise ValueError(f"readings.{request.name}: only readings of nodes and pods can be given")
+        names = list(given)
+        ends = [_ends(request, name, snapshot) for name in names]
     unknown = sorted(set(given) - set(names))
     if unknown:
         raise ValueError(f"readings.{request.name}: there is no {request.subject} `{unknown[0]}`")
@@ -68,8 +70,20 @@ def _reading(snapshot: Snapshot, request: ReadingRequest, given: Given, interval
         ages=pairs[:, 1],
         expected=np.array([name in given for name in names], dtype=np.bool_),
         capacity=capacity,
+        pairs=tuple(ends),
     )
     return replace(reading, problem=_problem(reading))
+
+
+def _ends(request: ReadingRequest, text: str, snapshot: Snapshot) -> tuple[str, str]:
+    one, arrow, other = (part.strip() for part in text.partition("->"))
+    if not (one and arrow and other):
+        raise ValueError(f"readings.{request.name}: `{text}` is not `ONE -> OTHER`")
+    known = {f"{each.namespace}/{each.name}" for each in snapshot.workloads}
+    for end in (one, other):
+        if "/" in end and end not in known:
+            raise ValueError(f"readings.{request.name}: there is no workload `{end}`")
+    return one, other
 
 
 def _settled(series: FloatArray, request: ReadingRequest, interval: float) -> tuple[float, float]:

@@ -35,6 +35,7 @@ _TALK = {
     "broken": (1.0, 1.0, 1.0, 1.0),
 }
 _PAIRS = (("web", "train"), ("train", "web"), ("web", "logs"), ("train", "nobody"))
+_ZONES = (("a", "b"), ("b", "a"), ("a", "c"), ("c", "b"))
 _CATALOG = "http://catalog.test/datasets"
 
 
@@ -62,6 +63,10 @@ def _traffic(series: str, to: str) -> dict[str, Any]:
     return {"series": series, "source": end, **other, "minCoverage": 0.0}
 
 
+def _distances(series: str, covered: float = 0.0) -> dict[str, Any]:
+    return {"series": series, "source": "from", "destination": "to", "minCoverage": covered}
+
+
 def _request(series: str, to: str) -> ReadingRequest:
     [request] = Locality(name="l", match=EVERYTHING, traffic=_traffic(series, to)).requests()
     return request
@@ -76,6 +81,9 @@ def readings(name: Callable[[str], str]) -> list[Reading]:
         made.append(_reading(_request(series, "workload"), pairs, values, problem))
         pairs = [(f"default/{name('web')}", name(zone)) for zone in "abcd"]
         made.append(_reading(_request(series, "domain"), pairs, values, problem))
+        [request] = _locality(podAffinity=True, distances=_distances(series)).requests()
+        pairs = [(name(one), name(other)) for one, other in _ZONES]
+        made.append(_reading(request, pairs, values, problem))
     pairs = [("pile", f"zone={name('a')}"), ("pile", f"host={name('n0')}"), ("images", "zone=?")]
     [request] = _locality(datasets={"catalog": _CATALOG}).requests()
     made.append(_reading(request, pairs, (1.0, 1.0, 1.0), None))
@@ -123,11 +131,13 @@ def localities() -> st.SearchStrategy[Policy]:
         "traffic": st.none() | traffic,
         "podAffinity": st.booleans(),
         "datasets": st.sampled_from([None, {"catalog": _CATALOG}, {"nodeLabel": "has-{dataset}"}]),
-        "levels": st.sampled_from([levels, levels[:1] + levels[1:]]),
+        "levels": st.just(levels),
+        "distances": st.none()
+        | st.builds(_distances, st.sampled_from(sorted(_TALK)), st.sampled_from([0.0, 1.0])),
     }
     return (
         st.fixed_dictionaries(options)
-        .filter(lambda drawn: any(value for key, value in drawn.items() if key != "levels"))
+        .filter(lambda drawn: any(drawn[key] for key in drawn.keys() - {"levels", "distances"}))
         .map(lambda drawn: _locality(**drawn))
     )
 

@@ -109,6 +109,7 @@ VALID: list[dict[str, Any]] = [
                 "source": {"namespace": "a", "name": "b", "kind": "Pod"},
                 "destinationDomain": "c",
             },
+            distances={"series": "s", "query": "q", "source": "a", "destination": "b"},
             podAffinity=True,
             datasets={"nodeLabel": "has/{dataset}", "catalog": "http://a.test/b"},
         )

@@ -115,6 +115,31 @@ def test_domains_are_taken_as_they_are() -> None:
     assert reading.pairs == (("default/web", "a"),)
 
 
+def between(*rows: tuple[dict[str, str], Any]) -> Reading:
+    far = {"series": "rtt", "query": "avg_rtt", "source": "from", "destination": "to"}
+    spec: dict[str, Any] = {"match": {"all": True}, "podAffinity": True, "distances": far}
+    [request] = Locality(name="l", **spec).requests()
+    assert queries(request) == ("avg_rtt", "max by (from,to) (timestamp(rtt))")
+    return read(list(rows), request)
+
+
+def test_distances_lie_between_domains() -> None:
+    reading = between(({"from": "a", "to": "b"}, 0.5), ({"from": "a", "to": ""}, 7))
+    assert reading.pairs == (("a", "b"),)
+    assert reading.values.tolist() == [0.5]
+    assert reading.ages.tolist() == pytest.approx([10])
+    assert "not in the cluster" in reading.notes[0]
+    assert reading.problem is None
+
+
+def test_distances_do_not_add_up_as_traffic_does() -> None:
+    rows = [({"from": "a", "to": "b", "probe": probe}, 0.5) for probe in "xy"]
+    reading = between(*rows, ({"from": "b", "to": "a", "probe": "x"}, 0.25))
+    assert math.isnan(reading.values[0])
+    assert reading.values[1] == 0.25
+    assert "RDG005: several rows of one pair" in reading.notes[0]
+
+
 def test_warnings_mean_partial() -> None:
     reading = read([row("web", "db", 5)], warnings=["a store is down"])
     assert reading.problem is not None

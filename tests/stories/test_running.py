@@ -140,6 +140,17 @@ def test_a_cluster_can_be_listed(tmp_path: Path) -> None:
             "`warm` is not a sample",
         ),
         (
+            DRAWN + "    readings: {pair.traffic: {default/web: 1}}\n    expect: {moves: []}\n",
+            "7:15",
+            "`default/web` is not `ONE -> OTHER`",
+        ),
+        (
+            DRAWN
+            + "    readings: {pair.traffic: {default/web -> x/y: 1}}\n    expect: {moves: []}\n",
+            "7:15",
+            "there is no workload `x/y`",
+        ),
+        (
             DRAWN + "    readings: {node.cpu: {n9: 1}}\n    expect: {moves: []}\n",
             "7:15",
             "no node `n9`",
