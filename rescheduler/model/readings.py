@@ -16,6 +16,31 @@ BoolArray = npt.NDArray[np.bool_]
 
 Subject = Literal["node", "pod", "pair"]
 
+MOST_INSTANTS = 30
+"""Evaluations that the past of one reading takes at most."""
+LEAST_STEP = 60.0
+"""Seconds between two of them, at least."""
+
+
+def instants(span: float) -> FloatArray:
+    """(k,) seconds before the snapshot at which a past of `span` seconds is looked at.
+
+    The oldest comes first, at `span` or up to `k` seconds before it; the last is 0, the snapshot.
+    """
+    steps = min(max(int(span // LEAST_STEP), 1), MOST_INSTANTS - 1)
+    step = np.ceil(span / steps)
+    return np.asarray(np.arange(steps, -1, -1) * step, dtype=np.float64)
+
+
+def lasted(held: BoolArray, span: float) -> FloatArray:
+    """(n,) for how many seconds each has held without a break up to now; NaN: it does not now.
+
+    held: (k, n) at the `instants` of that span, the oldest first.
+    """
+    unbroken = np.logical_and.accumulate(held[::-1], axis=0).sum(axis=0)
+    seconds = np.concatenate([[np.nan], instants(span)[::-1]])
+    return np.asarray(seconds[unbroken], dtype=np.float64)
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class ReadingRequest:
@@ -23,6 +48,7 @@ class ReadingRequest:
 
     name: an entry of the catalogue of readings, such as `node.gpu` or `pod.network.receive`.
     window, max_age: seconds. min_coverage: share of the expected subjects, 0 to 1.
+    span: seconds of the past that are asked for besides, for nodes; 0 is none.
     query, series, columns: what operators define themselves, for readings of pairs: what to
     evaluate, what dates it, and the labels of both ends; see `sources/pairs.py`.
     """
@@ -34,6 +60,7 @@ class ReadingRequest:
     query: str = ""
     series: str = ""
     columns: tuple[str, ...] = ()
+    span: float = 0.0
 
     @property
     def subject(self) -> Subject:
@@ -52,6 +79,27 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceValue:
+    """What one device of a node adds to the node's value.
+
+    node: index of its node. device: what tells it from all others, such as a GPU's UUID or an
+    interface's name; a partition is `<device>/<part>`. index: its number on the node, "" where
+    nobody tells. pods: indices of the pods that have it, as far as the exporter tells.
+    """
+
+    node: int
+    device: str
+    value: float
+    index: str = ""
+    pods: tuple[int, ...] = ()
+
+    @property
+    def whole(self) -> str:
+        """The physical device: of a partition, the one that it is a part of."""
+        return self.device.partition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """One named measurement of every node, or of every pod, at one instant.
 
@@ -64,8 +112,11 @@ class Reading:
     query: the PromQL that was evaluated.
     notes: what was odd and left out: unresolved names, duplicates, values out of range.
     problem: why the reading as a whole is unfit, or None.
+    trail: (instants, subjects) the values that the same reading had at the `instants` of the
+    request's span, the oldest first; NaN is absent. None where there is none.
     pairs: for readings of pairs, what each value lies between; a pair that is not there is not
     known to be 0.
+    devices: for readings of the worst of a node's devices, those of the nodes that are not at 0.
     """
 
     request: ReadingRequest
@@ -78,6 +129,8 @@ class Reading:
     notes: tuple[str, ...] = ()
     problem: Problem | None = None
     pairs: tuple[tuple[str, str], ...] = ()
+    trail: FloatArray | None = None
+    devices: tuple[DeviceValue, ...] = ()
 
     @property
     def name(self) -> str:

@@ -264,6 +264,18 @@ class Loaded(Protocol):
 
 
 @runtime_checkable
+class Lasting(Protocol):
+    """A term that is triggered by readings, and can tell from their past how long it has been."""
+
+    def lasted(self) -> FloatArray:
+        """(pods,) seconds for which what would make each pod move is known to hold without a break.
+
+        NaN where it does not hold in the snapshot, or its past is not known.
+        """
+        ...
+
+
+@runtime_checkable
 class Bounding(Protocol):
     """A term that can tell cheaply how much moves could gain, for thousands of pods at once."""
 
@@ -286,6 +298,8 @@ class Policy(Strict):
 
     summary: ClassVar[str] = ""
     """One sentence for the generated documentation."""
+    each_alone: ClassVar[bool] = False
+    """Whether a finding is several pods with the same trouble, each with its own since when."""
 
     kind: str
     name: str = Field(min_length=1, description="metadata.name")
@@ -299,6 +313,23 @@ class Policy(Strict):
         description="Pods above this priority are not moved for this policy's sake. No bound of "
         "its own, unless given; that of the Limits holds in any case.",
     )
+
+    stableFor: PositiveDuration | None = Field(
+        None,
+        description="Pods are moved for this policy's sake only where its trouble has held for so "
+        "long; until then it is shown, and its pods are refused (STB001, STB002). Absent: no wait. "
+        "A load or a sign of a node must have held at every one of up to 30 evaluations in that "
+        "time, a minute or more apart, which are asked of Prometheus again in each cycle: a range "
+        "query, so a raw rate over many series may cost several times the plain reading. Any other "
+        "trouble is remembered from cycle to cycle in the ConfigMap `rescheduler-sightings`: it "
+        "starts anew when one cycle does not find it, and when none has looked for so long or for "
+        "3 hours, whichever is longer.",
+    )
+
+    @property
+    def span(self) -> float:
+        """Seconds for which trouble must have held; 0: no wait."""
+        return 0.0 if self.stableFor is None else self.stableFor.total_seconds()
 
     def requests(self) -> list[ReadingRequest]:
         """The readings without which the policy has no say."""

@@ -31,6 +31,8 @@ class Load:
     expected: (nodes,) whether the node ought to have a value: it has the resource.
     used: (pods,) amount, 0 where it is not known; of pods too young for a value by their requests.
     missing: (pods,) expected, and not known. known: (pods,) whether the amount was measured.
+    trail: (instants, nodes) the shares that `measured` was of the capacity in the past that was
+    asked for, NaN where not known; None where that past is not known.
     shadow: (nodes,) what pods that were just bound use and `measured` has not seen yet.
     trusted: (nodes,) whether node and pods agree well enough to say what leaving would free.
     """
@@ -45,6 +47,7 @@ class Load:
     missing: BoolArray
     trusted: BoolArray
     shadow: FloatArray
+    trail: FloatArray | None = None
 
 
 def read_load(
@@ -95,6 +98,9 @@ def read_load(
         missing=pods.expected & ~known,
         trusted=_explained(measured, capacity, sum_by_node(seen, placed, len(capacity)), residual),
         shadow=sum_by_node(used * late, placed, len(capacity)),
+        trail=None
+        if nodes.trail is None
+        else np.where(_within(nodes.trail, 0.0, _MOST_LOAD), nodes.trail, np.nan),
     )
 
 

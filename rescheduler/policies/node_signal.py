@@ -1,10 +1,16 @@
 """One reading of nodes that no pod's usage adds up to, made ready to be judged."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from rescheduler.model.readings import BoolArray, FloatArray, Problem, ReadingRequest
+from rescheduler.model.readings import (
+    BoolArray,
+    DeviceValue,
+    FloatArray,
+    Problem,
+    ReadingRequest,
+)
 from rescheduler.model.snapshot import Snapshot
 
 
@@ -14,11 +20,15 @@ class Signal:
 
     values: (nodes,) NaN where it is not known, too old, or not a number in 0 to `highest`.
     blind: (nodes,) looked at, ought to have a value, and has none.
+    trail: (instants, nodes) the values in the past that was asked for; None: it is not known.
+    devices: node to its devices, of the nodes with a value of which the reading tells any.
     """
 
     name: str
     values: FloatArray
     blind: BoolArray
+    trail: FloatArray | None = None
+    devices: dict[int, list[DeviceValue]] = field(default_factory=dict)
 
 
 def read_signal(
@@ -42,4 +52,11 @@ def read_signal(
     if present < request.min_coverage * count:
         text = f"{name} has a fresh value for {present} of {count} nodes that the policy looks at"
         return Problem("RDG003", f"{text}, less than {request.min_coverage:.0%}")
-    return Signal(name, values, blind)
+    trail = reading.trail
+    if trail is not None:
+        trail = np.where((trail >= 0) & (trail <= highest), trail, np.nan)
+    devices: dict[int, list[DeviceValue]] = {}
+    for each in reading.devices:
+        if looked_at[each.node] and not np.isnan(values[each.node]):
+            devices.setdefault(each.node, []).append(each)
+    return Signal(name, values, blind, trail, devices)

@@ -6,7 +6,7 @@ import numpy as np
 
 from rescheduler.model.finding import Finding
 from rescheduler.model.quantity import milli, units
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, lasted
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.demand import Devices, demands
 from rescheduler.policies.relief import Gauge, UtilizationTerm
@@ -28,14 +28,16 @@ class PackingTerm(UtilizationTerm):
         looked_at: BoolArray,
         movable: BoolArray,
         cold: float,
+        span: float = 0.0,
     ) -> None:
         self._spare = np.zeros(len(snapshot.nodes), dtype=np.bool_)
         self._lasting = ~snapshot.on_own_node
-        super().__init__(snapshot, gauges, looked_at, movable)
+        super().__init__(snapshot, gauges, looked_at, movable, span)
         self._held = self._count()
         usable = [node.ready and not node.spec.unschedulable for node in snapshot.nodes]
         self._usable = looked_at & np.array(usable, dtype=np.bool_)
         self._cold = self._find_cold(cold)
+        self._calm = self._calmed(cold)
         self._carried, self._room = self._burdens(snapshot, self._usable & (self._held > 0))
         self._choose(lambda _: False)
 
@@ -110,6 +112,16 @@ class PackingTerm(UtilizationTerm):
             np.flatnonzero(wanted).tolist(), key=lambda node: (self._held[node], fullest[node])
         )
 
+    def _calmed(self, cold: float) -> FloatArray:
+        """(nodes,) seconds for which every resource with a target has been cold; NaN: it is not."""
+        trails = [gauge.load.trail for gauge in self._gauges]
+        known = [trail for trail in trails if trail is not None]
+        if len(known) < len(trails):
+            return np.full(len(self._names), np.nan)
+        targeted = np.isfinite(self._limits)[:, None, :]
+        calm = np.where(targeted, np.stack(known) < cold, True).all(axis=0)
+        return lasted(np.asarray(calm & targeted.any(axis=0)), self._span)
+
     def _choose(self, stays: Callable[[int], bool]) -> None:
         """Free the cold nodes whose pods may all leave, and that the others can take in."""
         chosen = np.zeros(len(self._usable), dtype=np.bool_)
@@ -125,6 +137,13 @@ class PackingTerm(UtilizationTerm):
         self._chosen = chosen
         self._spare = chosen | (self._usable & (self._held == 0))
         self._start = self.cost()
+
+    def lasted(self) -> FloatArray:
+        """(pods,) for how long the load that the pod relieves was high, or its node was cold."""
+        chosen = np.where(self._chosen, self._calm, np.nan)
+        keeping = self._lasting & (self._home >= 0)
+        here = np.where(keeping, np.append(chosen, np.nan)[self._home], np.nan)
+        return np.asarray(np.fmax(super().lasted(), here))
 
     def _burdens(self, snapshot: Snapshot, taking: BoolArray) -> tuple[FloatArray, FloatArray]:
         """(gauges and requests, nodes) what each node's pods carry, and the room that it has.

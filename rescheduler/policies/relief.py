@@ -7,7 +7,7 @@ import numpy as np
 
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem, lasted
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.load import Load
 
@@ -25,6 +25,7 @@ class Gauge:
     high, low: (nodes,) shares of the node; NaN where it has no target. pressed: (nodes,) whether
     tasks wait for the resource too long, which makes the node hot above `floor`. hidden: (nodes,)
     share of the node that its peaks take beyond its mean; NaN where that is not known.
+    heat: (instants, nodes) whether the node was hot in the past; None where that is not known.
     """
 
     resource: str
@@ -34,6 +35,7 @@ class Gauge:
     pressed: BoolArray
     floor: FloatArray
     hidden: FloatArray
+    heat: BoolArray | None = None
 
 
 class UtilizationTerm:
@@ -60,11 +62,14 @@ class UtilizationTerm:
         gauges: Sequence[Gauge],
         looked_at: BoolArray,
         movable: BoolArray,
+        span: float = 0.0,
     ) -> None:
+        """span: seconds of the past that is known."""
         loads = [gauge.load for gauge in gauges]
         resources = [gauge.resource for gauge in gauges]
         self._names = [node.metadata.name for node in snapshot.nodes]
         self._gauges = list(gauges)
+        self._span = span
         # Gauges of one resource are neighbors; each resource begins at one of these rows.
         self._begins = [row for row, name in enumerate(resources) if resources.index(name) == row]
         self._home = snapshot.pod_node
@@ -196,6 +201,18 @@ class UtilizationTerm:
             for row, gauge in enumerate(self._gauges)
             if self._known[row, pod]
         }
+
+    def lasted(self) -> FloatArray:
+        """(pods,) the longest for which a load that the pod relieves has been too high."""
+        answer = np.full(len(self._home), np.nan)
+        for row, gauge in enumerate(self._gauges):
+            if gauge.heat is not None:
+                hot = np.where(self._hot[row], lasted(gauge.heat, self._span), np.nan)
+                relieves = (self._freed[row] > 0) & (self._home >= 0)
+                answer = np.fmax(
+                    answer, np.where(relieves, np.append(hot, np.nan)[self._home], np.nan)
+                )
+        return answer
 
     def remarks(self) -> tuple[Problem, ...]:
         """The nodes that are left alone, by reading and reason."""

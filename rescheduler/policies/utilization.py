@@ -124,11 +124,12 @@ class Utilization(Policy):
                     return hidden
                 high, low = self._band(resource, group_of, load, wanted)
                 floor = self._values(resource, group_of, "floor")
-                gauges.append(Gauge(resource, load, high, low, pressed, floor, hidden))
+                heat = self._heat(snapshot, resource, group_of, load, wanted)
+                gauges.append(Gauge(resource, load, high, low, pressed, floor, hidden, heat))
         matched = select_pods(self.match, snapshot)
         if self.strategy == "Pack":
-            return PackingTerm(snapshot, gauges, looked_at, matched, self.cold)
-        return UtilizationTerm(snapshot, gauges, looked_at, matched)
+            return PackingTerm(snapshot, gauges, looked_at, matched, self.cold, self.span)
+        return UtilizationTerm(snapshot, gauges, looked_at, matched, self.span)
 
     def _resources(self) -> list[str]:
         """The resources that some node has a target for."""
@@ -165,12 +166,32 @@ class Utilization(Policy):
         low = self._values(resource, group_of, "bottom")
         if self.strategy != "Balance":
             return high, low
-        share = load.measured / load.capacity
-        known = wanted & ~np.isnan(share)
-        if not known.any():
-            return high, low
-        mean = float(share[known].mean())
+        mean = _mean(load.measured / load.capacity, wanted)
         return np.minimum(high, mean + self.tolerance), np.minimum(low, mean)
+
+    def _heat(
+        self,
+        snapshot: Snapshot,
+        resource: str,
+        group_of: list[int],
+        load: Load,
+        wanted: BoolArray,
+    ) -> BoolArray | None:
+        """(instants, nodes) whether each node was hot in the past; None where that is not known."""
+        if load.trail is None:
+            return None
+        high = np.broadcast_to(self._values(resource, group_of, "high"), load.trail.shape)
+        if self.strategy == "Balance":
+            means = np.array([_mean(share, wanted) for share in load.trail])
+            high = np.minimum(high, means[:, None] + self.tolerance)
+        hot = load.trail > high
+        if self._pressed(resource):
+            waits = snapshot.readings.find(self._pressure(resource))
+            if waits is None or waits.trail is None:
+                return np.asarray(hot)
+            pressed = waits.trail > self._values(resource, group_of, "pressure")
+            hot = hot | (pressed & (load.trail > self._values(resource, group_of, "floor")))
+        return np.asarray(hot)
 
     def _read_pressure(
         self, snapshot: Snapshot, resource: str, group_of: list[int], wanted: BoolArray
@@ -197,22 +218,32 @@ class Utilization(Policy):
         return np.maximum(signal.values - load.measured / load.capacity, 0.0)
 
     def _pair(self, reading: str) -> tuple[ReadingRequest, ReadingRequest]:
-        return self._request(f"node.{reading}"), self._request(f"pod.{reading}")
+        node = self._request(f"node.{reading}", span=self.span)
+        return node, self._request(f"pod.{reading}")
 
     def _pressure(self, resource: str) -> ReadingRequest:
-        return self._request(f"node.{resource}.pressure")
+        return self._request(f"node.{resource}.pressure", span=self.span)
 
     def _peak(self, reading: str) -> ReadingRequest:
         window = (self.headroom or Headroom()).window
         return self._request(f"node.{reading}.peak", window)
 
-    def _request(self, name: str, window: timedelta | None = None) -> ReadingRequest:
+    def _request(
+        self, name: str, window: timedelta | None = None, span: float = 0.0
+    ) -> ReadingRequest:
         quality: dict[str, Any] = {
             "window": (window or self.window).total_seconds(),
             "max_age": self.maxAge.total_seconds(),
             "min_coverage": self.minCoverage,
+            "span": span,
         }
         return ReadingRequest(name, **quality)
+
+
+def _mean(share: FloatArray, wanted: BoolArray) -> float:
+    """The mean of the nodes that count and are known; without one there is no bound to take."""
+    known = wanted & ~np.isnan(share)
+    return float(share[known].mean()) if known.any() else np.inf
 
 
 def _value(target: Target | None, what: str) -> float:

@@ -9,7 +9,7 @@ import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -25,6 +25,9 @@ MAX_WAIT = 5.0
 """Seconds that a Retry-After header may make us wait."""
 MAX_BODY = 256 * 2**20
 """Bytes of one answer. A row for each of 150,000 pods is about 24 MiB."""
+
+_SAME = 0.01
+"""Seconds by which an evaluation may miss the time that it was asked for."""
 
 _RETRIED = frozenset({429, 502, 503})
 _SELECTOR = re.compile(r'[a-zA-Z_]\w*(=|!=|=~|!~)"[^"\\]*"(,[a-zA-Z_]\w*(=|!=|=~|!~)"[^"\\]*")*')
@@ -62,6 +65,16 @@ class Vector:
     infos: tuple[str, ...] = ()
 
 
+class _Series(msgspec.Struct, gc=False):
+    """A row of a range vector: the labels, and each evaluation's time and value."""
+
+    metric: dict[str, str]
+    values: list[tuple[float, str]]
+
+
+_Row = TypeVar("_Row", Sample, _Series)
+
+
 class _Session(PrometheusConnect):  # type: ignore[misc]
     """The client library's address, headers and session, without its retries."""
 
@@ -72,12 +85,14 @@ class _Session(PrometheusConnect):  # type: ignore[misc]
         never = urllib3.Retry(total=0, redirect=0, raise_on_status=False)
         super().__init__(url, headers=headers, session=session, retry=never, method="POST")
 
-    def send(self, method: str, form: dict[str, str], timeout: float) -> requests.Response:
-        """One instant query; a POST carries it in its body, where no URL limit holds."""
+    def send(
+        self, method: str, endpoint: str, form: dict[str, str], timeout: float
+    ) -> requests.Response:
+        """One query; a POST carries it in its body, where no URL limit holds."""
         payload = {"data": form} if method == "POST" else {"params": form}
         answer: requests.Response = self._session.request(
             method,
-            f"{self.url}/api/v1/query",
+            f"{self.url}/api/v1/{endpoint}",
             headers=self.headers,
             timeout=(min(CONNECT_TIMEOUT, timeout), timeout),
             allow_redirects=False,
@@ -141,31 +156,57 @@ class Prometheus:
         Raises:
             MetricsUnavailable: no valid answer, with the reason.
         """
+        form = {"query": promql} | ({} if at is None else {"time": repr(at)})
+        answer = self._ask("query", form, until)
+        return Vector(self._decoded(answer, "vector", Sample), *_told(answer))
+
+    def query_range(
+        self, promql: str, start: float, step: float, count: int, until: float
+    ) -> list[Vector]:
+        """The instant vectors that the query had at `count` times, from `start` every `step`.
+
+        start, step: seconds, in whole milliseconds. An evaluation that the answer lacks has no row.
+
+        Raises:
+            MetricsUnavailable: no valid answer, with the reason.
+        """
+        end = start + (count - 1) * step
+        form = {"query": promql, "start": repr(start), "end": repr(end), "step": repr(step)}
+        answer = self._ask("query_range", form, until)
+        rows: list[list[Sample]] = [[] for _ in range(count)]
+        for series in self._decoded(answer, "matrix", _Series):
+            for at, value in series.values:
+                index = round((at - start) / step)
+                if 0 <= index < count and abs(start + index * step - at) < _SAME:
+                    rows[index].append(Sample(series.metric, (at, value)))
+        return [Vector(samples, *_told(answer)) for samples in rows]
+
+    def _ask(self, endpoint: str, form: dict[str, str], until: float) -> _Envelope:
+        """The answer to a query, which has data."""
         for attempt in range(1, ATTEMPTS + 1):
             left = until - time.monotonic()
             if left <= 0:
                 raise self._fault("the time for this cycle's queries is up", "it is overloaded.")
-            status, headers, body = self._send(promql, at, min(self.timeout, left), until)
+            timeout = min(self.timeout, left)
+            status, headers, body = self._send(endpoint, form, timeout, until)
             if status == 405 and self._method == "POST":
                 self._method = "GET"
-                status, headers, body = self._send(promql, at, min(self.timeout, left), until)
+                status, headers, body = self._send(endpoint, form, timeout, until)
             envelope = _decode(body)
             wait = _retry_after(headers)
             again = status in _RETRIED and (envelope is None or envelope.errorType != "timeout")
             if not again or attempt == ATTEMPTS or time.monotonic() + wait >= until:
-                return self._vector(status, headers, body, envelope)
+                return self._accepted(status, headers, body, envelope)
             time.sleep(wait)
         raise AssertionError  # the last attempt returned or raised
 
     def _send(
-        self, promql: str, at: float | None, timeout: float, until: float
+        self, endpoint: str, query: dict[str, str], timeout: float, until: float
     ) -> tuple[int, Any, bytes]:
-        form = {"query": promql, "timeout": f"{max(int(timeout * 1000), 1)}ms"}
-        if at is not None:
-            form["time"] = repr(at)
+        form = {**query, "timeout": f"{max(int(timeout * 1000), 1)}ms"}
         try:
             self._authorize()
-            response = self._session.send(self._method, form, timeout)
+            response = self._session.send(self._method, endpoint, form, timeout)
             try:
                 return response.status_code, response.headers, _read(response, until)
             finally:
@@ -180,7 +221,9 @@ class Prometheus:
                 raise OSError(f"token file {self._token_file} holds no token")
             self._session.headers["Authorization"] = f"Bearer {token}"
 
-    def _vector(self, status: int, headers: Any, body: bytes, envelope: _Envelope | None) -> Vector:
+    def _accepted(
+        self, status: int, headers: Any, body: bytes, envelope: _Envelope | None
+    ) -> _Envelope:
         if 300 <= status < 400:
             where = headers.get("Location", "somewhere else")
             raise self._fault(f"answered {status}: go to {where}", "it wants a login; use a token.")
@@ -195,20 +238,26 @@ class Prometheus:
             raise self._fault(
                 f"answered {status}, {kind}: {envelope.error}", _ADVICE.get(status, "")
             )
-        if envelope.data is None or envelope.data.resultType != "vector":
-            what = envelope.data.resultType if envelope.data else "nothing"
-            raise self._fault(f"answered with {what!r} instead of a vector", "the query is wrong.")
+        return envelope
+
+    def _decoded(self, answer: _Envelope, kind: str, row: type[_Row]) -> list[_Row]:
+        """The rows of an answer that must be of this kind."""
+        if answer.data is None or answer.data.resultType != kind:
+            what = answer.data.resultType if answer.data else "nothing"
+            raise self._fault(f"answered with {what!r} instead of a {kind}", "the query is wrong.")
         try:
-            samples = msgspec.json.decode(envelope.data.result, type=list[Sample])
+            return msgspec.json.decode(answer.data.result, type=list[row])  # type: ignore[valid-type]
         except msgspec.DecodeError as error:
-            raise self._fault(f"answered with a garbled vector: {error}", "") from error
-        warnings = list(envelope.warnings or ())
-        if envelope.isPartial:
-            warnings.append("the answer is flagged as partial")
-        return Vector(samples, tuple(warnings), tuple(envelope.infos or ()))
+            raise self._fault(f"answered with a garbled {kind}: {error}", "") from error
 
     def _fault(self, what: str, hint: str) -> MetricsUnavailable:
         return MetricsUnavailable(f"{self.url}: {what}", hint)
+
+
+def _told(answer: _Envelope) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The warnings and the remarks of an answer."""
+    partial = ("the answer is flagged as partial",) if answer.isPartial else ()
+    return (*(answer.warnings or ()), *partial), tuple(answer.infos or ())
 
 
 _ADVICE = {
