@@ -3,19 +3,17 @@
 A case holds the objects, the arguments and what descheduler evicted. It is read as follows:
 - An owner is a controller (their fixtures leave `controller` out), and pods with one are Running
   and Ready unless the case says otherwise, because their fixtures leave the status out.
-- Times that a fixture leaves out are long ago.
+- Times that a fixture leaves out are long ago. Of those it gives, where a rule asks for no age, any
+  age is enough: a second.
 - Where `nodeFit` is off, descheduler takes for granted that there is a place. Rules that look at
   one pod then get spare nodes to go to; the two that balance have their nodes already.
 - Limits of evictions are limits of moves; ours that have no equal there are out of the way.
 """
 
-import gzip
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -26,7 +24,9 @@ from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.documents import policy_from_document
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.scheduler import Scheduler
 from rescheduler.policies.validation import API_VERSION
+from tests.oracle import loads
 
 Json = dict[str, Any]
 
@@ -44,7 +44,7 @@ RULES = {
 
 @dataclass(frozen=True)
 class Case:
-    """One case. evictions: how many descheduler evicted."""
+    """One case. evictions: how many descheduler evicted. told: its metrics, where it has some."""
 
     name: str
     plugin: str
@@ -52,6 +52,7 @@ class Case:
     begin: Json
     captured: datetime
     evictions: int
+    told: Json
 
     @property
     def fits(self) -> bool:
@@ -59,29 +60,27 @@ class Case:
         return bool(self.begin["evictorArgs"].get("nodeFit"))
 
 
-def read(folder: Path) -> list[Case]:
-    """Every case that runs a plugin, in order."""
-    with gzip.open(folder / "cases.json.gz") as stream:
-        found = json.load(stream)
-    return [
-        Case(
-            name=each["test"],
-            plugin=each["args"]["plugin"],
-            arguments=each["args"]["args"] or {},
-            begin=each["begin"],
-            captured=datetime.fromisoformat(each["capturedAt"]).astimezone(UTC),
-            evictions=each["evictedCounts"][0],
-        )
-        for each in found
-        if each.get("args")
-    ]
+def read(recorded: Json) -> Case:
+    """A case that runs a plugin, as it was recorded; of others, what they begin with."""
+    given = loads.with_gpus(recorded)
+    run = recorded.get("args") or {"plugin": "", "args": None}
+    return Case(
+        name=given["test"],
+        plugin=run["plugin"],
+        arguments=run["args"] or {},
+        begin=given["begin"],
+        captured=datetime.fromisoformat(given["capturedAt"]).astimezone(UTC),
+        evictions=given["evictedCounts"][0],
+        told={"metrics": given.get("metrics"), "prom": given.get("prom")},
+    )
 
 
 def cluster(case: Case) -> Snapshot:
     """The cluster of the case."""
     pods, nodes = case.begin["pods"] or [], case.begin["nodes"] or []
     spare = len(pods) + 1 if case.plugin in RULES and not case.fits else 0
-    return assembled(nodes, pods, spare=spare, taken=case.captured)
+    made = assembled(nodes, pods, spare=spare, taken=case.captured)
+    return loads.measured(made, case.told, policy(case))
 
 
 def assembled(
@@ -108,7 +107,8 @@ def assembled(
 
 def limits(case: Case) -> Limits:
     """The limits of the case."""
-    given, evictor = case.begin["limits"] or {}, case.begin["evictorArgs"]
+    given, evictor = case.begin.get("limits") or {}, case.begin["evictorArgs"]
+    per_node = (case.arguments.get("evictionLimits") or {}).get("node")
     threshold = (evictor.get("priorityThreshold") or {}).get("value")
     allowed = evictor.get("evictLocalStoragePods") or "PodsWithLocalStorage" in (
         evictor["podProtections"].get("defaultDisabled") or []
@@ -121,7 +121,7 @@ def limits(case: Case) -> Limits:
     return Limits.model_validate(
         {
             "movesPerCycle": most("maxPodsToEvictTotal"),
-            "movesPerNode": most("maxPodsToEvictPerNode"),
+            "movesPerNode": most("maxPodsToEvictPerNode") if per_node is None else per_node,
             "movesPerNamespace": most("maxPodsToEvictPerNamespace"),
             "movesPerWorkload": MANY,
             "inFlightPerWorkload": MANY,
@@ -152,7 +152,8 @@ def duration(written: str | None) -> timedelta:
 def policy(case: Case) -> Policy:
     """The policy that says the same as the plugin's arguments."""
     kind, spec = _SPECS[case.plugin](case.arguments)
-    spec["match"] = _match(case.arguments)
+    arguments = case.arguments
+    spec["match"] = _match(arguments.get("labelSelector"), **_namespaces(arguments))
     return policy_from_document(
         {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": "oracle"}, "spec": spec}
     )
@@ -189,7 +190,7 @@ def _restarts(arguments: Json) -> tuple[str, Json]:
 
 def _lifetime(arguments: Json) -> tuple[str, Json]:
     rule = {
-        "above": f"{arguments['maxPodLifeTimeSeconds']}s",
+        "above": f"{arguments.get('maxPodLifeTimeSeconds') or 1}s",
         "initContainers": bool(arguments.get("includingInitContainers")),
     }
     return "Conformity", {"lifetime": rule | _states(arguments)}
@@ -209,6 +210,14 @@ def _duplicates(arguments: Json) -> tuple[str, Json]:
     return "Spread", {"constraints": [alone]}
 
 
+def _low(arguments: Json) -> tuple[str, Json]:
+    return "Utilization", {**loads.low(arguments), "nodes": {"all": True}}
+
+
+def _high(arguments: Json) -> tuple[str, Json]:
+    return "Utilization", {**loads.high(arguments), "nodes": {"all": True}}
+
+
 _SPECS = {
     "RemovePodsViolatingNodeTaints": _taints,
     "RemovePodsViolatingNodeAffinity": _affinity,
@@ -217,29 +226,41 @@ _SPECS = {
     "PodLifeTime": _lifetime,
     "RemovePodsViolatingTopologySpreadConstraint": _spread,
     "RemoveDuplicates": _duplicates,
+    "LowNodeUtilization": _low,
+    "HighNodeUtilization": _high,
 }
 """Plugin to what says its arguments in a document of ours."""
 
-COVERED = frozenset(_SPECS)
+
+def schedulers(case: Case) -> tuple[Scheduler, ...]:
+    """What the scheduler is told besides. HighNodeUtilization asks for one that fills nodes up."""
+    if case.plugin != "HighNodeUtilization":
+        return ()
+    spec = {
+        "name": "default-scheduler",
+        "disabledScores": ["NodeResourcesBalancedAllocation"],
+        "arguments": {"NodeResourcesFit": {"scoringStrategy": {"type": "MostAllocated"}}},
+    }
+    return (Scheduler.model_validate(spec),)
 
 
-def _match(arguments: Json) -> Json:
+def _namespaces(arguments: Json) -> dict[str, list[str]]:
+    given = arguments.get("namespaces") or arguments.get("evictableNamespaces") or {}
+    return {"include": given.get("include") or [], "exclude": given.get("exclude") or []}
+
+
+def _match(labels: Json | None, include: list[str], exclude: list[str]) -> Json:
     match: Json = {}
-    namespaces = arguments.get("namespaces") or {}
-    if namespaces.get("include"):
-        match["namespaces"] = namespaces["include"]
-    if namespaces.get("exclude"):
+    if include:
+        match["namespaces"] = include
+    if exclude:
         match["namespaceSelector"] = {
             "matchExpressions": [
-                {
-                    "key": "kubernetes.io/metadata.name",
-                    "operator": "NotIn",
-                    "values": namespaces["exclude"],
-                }
+                {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": exclude}
             ]
         }
-    if arguments.get("labelSelector"):
-        match["labels"] = arguments["labelSelector"]
+    if labels:
+        match["labels"] = labels
     return match or {"all": True}
 
 
@@ -253,6 +274,7 @@ def _pod(given: Json) -> Pod:
     metadata.creationTimestamp = (
         metadata.creationTimestamp or status.startTime or datetime.fromisoformat(LONG_AGO)
     )
+    status.startTime = status.startTime or metadata.creationTimestamp
     if status.phase in ("", "Running"):
         status.phase = "Running"
         if made.condition("Ready") is None:
@@ -262,7 +284,7 @@ def _pod(given: Json) -> Pod:
         owner.controller = number == 0
         owner.kind = "ReplicaSet" if owner.kind == "Pod" else owner.kind
         owner.apiVersion = "apps/v1" if owner.kind == "ReplicaSet" else owner.apiVersion
-        owner.name = owner.name or metadata.name
+        owner.name = owner.name or owner.uid or metadata.name
         owner.uid = owner.uid or f"{owner.kind}/{metadata.namespace}/{owner.name}"
     return made
 

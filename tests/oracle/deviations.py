@@ -6,12 +6,13 @@
 | RemovePodsViolatingNodeAffinity | Conformity `nodeAffinity` | |
 | RemovePodsViolatingInterPodAntiAffinity | Conformity `podAntiAffinity` | |
 | RemovePodsHavingTooManyRestarts | Conformity `restarts` | |
-| PodLifeTime | Conformity `lifetime` | rules without an age, see OUT_OF_SCOPE |
+| PodLifeTime | Conformity `lifetime` | see ARGUMENTS_LEFT_OUT |
 | RemovePodsViolatingTopologySpreadConstraint | Spread `constraints: FromPods` | |
-| RemoveDuplicates | Spread `maxPerDomain` | |
+| RemoveDuplicates | Spread `maxPerDomain` | kinds of owners |
+| LowNodeUtilization | Utilization `Relieve`, `Balance` | the number of pods, see PODS |
+| HighNodeUtilization | Utilization `Pack` | the number of pods, see PODS |
 | RemoveFailedPods | nothing | a pod that ended is on no node, see ENDED |
-| Low- and HighNodeUtilization | Utilization | their unit is requests, ours measured load |
-| DefaultEvictor | eligibility and Limits | see test_protections.py: we leave more pods alone |
+| DefaultEvictor | eligibility, feasibility and Limits | we leave more pods alone, see STRICTER |
 """
 
 ENDED = (
@@ -28,13 +29,13 @@ IMAGES = (
 )
 ROOM = "the replacement would stay Pending: we evict nothing that no node has room for"
 
-PLUGINS_OUT_OF_SCOPE = {
-    "RemoveFailedPods": ENDED,
-    "LowNodeUtilization": "Utilization goes by measured load, and these cases by requests",
-    "HighNodeUtilization": "Utilization goes by measured load, and these cases by requests",
-}
+PODS = "they also go by the number of pods on a node, which is no load: "
+BLIND = "what each pod uses is not known: no pod is evicted on the chance that it is the one"
+WHOLE = "the other node has no room for all of its pods: a node is emptied whole, or not at all"
 
-ARGUMENTS_OUT_OF_SCOPE = {
+PLUGINS_LEFT_OUT = {"RemoveFailedPods": ENDED}
+
+ARGUMENTS_LEFT_OUT = {
     "conditions": "conditions of a pod say what its owner or kubelet does about it already",
     "exitCodes": ENDED,
     "ownerKinds": "whose pods are meant is said by labels and namespaces",
@@ -43,8 +44,28 @@ ARGUMENTS_OUT_OF_SCOPE = {
 }
 """Arguments of plugins that ours do not have."""
 
-NO_AGE = "a state alone is no reason to move a pod; ours ask for an age or for restarts"
 NO_RULE = "a policy without any rule is an error here, and does nothing there"
+NO_LOAD = "their only target is the number of pods on a node, which is no load"
+NO_RESULT = "what came out was not recorded"
+
+STRICTER = {
+    "ELG001": "a bare pod would not come back; that it has failed makes no difference",
+    "ELG002": "pods of a DaemonSet come back to their node, whatever is allowed",
+    "ELG003": "mirror pods come back to their node; an annotation does not change that",
+    "ELG009": "critical pods never move, and `evict` does not lift the priority of a pod",
+    "ELG010": "whether local data may be lost is said by cluster-autoscaler's annotations",
+    "ELG011": "prefer-no-eviction is taken for what it says",
+    "ELG012": "the Ready pods of its controller are counted, also where it names a second owner",
+    "ELG017": "its volume claim is not in the cluster, so where it could go is not known",
+    "FEA001": ROOM,
+}
+"""Code to the reason why a pod that descheduler would evict is left alone."""
+
+LOOSER = dict.fromkeys(
+    ("ignorePodsWithoutPDB", "PodsWithoutPDB"),
+    "a pod without a PodDisruptionBudget is held by our own limits instead",
+)
+"""Argument to the reason why a pod that descheduler protects may be eligible."""
 
 INIT = "includingInitContainers"
 APART = "removepodsviolatinginterpodantiaffinity/TestPodAntiAffinity/Maximum_pods_to_evict"
@@ -111,5 +132,61 @@ DEVIATIONS = {
     "removepodsviolatingtopologyspreadconstraint/TestTopologySpreadConstraint/"
     "3_domains,_sizes_[2,3,4],_maxSkew=1,_args.NodeFit_is_false,_and_not_enough_cpu_on_zoneA;_1_"
     "should_be_moved_to_force_scale-up": ROOM,
+    "podlifetime/TestStatesWithTerminatedReasons/evict_pod_with_matching_terminated_reason_via_"
+    "states": ENDED,
+    "podlifetime/TestStatesWithTerminatedReasons/evict_pod_with_matching_pod_status_reason_via_"
+    "states": ENDED,
+    "podlifetime/TestStatesWithTerminatedReasons/states_matches_terminated_reason_on_init_"
+    "container": "what an init container ended with is over: the pod runs",
+    **{
+        f"nodeutilization/TestHighNodeUtilization/{name}": reason
+        for name, reason in {
+            "no_node_to_schedule_evicted_pods": (
+                "of two cold nodes one takes the other's pod in, and the other is free"
+            ),
+            "without_priorities": (
+                "one node keeps a critical pod and would not be free, the other is cordoned, and "
+                "whoever cordoned it empties it"
+            ),
+            "with_priorities": WHOLE,
+            "without_priorities_evicting_best-effort_pods_only": WHOLE,
+        }.items()
+    },
+    **{
+        f"nodeutilization/TestLowNodeUtilization/{name}{metrics}": reason
+        for name, reason in {
+            "without_priorities": f"{PODS}three moves bring its CPU to the target",
+            "without_priorities_stop_when_cpu_capacity_is_depleted": (
+                f"{PODS}three moves bring its CPU to the target"
+            ),
+            "with_priorities": f"{PODS}three moves bring its CPU to the target",
+            "without_priorities_evicting_best-effort_pods_only": (
+                f"{PODS}by CPU three moves are enough, and none where its pods ask for little"
+            ),
+            "deviation_thresholds": (
+                "a third move takes more from the fuller node than it adds to the other: 50% and "
+                "40% are nearer to the mean of 30% than 60% and 30%"
+            ),
+        }.items()
+        for metrics in ("", "_with_metrics_enabled")
+    },
+    "nodeutilization/TestLowNodeUtilization/with_extended_resource_in_some_of_nodes_with_"
+    "deviation": f"{PODS}the pod that they evict uses none of the resource",
+    "nodeutilization/TestLowNodeUtilization/without_priorities_different_evictions_for_requested_"
+    "and_actual_resources_with_metrics_enabled": (
+        "the pods together use 130% of what their node does: readings that contradict each other "
+        "do not say which pod to move"
+    ),
+    "nodeutilization/TestLowNodeUtilizationPrometheusClientNilAtCreation": BLIND,
+    **{
+        "nodeutilization/TestLowNodeUtilizationWithPrometheusMetrics/with_instance:node_cpu:rate:"
+        f"sum_query{name}": BLIND
+        for name in (
+            "",
+            "_with_more_evictions",
+            "_with_deviation",
+            "_and_deviation_thresholds",
+        )
+    },
 }
 """Case to the reason why ours is right."""
