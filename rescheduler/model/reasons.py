@@ -1,7 +1,7 @@
 """The one catalogue of reason codes: what each means, and what a person can do about it.
 
 Families: ELG eligibility, BUD budgets, FEA feasibility and landing, MRG margin, PAC pacing, GRD
-guards, RDG readings, SPR, UTL, FRG, LOC and CNF policies, ACT outcomes, DRF drift, DAT the data itself. A code is
+guards, RDG readings, SPR, UTL, FRG, LOC and CNF policies, STB stability, ACT outcomes, DRF drift, DAT the data itself. A code is
 never reused for another meaning.
 """
 
@@ -99,6 +99,8 @@ _ALL = (
     Reason("LOC006", "A wish for locality cannot be judged, and is left out.", "Read the message."),
     Reason("UTL002", "A cold node could be freed, and pods keep it from being so.", "Moves to the other nodes free it."),
     Reason("HLT001", "A node's readings say that it, or a device of it, is broken.", "Repair the node; `action: Drain` moves its pods away."),
+    Reason("HLT002", "The readings of a device say that it is broken.", "Repair or replace it; `action: Drain` moves the pods that have it away."),
+    Reason("HLT003", "A device is broken, and which of the node's pods have it is not told.", "Let dcgm-exporter tell the pods (DCGM_EXPORTER_KUBERNETES); `unattributed: Drain` moves all that may have it."),
     Reason("NUM001", "A pod lies over more NUMA zones than it needs.", "A move to a node with a zone that holds it repairs it."),
     Reason("NUM002", "A pod lies on a node with a crowded NUMA zone.", "A move to a node with more room in its zones repairs it."),
     Reason("NUM003", "Where pods lie in NUMA zones is not known of some nodes or pods.", "Install a topology exporter on every node, or repair it."),
@@ -113,6 +115,9 @@ _ALL = (
     Reason("CNF005", "Pods have none of the pods in their domain that their required affinity asks for.", "A move to where these are repairs it."),
     Reason("CNF006", "Containers of the pods were restarted too often.", "Read their logs; another node helps where this one is the cause."),
     Reason("CNF007", "Pods are older than they should become.", "A move to another node makes them anew."),
+    # Stability: whether trouble has held for as long as its policy asks
+    Reason("STB001", "The trouble has not held for `stableFor` yet.", "Wait; the message says until when. Or lower `stableFor`."),
+    Reason("STB002", "For how long the trouble has held is not known.", "Read the message; what cannot be known never counts as held."),
     # Outcomes
     Reason("ACT001", "The pod was evicted.", ""),
     Reason("ACT002", "The pod was gone already.", "Nothing to do."),

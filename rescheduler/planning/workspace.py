@@ -12,6 +12,7 @@ from rescheduler.model.history import History
 from rescheduler.model.move import Landing, Shift
 from rescheduler.model.plan import Calibration, Code, Mode
 from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.sightings import Sightings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.admission import Admission
 from rescheduler.planning.binding import Binding, bind
@@ -26,12 +27,15 @@ from rescheduler.planning.guards import holding
 from rescheduler.planning.judgement import Gate, Judgement
 from rescheduler.planning.justification import Justifications
 from rescheduler.planning.schedulers import schedulers_of
+from rescheduler.planning.stability import Stability
 from rescheduler.planning.survey import Survey
 from rescheduler.planning.waiting import Waiting
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.scheduler import Scheduler
 from rescheduler.scheduler.model import SchedulerModel
+
+_NO_SIGHTINGS = Sightings()
 
 
 class Workspace:
@@ -42,6 +46,7 @@ class Workspace:
     own moves start no cool-down, so that it may move a workload more than once as planned.
     seed: breaks ties, and nothing else. schedulers: what operators declare of them. pinned: name
     of each scheduler to the digest of the profile that the plan being carried out was made with.
+    sightings: since when earlier cycles have found trouble.
     """
 
     def __init__(  # noqa: PLR0913 - what a plan hangs on
@@ -55,6 +60,7 @@ class Workspace:
         plan: str = "",
         schedulers: Sequence[Scheduler] = (),
         pinned: Mapping[str, str] | None = None,
+        sightings: Sightings = _NO_SIGHTINGS,
     ) -> None:
         self.snapshot = corrected(snapshot, history)
         self.limits = limits
@@ -63,6 +69,7 @@ class Workspace:
         self.eligibility = Eligibility(self.snapshot, limits, history, plan=plan)
         for each in self.bindings:
             each.leave(self.eligibility.stays)
+        self.stability = Stability(self.bindings, self.snapshot, sightings)
         self.budgets = Budgets(self.snapshot, limits, history)
         self.moved: set[int] = set()
         self._standing: dict[int, Code | None] = {}
@@ -128,10 +135,14 @@ class Workspace:
     def candidates(self) -> list[int]:
         """The pods of which a move could lower a cost that decides now; never one moved already."""
         found: set[int] = set()
-        for binding in self._active:
-            if binding.term is not None and binding.policy.mode == self.mode:
-                found.update(binding.candidates().tolist())
+        for binding in self._deciding:
+            found.update(binding.candidates().tolist())
         return sorted(found - self.moved)
+
+    @property
+    def _deciding(self) -> list[Binding]:
+        """The policies for whose sake this pass moves pods."""
+        return [each for each in self._active if each.policy.mode == self.mode]
 
     def survey(self) -> Survey:
         """What every candidate could gain at best, in the working copy as it is now."""
@@ -139,6 +150,7 @@ class Workspace:
         refusals = {
             pod: refusal for pod in candidates if (refusal := self._refuse_always(pod)) is not None
         }
+        refusals = self.stability.refusals(self._deciding, candidates) | refusals
         free = np.array([pod for pod in candidates if pod not in refusals], dtype=np.int32)
         bounds = dict(zip(free.tolist(), self._bounds(free).tolist(), strict=True))
         disruptions = {pod: self.disruption(pod) for pod, bound in bounds.items() if bound > 0}
@@ -310,10 +322,13 @@ class Workspace:
         if refusal is not None:
             text = f"{refusal.message}; {describe(self.snapshot, landing)}"
             return Code(code=refusal.code, message=text)
+        refusal = self.stability.refuse_move(judgement, self._active, gate)
+        if refusal is not None:
+            return refusal
         wanted = sum(
             each.policy.weight * judgement.gains[each.policy.name]
-            for each in self._active
-            if each.policy.mode == self.mode and each.moves(judgement.pod)
+            for each in self._deciding
+            if each.moves(judgement.pod)
         )
         if wanted <= 1e-9:
             return Code(

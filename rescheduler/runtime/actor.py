@@ -20,6 +20,7 @@ from rescheduler.policies.limits import Limits
 
 LEASE = "rescheduler"
 STATE = "rescheduler-state"
+SIGHTINGS = "rescheduler-sightings"
 
 Check = Callable[[PlannedMove, Sequence[PastMove]], PlannedMove | Code]
 """A move as it stands now, after the others of its batch that were made; or why not."""

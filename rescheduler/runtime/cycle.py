@@ -1,19 +1,22 @@
 """One cycle: observe, plan, and in Enforce mode act. Audit is the same path, which ends earlier."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Protocol
 
 from msgspec import structs
 
 from rescheduler import __version__
-from rescheduler.model.errors import LockHeld
+from rescheduler.model.errors import ActionError, LockHeld
 from rescheduler.model.history import History
 from rescheduler.model.plan import Code, Mode, Plan
+from rescheduler.model.sightings import Look, Sightings
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.planner import plan as make_plan
+from rescheduler.planning.planner import plan_and_looks
 from rescheduler.planning.recheck import Recheck
+from rescheduler.planning.result import Outline
 from rescheduler.planning.workspace import Workspace
 from rescheduler.policies.documents import PolicySet
 from rescheduler.runtime import acting
@@ -29,12 +32,26 @@ def _untimed(_phase: str) -> AbstractContextManager[None]:
     return nullcontext()
 
 
+class Memory(Protocol):
+    """The sightings of earlier cycles; `SightingsStore` is the real one."""
+
+    def read(self) -> Sightings:
+        """What is remembered; raises ActionError."""
+        ...
+
+    def remember(self, looks: Iterable[Look], now: datetime) -> None:
+        """Add what a cycle found; raises ActionError."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """What a cycle is made of, as ports.
 
     policies: loads them afresh. observe: takes a snapshot with what they need.
     recall: the recent moves, read without the lock, and what to note about them.
+    memory: since when earlier cycles have found trouble; None where nothing is remembered.
+    remembers: whether what this cycle finds is remembered for the next one.
     actor: what acts on the cluster, from the policies; None where nothing may.
     phase: is entered for each of `observe`, `plan` and `act`, to measure it.
     recorded: whether the snapshot is a recording.
@@ -44,6 +61,8 @@ class Parts:
     observe: Observe
     recall: Callable[[], tuple[History, list[Code]]]
     actor: Callable[[PolicySet], Actor] | None = None
+    memory: Memory | None = None
+    remembers: bool = False
     phase: Phase = _untimed
     recorded: bool = False
 
@@ -72,6 +91,7 @@ def run_cycle(parts: Parts, *, seed: int = 0) -> Plan:
 
 def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Plan:
     """Act on a plan that was made with these policies; each move is checked against them again."""
+    sightings, _ = recalled(parts, policies)
 
     def check(snapshot: Snapshot, history: History) -> Check:
         workspace = Workspace(
@@ -83,6 +103,7 @@ def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Pl
             plan=plan.id,
             schedulers=policies.schedulers,
             pinned={each.name: each.digest for each in plan.schedulers},
+            sightings=sightings,
         )
         return Recheck(workspace).look
 
@@ -119,20 +140,40 @@ def propose(
     mode: Mode,
     seed: int,
 ) -> Plan:
-    """Observe and plan."""
+    """Observe and plan, and remember what was found, whatever becomes of the plan."""
     with parts.phase("observe"):
         snapshot = parts.observe([each for one in policies.policies for each in one.requests()])
+    sightings, more = recalled(parts, policies)
+    outline = Outline(
+        mode=mode, seed=seed, tool=f"rescheduler {__version__}", recorded=parts.recorded
+    )
     with parts.phase("plan"):
-        plan = make_plan(
-            snapshot,
-            policies,
-            history,
-            mode=mode,
-            seed=seed,
-            tool=f"rescheduler {__version__}",
-            recorded=parts.recorded,
-        )
+        plan, looks = plan_and_looks(snapshot, policies, history, sightings, outline)
+    notes = [*notes, *more, *_remembered(parts, looks, snapshot.taken)]
     return structs.replace(plan, notes=[*plan.notes, *notes]) if notes else plan
+
+
+def recalled(parts: Parts, policies: PolicySet) -> tuple[Sightings, list[Code]]:
+    """What earlier cycles found, where a policy waits, and what to note about it."""
+    if parts.memory is None or not any(each.span for each in policies.policies):
+        return Sightings(), []
+    try:
+        return parts.memory.read(), []
+    except ActionError as error:
+        note = f"What earlier cycles found could not be read, so all trouble counts as new: {error}"
+        return Sightings(), [Code(code="DAT002", message=note)]
+
+
+def _remembered(parts: Parts, looks: Iterable[Look], now: datetime) -> list[Code]:
+    looks = tuple(looks)
+    if parts.memory is None or not parts.remembers or not looks:
+        return []
+    try:
+        parts.memory.remember(looks, now)
+    except ActionError as error:
+        note = f"What this cycle found could not be remembered for the next one: {error}"
+        return [Code(code="DAT002", message=note)]
+    return []
 
 
 def exit_code(plan: Plan, *, proposed: bool = False) -> int:

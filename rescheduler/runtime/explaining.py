@@ -16,6 +16,7 @@ from rescheduler.planning.explain_pod import explain_pod
 from rescheduler.planning.lookup import find_node, find_pod
 from rescheduler.planning.workspace import Workspace
 from rescheduler.policies.documents import policy_set
+from rescheduler.runtime.cycle import recalled
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of
 from rescheduler.runtime.settings import Settings
 
@@ -33,7 +34,9 @@ class Explainer:
         parts = parts_of(settings, connection_of(settings), policies=lambda: policies)
         requests = [each for one in policies.policies for each in one.requests()]
         self._snapshot = parts.observe(requests)
-        history, self.notes = parts.recall()
+        history, notes = parts.recall()
+        sightings, more = recalled(parts, policies)
+        self.notes = [*notes, *more]
         self._workspace = Workspace(
             self._snapshot,
             policies.policies,
@@ -41,6 +44,7 @@ class Explainer:
             history,
             seed=settings.seed,
             schedulers=policies.schedulers,
+            sightings=sightings,
         )
         self._header = _header(self._snapshot, recorded=settings.snapshot is not None)
 

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from rescheduler.actions.ledger import Ledger
+from rescheduler.actions.sightings import SightingsStore
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
 from rescheduler.model.controllers import Namespace
@@ -16,7 +17,7 @@ from rescheduler.model.history import History
 from rescheduler.model.plan import Code
 from rescheduler.model.readings import Problem, Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.runtime.actor import STATE
+from rescheduler.runtime.actor import SIGHTINGS, STATE
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.datasets import DATASET, Catalogs
 from rescheduler.sources.kubernetes import read_cluster
@@ -119,6 +120,13 @@ class _Unmarked:
 
     def mark(self) -> None:
         """Nothing is ever written by those who only look."""
+
+
+def memory_of(connection: Connection, namespace: str) -> SightingsStore:
+    """Where earlier cycles left what they found."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    store = StoredObject(connection.api, path, SIGHTINGS, clock=ServerClock())
+    return SightingsStore(store, where=f"{namespace}/{SIGHTINGS}")
 
 
 def recall(connection: Connection, namespace: str) -> tuple[History, list[Code]]:

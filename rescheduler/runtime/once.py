@@ -20,6 +20,13 @@ def run_once(settings: Settings) -> tuple[Plan, int]:
     if settings.mode == "Enforce" and connection is not None:
         state = state_of(settings, connection, stop)
         stop.on_signals()
-    parts = parts_of(settings, connection, state=state, stop=stop, policies=lambda: policies)
+    parts = parts_of(
+        settings,
+        connection,
+        state=state,
+        stop=stop,
+        policies=lambda: policies,
+        remembers=True,
+    )
     plan = run_cycle(parts, seed=settings.seed)
     return plan, exit_code(plan)

@@ -19,7 +19,7 @@ from rescheduler.policies.documents import (
 from rescheduler.runtime.actor import Actor, State, live_actor, open_state
 from rescheduler.runtime.attempt import told
 from rescheduler.runtime.cycle import Parts, Phase
-from rescheduler.runtime.observing import Observe, observer, recall
+from rescheduler.runtime.observing import Observe, memory_of, observer, recall
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.sources.kubernetes import read_pods
@@ -41,10 +41,12 @@ def parts_of(
     stop: Stop | None = None,
     phase: Phase | None = None,
     policies: Callable[[], PolicySet] | None = None,
+    remembers: bool = False,
 ) -> Parts:
     """The parts of a cycle. With a state, and only then, it can act.
 
     policies: loads them; otherwise they come from the settings' path.
+    remembers: whether what it finds is remembered for the next cycle.
     """
     observe = observer(settings, connection)
     actor: Callable[[PolicySet], Actor] | None = None
@@ -62,6 +64,8 @@ def parts_of(
         observe=observe,
         recall=remember,
         actor=actor,
+        memory=None if connection is None else memory_of(connection, settings.state_namespace),
+        remembers=remembers,
         recorded=settings.snapshot is not None,
         **more,
     )

@@ -62,7 +62,9 @@ def serve(settings: Settings, report: Callable[[Plan], None]) -> int:
     state = None
     if settings.mode == "Enforce" and connection is not None:
         state = state_of(settings, connection, stop)
-    parts = parts_of(settings, connection, state=state, stop=stop, phase=telemetry.timed)
+    parts = parts_of(
+        settings, connection, state=state, stop=stop, phase=telemetry.timed, remembers=True
+    )
     service = Service(settings, parts, trigger, stop, telemetry, report=report, state=state)
     endpoints = Endpoints(
         settings.listen, pages(service.health, telemetry, lambda: service.turns.last)

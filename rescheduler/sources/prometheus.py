@@ -17,6 +17,7 @@ from rescheduler.sources.kubernetes_decode import collector_off
 from rescheduler.sources.measuring import number
 from rescheduler.sources.pairs import DISTANCE, TRAFFIC, read_pairs, unread
 from rescheduler.sources.prometheus_http import Prometheus, Vector
+from rescheduler.sources.trails import AskRange, with_trail
 
 __all__ = ["Prometheus", "read_readings"]
 
@@ -64,9 +65,24 @@ class _Cycle:
             at = self._begin()
             assembly = Assembly(request, definition, self._cluster, at, ask)
             query = fill(definition.sources[0].value, request.window, self._prometheus.match)
-            return assembly.reading(query, warnings, self._clock_note(at))
+            reading = assembly.reading(query, warnings, self._clock_note(at))
+            if not request.span or reading.problem is not None:
+                return reading
+            return with_trail(reading, definition, self._cluster, at, self._past(request))
         except MetricsUnavailable as error:
             return self._empty(request, definition, Problem("RDG001", str(error)))
+
+    def _past(self, request: ReadingRequest) -> AskRange:
+        """How the past is asked for; a warning leaves it unknown."""
+
+        def ask(template: str, start: float, step: float, count: int) -> list[Vector]:
+            promql = fill(template, request.window, self._prometheus.match)
+            answers = self._prometheus.query_range(promql, start, step, count, self._until)
+            if answers[0].warnings:
+                raise MetricsUnavailable(f"the source warns: {'; '.join(answers[0].warnings)}")
+            return answers
+
+        return ask
 
     def _read_pairs(self, request: ReadingRequest) -> Reading:
         """A reading of what the operator named."""

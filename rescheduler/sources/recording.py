@@ -28,7 +28,15 @@ from rescheduler.model.objects import (
     PodStatus,
 )
 from rescheduler.model.observed_scheduler import ObservedScheduler
-from rescheduler.model.readings import FloatArray, Problem, Reading, ReadingRequest, Readings
+from rescheduler.model.readings import (
+    DeviceValue,
+    FloatArray,
+    Problem,
+    Reading,
+    ReadingRequest,
+    Readings,
+    instants,
+)
 from rescheduler.model.snapshot import Cluster, Quarantined, Snapshot
 from rescheduler.sources.kubernetes_decode import collector_off
 
@@ -81,6 +89,8 @@ class _Reading(msgspec.Struct):
     notes: list[str]
     problem: Problem | None
     pairs: tuple[tuple[str, str], ...] = ()
+    trail: bytes | None = None
+    devices: tuple[DeviceValue, ...] = ()
 
 
 class _Body(msgspec.Struct):
@@ -327,20 +337,29 @@ def _pack_reading(reading: Reading) -> _Reading:
         notes=list(reading.notes),
         problem=reading.problem,
         pairs=reading.pairs,
+        trail=None if reading.trail is None else raw(reading.trail),
+        devices=reading.devices,
     )
 
 
 def _unpack_reading(packed: _Reading, nodes: int, pods: int) -> Reading:
     size = {"node": nodes, "pod": pods, "pair": len(packed.pairs)}[packed.request.subject]
 
-    def array(raw: bytes) -> FloatArray:
+    def array(raw: bytes, times: int = 1) -> FloatArray:
         values = np.frombuffer(raw, "<f8").astype(np.float64)
-        if len(values) != size:
+        if len(values) != size * times:
             raise ValueError(f"{packed.request.name} has {len(values)} values for {size} subjects")
         if np.isinf(values).any():
             raise ValueError(f"{packed.request.name} has an infinite value")
         return values
 
+    trail = None
+    if packed.trail is not None:
+        count = len(instants(packed.request.span))
+        trail = array(packed.trail, count).reshape(count, size)
+    for each in packed.devices:
+        if not 0 <= each.node < nodes or not all(0 <= pod < pods for pod in each.pods):
+            raise ValueError(f"{packed.request.name} tells of device {each.device} of nobody")
     expected = np.frombuffer(packed.expected, np.uint8).astype(np.bool_)
     if len(expected) != size:
         raise ValueError(f"{packed.request.name} expects {len(expected)} of {size} subjects")
@@ -355,4 +374,6 @@ def _unpack_reading(packed: _Reading, nodes: int, pods: int) -> Reading:
         notes=tuple(packed.notes),
         problem=packed.problem,
         pairs=packed.pairs,
+        trail=trail,
+        devices=packed.devices,
     )
