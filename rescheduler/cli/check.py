@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rescheduler.cli.options import SOURCES, takes
+from rescheduler.model.errors import PolicyError
 from rescheduler.runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -14,43 +15,65 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "github"]),
+    default="text",
+    help="Format; github marks the lines of a change.",
+)
 @takes(
     *SOURCES,
     "snapshot",
 )
-def command(settings: Settings, paths: tuple[Path, ...]) -> int:
+def command(settings: Settings, paths: tuple[Path, ...], output: str) -> int:
     """Check policy files, or folders of them; every problem gets its file, line and column.
 
     With a Prometheus or a snapshot also whether each reading answers, for how many nodes or pods,
-    and how old it is. Exits with 1 where a policy would have no say.
+    and how old it is. Exits with 1 where a policy would have no say, with 2 where a file is broken.
 
     \b
       rescheduler check policies/
       rescheduler check policies/ --prometheus-url http://localhost:9090
     """  # noqa: D301 - click wants the character
+    codes = []
+    for path in paths:
+        try:
+            codes.append(_check(path, settings, marked=output == "github"))
+        except PolicyError as error:
+            codes.append(error.exit_code)
+            click.echo(f"error: {error}", err=True)
+            if output == "github":
+                _mark(error, path)
+    return max(codes)
+
+
+def _check(path: Path, settings: Settings, *, marked: bool) -> int:
     from rescheduler.policies.documents import load_policies  # noqa: PLC0415 - pydantic is slow
     from rescheduler.runtime.checking import dead  # noqa: PLC0415
+    from rescheduler.stories.annotations import annotation  # noqa: PLC0415
     from rescheduler.stories.running import is_story, load  # noqa: PLC0415
 
-    code = 0
-    for path in paths:
-        if is_story(path):
-            click.echo(f"{path}: {len(load(path).tests)} stories; `rescheduler test` tells them")
-            continue
-        found = load_policies(path)
-        names = ", ".join(f"{each.kind} {each.name} ({each.mode})" for each in found.policies)
-        click.echo(f"{path}: {len(found.policies)} valid: {names}")
-        for remark in dead(found):
-            click.echo(f"  note: {remark}")
-        if settings.prometheus_url or settings.snapshot or settings.kubeconfig or settings.context:
-            code = max(code, _against_cluster(found, settings))
-    return code
+    if is_story(path):
+        click.echo(f"{path}: {len(load(path).tests)} stories; `rescheduler test` tells them")
+        return 0
+    found = load_policies(path)
+    names = ", ".join(f"{each.kind} {each.name} ({each.mode})" for each in found.policies)
+    click.echo(f"{path}: {len(found.policies)} valid: {names}")
+    for remark in dead(found):
+        click.echo(f"  note: {remark}")
+        if marked:
+            click.echo(annotation("warning", remark))
+    if settings.prometheus_url or settings.snapshot or settings.kubeconfig or settings.context:
+        return _against_cluster(found, settings, marked=marked)
+    return 0
 
 
-def _against_cluster(policies: "PolicySet", settings: Settings) -> int:
+def _against_cluster(policies: "PolicySet", settings: Settings, *, marked: bool) -> int:
     from rescheduler.runtime.checking import answers, idle, unheard  # noqa: PLC0415
     from rescheduler.runtime.observing import observer  # noqa: PLC0415
     from rescheduler.runtime.parts import connection_of  # noqa: PLC0415
+    from rescheduler.stories.annotations import annotation  # noqa: PLC0415
 
     observe = observer(settings, connection_of(settings))
     snapshot = observe([each for one in policies.policies for each in one.requests()])
@@ -60,5 +83,15 @@ def _against_cluster(policies: "PolicySet", settings: Settings) -> int:
         click.echo(f"  note: {remark}")
     mute = list(unheard(policies, snapshot))
     for policy, problem in mute:
-        click.echo(f"  no say: {policy.kind} {policy.name}: {problem.code} {problem.message}")
+        told = f"{policy.kind} {policy.name}: {problem.code} {problem.message}"
+        click.echo(f"  no say: {told}")
+        if marked:
+            click.echo(annotation("error", told, title="no say", file=policies.files[policy.name]))
     return 1 if mute else 0
+
+
+def _mark(error: PolicyError, path: Path) -> None:
+    from rescheduler.stories.annotations import annotations  # noqa: PLC0415 - only what is asked
+
+    for mark in annotations(error, str(path)):
+        click.echo(mark)

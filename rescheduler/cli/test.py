@@ -4,26 +4,35 @@ from pathlib import Path
 
 import click
 
+from rescheduler.cli.output import check_writable, write
+
+_FORMATS = ("text", "junit", "github")
+
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "junit"]), default="text", help="Format."
+    "-o",
+    "--output",
+    type=click.Choice(_FORMATS),
+    default="text",
+    help="Format; github marks the lines of a change.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="File to write to, instead of stdout.")
 def command(paths: tuple[Path, ...], output: str, out: Path | None) -> int:
     """Tell the stories of `*_test.yaml` files, or of folders of them.
 
     Each story is a small cluster, drawn or listed, with readings, and what is expected of the
-    policies: costs, candidates, moves, refusals. Exits with 1 where one does not hold.
+    policies: costs, candidates, moves, refusals. Exits with 1 where one does not hold, with 2 where
+    one cannot be told.
     """
     from rescheduler.stories.running import find, run  # noqa: PLC0415 - pydantic is slow
-    from rescheduler.stories.writing import to_junit, to_text  # noqa: PLC0415
+    from rescheduler.stories.writing import to_github, to_junit, to_text  # noqa: PLC0415
 
+    check_writable(out)
     results = list(run(find(paths)))
-    text = to_junit(results) if output == "junit" else to_text(results)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        out.write_text(text, encoding="utf-8")
-    return 1 if any(each.differences for each in results) else 0
+    told = {"text": to_text, "junit": to_junit, "github": to_github}[output](results)
+    write(told.encode(), out)
+    if any(each.broken for each in results):
+        return 2
+    return 0 if all(each.holds for each in results) else 1

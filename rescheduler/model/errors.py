@@ -22,7 +22,7 @@ Expected outcomes (a refused pod, a blocked eviction, a reading without data) ar
 reason code and never pass through here.
 """
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 
 class ReschedulerError(Exception):
@@ -44,10 +44,26 @@ class ReschedulerError(Exception):
         return f"{self.message}\n  Maybe {self.hint}" if self.hint else self.message
 
 
+class Place(NamedTuple):
+    """Where in a file something is wrong. line, column: from 1. message: without the place."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+
+
 class PolicyError(ReschedulerError):
-    """A policy file cannot be used; the message holds every problem, each as file:line:column."""
+    """A policy file cannot be used; the message holds every problem, each as file:line:column.
+
+    places: the same problems one by one, for machines; none where it is about no line of a file.
+    """
 
     exit_code = 2
+
+    def __init__(self, message: str, hint: str = "", places: tuple[Place, ...] = ()) -> None:
+        super().__init__(message, hint)
+        self.places = places
 
 
 class SettingsError(ReschedulerError):

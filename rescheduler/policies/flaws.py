@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rescheduler.model.errors import PolicyError
+from rescheduler.model.errors import Place, PolicyError
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,11 @@ class Flaw:
             answer.append(f"  Maybe {self.hint}")
         return "\n".join(answer)
 
+    def place(self, file: str) -> Place:
+        """The flaw as machines read it."""
+        advice = f"\nMaybe {self.hint}" if self.hint else ""
+        return Place(file, self.mark.line, self.mark.column, self.message + advice)
+
 
 def policy_error(flaws: Iterable[tuple[str, str, Flaw]], files: int) -> PolicyError:
     """All flaws in one error. flaws: file, its content, and the flaw. files: how many were read."""
@@ -45,4 +50,5 @@ def policy_error(flaws: Iterable[tuple[str, str, Flaw]], files: int) -> PolicyEr
     bad = len({file for file, _, _ in known})
     problems = "1 problem" if len(known) == 1 else f"{len(known)} problems"
     told.append(f"{problems} in {bad} of {files} {'file' if files == 1 else 'files'}")
-    return PolicyError("\n".join(told))
+    places = tuple(flaw.place(file) for file, _, flaw in known)
+    return PolicyError("\n".join(told), places=places)

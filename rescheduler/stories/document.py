@@ -63,6 +63,11 @@ class Story(Strict):
         description="Reading to the series of each node, of each pod by workload, or of each pair "
         "as `ONE -> OTHER`.",
     )
+    devices: dict[str, dict[str, dict[str, list[str | int | float]]]] = Field(
+        default_factory=dict,
+        description="Of a reading, by node and device: its value, and the pods that have it, "
+        "such as `GPU-1: [79, train-0]`.",
+    )
     interval: PositiveDuration = Field(
         timedelta(minutes=1), description="Time between two samples of a series."
     )

@@ -9,7 +9,7 @@ from rescheduler.policies.documents import PolicySet, load_policies
 from rescheduler.policies.flaws import Flaw, Mark, policy_error
 from rescheduler.policies.strict_yaml import Tree, read
 from rescheduler.policies.validation import validate_part
-from rescheduler.stories.document import Story, StoryFile
+from rescheduler.stories.document import StoryFile
 from rescheduler.stories.drawing import DrawingError
 from rescheduler.stories.listing import ListingError
 from rescheduler.stories.telling import Difference, tell
@@ -24,12 +24,21 @@ def is_story(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How one story ended. line: where it stands in its file. differences: empty if it holds."""
+    """How one story ended. line: where it stands in its file. differences: empty if it holds.
+
+    broken: why it could not be told, or None; where no story of the file could be, it has no name.
+    """
 
     file: str
     line: int
     name: str
     differences: list[Difference] = field(default_factory=list)
+    broken: PolicyError | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether it was told, and ended as expected."""
+        return not self.differences and self.broken is None
 
 
 def find(paths: Iterable[Path]) -> list[Path]:
@@ -52,13 +61,15 @@ def find(paths: Iterable[Path]) -> list[Path]:
 
 
 def run(files: Iterable[Path]) -> Iterator[Result]:
-    """Tell every story of the files, in order.
-
-    Raises:
-        PolicyError: a file or its policies cannot be used; the message names every place.
-    """
+    """Tell every story of the files, in order; what is broken does not keep others from it."""
     for file in files:
-        yield from _run(file)
+        try:
+            made, tree, text = _load(file)
+            policies = load_policies(file.parent / made.policy)
+        except PolicyError as error:
+            yield Result(str(file), 1, "", broken=error)
+        else:
+            yield from _run(file, made, tree, text, policies)
 
 
 def load(file: Path) -> StoryFile:
@@ -86,20 +97,17 @@ def _load(file: Path) -> tuple[StoryFile, Tree, str]:
     return made, trees[0], text
 
 
-def _run(file: Path) -> Iterator[Result]:
-    made, tree, text = _load(file)
-    policies = load_policies(file.parent / made.policy)
+def _run(
+    file: Path, made: StoryFile, tree: Tree, text: str, policies: PolicySet
+) -> Iterator[Result]:
     stories = _branch(tree, "tests").value
     for story, place in zip(made.tests, stories if isinstance(stories, list) else [], strict=True):
         try:
-            yield _told(file, story, place, policies)
+            yield Result(str(file), place.mark.line, story.name, tell(story, policies))
         except ValueError as error:
             flaw = Flaw(_mark(error, place), str(error))
-            raise policy_error([(str(file), text, flaw)], 1) from error
-
-
-def _told(file: Path, story: Story, place: Tree, policies: PolicySet) -> Result:
-    return Result(str(file), place.mark.line, story.name, tell(story, policies))
+            broken = policy_error([(str(file), text, flaw)], 1)
+            yield Result(str(file), place.mark.line, story.name, broken=broken)
 
 
 def _mark(error: ValueError, place: Tree) -> Mark:

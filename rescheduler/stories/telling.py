@@ -11,6 +11,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.planner import plan
 from rescheduler.policies.base import Term
 from rescheduler.policies.documents import PolicySet
+from rescheduler.stories.devices import with_devices
 from rescheduler.stories.document import Story
 from rescheduler.stories.drawing import drawn
 from rescheduler.stories.listing import listed
@@ -45,7 +46,7 @@ def cluster_of(story: Story, policies: PolicySet) -> Snapshot:
     else:
         bare = listed(story.objects or [], story.zones)
     interval = story.interval.total_seconds()
-    return measured(bare, story.readings, policies.policies, interval)
+    return with_devices(measured(bare, story.readings, policies.policies, interval), story.devices)
 
 
 def tell(story: Story, policies: PolicySet) -> list[Difference]:

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from rescheduler.cli.main import program
 from rescheduler.model.errors import PolicyError
 from rescheduler.stories.running import Result, find, run
-from rescheduler.stories.writing import to_junit, to_text
+from rescheduler.stories.writing import to_github, to_junit, to_text
 
 POLICY = """\
 apiVersion: rescheduler.io/v1alpha1
@@ -53,9 +53,9 @@ def told(folder: Path, story: str) -> list[tuple[str, object, object]]:
 
 
 def complaint(folder: Path, story: str) -> str:
-    with pytest.raises(PolicyError) as caught:
-        list(run([file(folder, story)]))
-    return str(caught.value)
+    *_, result = run([file(folder, story)])
+    assert not result.holds
+    return str(result.broken)
 
 
 def test_what_holds_makes_no_difference(tmp_path: Path) -> None:
@@ -185,7 +185,55 @@ def test_the_verb_answers_with_its_exit_code(tmp_path: Path) -> None:
     assert answer.exit_code == 1
     assert "cost.zones: expected 2.0, found 1.0" in answer.output
     broken = file(tmp_path, "    expect: 3\n")
-    assert CliRunner().invoke(program, ["test", str(broken)]).exit_code == 2
+    answer = CliRunner().invoke(program, ["test", str(broken)])
+    assert answer.exit_code == 2
+    assert "0 stories in 1 file, 0 failed, 1 broken" in answer.output
+
+
+def test_what_is_broken_does_not_hide_the_rest(tmp_path: Path) -> None:
+    late = DRAWN + "    expect: {cost: {zone: 1}}\n  - name: fine\n" + DRAWN
+    path = file(tmp_path, late + "    expect: {cost: {zones: 1}}\n")
+    (tmp_path / "gone_test.yaml").write_text("policy: gone.yaml\ntests: []\n")
+    results = list(run(find([tmp_path])))
+    assert [(each.name, each.holds) for each in results] == [
+        ("", False),
+        ("it", False),
+        ("fine", True),
+    ]
+    text = to_text(results)
+    assert f"{path}\n  BROKEN  it\n" in text
+    assert "2 stories in 2 files, 0 failed, 2 broken" in text
+    root = fromstring(to_junit(results))
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("3", "0", "2")
+    first, second = root.iter("error")
+    assert first.get("message") == "tests: must have at least 1 entry"
+    assert "there is hot, zones" in (second.text or "")
+
+
+def test_github_marks_the_line_of_what_fails(tmp_path: Path) -> None:
+    bad = file(tmp_path, DRAWN + "    expect: {moves: [web n1 -> n3], cost: {zones: 2}}\n")
+    bad.write_text(bad.read_text().replace("name: it", "name: 'ten, 100%: it'"))
+    *_, mark = to_github(list(run([bad]))).splitlines()
+    place, told = mark.removeprefix("::error ").split("::", 1)
+    assert place == f"file={bad},line=3,title=ten%2C 100%25%3A it"
+    assert told.startswith("cost.zones: expected 2.0, found 1.0%0Amoves:%0A")
+    broken = file(tmp_path, DRAWN + "    expect: {cost: {zone: 1}}\n")
+    *_, mark = to_github(list(run([broken]))).splitlines()
+    assert mark.startswith(f"::error file={broken},line=3,col=5::")
+
+
+def test_check_goes_on_after_a_broken_file_and_marks_it(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(POLICY.replace("weight", "wait") + "what: 1\n")
+    good = tmp_path / "good.yaml"
+    good.write_text(POLICY)
+    paths = [str(tmp_path / "bad.yaml"), str(good)]
+    answer = CliRunner().invoke(program, ["check", "-o", "github", *paths])
+    assert answer.exit_code == 2
+    assert f"{good}: 2 valid" in answer.stdout
+    assert f"::error file={tmp_path / 'bad.yaml'},line=" in answer.stdout
+    assert f"error: {tmp_path / 'bad.yaml'}:" in answer.stderr
+    plain = CliRunner().invoke(program, ["check", *paths])
+    assert "::" not in plain.stdout
 
 
 def test_junit_counts_and_tells(tmp_path: Path) -> None:
