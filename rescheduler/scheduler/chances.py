@@ -4,7 +4,7 @@ import numpy as np
 
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.scheduler.normalizing import NEVER, Circumstance, Relative
-from rescheduler.scheduler.sampling import share_out, shares, start_bounds
+from rescheduler.scheduler.sampling import masses, share_out, shares, start_bounds
 from rescheduler.scheduler.windows import Int64Array, Windows
 
 Weighted = tuple[int, Relative]
@@ -92,9 +92,10 @@ def _over_stretches(
     ahead = windows.least_around(windows.maximum(lower))
     candidates = np.flatnonzero(upper >= ahead).astype(np.int32)
     count, width = windows.count, windows.width
-    edges: IntArray = np.unique(
-        np.concatenate([stretches, (candidates - width + 1) % count, (candidates + 1) % count])
-    )
+    changes = np.zeros(count, dtype=np.bool_)
+    for places in (stretches, (candidates - width + 1) % count, (candidates + 1) % count):
+        changes[places] = True
+    edges = np.flatnonzero(changes).astype(np.int32)
     compared = len(edges) * len(candidates)
     if compared > _DEAR * (count + len(stretches) * (width + _SETTING_UP)):
         return _each_stretch(base, tables, stretches, width, bounds)
@@ -129,7 +130,7 @@ def _candidates_alone(
     """Compare the candidates wherever one of them, or the scores, come or go."""
     count = len(base)
     answer = np.zeros(count)
-    mass = np.diff(bounds[np.append(edges, count)])
+    mass = masses(bounds, edges)
     stretch_of = np.searchsorted(stretches, edges, side="right") - 1
     step = max(1, _CELLS // max(len(candidates), 1))
     for begin in range(0, len(edges), step):

@@ -80,6 +80,13 @@ def start_bounds(ranks: IntArray, nodes: int) -> IntArray:
     return answer
 
 
+def masses(bounds: IntArray, runs: IntArray) -> IntArray:
+    """How many starts lead to each run of windows. runs: the first windows, increasing from 0."""
+    ends = np.concatenate([bounds[runs], bounds[-1:]])
+    answer: IntArray = ends[1:] - ends[:-1]
+    return answer
+
+
 def share_out(scores: ScoreArray, width: int, bounds: IntArray) -> FloatArray:
     """Give the starts of each window to the nodes tied at its best score, in equal parts.
 
@@ -95,14 +102,14 @@ def share_out(scores: ScoreArray, width: int, bounds: IntArray) -> FloatArray:
     changes[0] = True
     changes[np.maximum(places - width + 1, 0)] = True
     changes[places + 1] = True
-    runs = np.flatnonzero(changes[: len(best)])
+    runs = np.flatnonzero(changes[: len(best)]).astype(np.int32)
     chosen = scores[places]
     order = np.argsort(chosen, kind="stable")
     span = len(scores) + 1
     keys = chosen[order] * span + places[order]
     wanted = best[runs] * span + runs
     low, high = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted + width)
-    share = np.diff(bounds[np.append(runs, len(best))]) / (high - low)
+    share = masses(bounds, runs) / (high - low)
     length = len(keys) + 1
     touched = np.cumsum(np.bincount(low, minlength=length) - np.bincount(high, minlength=length))
     mass = np.cumsum(

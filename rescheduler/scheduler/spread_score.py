@@ -12,7 +12,7 @@ from rescheduler.scheduler.windows import Int64Array, Windows
 
 _DENSE = 1 << 16
 _FEW_DOMAINS = 64
-_LARGEST = np.iinfo(np.int16).max
+_LARGEST = int(np.iinfo(np.int16).max)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +87,7 @@ class BySpread:
         """(windows,) the least and the greatest cost, where there are so many domains."""
         costs = self._costs(sizes)
         small = np.int16 if costs.max() < _LARGEST else np.int64
-        low = np.where(self._kind_scored, costs, np.iinfo(small).max).astype(small)
+        low = np.where(self._kind_scored, costs, max(_LARGEST, int(costs.max()))).astype(small)
         high = np.where(self._kind_scored, costs, 0).astype(small)
         return windows.minimum(low[self.codes]), windows.maximum(high[self.codes])
 

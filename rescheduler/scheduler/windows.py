@@ -1,5 +1,7 @@
 """Windows over the feasible nodes: the scheduler scores one of them, and any may be the one."""
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -40,10 +42,24 @@ class Windows:
         return answer
 
     def everywhere(self, codes: IntArray, flags: BoolArray) -> bool:
-        """Whether every window has all the codes (-1 and above) that the flagged nodes have."""
-        places = np.flatnonzero(flags)
-        if not len(places):
+        """Whether every window has all the codes (-1 and above) that the flagged nodes have.
+
+        So it is, if every block has them: there are so many that a window holds one as a whole.
+        Else the gaps between equal codes tell.
+        """
+        places = None if flags.all() else np.flatnonzero(flags)
+        own = codes if places is None else codes[places]
+        if not len(own):
             return True
+        blocks, block_of = _blocks(self.count, (self.width + 1) // 2)
+        kinds = int(own.max()) + 2
+        keys = (block_of if places is None else block_of[places]) * kinds + own + 1
+        there = np.bincount(keys, minlength=blocks * kinds).reshape(blocks, kinds) > 0
+        return bool((there.all(axis=0) == there.any(axis=0)).all()) or self._gaps(codes, flags)
+
+    def _gaps(self, codes: IntArray, flags: BoolArray) -> bool:
+        """Whether no gap between equal codes of flagged nodes is wider than a window."""
+        places = np.flatnonzero(flags)
         own = codes[places].astype(np.int16)  # sorted by counting
         order = np.argsort(own, kind="stable")
         own, places = own[order], places[order]
@@ -82,6 +98,13 @@ class Windows:
         np.add.at(rest, self.count + low[wrapped], 1)
         rest = rest.cumsum()
         return answer[:-1] + rest[:-1]
+
+
+@lru_cache(maxsize=8)
+def _blocks(count: int, longest: int) -> tuple[int, Int64Array]:
+    """How many blocks as long as this, at most, cover so many nodes, and the block of each."""
+    blocks = -(-count // longest)
+    return blocks, np.arange(count, dtype=np.int64) * blocks // count
 
 
 def slid_maximum(values: AnyInts, width: int) -> Int64Array:
