@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 from itertools import combinations
 
+import numpy as np
+
 from rescheduler.model.readings import Problem, Reading
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
 from rescheduler.policies.base import Policy
 from rescheduler.policies.documents import PolicySet, to_document
 from rescheduler.policies.utilization import Utilization
@@ -63,11 +66,21 @@ def _answer(reading: Reading) -> str:
     expected = int(reading.expected.sum())
     found = round(reading.coverage * expected)
     age = "" if reading.age is None else f", at most {reading.age:.0f} s old"
-    plural = "" if expected == 1 else "s"
-    told = f"{found} of {expected} {reading.request.subject}{plural}{age}"
+    told = f"{found} of {counted(expected, reading.request.subject)}{age}"
     if reading.problem is not None:
         told += f"; {reading.problem.code} {reading.problem.message}"
+    if reading.request.span and reading.problem is None:
+        told += _past(reading)
     return told
+
+
+def _past(reading: Reading) -> str:
+    """For how many the past is known that policies with `stableFor` look at."""
+    span = f"the last {reading.request.span:g} s"
+    if reading.trail is None:
+        return f"; {span} are not known: {'; '.join(reading.notes[-1:])}"
+    known = int((~np.isnan(reading.trail).any(axis=0) & reading.expected).sum())
+    return f"; for {known} all through {span} ({len(reading.trail)} evaluations)"
 
 
 def _named(policy: Policy) -> str:

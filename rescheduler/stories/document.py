@@ -71,6 +71,11 @@ class Story(Strict):
     interval: PositiveDuration = Field(
         timedelta(minutes=1), description="Time between two samples of a series."
     )
+    foundFor: PositiveDuration | None = Field(
+        None,
+        description="For how long each cycle before has found the trouble that is found now, for "
+        "policies with `stableFor`. Not for load and signs: their series tell it.",
+    )
     expect: Expectation
 
     @model_validator(mode="after")

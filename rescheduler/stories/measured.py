@@ -6,7 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from rescheduler.model.quantity import milli, units
-from rescheduler.model.readings import FloatArray, Problem, Reading, ReadingRequest, Readings
+from rescheduler.model.readings import (
+    FloatArray,
+    Problem,
+    Reading,
+    ReadingRequest,
+    Readings,
+    instants,
+)
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.stories.series import samples
@@ -34,10 +41,14 @@ def measured(
     Raises:
         ValueError: a series cannot be understood, or is of nobody in the cluster.
     """
-    wanted = {each.name: each for policy in policies for each in policy.requests()}
+    wanted: dict[str, dict[ReadingRequest, None]] = {}
+    for policy in policies:
+        for each in policy.requests():
+            wanted.setdefault(each.name, {})[each] = None
     entries = tuple(
-        _reading(snapshot, wanted.get(name, ReadingRequest(name)), series, interval)
+        _reading(snapshot, request, series, interval)
         for name, series in given.items()
+        for request in wanted.get(name, [ReadingRequest(name)])
     )
     return replace(snapshot, readings=Readings(entries))
 
@@ -55,22 +66,24 @@ def _reading(snapshot: Snapshot, request: ReadingRequest, given: Given, interval
     unknown = sorted(set(given) - set(names))
     if unknown:
         raise ValueError(f"readings.{request.name}: there is no {request.subject} `{unknown[0]}`")
+    past = instants(request.span) if request.span else np.zeros(1)
     found = {}
     for name, series in given.items():
         try:
-            found[name] = _settled(samples(series), request, interval)
+            found[name] = _settled(samples(series), request, interval, past)
         except ValueError as error:
             raise ValueError(f"readings.{request.name}.{name}: {error}") from error
-    absent = (np.nan, np.nan)
-    pairs = np.array([found.get(name, absent) for name in names], dtype=np.float64).reshape(-1, 2)
+    absent = np.full((len(past), 2), np.nan)
+    pairs = np.array([found.get(name, absent) for name in names]).reshape(-1, len(past), 2)
     reading = Reading(
         request=request,
         unit="ratio" if request.subject == "node" else "",
-        values=pairs[:, 0],
-        ages=pairs[:, 1],
+        values=pairs[:, -1, 0],
+        ages=pairs[:, -1, 1],
         expected=np.array([name in given for name in names], dtype=np.bool_),
         capacity=capacity,
         pairs=tuple(ends),
+        trail=pairs[:, :, 0].T.copy() if request.span else None,
     )
     return replace(reading, problem=_problem(reading))
 
@@ -86,13 +99,20 @@ def _ends(request: ReadingRequest, text: str, snapshot: Snapshot) -> tuple[str, 
     return one, other
 
 
-def _settled(series: FloatArray, request: ReadingRequest, interval: float) -> tuple[float, float]:
-    """The mean over the window and the age of the newest sample; NaN where it is too old."""
-    ages = np.arange(len(series) - 1, -1, -1) * interval
-    present = ~np.isnan(series) & (ages < request.window)
-    if not present.any() or ages[present].min() > request.max_age:
-        return np.nan, np.nan
-    return float(series[present].mean()), float(ages[present].min())
+def _settled(
+    series: FloatArray, request: ReadingRequest, interval: float, past: FloatArray
+) -> FloatArray:
+    """(k, 2) the mean over the window and the age of the newest sample; NaN where it is too old.
+
+    past: (k,) seconds before the newest sample of all, up to which samples count.
+    """
+    answer = np.full((len(past), 2), np.nan)
+    for row, ago in enumerate(past.tolist()):
+        ages = np.arange(len(series) - 1, -1, -1) * interval - ago
+        present = ~np.isnan(series) & (ages >= 0) & (ages < request.window)
+        if present.any() and ages[present].min() <= request.max_age:
+            answer[row] = series[present].mean(), ages[present].min()
+    return answer
 
 
 def _problem(reading: Reading) -> Problem | None:

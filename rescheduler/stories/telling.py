@@ -2,13 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from rescheduler.model.history import History
 from rescheduler.model.plan import Plan
 from rescheduler.model.readings import Problem
+from rescheduler.model.sightings import Look, Sightings
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.planner import plan
+from rescheduler.planning.planner import plan_and_looks
+from rescheduler.planning.result import Outline
 from rescheduler.policies.base import Term
 from rescheduler.policies.documents import PolicySet
 from rescheduler.stories.devices import with_devices
@@ -57,7 +62,7 @@ def tell(story: Story, policies: PolicySet) -> list[Difference]:
         something of a policy that is not there.
     """
     snapshot = cluster_of(story, policies)
-    told = _Told(snapshot, policies)
+    told = _Told(snapshot, policies, story.foundFor)
     expect = story.expect
     answer: list[Difference] = []
     for name, cost in (expect.cost or {}).items():
@@ -85,13 +90,16 @@ def _compared(field: str, expected: Mapping[str, Any] | None, ask: Any) -> list[
 class _Told:
     """What the policies say, worked out where it is asked for."""
 
-    def __init__(self, snapshot: Snapshot, policies: PolicySet) -> None:
+    def __init__(
+        self, snapshot: Snapshot, policies: PolicySet, found_for: timedelta | None
+    ) -> None:
         self._snapshot = snapshot
         self._policies = policies
         self._terms: dict[str, Term | Problem] = {
             each.name: each.compile(snapshot) for each in policies.policies
         }
         self._plan: Plan | None = None
+        self._found_for = found_for
 
     def _term(self, name: str) -> Term | Problem:
         if name not in self._terms:
@@ -101,8 +109,16 @@ class _Told:
 
     def _planned(self) -> Plan:
         if self._plan is None:
-            self._plan = plan(self._snapshot, self._policies, History(), mode="Enforce")
+            self._plan, looks = self._plan_after(Sightings())
+            if self._found_for is not None:
+                first = Sightings().after(looks, self._snapshot.taken - self._found_for)
+                watches = [replace(each, looked=self._snapshot.taken) for each in first.watches]
+                self._plan, _ = self._plan_after(Sightings(tuple(watches)))
         return self._plan
+
+    def _plan_after(self, sightings: Sightings) -> tuple[Plan, tuple[Look, ...]]:
+        outline = Outline(mode="Enforce", seed=0, tool="", recorded=False)
+        return plan_and_looks(self._snapshot, self._policies, History(), sightings, outline)
 
     def cost(self, name: str) -> float | str:
         term = self._term(name)
