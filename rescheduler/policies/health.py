@@ -9,7 +9,8 @@ from pydantic import ConfigDict, Field, model_validator
 from rescheduler.model.readings import Problem, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy, PositiveDuration, Ratio, Strict
-from rescheduler.policies.health_term import HealthTerm, Sign
+from rescheduler.policies.device_faults import Sign
+from rescheduler.policies.health_term import HealthTerm
 from rescheduler.policies.matching import select_nodes, select_pods
 from rescheduler.policies.node_signal import read_signal
 
@@ -70,24 +71,35 @@ class Signs(Strict):
 
 
 class Health(Policy):
-    """Charge each pod that suffers from a broken node with 1.0.
+    """Charge each pod that suffers from a broken node, or has a broken device, with 1.0.
 
-    A node is broken while one of the signs holds. GPUs' signs concern the pods that ask for GPUs,
-    the network's all pods; pods of DaemonSets belong to their node and do not count. With
-    `action: Report` nothing is moved because of it, and what would land on a broken node is
-    charged; with `action: Drain` pods gain by leaving. A node of which a sign ought to be known
-    and is not, is neither: it is named, and no pod is moved there for its health's sake. Sources:
-    dcgm-exporter's and node_exporter's series; what XIDs mean, NVIDIA's device plugin.
+    A node or device is broken while one of the signs holds. A GPU's sign concerns the pods that
+    have that GPU, as dcgm-exporter's labels or an allocated ResourceClaim tell; partitions (MIG)
+    of one GPU share its fate. Where that is not told of all pods with GPUs on the node, the others
+    may have it: `unattributed` says what becomes of them. An interface's drops concern the pods
+    of the claim that has it, or else all pods of the node, and so do retransmits; where a reading
+    tells of no devices, GPUs' signs concern all pods of the node that ask for GPUs. Pods of
+    DaemonSets belong to their node and do not count. With `action: Report` nothing is moved
+    because of it, and what would land on a node with something broken is charged, as nobody knows
+    which device it would get; with `action: Drain` pods gain by leaving, and nothing by a
+    replacement that may come back. A node of which a sign ought to be known and is not, is
+    neither: it is named, and no pod is moved there for its health's sake. Sources: dcgm-exporter's
+    and node_exporter's series; what XIDs mean, NVIDIA's device plugin.
     """
 
-    summary: ClassVar[str] = "Tell of nodes that are broken, and drain them when told."
+    summary: ClassVar[str] = "Tell of broken nodes and devices, and move pods away when told."
 
     kind: Literal["Health"] = "Health"
     nodes: NodeMatch = Field(description="The nodes to look at.")
     match: Match = Field(description="The pods that count and may be moved.")
-    signs: Signs = Field(description="What makes a node broken; at least one.")
+    signs: Signs = Field(description="What makes a node or device broken; at least one.")
     action: Literal["Report", "Drain"] = Field(
         "Report", description="Report: findings only. Drain: pods are moved away."
+    )
+    unattributed: Literal["Report", "Drain"] = Field(
+        "Report",
+        description="With `action: Drain`, what becomes of pods of which nobody tells whether they "
+        "have the broken device of their node. Report: findings only. Drain: moved away too.",
     )
     window: PositiveDuration = Field(
         timedelta(minutes=10), description="How long an event counts, and rates are averaged."
@@ -115,7 +127,14 @@ class Health(Policy):
                 return signal
             signs.append(Sign(signal, above, name.startswith("node.gpu."), says))
         matched = select_pods(self.match, snapshot)
-        return HealthTerm(snapshot, signs, looked_at, matched, drain=self.action == "Drain")
+        return HealthTerm(
+            snapshot,
+            signs,
+            looked_at,
+            matched,
+            drain=self.action == "Drain",
+            drain_open=self.unattributed == "Drain",
+        )
 
     def _request(self, sign: str) -> ReadingRequest:
         return ReadingRequest(

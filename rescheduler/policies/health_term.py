@@ -7,34 +7,35 @@ import numpy as np
 
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
-from rescheduler.model.objects import PodSpec
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.node_signal import Signal
-
-_GPUS = ("nvidia.com/gpu", "nvidia.com/mig-")
+from rescheduler.model.wording import agreed, counted
+from rescheduler.policies.device_faults import Attribution, Fault, Sign
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
-    """A signal with the value above which a node is broken.
+class _Cause:
+    """What pods are charged for: a broken node or device, and the words around their number.
 
-    gpus: whether only pods with GPUs suffer. says: what it means, with a place for the value.
+    verbs: of one pod, and of more.
     """
 
-    signal: Signal
-    above: float
-    gpus: bool
-    says: str
+    code: str
+    subject: str
+    before: str
+    verbs: tuple[str, str]
+    after: str
 
 
 class HealthTerm:
-    """Health on one snapshot: the number of pods that suffer from their node.
+    """Health on one snapshot: the number of pods that suffer from their node or devices.
 
-    A pod suffers where a sign of its node is above its limit, from GPUs' signs only if it has
-    some. With `drain`, cost = pods that suffer where they are. Without, those that suffer in the
-    snapshot are charged wherever they go, so that no move is made for their sake; what lands on a
-    broken node is charged all the same.
+    A pod suffers where it is in the snapshot if it has a broken device, or if a sign of its whole
+    node is above its limit, from GPUs' signs only if it has some. Elsewhere it suffers if the node
+    or any device of that sort is broken there: which device it would get is not known. Pods that
+    suffer and are not to be moved for it are charged wherever they go, so that no move is made for
+    their sake: all of them without `drain`, and without `drain_open` those of which it is not told
+    whether they have the broken device.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class HealthTerm:
         matched: BoolArray,
         *,
         drain: bool,
+        drain_open: bool = False,
     ) -> None:
         self._signs = list(signs)
         self._drain = drain
@@ -53,18 +55,30 @@ class HealthTerm:
         self._home = snapshot.pod_node
         self._node = snapshot.pod_node.copy()
         self._counted = matched & ~snapshot.on_own_node
-        wants = np.array([_wants_gpus(spec) for spec in snapshot.specs], dtype=np.bool_)
-        self._with_gpus: BoolArray = wants[snapshot.pod_spec]
-        broken = np.zeros((2, len(self._names)), dtype=np.bool_)
+        self._attribution = Attribution(snapshot)
+        self._with_gpus = self._attribution.with_gpus
+        self._broken = np.zeros((2, len(self._names)), dtype=np.bool_)
+        whole = self._broken.copy()
+        faults: list[Fault] = []
         for sign in self._signs:
-            broken[int(sign.gpus)] |= looked_at & (np.nan_to_num(sign.signal.values) > sign.above)
-        self._broken = broken
-        self._felt = np.append(broken, np.zeros((2, 1), dtype=np.bool_), axis=1)
-        self._fixed = np.zeros(len(self._home)) if drain else self._suffers(self._home)
+            above = looked_at & (np.nan_to_num(sign.signal.values) > sign.above)
+            self._broken[int(sign.gpus)] |= above
+            for node in np.flatnonzero(above).tolist():
+                found = self._attribution.faults(sign, node)
+                whole[int(sign.gpus), node] |= found is None
+                faults += found or []
+        self._faults = sorted(faults, key=lambda each: each.node)
+        self._felt = np.append(self._broken, np.zeros((2, 1), dtype=np.bool_), axis=1)
+        self._causes: list[_Cause] = []
+        self._of_node: dict[int, int] = {}
+        self._cause = np.full(len(self._home), -1, dtype=np.int32)
+        self._pinned = np.full(len(self._home), not drain)
+        self._find_causes(np.append(whole, np.zeros((2, 1), dtype=np.bool_), axis=1), drain_open)
+        self._fixed = ((self._cause >= 0) & self._pinned).astype(np.float64)
 
     def cost(self) -> float:
         """Pods that suffer."""
-        return float(self._charges().sum())
+        return float((self._fixed + self._movable()).sum())
 
     def worst(self) -> float:
         """The cost if every node were broken."""
@@ -84,37 +98,27 @@ class HealthTerm:
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""
-        there, itself = np.full(len(nodes), pod, dtype=np.int32), np.array([pod], dtype=np.int32)
-        fixed = not self._drain and self._node[pod] == self._home[pod]
-        here = 0.0 if fixed else float(self._suffers(self._node[itself], itself)[0])
-        change = self._suffers(nodes, there)
-        if not self._drain:
-            change = np.where(nodes == self._home[pod], 0.0, change)
-        return np.where(nodes == self._node[pod], 0.0, change - here)
+        pods = np.full(len(nodes), pod, dtype=np.int32)
+        change = self._suffers(pods, nodes) - self._suffers(pods[:1], self._node[pod : pod + 1])
+        return np.where(nodes == self._node[pod], 0.0, change)
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""
         self._node[shift.pod] = shift.destination
 
     def findings(self) -> Iterator[Finding]:
-        """One finding for each broken node with pods that suffer."""
+        """One finding for each broken node or device with pods that suffer."""
         moving = self._movable()
-        suffering = np.flatnonzero(moving > 0)
-        bound = self._home >= 0
-        charged = np.bincount(
-            self._home[bound], weights=self._fixed[bound], minlength=len(self._names)
-        )
-        for node in np.flatnonzero(self._broken.any(axis=0)).tolist():
-            fixed = float(charged[node])
-            now = suffering[self._node[suffering] == node]
-            cost = fixed + float(moving[now].sum())
-            if cost <= 0:
-                continue
-            told = "; ".join(self._told(node))
-            pods = tuple(now.tolist())
-            text = f"{told}; {cost:g} pods suffer"
-            text += "" if self._drain else ", and are left there (action: Report)"
-            yield Finding("HLT001", f"node {self._names[node]}", cost, text, pods)
+        of_node = np.array([self._of_node.get(n, -1) for n in range(len(self._names))] + [-1])
+        came = self._node != self._home
+        now = np.where(moving > 0, np.where(came, of_node[self._node], self._cause), -1)
+        for number, each in enumerate(self._causes):
+            pods = np.flatnonzero(now == number)
+            cost = float(self._fixed[self._cause == number].sum() + moving[pods].sum())
+            if cost > 0:
+                one_or_more = agreed(round(cost), *each.verbs)
+                text = f"{each.before}{counted(round(cost), 'pod')} {one_or_more}{each.after}"
+                yield Finding(each.code, each.subject, cost, text, tuple(pods.tolist()))
 
     def hot_nodes(self) -> IntArray:
         """The broken nodes, where they are to be drained: too many at once are a wrong query."""
@@ -137,7 +141,7 @@ class HealthTerm:
         return {}
 
     def remarks(self) -> tuple[Problem, ...]:
-        """The nodes of which a sign is not known."""
+        """The nodes of which a sign is not known, and broken devices that nobody has."""
         answer = []
         for sign in self._signs:
             nodes = [self._names[node] for node in np.flatnonzero(sign.signal.blind)]
@@ -145,7 +149,41 @@ class HealthTerm:
                 more = f" and {len(nodes) - 5} more" if len(nodes) > 5 else ""
                 text = f"{sign.signal.name} is not known of {', '.join(nodes[:5])}{more}"
                 answer.append(Problem("RDG003", f"{text}; whether they are broken is open"))
+        for fault in self._faults:
+            if not fault.pods and not fault.open:
+                text = f"{fault.device} of node {self._names[fault.node]}: {fault.says}"
+                answer.append(Problem("HLT002", f"{text}; no pod has it"))
         return tuple(answer)
+
+    def _find_causes(self, whole: BoolArray, drain_open: bool) -> None:
+        """The cause of each pod that suffers where it is: its devices before its whole node."""
+        left = "" if self._drain else ", and are left there (action: Report)"
+        stay = self._drain and not drain_open
+        untold = ", and are left there (unattributed: Report)" if stay else left
+        for node in np.flatnonzero(self._broken.any(axis=0)).tolist():
+            self._of_node[node] = len(self._causes)
+            told = "; ".join(self._told(node))
+            subject = f"node {self._names[node]}"
+            self._causes.append(_Cause("HLT001", subject, f"{told}; ", ("suffers", "suffer"), left))
+        for fault in self._faults:
+            self._charge(fault, fault.pods, "HLT002", left)
+        ends = self._counted & (whole[0, self._home] | (whole[1, self._home] & self._with_gpus))
+        for pod in np.flatnonzero(ends & (self._cause < 0)).tolist():
+            self._cause[pod] = self._of_node[int(self._home[pod])]
+        for fault in self._faults:
+            pods = self._charge(fault, fault.open, "HLT003", untold)
+            self._pinned[pods] |= not drain_open
+
+    def _charge(self, fault: Fault, pods: Sequence[int], code: str, after: str) -> list[int]:
+        """Charge those of these pods that count, and are not charged for something else."""
+        subject = f"{fault.device} of node {self._names[fault.node]}"
+        charged = [pod for pod in pods if self._counted[pod] and self._cause[pod] < 0]
+        self._cause[charged] = len(self._causes)
+        known = code == "HLT002"
+        before = f"{fault.says}; " if known else f"{fault.says}; it is not told which pod has it: "
+        verbs = ("has it", "have it") if known else ("may have it", "may have it")
+        self._causes.append(_Cause(code, subject, before, verbs, after))
+        return charged
 
     def _told(self, node: int) -> Iterator[str]:
         for sign in self._signs:
@@ -153,27 +191,13 @@ class HealthTerm:
             if value > sign.above:
                 yield sign.says.format(value=value)
 
-    def _suffers(self, nodes: IntArray, pods: IntArray | None = None) -> FloatArray:
-        """(k,) 1 where the pod suffers on the node; pods None: all of them, in their order."""
-        with_gpus = self._with_gpus if pods is None else self._with_gpus[pods]
-        counted = self._counted if pods is None else self._counted[pods]
-        suffers = counted & (self._felt[0, nodes] | (self._felt[1, nodes] & with_gpus))
+    def _suffers(self, pods: IntArray, nodes: IntArray) -> FloatArray:
+        """(k,) 1 where the pod suffers on the node, and a move away would end it."""
+        there = self._felt[0, nodes] | (self._felt[1, nodes] & self._with_gpus[pods])
+        here = (self._cause[pods] >= 0) & ~self._pinned[pods]
+        suffers = np.where(nodes == self._home[pods], here, there & self._counted[pods])
         return np.asarray(suffers, dtype=np.float64)
 
     def _movable(self) -> FloatArray:
         """(pods,) what each suffers that a move would end."""
-        suffers = self._suffers(self._node)
-        return suffers if self._drain else np.where(self._node == self._home, 0.0, suffers)
-
-    def _charges(self) -> FloatArray:
-        return self._fixed + self._movable()
-
-
-def _wants_gpus(spec: PodSpec) -> bool:
-    given = [container.resources for container in spec.containers if container.resources]
-    return any(
-        name.startswith(_GPUS)
-        for each in given
-        for side in (each.requests, each.limits)
-        for name in side or ()
-    )
+        return self._suffers(np.arange(len(self._home), dtype=np.int32), self._node)

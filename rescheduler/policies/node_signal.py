@@ -12,6 +12,7 @@ from rescheduler.model.readings import (
     ReadingRequest,
 )
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ def read_signal(
     blind = wanted & np.isnan(values)
     present, count = int((wanted & ~blind).sum()), int(wanted.sum())
     if present < request.min_coverage * count:
-        text = f"{name} has a fresh value for {present} of {count} nodes that the policy looks at"
+        text = f"{name} has a fresh value for {present} of {counted(count, 'node')} that the "
+        text += "policy looks at"
         return Problem("RDG003", f"{text}, less than {request.min_coverage:.0%}")
     trail = reading.trail
     if trail is not None:

@@ -5,9 +5,17 @@ from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
-from rescheduler.model.readings import BoolArray, FloatArray, Problem, Reading, ReadingRequest
+from rescheduler.model.readings import (
+    BoolArray,
+    DeviceValue,
+    FloatArray,
+    Problem,
+    Reading,
+    ReadingRequest,
+)
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources import folding
+from rescheduler.sources.attribution import Holder, device_values, read_holders
 from rescheduler.sources.definition import Definition, Source
 from rescheduler.sources.expectation import Expectation
 from rescheduler.sources.identity import Identity
@@ -60,6 +68,7 @@ class Assembly:
         self._ask = ask
         self._tally = Tally()
         self._rows = 0
+        self._parts: tuple[DeviceValue, ...] = ()
         self._expected = cluster.expectation.expected(definition, request.window)
 
     def reading(self, query: str, warnings: Collection[str], clock: str) -> Reading:
@@ -90,6 +99,7 @@ class Assembly:
             query=query,
             notes=self._tally.notes(),
             problem=self._judge(values, warnings),
+            devices=self._parts,
         )
 
     def _judge(self, values: FloatArray, warnings: Collection[str]) -> Problem | None:
@@ -117,7 +127,9 @@ class Assembly:
             case "single":
                 return {subject: value for (subject, _), value in rows.items()}, None
             case "worst":
-                return folding.worst(rows, self._devices(), tally), None
+                found = folding.worst(rows, self._devices(), tally)
+                self._parts = self._by_device(rows)
+                return found, None
             case "gpu":
                 return folding.gpu_load(rows, expectation.gpus, tally)
             case "gpu-memory":
@@ -130,6 +142,27 @@ class Assembly:
                 whole = definition.unit == "GPUs"
                 found = folding.pod_gpus(rows, expectation.pod_gpus, tally, keys, in_gpus=whole)
                 return found, None
+
+    def _by_device(self, rows: Mapping[Key, Value]) -> tuple[DeviceValue, ...]:
+        """What is behind the values of the nodes that are not at 0."""
+        told = {key: value for key, value in rows.items() if self._expected[key[0]]}
+        if not any(value.value > 0 for value in told.values()):
+            return ()
+        holders: list[Holder] = []
+        if self._definition.holders:
+            samples = self._ask(self._definition.holders).samples
+            holders = read_holders(samples, self._holder, self._at, self._request.max_age)
+        return tuple(device_values(told, holders))
+
+    def _holder(self, labels: Mapping[str, str]) -> Holder | None:
+        node = self._cluster.identity.node(labels)
+        if node < 0:
+            return None
+        pod = self._cluster.identity.pod(labels).number
+        # An idle device carries the exporter's own pod, or none.
+        if pod >= 0 and not self._cluster.expectation.may_have_gpus(pod):
+            pod = -1
+        return Holder((node, _device(labels)), labels.get("gpu", ""), pod)
 
     def _devices(self) -> FloatArray:
         """(nodes,) how many devices of the reading's kind each node must tell of."""

@@ -44,6 +44,7 @@ class Definition:
     the fold needs besides: the memory that is free, or the speed of a link.
     resource: the resource of a node's status that its capacity comes from, "" where it is
     measured. rate: whether young pods would read too low. only: which subjects have such a value.
+    holders: the query for the newest sample of each device and pod that has it, or "".
     """
 
     name: str
@@ -55,6 +56,7 @@ class Definition:
     resource: str = ""
     rate: bool = False
     only: Literal["all", "gpu", "own-network", "rdma"] = "all"
+    holders: str = ""
 
 
 def fill(template: str, window: float, match: str) -> str:

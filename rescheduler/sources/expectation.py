@@ -60,6 +60,10 @@ class Expectation:
             answer = answer & (self._age >= window)
         return answer
 
+    def may_have_gpus(self, pod: int) -> bool:
+        """Whether the pod asks for GPUs, or for devices that may be some."""
+        return self.pod_gpus[pod] > 0 or bool(self._snapshot.pods[pod].spec.resourceClaims)
+
     def capacity(self, definition: Definition) -> FloatArray | None:
         """(nodes,) how much 1.0 of a node reading is; None for pods and where it is measured.
 

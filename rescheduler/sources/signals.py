@@ -24,8 +24,16 @@ _SHORT_TIME = "rate(node_time_seconds{$match}[$span])"
 
 
 def _worst_gpu(name: str, metric: str, value: str, highest: float) -> Definition:
-    fresh = f"max by ({GPU_KEY}) (timestamp({metric}{{$match}}))"
-    return Definition(name, "", highest, "worst", (Source(value, fresh),), only="gpu")
+    time = f"(timestamp({metric}{{$match}}))"
+    return Definition(
+        name,
+        "",
+        highest,
+        "worst",
+        (Source(value, f"max by ({GPU_KEY}) {time}"),),
+        only="gpu",
+        holders=f"max by ({GPU_KEY},exported_namespace,exported_pod) {time}",
+    )
 
 
 def _pressure(name: str, metric: str) -> Definition:

@@ -1,4 +1,4 @@
-"""A GPU that reports an error is told of by default, and its node drained when that is asked."""
+"""A GPU that reports an error is told of by default, and who has it is moved when that is asked."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ spec:
 """
 
 
-def test_an_xid_is_reported_and_its_node_drained_when_told(
+def test_an_xid_is_reported_and_who_has_the_gpu_is_moved_when_told(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
     cluster.create(*nodes(6, cpu=32, memory="128Gi", gpus=8))
@@ -49,17 +49,23 @@ def test_an_xid_is_reported_and_its_node_drained_when_told(
     assert sound["policies"][0]["cost"]["before"] == 0
     assert sound["moves"] == []
 
+    # The second GPU of n1 breaks: one of its two pods with GPUs has it.
     [broken] = [n for n in cluster.api.items("v1", "Node") if n["metadata"]["name"] == "n1"]
-    cluster.annotate(broken, **{f"{PREFIX}xid": "79"})
-    query = "max(DCGM_FI_DEV_XID_ERRORS) == 79"
+    cluster.annotate(broken, **{f"{PREFIX}xid": "79", f"{PREFIX}xid-device": "1"})
+    query = "DCGM_FI_DEV_XID_ERRORS == 79"
     metrics.prometheus.wait_for(query, deadline=60)
+    [(labels, _)] = metrics.prometheus.query(query)
+    assert labels["gpu"] == "1"
+    holder = labels["exported_pod"]
 
     loop = Loop(actor, report)
     told = loop.once()
     assert told["moves"] == []
     [finding] = told["policies"][0]["findings"]
-    assert (finding["code"], finding["subject"]) == ("HLT001", "node n1")
+    gpu = f"GPU 1 ({labels['UUID']}) of node n1"
+    assert (finding["code"], finding["subject"]) == ("HLT002", gpu)
     assert "XID 79" in finding["message"]
+    assert told["policies"][0]["cost"]["before"] == 1
     assert cluster.placement()["n1"] == 3
 
     mark = cluster.control_plane.audit.mark()
@@ -67,12 +73,19 @@ def test_an_xid_is_reported_and_its_node_drained_when_told(
     moves = loop.until_content()
     cluster.settled()
 
-    assert {move["pod"]["name"].split("-")[0] for move in moves} == {"train", "serve"}
-    assert all(move["node"] == "n1" and move["landedOn"] != "n1" for move in moves)
-    assert len(moves) == 2
-    assert cluster.placement("web")["n1"] == 1
-    assert cluster.placement("train")["n1"] == cluster.placement("serve")["n1"] == 0
-    assert loop.reports[-1]["policies"][0]["cost"]["before"] == 0
+    [move] = moves
+    assert (move["pod"]["name"], move["node"]) == (holder, "n1")
+    assert move["landedOn"] != "n1"
+    app = holder.split("-")[0]
+    assert cluster.placement(app)["n1"] == 0
+    assert cluster.placement()["n1"] == 2
+    after = loop.reports[-1]["policies"][0]
+    assert after["cost"]["before"] == 0
+    # The GPU is still broken, and nobody's.
+    notes = [each["message"] for each in loop.reports[-1]["notes"] if each["code"] == "HLT002"]
+    assert len(notes) == 1
+    assert gpu in notes[0]
+    assert notes[0].endswith("no pod has it")
     records = cluster.control_plane.audit.since(mark)
-    assert len([r for r in records.evictions(by=USER) if r.code == 201]) == 2
+    assert len([r for r in records.evictions(by=USER) if r.code == 201]) == 1
     only_evictions_and_own_state(records)

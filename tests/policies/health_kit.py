@@ -5,25 +5,48 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from rescheduler.model.readings import DeviceValue
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.health import Health
-from tests.cluster import reading
+from tests.cluster import pod, reading
 
 ODD = (float("nan"), float("inf"), -1.0, 1e30)
 
 
 @dataclass(frozen=True)
 class Ailing:
-    """The readings of each node that a blueprint gets besides."""
+    """The readings of each node that a blueprint gets besides.
+
+    held: whether each pod asks for a GPU, and whether it is told which; the GPU of the first such
+    pod of a node has the node's value. told: whether anything tells of each node's devices.
+    """
 
     xid: list[float]
     drops: list[float]
+    held: list[tuple[bool, bool]]
+    told: list[bool]
 
     def added(self, before: Snapshot) -> Snapshot:
         """The snapshot with these readings."""
+        devices: list[DeviceValue] = []
+        begun: set[int] = set()
+        for number, made in enumerate(before.pods):
+            asks, told = self.held[number]
+            on = int(before.pod_node[number])
+            if not asks:
+                continue
+            wanted = {"cpu": "100m", "nvidia.com/gpu": "1"}
+            made.spec = pod("x", requests=wanted).spec
+            if on < 0 or not self.told[on]:
+                continue
+            value = 0.0 if on in begun else self.xid[on]
+            begun.add(on)
+            holders = (number,) if told else ()
+            devices.append(DeviceValue(on, f"GPU-{number}", value, str(number), holders))
+        xid = reading("node.gpu.xid", self.xid, window=600.0, min_coverage=0.0)
         more = (
-            reading("node.gpu.xid", self.xid, window=600.0, min_coverage=0.0),
+            replace(xid, devices=tuple(devices)),
             reading("node.network.drops", self.drops, window=600.0, min_coverage=0.0),
         )
         return replace(
@@ -42,6 +65,8 @@ def ailing(draw: st.DrawFn, nodes: int, pods: int) -> Ailing:
     return Ailing(
         xid=many(st.sampled_from([0.0, 79.0]) | st.sampled_from(ODD)),
         drops=many(st.floats(0, 0.2) | st.sampled_from(ODD)),
+        held=draw(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=pods, max_size=pods)),
+        told=many(st.booleans()),
     )
 
 
@@ -51,10 +76,17 @@ def healths() -> st.SearchStrategy[Policy]:
     part: Any = {"labels": {"matchLabels": {"part": "0"}}}
     signs: Any = st.sampled_from([{"xid": True}, {"drops": 0.1}, {"xid": True, "drops": 0.1}])
     return st.builds(
-        lambda match, signs, action: Health(
-            name="h", nodes=everything, match=match, signs=signs, action=action, minCoverage=0.0
+        lambda match, signs, action, unattributed: Health(
+            name="h",
+            nodes=everything,
+            match=match,
+            signs=signs,
+            action=action,
+            unattributed=unattributed,
+            minCoverage=0.0,
         ),
         st.sampled_from([everything, everything, part]),
         signs,
+        st.sampled_from(["Report", "Drain"]),
         st.sampled_from(["Report", "Drain"]),
     )

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from rescheduler.policies.base import Policy
 from rescheduler.policies.conformity import Conformity, ConformityTerm
+from rescheduler.policies.health import Health
+from rescheduler.policies.health_term import HealthTerm
 from rescheduler.policies.proximity import Proximity
 from rescheduler.policies.share import Following
 from rescheduler.policies.spread import Spread, SpreadTerm
@@ -59,6 +61,9 @@ FOLLOW = Spread(
     match={"labels": {"matchLabels": {"part": "0"}}},
     constraints=[{"topologyKey": "topology.kubernetes.io/zone", "follow": ALL}],
 )
+DRAIN = Health(
+    name="h", nodes=ALL, match=ALL, signs={"xid": True}, action="Drain", minCoverage=0.0
+)
 BESIDE = Conformity(name="c", match=ALL, podAntiAffinity=True, podAffinity=True)
 ALONE = Conformity(name="c", match=ALL, nodeTaints={}, restarts={"atLeast": 10})
 
@@ -69,6 +74,9 @@ MUTANTS: list[tuple[Policy, type, str, Callable[[Method], Method]]] = [
     (EVEN, SpreadTerm, "_bound", nothing),
     (TIERS, Tally, "_leaving", one_more),
     (FOLLOW, Following, "led", negated),
+    (DRAIN, HealthTerm, "_suffers", negated),
+    (DRAIN, HealthTerm, "_movable", shifted),
+    (DRAIN, HealthTerm, "commit", forgotten),
     (BESIDE, Proximity, "change", negated),
     (BESIDE, Proximity, "own", shifted),
     (BESIDE, Proximity, "_by_domain", shifted),

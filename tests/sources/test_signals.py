@@ -1,6 +1,7 @@
 """Readings beside the load itself: what is broken, crowded or sent by RDMA."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -8,11 +9,12 @@ import numpy as np
 import pytest
 
 from rescheduler.model.numa import NodeResourceTopology
+from rescheduler.model.readings import DeviceValue, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.catalog import CATALOG, fill
 from rescheduler.sources.recording import load, save
 from tests import cluster
-from tests.sources.metrics import Stub, read
+from tests.sources.metrics import AT, WINDOW, Stub, read
 
 
 def gpu_nodes(count: int, gpus: int = 2) -> Snapshot:
@@ -40,6 +42,46 @@ def test_silence_of_a_device_is_no_health() -> None:
     assert math.isnan(reading.values[0])
     assert reading.values[1] == 79
     assert any("devices have no fresh value (1, such as 1 of 2)" in n for n in reading.notes)
+
+
+def test_a_broken_node_tells_of_its_devices_and_who_has_them() -> None:
+    asking = {"nvidia.com/gpu": "1"}
+    before = gpu_nodes(2)
+    before.pods.extend([cluster.pod("train", "n1", requests=asking), cluster.pod("exporter", "n1")])
+    rows = [(device(1, 0), 0), (device(1, 1), 79), (device(2, 0), 0), (device(2, 1), 0)]
+    stub = Stub().series("node.gpu.xid", rows)
+    owner = {"exported_namespace": "default", "exported_pod": "train"}
+    exporter = {"namespace": "default", "pod": "exporter"}
+    holders = [
+        ({**device(1, 1), **owner}, AT - 10),
+        ({**device(1, 0), **exporter}, AT - 10),  # idle
+        ({**device(1, 0), **owner}, AT - 900),  # it had this one before
+        ({**device(1, 0), **owner, "exported_pod": "gone"}, AT - 10),
+    ]
+    stub.rows[fill(CATALOG["node.gpu.xid"].holders, WINDOW, "")] = holders
+    reading = read(stub, "node.gpu.xid", before)
+    assert reading.problem is None
+    assert reading.devices == (
+        DeviceValue(0, "GPU-1-0", 0.0, "0"),
+        DeviceValue(0, "GPU-1-1", 79.0, "1", (0,)),
+    )
+    sound = Stub().series("node.gpu.xid", [(labels, 0) for labels, _ in rows])
+    assert read(sound, "node.gpu.xid", before).devices == ()
+
+
+def test_an_interface_is_a_device_too(tmp_path: Path) -> None:
+    rows = [
+        ({"instance": "n1", "device": "eth0"}, 0.0),
+        ({"instance": "n1", "device": "eth1"}, 0.03),
+    ]
+    before = gpu_nodes(1)
+    found = read(Stub().series("node.network.drops", rows), "node.network.drops", before)
+    assert [(each.device, each.value, each.pods) for each in found.devices] == [
+        ("eth0", 0.0, ()),
+        ("eth1", 0.03, ()),
+    ]
+    save(replace(before, readings=Readings((found,))), tmp_path / "s")
+    assert load(tmp_path / "s").readings.entries[0].devices == found.devices
 
 
 def test_partitions_count_as_their_share_of_a_gpu() -> None:

@@ -59,8 +59,9 @@ def series(node: RunningNode, view: View) -> Iterator[Sample]:
         yield Sample("DCGM_FI_PROF_GR_ENGINE_ACTIVE", held, busy)
         yield Sample("DCGM_FI_DEV_FB_USED", held, used)
         yield Sample("DCGM_FI_DEV_FB_FREE", held, FRAMEBUFFER - used)
-        # The first device has the error; a new error is a new series, as err_code is a label.
-        xid = node.node.metadata.load("xid") if device == 0 else 0.0
+        # One device has the error; a new error is a new series, as err_code is a label.
+        ill = device == node.node.metadata.load("xid-device")
+        xid = node.node.metadata.load("xid") if ill else 0.0
         error = f',err_code="{xid:.0f}",err_msg="..."' if xid else ""
         yield Sample("DCGM_FI_DEV_XID_ERRORS", held + error, xid)
         yield Sample("DCGM_FI_DEV_ROW_REMAP_FAILURE", held, 0.0)

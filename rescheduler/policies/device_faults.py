@@ -1,0 +1,139 @@
+"""Which devices of a broken node are broken, and which pods have them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rescheduler.model.device_inventory import DeviceInventory, Holdings
+from rescheduler.model.objects import PodSpec
+from rescheduler.model.quantity import units
+from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.node_signal import Signal
+
+_GPUS = ("nvidia.com/gpu", "nvidia.com/mig-")
+_GPU_NAMES = ("gpu.nvidia.com/uuid", "gpu.nvidia.com/parentUUID")
+_LINK_NAMES = ("dra.net/ifName",)
+"""Attributes of devices by which readings name them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A signal with the value above which a node, or a device of it, is broken.
+
+    gpus: whether only pods with GPUs suffer. says: what it means, with a place for the value.
+    """
+
+    signal: Signal
+    above: float
+    gpus: bool
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A broken device. pods: who have it; open: who may have it, as far as nobody tells."""
+
+    node: int
+    device: str
+    says: str
+    pods: tuple[int, ...]
+    open: tuple[int, ...]
+
+
+class Attribution:
+    """Who has a broken device: told by the exporter's labels, or by claims that are allocated.
+
+    A pod with GPUs of which not all are told may have any of its node's. What a partition's
+    reading says holds for its whole GPU, whose hardware all its partitions share. An interface
+    belongs to the pods of a claim that has it, else to all pods of its node.
+    gpus: (pods,) how many GPUs, or partitions of them, each pod asks for.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        asked = np.array([_gpus(spec) for spec in snapshot.specs], dtype=np.float64)
+        self.gpus: FloatArray = asked[snapshot.pod_spec]
+        self._on: dict[int, list[int]] = {}
+        for pod, node in enumerate(snapshot.pod_node.tolist()):
+            self._on.setdefault(node, []).append(pod)
+        inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
+        held = Holdings(snapshot, inventory).of_pod
+        home = snapshot.pod_node
+        self._claimed = {
+            True: _claimed(held, home, inventory, _GPU_NAMES),
+            False: _claimed(held, home, inventory, _LINK_NAMES),
+        }
+
+    @property
+    def with_gpus(self) -> BoolArray:
+        """(pods,) which have GPUs."""
+        answer: BoolArray = self.gpus > 0
+        for pods in self._claimed[True].values():
+            answer[list(pods)] = True
+        return answer
+
+    def faults(self, sign: Sign, node: int) -> list[Fault] | None:
+        """The broken devices of a broken node; None where it is broken as a whole."""
+        devices = sign.signal.devices.get(node, [])
+        broken = [each for each in devices if each.value > sign.above]
+        named = dict.fromkeys(each.whole for each in broken)
+        claimed = self._claimed[sign.gpus]
+        if not named or (not sign.gpus and any((node, name) not in claimed for name in named)):
+            return None
+        open_to = self._untold(devices, node) if sign.gpus else ()
+        answer = []
+        for name in named:
+            parts = [each for each in devices if each.whole == name]
+            pods = {pod for each in parts for pod in each.pods}
+            pods |= claimed.get((node, name), set())
+            worst = max(parts, key=lambda each: each.value)
+            answer.append(
+                Fault(
+                    node,
+                    _shown(worst, gpu=sign.gpus),
+                    sign.says.format(value=worst.value),
+                    tuple(sorted(pods)),
+                    tuple(pod for pod in open_to if pod not in pods),
+                )
+            )
+        return answer
+
+    def _untold(self, devices: Iterable[DeviceValue], node: int) -> tuple[int, ...]:
+        """The node's pods of which not all GPUs are told."""
+        told = Counter(pod for each in devices for pod in each.pods)
+        return tuple(pod for pod in self._on.get(node, ()) if told[pod] < self.gpus[pod])
+
+
+def _claimed(
+    held: Mapping[int, list[int]],
+    home: IntArray,
+    inventory: DeviceInventory,
+    attributes: tuple[str, ...],
+) -> dict[tuple[int, str], set[int]]:
+    """Node and name of a device, as readings tell it, to the pods that have it by a claim."""
+    answer: dict[tuple[int, str], set[int]] = {}
+    for pod, devices in held.items():
+        for device in devices:
+            for attribute in attributes:
+                found = inventory.attribute(device, attribute)
+                if found is not None and found.text:
+                    answer.setdefault((int(home[pod]), found.text), set()).add(pod)
+    return answer
+
+
+def _shown(device: DeviceValue, *, gpu: bool) -> str:
+    if not gpu:
+        return f"interface {device.whole}"
+    return f"GPU {device.index} ({device.whole})" if device.index else f"GPU {device.whole}"
+
+
+def _gpus(spec: PodSpec) -> float:
+    """GPUs and partitions that all containers ask for."""
+    total = 0.0
+    for container in spec.containers:
+        given = container.resources
+        asked = {**((given and given.limits) or {}), **((given and given.requests) or {})}
+        total += sum(float(units(each)) for name, each in asked.items() if name.startswith(_GPUS))
+    return total
