@@ -9,6 +9,7 @@ from rescheduler.cli.options import SOURCES, takes
 from rescheduler.cli.output import check_writable, show, warn
 from rescheduler.cli.saved import read_plan
 from rescheduler.model.plan import Plan
+from rescheduler.model.wording import counted
 from rescheduler.runtime.settings import Settings
 
 
@@ -49,7 +50,8 @@ def _agree(plan: Plan, settings: Settings) -> None:
         raise click.UsageError("There is no terminal to ask on. Say --yes to act without asking.")
     moves = sum(move.mode == "Enforce" for move in plan.moves)
     said = click.prompt(
-        f"Plan {plan.id} evicts {moves} pods of cluster {name}. Its name, to go on", err=True
+        f"Plan {plan.id} evicts {counted(moves, 'pod')} of cluster {name}. Its name, to go on",
+        err=True,
     )
     if said.strip() != name:
         raise click.UsageError(f"{said!r} is not the name of the plan's cluster, {name!r}.")

@@ -7,6 +7,7 @@ import click
 
 from rescheduler.cli.options import SOURCES, takes
 from rescheduler.model.errors import PolicyError
+from rescheduler.model.wording import counted
 from rescheduler.runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def _check(path: Path, settings: Settings, *, marked: bool) -> int:
     from rescheduler.stories.running import is_story, load  # noqa: PLC0415
 
     if is_story(path):
-        click.echo(f"{path}: {len(load(path).tests)} stories; `rescheduler test` tells them")
+        told = counted(len(load(path).tests), "story", "stories")
+        click.echo(f"{path}: {told}, for `rescheduler test` to tell")
         return 0
     found = load_policies(path)
     names = ", ".join(f"{each.kind} {each.name} ({each.mode})" for each in found.policies)

@@ -6,6 +6,7 @@ from datetime import timedelta
 from rescheduler.model.history import History
 from rescheduler.model.plan import BudgetUse, Code
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
 from rescheduler.planning.quotas import Quotas
 from rescheduler.policies.limits import Limits
 
@@ -70,12 +71,13 @@ class Budgets:
         """PAC001 or PAC005: nothing more may be planned, whatever the pod."""
         cycle, hour = self._limits.movesPerCycle, self._limits.movesPerHour
         if self._moves >= cycle:
-            return Code(code="PAC001", message=f"the cycle has its {cycle} moves (movesPerCycle)")
+            full = f"the cycle has its {counted(cycle, 'move')} (movesPerCycle)"
+            return Code(code="PAC001", message=full)
         if self._past_hour + self._moves >= hour:
             return Code(
                 code="PAC005",
-                message=f"the hour has {self._past_hour} moves done and {self._moves} planned of "
-                f"{hour} (movesPerHour)",
+                message=f"the hour has {counted(self._past_hour, 'move')} done and "
+                f"{self._moves} planned of {hour} (movesPerHour)",
             )
         return None
 
@@ -140,21 +142,22 @@ class Budgets:
         if self._nodes[node] >= limits.movesPerNode:
             return Code(
                 code="PAC002",
-                message=f"node {self._snapshot.pods[pod].node} gives {self._nodes[node]} pods "
-                f"already (movesPerNode {limits.movesPerNode})",
+                message=f"node {self._snapshot.pods[pod].node} gives "
+                f"{counted(self._nodes[node], 'pod')} already (movesPerNode {limits.movesPerNode})",
             )
         namespace = self._snapshot.pods[pod].metadata.namespace
         if self._namespaces[namespace] >= limits.movesPerNamespace:
             return Code(
                 code="PAC003",
-                message=f"namespace {namespace} gives {self._namespaces[namespace]} pods already "
+                message=f"namespace {namespace} gives "
+                f"{counted(self._namespaces[namespace], 'pod')} already "
                 f"(movesPerNamespace {limits.movesPerNamespace})",
             )
         workload = int(self._snapshot.pod_workload[pod])
         if self._workloads[workload] >= limits.movesPerWorkload:
             return Code(
                 code="PAC004",
-                message=f"its workload gives {self._workloads[workload]} pods already "
+                message=f"its workload gives {counted(self._workloads[workload], 'pod')} already "
                 f"(movesPerWorkload {limits.movesPerWorkload})",
             )
         return None

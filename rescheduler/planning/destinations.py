@@ -5,6 +5,7 @@ import numpy as np
 from rescheduler.model.move import Landing
 from rescheduler.model.plan import Code
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.eligibility import Eligibility
 from rescheduler.policies.limits import Limits
@@ -27,7 +28,7 @@ def refuse_landing(
             )
         )
         if landing.unschedulable >= _CERTAIN:
-            text = f"none of {len(snapshot.nodes)} nodes is feasible"
+            text = f"none of {counted(len(snapshot.nodes), 'node')} is feasible"
             return Code(code="FEA001", message=f"{text}: {filters}" if filters else text)
         return Code(
             code="FEA004",

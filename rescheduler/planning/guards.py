@@ -6,6 +6,7 @@ from datetime import timedelta
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import Code
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import agreed, counted
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.eligibility import Eligibility
 from rescheduler.planning.schedulers import Schedulers
@@ -43,8 +44,9 @@ def _hot(bindings: tuple[Binding, ...], limits: Limits) -> Iterator[Code]:
         if hot > max(1.0, limits.maxHotShare * scope):
             yield Code(
                 code="GRD001",
-                message=f"{binding.policy.name}: {hot} of {scope} nodes are hot, "
-                f"{hot / max(scope, 1):.0%}; at most {limits.maxHotShare:.0%} may be (maxHotShare)",
+                message=f"{binding.policy.name}: {hot} of {counted(scope, 'node')} "
+                f"{agreed(hot, 'is', 'are')} hot, {hot / max(scope, 1):.0%}; "
+                f"at most {limits.maxHotShare:.0%} may be (maxHotShare)",
             )
 
 
@@ -56,7 +58,7 @@ def _not_ready(snapshot: Snapshot, limits: Limits) -> Iterator[Code]:
         shown = ", ".join(sorted(bad)[:5]) + (", ..." if len(bad) > 5 else "")
         yield Code(
             code="GRD002",
-            message=f"{len(bad)} of {total} nodes are not Ready ({shown}); at most "
+            message=f"{len(bad)} of {counted(total, 'node')} are not Ready ({shown}); at most "
             f"{limits.maxNotReadyShare:.0%} and {_FEW_NODES} may be (maxNotReadyShare)",
         )
 

@@ -10,6 +10,7 @@ from rescheduler.model.explanation import RoomMove
 from rescheduler.model.move import Landing, Shift
 from rescheduler.model.plan import Code
 from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.wording import counted
 from rescheduler.planning.destinations import refuse_landing
 from rescheduler.planning.explain_place import shares
 from rescheduler.planning.references import owner_ref, pod_ref
@@ -86,7 +87,7 @@ def nothing(found: Found) -> Code | None:
         return Code(code="FEA001", message=f"{text}, whatever is moved")
     left = ", ".join(f"{count} {code}" for code, count in found.left.most_common(4))
     if found.tried:
-        text = f"after none of the {found.tried} moves that were tried it would fit"
+        text = f"it was tried with {counted(found.tried, 'move')}, and would fit after none"
     elif left:
         text = "every pod that leaves enough stays where it is"
     else:

@@ -8,6 +8,7 @@ from rescheduler.model.history import History
 from rescheduler.model.objects import Node
 from rescheduler.model.plan import Code
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
 from rescheduler.model.workload import Workload
 from rescheduler.policies.limits import Limits
 
@@ -147,7 +148,8 @@ class Surroundings:
         wanted = 1 if top.spec.replicas is None else top.spec.replicas
         if top.kind in _SCALED_KINDS and top.status.replicas != wanted:
             return Code(
-                code="ELG013", message=f"{name} wants {wanted} pods and has {top.status.replicas}"
+                code="ELG013",
+                message=f"{name} wants {counted(wanted, 'pod')} and has {top.status.replicas}",
             )
         scaler = self._autoscalers.get((workload.kind, workload.namespace, workload.name))
         if scaler is None:
@@ -157,7 +159,7 @@ class Surroundings:
             return Code(
                 code="ELG013",
                 message=f"its autoscaler {scaler.metadata.name} goes from "
-                f"{status.currentReplicas or 0} to {status.desiredReplicas} pods",
+                f"{status.currentReplicas or 0} to {counted(status.desiredReplicas, 'pod')}",
             )
         if status.lastScaleTime and self._snapshot.taken - status.lastScaleTime < _SCALE_QUIET:
             return Code(

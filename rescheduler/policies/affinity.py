@@ -13,6 +13,7 @@ import numpy as np
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.domains import NOWHERE
 
 REQUIRED = 100
@@ -145,8 +146,9 @@ class Affinities:
                 code="LOC004",
                 subject=wish.subject,
                 cost=cost,
-                message=f"{len(alone)} of {len(wish.holders)} pods have none of the "
-                f"{len(wish.targets)} pods of their podAffinity in their {wish.key}",
+                message=f"{len(alone)} of {counted(len(wish.holders), 'pod')} "
+                f"{agreed(len(alone), 'has', 'have')} none of the "
+                f"{counted(len(wish.targets), 'pod')} of their podAffinity in their {wish.key}",
                 pods=tuple(np.union1d(alone, wish.targets).astype(int).tolist()),
             )
 

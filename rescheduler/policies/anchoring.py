@@ -8,6 +8,7 @@ import numpy as np
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.wording import agreed, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,8 @@ class Anchoring:
                     code=anchor.code,
                     subject=anchor.subject,
                     cost=float(costs.sum()),
-                    message=f"{int(far.sum())} of {len(far)} pods are away from {anchor.wanted}, "
+                    message=f"{int(far.sum())} of {counted(len(far), 'pod')} "
+                    f"{agreed(int(far.sum()), 'is', 'are')} away from {anchor.wanted}, "
                     f"at a mean distance of {costs[far].mean() / anchor.weight:.2f}",
                     pods=tuple(anchor.pods[far].tolist()),
                 )

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.wording import agreed
 from rescheduler.policies.domains import NOWHERE, Domains
 
 Counts = npt.NDArray[np.int64]
@@ -145,7 +146,7 @@ class Assembling:
                     code="LOC002",
                     subject=group.subject,
                     cost=outside,
-                    message=f"at most {counts.max(initial=0)} of {size} pods are in one {name}",
+                    message=f"no {name} has more than {counts.max(initial=0)} of the {size} pods",
                     pods=pods,
                 )
             if sharing > 0:
@@ -155,7 +156,8 @@ class Assembling:
                     code="LOC002",
                     subject=group.subject,
                     cost=sharing,
-                    message=f"{extra} of {size} pods share a {name} with another",
+                    message=f"{extra} of {size} pods {agreed(extra, 'shares', 'share')} a {name} "
+                    "with another",
                     pods=pods,
                 )
 

@@ -19,6 +19,7 @@ import numpy as np
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.wording import counted
 from rescheduler.policies.crossing import crossed
 from rescheduler.policies.domains import NOWHERE, Domains
 
@@ -153,8 +154,8 @@ class Attraction:
                 code=bond.code,
                 subject=bond.subject,
                 cost=cost,
-                message=f"{len(bond.one)} and {len(bond.other)} pods, whose talk can stay {near}"
-                + self._beyond(number),
+                message=f"{len(bond.one)} and {counted(len(bond.other), 'pod')}, "
+                f"whose talk can stay {near}" + self._beyond(number),
                 pods=tuple(np.union1d(bond.one, bond.other).tolist()),
             )
 

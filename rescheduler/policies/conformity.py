@@ -11,6 +11,7 @@ from rescheduler.model.move import Shift
 from rescheduler.model.objects import ContainerStatus, Pod
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
 from rescheduler.policies.base import Match, Policy, PositiveDuration, Strict, duration_text
 from rescheduler.policies.matching import select_pods
 from rescheduler.policies.node_rules import Charges, NodeCharges, NodeRules
@@ -124,6 +125,8 @@ class Conformity(Policy):
     )
 
     summary: ClassVar[str] = "Keep taints, affinity and anti-affinity true after placement."
+
+    each_alone: ClassVar[bool] = True
 
     kind: Literal["Conformity"] = "Conformity"
     match: Match = Field(description="The pods to look at.")
@@ -247,13 +250,12 @@ class ConformityTerm:
             found.setdefault(key, []).append(pod)
         for (_, broken), pods in found.items():
             nodes = sorted({self._snapshot.nodes[self._node[pod]].metadata.name for pod in pods})
+            others = f" and {counted(len(nodes) - 1, 'more node')}" if len(nodes) > 1 else ""
             yield Finding(
                 code=broken.code,
                 subject=self._named(pods[0]),
                 cost=float(now[pods].sum()),
-                message=f"{len(pods)} {'pod' if len(pods) == 1 else 'pods'} on "
-                f"{nodes[0]}{f' and {len(nodes) - 1} more nodes' if len(nodes) > 1 else ''} "
-                f"{broken.shared}",
+                message=f"{counted(len(pods), 'pod')} on {nodes[0]}{others} {broken.shared}",
                 pods=self._involved(broken, pods),
             )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rescheduler.model.errors import Place, PolicyError
+from rescheduler.model.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,6 @@ def policy_error(flaws: Iterable[tuple[str, str, Flaw]], files: int) -> PolicyEr
     known = list(flaws)
     told = [flaw.told(file, text) for file, text, flaw in known]
     bad = len({file for file, _, _ in known})
-    problems = "1 problem" if len(known) == 1 else f"{len(known)} problems"
-    told.append(f"{problems} in {bad} of {files} {'file' if files == 1 else 'files'}")
+    told.append(f"{counted(len(known), 'problem')} in {bad} of {counted(files, 'file')}")
     places = tuple(flaw.place(file) for file, _, flaw in known)
     return PolicyError("\n".join(told), places=places)

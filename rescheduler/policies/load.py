@@ -13,6 +13,7 @@ from rescheduler.model.readings import (
     ReadingRequest,
 )
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
 from rescheduler.policies.young import estimated, unseen, young
 
 _SANE = (1e-9, 1e18)
@@ -141,7 +142,8 @@ def _thin(request: ReadingRequest, known: BoolArray, expected: BoolArray) -> Pro
         return None
     return Problem(
         "RDG003",
-        f"{request.name} has a fresh value for {present} of {wanted} {request.subject}s that the "
+        f"{request.name} has a fresh value for {present} of "
+        f"{counted(wanted, request.subject)} that the "
         f"policy looks at, less than {request.min_coverage:.0%}",
     )
 

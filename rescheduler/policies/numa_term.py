@@ -8,6 +8,7 @@ from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.zone_use import ZoneUse
 from rescheduler.policies.zones import BEST_EFFORT, NONE, UNKNOWN
 
@@ -121,15 +122,22 @@ class NumaTerm:
         answer = []
         if zones.odd:
             named = [f"{self._names[node]}: {why}" for node, why in sorted(zones.odd.items())]
-            answer.append(Problem("NUM003", f"{len(named)} nodes are left alone: {_few(named)}"))
+            answer.append(
+                Problem("NUM003", f"{counted(len(named), 'node')} left alone: {_few(named)}")
+            )
         lacking = np.flatnonzero(self._looked_at & ~zones.known).tolist()
         without = [self._names[node] for node in lacking if node not in zones.odd]
         if without:
-            text = f"{len(without)} nodes have no NodeResourceTopology ({_few(without)})"
+            text = f"{counted(len(without), 'node')} "
+            text += (
+                f"{agreed(len(without), 'has', 'have')} no NodeResourceTopology ({_few(without)})"
+            )
             answer.append(Problem("NUM003", f"{text}; no pod goes there for its zones' sake"))
         if self._unclear:
-            text = f"where {self._unclear} of {self.scope()} pods lie is neither told by an "
-            text += "annotation nor follows from what their zones have given away"
+            text = (
+                f"where {self._unclear} of {counted(self.scope(), 'pod')} lie is neither told by "
+            )
+            text += "an annotation nor follows from what their zones have given away"
             answer.append(Problem("NUM003", f"{text}; they count as well placed"))
         if self._use.unreadable:
             text = f"placement annotations cannot be read: {_few(self._use.unreadable)}"

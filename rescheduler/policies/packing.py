@@ -8,6 +8,7 @@ from rescheduler.model.finding import Finding
 from rescheduler.model.quantity import milli, units
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, lasted
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.demand import Devices, demands
 from rescheduler.policies.relief import Gauge, UtilizationTerm
 
@@ -89,7 +90,8 @@ class PackingTerm(UtilizationTerm):
                 code="UTL002",
                 subject=f"node {self._names[node]}",
                 cost=float(counts[node]),
-                message=f"{text}: {counts[node]} pods keep it from being free",
+                message=f"{text}: {counted(int(counts[node]), 'pod')} "
+                f"{agreed(int(counts[node]), 'keeps', 'keep')} it from being free",
                 pods=tuple(pods.tolist()),
             )
 

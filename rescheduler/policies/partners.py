@@ -11,6 +11,7 @@ from rescheduler.model.pod_groups import PodGroups
 from rescheduler.model.readings import IntArray
 from rescheduler.model.selectors import matches
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
 from rescheduler.policies.affinity import REQUIRED, Wish
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -92,4 +93,4 @@ def _subject(snapshot: Snapshot, holders: list[int]) -> str:
     if len(workloads) == 1:
         workload = snapshot.workloads[workloads.pop()]
         return f"{workload.kind} {workload.namespace}/{workload.name}"
-    return f"{len(holders)} pods of {len(workloads)} workloads"
+    return f"{counted(len(holders), 'pod')} of {counted(len(workloads), 'workload')}"

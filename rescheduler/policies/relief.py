@@ -9,6 +9,7 @@ from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem, lasted
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
 from rescheduler.policies.load import Load
 
 _LEAST = 1e-9
@@ -236,7 +237,7 @@ class UtilizationTerm:
     def _listed(self, nodes: BoolArray) -> str:
         names = [self._names[node] for node in np.flatnonzero(nodes)]
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        return f"{len(names)} nodes ({', '.join(names[:5])}{more})"
+        return f"{counted(len(names), 'node')} ({', '.join(names[:5])}{more})"
 
     def _sentence(self, row: int, node: int) -> str:
         gauge = self._gauges[row]

@@ -10,6 +10,7 @@ from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.base import Match, NodeMatch, Policy, Strict
 from rescheduler.policies.share import Following
 from rescheduler.policies.spread_groups import GroupBy, Tallies, declared, from_pods
@@ -278,7 +279,8 @@ class SpreadTerm:
                     code="SPR002",
                     subject=tally.name,
                     cost=tally.weight * departed,
-                    message=f"{departed} more pods than before are outside of the domains",
+                    message=f"{counted(departed, 'more pod')} than before "
+                    f"{agreed(departed, 'is', 'are')} outside of the domains",
                     pods=tuple(tally.pods[places == OUTSIDE].tolist()),
                 )
 
@@ -287,10 +289,11 @@ class SpreadTerm:
         outside = [each for each in self._tallies if each.outside]
         if not outside:
             return self._remarks
+        pods = sum(each.outside for each in outside)
         message = (
-            f"{sum(each.outside for each in outside)} pods of {len(outside)} workloads "
-            f"({outside[0].name} first) run on nodes that are in no domain of "
-            f"{outside[0].ground.key} that their workload could use; they are not counted"
+            f"{counted(pods, 'pod')} of {counted(len(outside), 'workload')} "
+            f"({outside[0].name} first) {agreed(pods, 'runs', 'run')} on nodes that are in no "
+            f"domain of {outside[0].ground.key} that their workload could use; they are not counted"
         )
         return (*self._remarks, Problem("SPR002", message))
 
@@ -306,7 +309,7 @@ def _told(tally: Tally, giving: Giving) -> str:
     ground = tally.ground
     arena = ground.arena[giving.domain]
     total = sum(count for place, count in tally.held().items() if ground.arena[place] == arena)
-    holds = f"holds {giving.held} of {total} pods; "
+    holds = f"holds {giving.held} of {counted(total, 'pod')}; "
     leave = f"so {giving.gives} must leave"
     if isinstance(tally, Following):
         return f"{holds}its share is {giving.lowest} to {giving.highest}, {leave}"

@@ -8,6 +8,7 @@ from rescheduler.model.annotations import DATASET
 from rescheduler.model.node_labels import NodeLabels
 from rescheduler.model.readings import BoolArray, IntArray, Problem, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
 from rescheduler.policies.affinity import Affinities
 from rescheduler.policies.anchoring import Anchor, Anchoring
 from rescheduler.policies.assembling import Assembling, Group
@@ -79,7 +80,7 @@ class Wishes:
         one = self._select(pods)
         other = np.setdiff1d(self._select(near), one)
         if not len(one) or not len(other):
-            sides = f"{len(one)} and {len(other)} pods"
+            sides = f"{len(one)} and {counted(len(other), 'pod')}"
             self._problems.append(
                 Problem("LOC006", f"a pair of {_said(pods)} and {_said(near)} selects {sides}")
             )
@@ -203,7 +204,7 @@ class Wishes:
             distances = np.minimum.reduce(
                 [self._domains.distances([node], level) for node, level in places]
             )
-            subject, where = f"{len(pods)} pods in {namespace}", f"dataset {name}"
+            subject, where = f"{counted(len(pods), 'pod')} in {namespace}", f"dataset {name}"
             members = np.array(pods, dtype=np.int32)
             self._anchors.append(Anchor(members, distances, weight / shares, subject, where))
         if unknown:

@@ -5,13 +5,13 @@ from collections import Counter
 from rich.text import Text
 
 from rescheduler.model.explanation import NodeExplanation, PodOnNode
+from rescheduler.model.wording import counted
 from rescheduler.reporting.columns import Column, Grid
 from rescheduler.reporting.explain_pod import draw_policies
 from rescheduler.reporting.explain_words import fate_words, where_and_when
 from rescheduler.reporting.phrasing import (
     age,
     amount,
-    counted,
     percent,
     pod_name,
     quantity,

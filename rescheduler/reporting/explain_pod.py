@@ -3,6 +3,7 @@
 from rich.text import Text
 
 from rescheduler.model.explanation import Check, PodExplanation, PolicyView
+from rescheduler.model.wording import counted
 from rescheduler.reporting.alerts import advice
 from rescheduler.reporting.columns import Column, Grid
 from rescheduler.reporting.explain_words import (
@@ -13,7 +14,7 @@ from rescheduler.reporting.explain_words import (
     where_and_when,
     worth_words,
 )
-from rescheduler.reporting.phrasing import counted, percent, signed
+from rescheduler.reporting.phrasing import percent, signed
 from rescheduler.reporting.screen import KEPT, Screen, coded
 
 _LABEL = 13

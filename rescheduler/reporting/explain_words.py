@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from rescheduler.model.explanation import Header, Verdict
 from rescheduler.model.plan import LandingShare
-from rescheduler.reporting.phrasing import amount, counted, percent, signed, stamp
+from rescheduler.model.wording import counted
+from rescheduler.reporting.phrasing import amount, percent, signed, stamp
 
 TITLES = {
     "ELG001": "controller",

@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from rescheduler.model.annotations import OPT_OUT
 from rescheduler.model.plan import Plan, PolicyResult
+from rescheduler.model.wording import counted
 from rescheduler.reporting import phrasing
 from rescheduler.reporting.alerts import advice, sentence
 from rescheduler.reporting.pacing import batches, budgets
@@ -36,7 +37,7 @@ def _environment() -> Environment:
         age=phrasing.age,
         amount=phrasing.amount,
         clock=phrasing.clock,
-        counted=phrasing.counted,
+        counted=counted,
         percent=phrasing.percent,
         pod_name=phrasing.pod_name,
         quantity=phrasing.quantity,

@@ -127,11 +127,6 @@ def resource(reading: str) -> str:
     return " ".join(_WORDS.get(word, word) for word in words)
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: "1 pod", "2 pods"."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def shorten(text: str, width: int) -> str:
     """The text cut in the middle, so that both its beginning and its end can be read."""
     if len(text) <= width:

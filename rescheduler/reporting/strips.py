@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rescheduler.model.plan import Change, NodeView, Plan
-from rescheduler.reporting.phrasing import ARROW, UNKNOWN, counted, percent, resource
+from rescheduler.model.wording import counted
+from rescheduler.reporting.phrasing import ARROW, UNKNOWN, percent, resource
 
 MOST = 400
 """Cells of a strip. Of larger clusters the nodes that change most and the hottest are shown."""

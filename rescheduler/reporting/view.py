@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from rescheduler.model.plan import Code, Plan, ReadingResult
+from rescheduler.model.wording import counted
 from rescheduler.reporting.alerts import Alert, alerts
 from rescheduler.reporting.phrasing import (
     ARROW,
@@ -16,7 +17,6 @@ from rescheduler.reporting.phrasing import (
     amount,
     clean,
     clock,
-    counted,
     percent,
     shorten,
     stamp,

@@ -2,6 +2,7 @@
 
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.readings import ReadingRequest
+from rescheduler.model.wording import counted
 from rescheduler.policies.documents import PolicySet
 from rescheduler.runtime.observing import observer
 from rescheduler.runtime.settings import Settings
@@ -36,8 +37,8 @@ def record(
         raise SettingsError(
             f"--out {settings.out} cannot be written: {error.strerror}", "choose another place."
         ) from error
-    size = f"{len(snapshot.nodes)} nodes, {len(snapshot.pods)} pods"
-    said = [f"{settings.out}: {size}, {len(snapshot.readings.entries)} readings"]
+    size = f"{counted(len(snapshot.nodes), 'node')}, {counted(len(snapshot.pods), 'pod')}"
+    said = [f"{settings.out}: {size}, {counted(len(snapshot.readings.entries), 'reading')}"]
     if settings.prometheus_url is None:
         said.append("warning: no --prometheus-url was given, so no readings were recorded")
     said += [

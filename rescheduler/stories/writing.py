@@ -5,6 +5,7 @@ from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from rescheduler.model.errors import PolicyError
+from rescheduler.model.wording import counted
 from rescheduler.stories.annotations import annotation, annotations
 from rescheduler.stories.running import Result
 from rescheduler.stories.telling import Difference
@@ -22,7 +23,7 @@ def to_text(results: Sequence[Result]) -> str:
     broken = sum(each.broken is not None for each in results)
     files = len({each.file for each in results})
     lines.append(
-        f"{_count(len(told), 'story', 'stories')} in {_count(files, 'file', 'files')}, "
+        f"{counted(len(told), 'story', 'stories')} in {counted(files, 'file')}, "
         f"{failed} failed{f', {broken} broken' if broken else ''}"
     )
     return "\n".join(lines) + "\n"
@@ -88,10 +89,6 @@ def _totals(results: Sequence[Result]) -> dict[str, str]:
 
 def _first(error: PolicyError) -> str:
     return error.places[0].message if error.places else error.message
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
 
 
 def _shown(difference: Difference) -> list[str]:

@@ -112,8 +112,8 @@ def test_a_job_group_wants_one_rack_and_many_hosts() -> None:
     # One is in another rack, one shares its host: half a pod each.
     assert made.cost() == 1.0
     assert sorted(each.message for each in made.findings()) == [
-        "1 of 3 pods share a host with another",
-        "at most 2 of 3 pods are in one rack",
+        "1 of 3 pods shares a host with another",
+        "no rack has more than 2 of the 3 pods",
     ]
     assert made.deltas(2, np.array([0, 1, 2], dtype=np.int32)).tolist() == [0, -0.5, 0]
     assert made.deltas(0, np.array([0, 1, 2], dtype=np.int32)).tolist() == [0, -0.5, 0]

@@ -117,7 +117,7 @@ def test_pods_outside_of_every_zone_are_remarked_and_not_charged() -> None:
     assert bound.cost() == 0
     [remark] = bound.remarks()
     assert remark.code == "SPR002"
-    assert "2 pods of 1 workloads (Deployment default/web first)" in remark.message
+    assert "2 pods of 1 workload (Deployment default/web first)" in remark.message
 
 
 def test_a_pod_from_outside_may_fill_an_empty_zone() -> None:
