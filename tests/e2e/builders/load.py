@@ -6,6 +6,9 @@ PREFIX = "load.test/"
 TALKS_TO = PREFIX + "talks-to"
 """On a pod: the workload of its namespace to which all goes that it transmits."""
 
+TALKS_TO_ZONE = PREFIX + "talks-to-zone"
+"""On a pod: the zone to which all goes that it transmits."""
+
 
 @dataclass(frozen=True)
 class Load:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from uuid import NAMESPACE_DNS, uuid5
 
-from tests.e2e.builders.load import TALKS_TO
+from tests.e2e.builders.load import TALKS_TO, TALKS_TO_ZONE
+from tests.e2e.builders.nodes import ZONE
 from tests.e2e.exporter.objects import Pod
 from tests.e2e.exporter.series import Sample, View, labels
 from tests.e2e.exporter.world import RunningNode, RunningPod
@@ -64,12 +65,18 @@ def _pod(node: RunningNode, running: RunningPod, target: str, view: View) -> Ite
     receive = node.receive if shared else running.receive
     yield Sample("container_network_transmit_bytes_total", sandbox, transmit.read(now) * factor)
     yield Sample("container_network_receive_bytes_total", sandbox, receive.read(now) * factor)
-    partner = pod.metadata.annotations.get(TALKS_TO)
-    if partner is not None:
-        # What a mesh's proxy beside the pod would count: all that the pod sends goes to one other.
-        space = pod.metadata.namespace
-        sides = (
-            f'{own},source_namespace="{space}",source_workload="{pod.metadata.labels["app"]}",'
-            f'destination_namespace="{space}",destination_workload="{partner}"'
-        )
-        yield Sample("mesh_sent_bytes_total", sides, running.transmit.read(now) * factor)
+    yield from _talk(node, running, own, running.transmit.read(now) * factor)
+
+
+def _talk(node: RunningNode, running: RunningPod, own: str, sent: float) -> Iterator[Sample]:
+    """What a mesh's proxy beside the pod, or a flow log, would count: all goes to one other end."""
+    metadata = running.pod.metadata
+    space, notes = metadata.namespace, metadata.annotations
+    source = f'{own},source_namespace="{space}",source_workload="{metadata.labels.get("app", "")}"'
+    if (partner := notes.get(TALKS_TO)) is not None:
+        other = f'destination_namespace="{space}",destination_workload="{partner}"'
+        yield Sample("mesh_sent_bytes_total", f"{source},{other}", sent)
+    if (zone := notes.get(TALKS_TO_ZONE)) is not None:
+        here = node.node.metadata.labels.get(ZONE, "")
+        zones = f'source_zone="{here}",destination_zone="{zone}"'
+        yield Sample("flow_sent_bytes_total", f"{source},{zones}", sent)
