@@ -85,6 +85,7 @@ class DeviceValue:
     node: index of its node. device: what tells it from all others, such as a GPU's UUID or an
     interface's name; a partition is `<device>/<part>`. index: its number on the node, "" where
     nobody tells. pods: indices of the pods that have it, as far as the exporter tells.
+    trail: its values at the instants of the reading's trail; empty where that is None.
     """
 
     node: int
@@ -92,6 +93,7 @@ class DeviceValue:
     value: float
     index: str = ""
     pods: tuple[int, ...] = ()
+    trail: tuple[float, ...] = ()
 
     @property
     def whole(self) -> str:

@@ -34,13 +34,17 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A broken device. pods: who have it; open: who may have it, as far as nobody tells."""
+    """A broken device. pods: who have it; open: who may have it, as far as nobody tells.
+
+    heat: at each instant of the past whether it was broken; empty where that is not known.
+    """
 
     node: int
     device: str
     says: str
     pods: tuple[int, ...]
     open: tuple[int, ...]
+    heat: tuple[bool, ...] = ()
 
 
 class Attribution:
@@ -96,6 +100,10 @@ class Attribution:
                     sign.says.format(value=worst.value),
                     tuple(sorted(pods)),
                     tuple(pod for pod in open_to if pod not in pods),
+                    tuple(
+                        any(value > sign.above for value in then)
+                        for then in zip(*(each.trail for each in parts), strict=True)
+                    ),
                 )
             )
         return answer

@@ -134,6 +134,7 @@ class Health(Policy):
             matched,
             drain=self.action == "Drain",
             drain_open=self.unattributed == "Drain",
+            span=self.span,
         )
 
     def _request(self, sign: str) -> ReadingRequest:
@@ -142,4 +143,5 @@ class Health(Policy):
             window=self.window.total_seconds(),
             max_age=self.maxAge.total_seconds(),
             min_coverage=self.minCoverage,
+            span=self.span,
         )

@@ -7,7 +7,7 @@ import numpy as np
 
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem, lasted
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.device_faults import Attribution, Fault, Sign
@@ -17,7 +17,8 @@ from rescheduler.policies.device_faults import Attribution, Fault, Sign
 class _Cause:
     """What pods are charged for: a broken node or device, and the words around their number.
 
-    verbs: of one pod, and of more.
+    verbs: of one pod, and of more. lasted: seconds for which a device has been broken; NaN: of a
+    node, or not known.
     """
 
     code: str
@@ -25,6 +26,7 @@ class _Cause:
     before: str
     verbs: tuple[str, str]
     after: str
+    lasted: float = np.nan
 
 
 class HealthTerm:
@@ -47,7 +49,9 @@ class HealthTerm:
         *,
         drain: bool,
         drain_open: bool = False,
+        span: float = 0.0,
     ) -> None:
+        """span: seconds of the past that is known."""
         self._signs = list(signs)
         self._drain = drain
         self._looked_at = looked_at
@@ -58,11 +62,17 @@ class HealthTerm:
         self._attribution = Attribution(snapshot)
         self._with_gpus = self._attribution.with_gpus
         self._broken = np.zeros((2, len(self._names)), dtype=np.bool_)
+        self._span = span
+        self._lasted = np.full((2, len(self._names) + 1), np.nan)
         whole = self._broken.copy()
         faults: list[Fault] = []
         for sign in self._signs:
             above = looked_at & (np.nan_to_num(sign.signal.values) > sign.above)
             self._broken[int(sign.gpus)] |= above
+            if sign.signal.trail is not None:
+                long = np.where(above, lasted(sign.signal.trail > sign.above, span), np.nan)
+                row = self._lasted[int(sign.gpus)]
+                row[:-1] = np.fmax(row[:-1], long)
             for node in np.flatnonzero(above).tolist():
                 found = self._attribution.faults(sign, node)
                 whole[int(sign.gpus), node] |= found is None
@@ -132,6 +142,14 @@ class HealthTerm:
             answer |= sign.signal.blind
         return answer
 
+    def lasted(self) -> FloatArray:
+        """(pods,) for how long the device that each has, or else its node, has been broken."""
+        nodes = self._lasted[:, self._home]
+        of_node = np.fmax(nodes[0], np.where(self._with_gpus, nodes[1], np.nan))
+        of_device = np.array([*(each.lasted for each in self._causes), np.nan])
+        device = np.array([*(each.code != "HLT001" for each in self._causes), False])
+        return np.where(device[self._cause], of_device[self._cause], of_node)
+
     def load_after(self) -> dict[str, FloatArray]:
         """Nothing that moves with pods is measured."""
         return {}
@@ -182,7 +200,9 @@ class HealthTerm:
         known = code == "HLT002"
         before = f"{fault.says}; " if known else f"{fault.says}; it is not told which pod has it: "
         verbs = ("has it", "have it") if known else ("may have it", "may have it")
-        self._causes.append(_Cause(code, subject, before, verbs, after))
+        heat = np.array(fault.heat, dtype=np.bool_)[:, None]
+        long = float(lasted(heat, self._span)[0]) if fault.heat else np.nan
+        self._causes.append(_Cause(code, subject, before, verbs, after, long))
         return charged
 
     def _told(self, node: int) -> Iterator[str]:

@@ -360,6 +360,8 @@ def _unpack_reading(packed: _Reading, nodes: int, pods: int) -> Reading:
     for each in packed.devices:
         if not 0 <= each.node < nodes or not all(0 <= pod < pods for pod in each.pods):
             raise ValueError(f"{packed.request.name} tells of device {each.device} of nobody")
+        if each.trail and (trail is None or len(each.trail) != len(trail)):
+            raise ValueError(f"{packed.request.name} tells another past of device {each.device}")
     expected = np.frombuffer(packed.expected, np.uint8).astype(np.bool_)
     if len(expected) != size:
         raise ValueError(f"{packed.request.name} expects {len(expected)} of {size} subjects")

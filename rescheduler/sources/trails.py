@@ -7,12 +7,13 @@ because a range query reads the samples once.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import nan
 
 import numpy as np
 
 from rescheduler.model.errors import MetricsUnavailable
-from rescheduler.model.readings import FloatArray, Reading, instants
+from rescheduler.model.readings import DeviceValue, FloatArray, Reading, instants
 from rescheduler.sources.assembly import Assembly, Cluster
 from rescheduler.sources.definition import Definition
 from rescheduler.sources.prometheus_http import Vector
@@ -33,17 +34,40 @@ def with_trail(
     cannot be read, the reading has none, and a note says why.
     """
     ago = instants(reading.request.span)
-    trail = np.full((len(ago), len(reading.values)), np.nan)
-    trail[-1] = reading.values
+    past = _Past(np.full((len(ago), len(reading.values)), np.nan), [{} for _ in ago])
+    past.add(len(ago) - 1, reading)
     devices = int(cluster.expectation.gpus.sum()) if definition.only == "gpu" else 0
     rows = max(len(reading.values), devices, 1)
     try:
         for first, piece in _pieces(ago[:-1], max(MOST_ROWS // rows, 1)):
-            _fill(trail[first : first + len(piece)], piece, reading, definition, cluster, at, ask)
+            for row, then in enumerate(_asked(piece, reading, definition, cluster, at, ask)):
+                past.add(first + row, then)
     except MetricsUnavailable as error:
         note = f"what it was in the last {reading.request.span:g} s is not known: {error}"
         return replace(reading, notes=(*reading.notes, note))
-    return replace(reading, trail=trail)
+    return replace(reading, trail=past.values, devices=tuple(map(past.of, reading.devices)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """values: (instants, subjects). devices: at each instant the values of each node's devices."""
+
+    values: FloatArray
+    devices: list[dict[int, dict[str, float]]]
+
+    def add(self, row: int, reading: Reading) -> None:
+        """What the reading was at that instant."""
+        self.values[row] = reading.values
+        for each in reading.devices:
+            self.devices[row].setdefault(each.node, {})[each.device] = each.value
+
+    def of(self, device: DeviceValue) -> DeviceValue:
+        """The device with its past. Of nodes of which all devices were at 0 none is told."""
+        trail = tuple(
+            float(value) if not told.get(device.node) else told[device.node].get(device.device, nan)
+            for value, told in zip(self.values[:, device.node], self.devices, strict=True)
+        )
+        return replace(device, trail=trail)
 
 
 def _pieces(ago: FloatArray, size: int) -> Iterator[tuple[int, FloatArray]]:
@@ -51,16 +75,15 @@ def _pieces(ago: FloatArray, size: int) -> Iterator[tuple[int, FloatArray]]:
         yield first, ago[first : first + size]
 
 
-def _fill(
-    trail: FloatArray,
+def _asked(
     ago: FloatArray,
     reading: Reading,
     definition: Definition,
     cluster: Cluster,
     at: float,
     ask: AskRange,
-) -> None:
-    """Assemble the reading at each of these instants; a template is sent once for all of them."""
+) -> Iterator[Reading]:
+    """The reading at each of these instants; a template is sent once for all of them."""
     step = float(ago[0] - ago[1]) if len(ago) > 1 else 1.0
     answers: dict[str, list[Vector]] = {}
     for row, seconds in enumerate(ago.tolist()):
@@ -71,4 +94,4 @@ def _fill(
             return answers[template][row]
 
         assembly = Assembly(reading.request, definition, cluster, at - seconds, then)
-        trail[row] = assembly.reading("", (), "").values
+        yield assembly.reading("", (), "")
