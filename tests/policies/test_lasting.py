@@ -1,0 +1,182 @@
+"""How long load and signs have lasted, as their own past tells it at each of its instants."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rescheduler.model.readings import DeviceValue, instants, lasted
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.health import Health
+from rescheduler.policies.health_term import HealthTerm
+from rescheduler.policies.relief import UtilizationTerm
+from rescheduler.policies.utilization import Utilization
+from tests.picture import picture
+
+THREE = """
+    zone a | n1 | web web
+    zone a | n2 | api
+    zone a | n3 | -
+"""
+LONG, CALM = "90%x15", "10%x15"
+
+
+def utilization(**spec: Any) -> Utilization:
+    fields: dict[str, Any] = {
+        "nodes": {"all": True},
+        "match": {"all": True},
+        "targets": {"cpu": {"high": "80%"}},
+        "window": "1m",
+        "stableFor": "10m",
+        **spec,
+    }
+    return Utilization(name="u", **fields)
+
+
+def held(policy: Utilization, use: float = 3.2, **readings: Mapping[str, Any]) -> list[Any]:
+    """For how long the load of web-0, web-1 and api-0 is known to be trouble."""
+    given = {name.replace("_", "."): series for name, series in readings.items()}
+    pods = {"pod.cpu": {"web": use, "api": use}}
+    made = policy.compile(picture(THREE, readings={**pods, **given}, policies=[policy]))
+    assert isinstance(made, UtilizationTerm), made
+    return list(made.lasted().tolist())
+
+
+NAN = pytest.approx(float("nan"), nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("series", "seconds"),
+    [
+        (LONG, 600),
+        ("90%x10", 600),
+        ("90%x9", 540),
+        ("90%x10 10% 90%x3", 180),
+        ("90%x10 _ 90%x3", 180),
+        ("10%x10 90%", 0),
+        ("90%x10 10%", None),
+    ],
+)
+def test_a_node_has_been_hot_since_the_last_instant_at_which_it_was_not_or_is_not_known(
+    series: str, seconds: float | None
+) -> None:
+    found = held(utilization(), node_cpu={"n1": series, "n2": CALM, "n3": CALM})
+    expected = NAN if seconds is None else seconds
+    assert found == [expected, expected, NAN]
+
+
+def test_without_a_past_nothing_is_known() -> None:
+    policy = utilization()
+    before = picture(
+        THREE,
+        readings={
+            "node.cpu": {"n1": LONG, "n2": CALM, "n3": CALM},
+            "pod.cpu": {"web": 3.2, "api": 3.2},
+        },
+        policies=[policy],
+    )
+    bare = tuple(replace(each, trail=None) for each in before.readings.entries)
+    made = policy.compile(replace(before, readings=replace(before.readings, entries=bare)))
+    assert isinstance(made, UtilizationTerm)
+    assert made.cost() > 0
+    assert np.isnan(made.lasted()).all()
+
+
+def test_who_does_not_wait_asks_for_no_past() -> None:
+    assert {each.span for each in utilization(stableFor=None).requests()} == {0.0}
+    asked = {each.name: each.span for each in utilization().requests()}
+    assert asked == {"node.cpu": 600.0, "pod.cpu": 0.0}
+
+
+def test_balance_looks_at_the_mean_of_each_instant() -> None:
+    policy = utilization(strategy="Balance", tolerance="10%")
+    even = "60%x8 10%x3"
+    found = held(policy, 2.2, node_cpu={"n1": "60%x11", "n2": even, "n3": even})
+    assert found[0] == 180, "until then all were as full"
+
+
+def test_pressure_must_have_been_there_too() -> None:
+    policy = utilization(targets={"cpu": {"high": "95%", "pressure": "20%", "floor": "50%"}})
+    load = {"n1": LONG, "n2": CALM, "n3": CALM}
+    waits = {"n1": "0%x10 30%x4", "n2": CALM, "n3": CALM}
+    assert held(policy, node_cpu=load, node_cpu_pressure=waits)[0] == 240
+
+
+def test_a_cold_node_must_have_been_cold() -> None:
+    policy = utilization(strategy="Pack", cold="30%")
+    load = {"n1": "50%x15", "n2": "60%x8 20%x5", "n3": "0%x15"}
+    assert held(policy, 1.6, node_cpu=load) == [NAN, NAN, 300]
+
+
+@pytest.mark.parametrize("reached", [False, True])
+def test_of_two_resources_the_one_that_the_pod_relieves_counts(reached: bool) -> None:
+    policy = utilization(targets={"cpu": {"high": "80%"}, "memory": {"high": "80%"}})
+    found = held(
+        policy,
+        node_cpu={"n1": "10%x10 90%x2", "n2": CALM, "n3": CALM},
+        node_memory={"n1": LONG, "n2": CALM, "n3": CALM},
+        pod_memory={"web": 12e9 if reached else 0, "api": 0},
+    )
+    if reached:
+        assert found[0] == 600
+    else:
+        assert found[0] == 120
+
+
+def sick(policy: Health, xid: Mapping[str, Any], devices: tuple[DeviceValue, ...] = ()) -> Any:
+    gpus = {"web": {"nvidia.com/gpu": 1}}
+    drawn = THREE.replace("n1 |", "n1 gpu 8 |").replace("n3 |", "n3 gpu 8 |")
+    before: Snapshot = picture(
+        drawn, requests=gpus, readings={"node.gpu.xid": xid}, policies=[policy]
+    )
+    entries = tuple(replace(each, devices=devices) for each in before.readings.entries)
+    made = policy.compile(replace(before, readings=replace(before.readings, entries=entries)))
+    assert isinstance(made, HealthTerm), made
+    return made
+
+
+def health(**spec: Any) -> Health:
+    given: dict[str, Any] = {
+        "nodes": {"all": True},
+        "match": {"all": True},
+        "signs": {"xid": True},
+        "action": "Drain",
+        "window": "1m",
+        "stableFor": "5m",
+    }
+    return Health(name="h", **{**given, **spec})
+
+
+def test_a_sign_of_a_node_must_have_been_there() -> None:
+    made = sick(health(), {"n1": "0x10 79x2", "n3": "0x15"})
+    assert made.candidates().tolist() == [0, 1]
+    assert made.lasted().tolist() == [120, 120, NAN]
+    assert sick(health(), {"n1": "79x9", "n3": "0x9"}).lasted().tolist()[0] == 300
+
+
+def test_of_devices_each_has_its_own_past() -> None:
+    """The node has had an error all the time, though not always the same device."""
+    old = DeviceValue(0, "GPU-a", 79.0, "0", (0,), (0.0, 0.0, 79.0, 79.0, 79.0, 79.0))
+    new = DeviceValue(0, "GPU-b", 48.0, "1", (1,), (48.0, 48.0, 48.0, 0.0, 48.0, 48.0))
+    made = sick(health(), {"n1": "79x9", "n3": "0x9"}, (old, new))
+    assert made.lasted().tolist() == [180, 60, NAN]
+
+
+def test_a_device_without_a_past_is_not_known_to_have_been_broken() -> None:
+    only = DeviceValue(0, "GPU-a", 79.0, "0", (0,))
+    made = sick(health(), {"n1": "79x9", "n3": "0x9"}, (only,))
+    assert made.candidates().tolist()[0] == 0
+    assert np.isnan(made.lasted()[0])
+
+
+@given(st.lists(st.booleans(), min_size=6, max_size=6), st.integers(0, 5))
+def test_less_that_held_never_lasts_longer(row: list[bool], gone: int) -> None:
+    """Monotone: an instant more at which it did not hold makes nothing last longer."""
+    less = [each and index != gone for index, each in enumerate(row)]
+    one, other = (float(lasted(np.array([r]).T, 300.0)[0]) for r in (row, less))
+    assert np.isnan(other) or other <= one
+    assert len(instants(300.0)) == len(row)
