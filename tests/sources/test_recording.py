@@ -23,7 +23,7 @@ from tests.sources.test_kubernetes import connected
 
 
 def same_reading(left: Reading, right: Reading) -> bool:
-    arrays = ("values", "ages", "expected", "capacity")
+    arrays = ("values", "ages", "expected", "capacity", "trail")
     for each in fields(left):
         one, two = getattr(left, each.name), getattr(right, each.name)
         if each.name in arrays and one is not None:
@@ -45,8 +45,14 @@ def same(left: Snapshot, right: Snapshot) -> bool:
 def full() -> Snapshot:
     top, replicas = cluster.deployment("web")
     pods = [cluster.pod(f"web-{n}", "n1", owner=replicas, labels={"app": "web"}) for n in range(3)]
+    lasting = cluster.reading("node.cpu", [0.5, 0.25], capacity=[8, 8])
     readings = [
         cluster.reading("node.gpu", [0.5, float("nan")], capacity=[8, 8]),
+        replace(
+            lasting,
+            request=replace(lasting.request, span=120.0),
+            trail=np.array([[0.1, float("nan")], [0.3, 0.2], [0.5, 0.25]]),
+        ),
         replace(
             cluster.reading("pod.gpu", [0.5, 1.0, float("nan")], window=60.0),
             notes=("odd",),
@@ -134,6 +140,15 @@ def test_arrays_of_another_cluster_are_refused(tmp_path: Path) -> None:
     odd = Readings((cluster.reading("node.cpu", [0.1, 0.2, 0.3]),))
     save(replace(full(), readings=odd), tmp_path / "a")
     with pytest.raises(SnapshotUnreadable, match=r"node\.cpu expects 3 of 2 subjects"):
+        load(tmp_path / "a")
+
+
+def test_a_past_of_another_length_is_refused(tmp_path: Path) -> None:
+    made = cluster.reading("node.cpu", [0.1, 0.2])
+    request = replace(made.request, span=120.0)
+    odd = Readings((replace(made, request=request, trail=np.zeros((2, 2))),))
+    save(replace(full(), readings=odd), tmp_path / "a")
+    with pytest.raises(SnapshotUnreadable, match=r"node\.cpu has 4 values for 2 subjects"):
         load(tmp_path / "a")
 
 
