@@ -104,7 +104,7 @@ _ALL = (
     Reason("NUM001", "A pod lies over more NUMA zones than it needs.", "A move to a node with a zone that holds it repairs it."),
     Reason("NUM002", "A pod lies on a node with a crowded NUMA zone.", "A move to a node with more room in its zones repairs it."),
     Reason("NUM003", "Where pods lie in NUMA zones is not known of some nodes or pods.", "Install a topology exporter on every node, or repair it."),
-    Reason("NUM004", "Nothing tells of NUMA zones.", "Install NFD's topology-updater or another exporter of NodeResourceTopology."),
+    Reason("NUM004", "Nothing tells of NUMA zones.", "Install NFD's topology-updater or another exporter of NodeResourceTopology, or a DRA driver that tells the NUMA node of its devices."),
     Reason("FRG001", "A node has capacity left that the pods of the cluster cannot use.", "A move that fills its gap, or frees a whole place, repairs it."),
     Reason("FRG002", "Pending pods have no room on any node.", "Moves that free a whole place repair it; else add capacity."),
     Reason("FRG003", "No pod asks for a resource, so that none of it can be stranded.", "Look at the names of the resources."),

@@ -1,20 +1,24 @@
 """Numa: keep a pod's devices, CPUs and memory in one NUMA zone."""
 
 from datetime import timedelta
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from rescheduler.model.device_inventory import DeviceInventory
 from rescheduler.model.readings import BoolArray, FloatArray, Problem, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy, PositiveDuration, Ratio
+from rescheduler.policies.device_zones import NUMA_ATTRIBUTES, DeviceZones
 from rescheduler.policies.matching import select_nodes, select_pods
 from rescheduler.policies.node_signal import read_signal
 from rescheduler.policies.numa_term import NumaTerm
 
 READING = "node.numa.memory"
 """How full the fullest zone of a node is."""
+ATTRIBUTE = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/[A-Za-z_][A-Za-z0-9_]*$"
+"""An attribute's full name: its domain and its own."""
 
 
 class Numa(Policy):
@@ -28,7 +32,15 @@ class Numa(Policy):
     that the kubelet there (`single-numa-node`, `restricted` or `best-effort`, scope `container` or
     `pod`) has zones that hold the pod; a node without one, or whose object disagrees with its
     pods, is neither left nor counted on. Whatever the policies say, no pod is moved to where a
-    kubelet would refuse it (FEA007). With `crowded`, a pod is also charged for lying on a node
+    kubelet would refuse it (FEA007). Devices of resource claims (dynamic resource allocation) are
+    charged alike and besides, for the NUMA nodes that they lie on, as `attributes` in
+    ResourceSlices tell, or the PCIe root that they share with a device of which it is told.
+    kube-scheduler does not look at NUMA nodes when it allocates: where the pod would go it counts
+    with the first free devices of the slice, which is what it gets, or, where that is not certain
+    (several slices; other pods with claims that come, go or wait), with the widest choice that
+    there is; a `matchAttribute` constraint on such an attribute makes one NUMA node certain.
+    Nothing is gained where the NUMA node of a device is not told, or where what is asked for is
+    not modeled. With `crowded`, a pod is also charged for lying on a node
     whose fullest zone is above that: (load - crowded) / (1 - crowded), times what the pod's memory
     is of a zone. Sources: kubelet's topology manager and `topology.node.k8s.io/v1alpha2`.
     """
@@ -38,6 +50,11 @@ class Numa(Policy):
     kind: Literal["Numa"] = "Numa"
     nodes: NodeMatch = Field(description="The nodes to look at.")
     match: Match = Field(description="The pods to look at.")
+    attributes: list[Annotated[str, Field(pattern=ATTRIBUTE)]] = Field(
+        list(NUMA_ATTRIBUTES),
+        description="Attributes of devices in ResourceSlices that tell their NUMA node; the first "
+        "that a device has counts. An empty list reads none of them.",
+    )
     crowded: Ratio | None = Field(
         None,
         description="A node of which a zone's memory is fuller than this is crowded. Needs "
@@ -60,17 +77,24 @@ class Numa(Policy):
 
     def compile(self, snapshot: Snapshot) -> NumaTerm | Problem:
         """The term, or the problem that nothing tells of zones."""
-        if not snapshot.topologies:
+        if not snapshot.topologies and not self._told_by_devices(snapshot):
             return Problem(
                 "NUM004",
-                "no NodeResourceTopology is in the cluster: where pods lie in NUMA zones is not "
-                "known",
+                "no NodeResourceTopology is in the cluster, and no ResourceSlice tells the NUMA "
+                "node of a device: where pods lie in NUMA zones is not known",
             )
         looked_at = select_nodes(self.nodes, snapshot)
         crowding = self._crowding(snapshot, looked_at)
         if isinstance(crowding, Problem):
             return crowding
-        return NumaTerm(snapshot, looked_at, select_pods(self.match, snapshot), crowding)
+        matched = select_pods(self.match, snapshot)
+        return NumaTerm(snapshot, looked_at, matched, crowding, tuple(self.attributes))
+
+    def _told_by_devices(self, snapshot: Snapshot) -> bool:
+        """Whether the NUMA node of some device is known."""
+        inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
+        zones = DeviceZones(inventory, self.attributes, len(snapshot.nodes))
+        return bool(zones.known.any())
 
     @property
     def _request(self) -> ReadingRequest:

@@ -9,93 +9,117 @@ from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
+from rescheduler.policies.device_use import DeviceUse
 from rescheduler.policies.zone_use import ZoneUse
 from rescheduler.policies.zones import BEST_EFFORT, NONE, UNKNOWN
 
 _LEAST = 1e-9
 _SHOWN = 5
+_ZONES, _DEVICES, _CROWD = range(3)
 
 
 class NumaTerm:
     """Numa on one snapshot.
 
-    cost = sum over the pods that it looks at of charge(pod, node) + crowd(pod, node)
+    cost = sum over the pods that it looks at of
+        zones(pod, node) + devices(pod, node) + crowd(pod, node)
 
-    charge: see ZoneUse, 0 to 1. crowd: (load - limit) / (1 - limit) of the node's fullest zone,
-    0 to 1, for a pod as large as a zone, and less for a smaller one: what its memory is of a zone.
-    crowding: (nodes,) that first factor; NaN where it ought to be known and is not.
+    zones, devices: see ZoneUse and DeviceUse, 0 to 1. crowd: (load - limit) / (1 - limit) of the
+    node's fullest zone, 0 to 1, for a pod as large as a zone, and less for a smaller one: what its
+    memory is of a zone. crowding: (nodes,) that first factor; NaN where it ought to be known and
+    is not. attributes: of devices, that tell their NUMA node.
     """
 
     def __init__(
-        self, snapshot: Snapshot, looked_at: BoolArray, matched: BoolArray, crowding: FloatArray
+        self,
+        snapshot: Snapshot,
+        looked_at: BoolArray,
+        matched: BoolArray,
+        crowding: FloatArray,
+        attributes: tuple[str, ...] = (),
     ) -> None:
         home = snapshot.pod_node
         here = np.append(looked_at, False)[home]
         self._use = ZoneUse(snapshot, looked_at, matched & here)
+        self._devices = DeviceUse(snapshot, attributes, looked_at, matched & here)
+        self._uses: tuple[ZoneUse | DeviceUse, ...] = (self._use, self._devices)
         self._names = [node.metadata.name for node in snapshot.nodes]
         self._keys = [pod.key for pod in snapshot.pods]
         self._home = home
+        self._node = home.copy()
         self._looked_at = looked_at
         self._counted = self._use.counted
         self._blind = looked_at & np.isnan(crowding)
         self._crowding = np.where(looked_at & ~self._blind, crowding, 0.0)
         self._size = self._sizes()
-        pods = np.flatnonzero(self._counted).tolist()
-        self._standing = {pod: c for pod in pods if (c := self._use.standing(pod).charge) > 0}
-        self._unclear = self._count_unclear(pods)
+        self._standing: list[dict[int, float]] = []
+        for use in self._uses:
+            pods = np.flatnonzero(use.counted).tolist()
+            found = {pod: c for pod in pods if (c := use.standing(pod).charge) > 0}
+            self._standing.append(found)
+        self._unclear = self._count_unclear(np.flatnonzero(self._counted).tolist())
 
     def cost(self) -> float:
         """Pods as badly placed as can be."""
-        return float(sum(charge for _, charge in self._charged()))
+        return float(sum(charge for _, charge, _ in self._pieces()))
 
     def worst(self) -> float:
         """The cost if every pod lay as badly as it could, in a full zone where that is asked."""
         full = float(self._counted.sum())
-        return full * 2 if self._crowding.any() else full
+        crowded = full if self._crowding.any() else 0.0
+        return full + crowded + float(self._devices.counted.sum())
 
     def scope(self) -> int:
-        """How many pods want something from a zone."""
-        return int(self._counted.sum())
+        """How many pods want something from a zone, or devices that lie on one."""
+        return int((self._counted | self._devices.counted).sum())
 
     def candidates(self) -> IntArray:
         """The pods that are charged where they are."""
-        return np.array(sorted({pod for pod, _ in self._charged()}), dtype=np.int32)
+        return np.array(sorted({pod for pod, _, _ in self._pieces()}), dtype=np.int32)
 
     def bounds(self, pods: IntArray) -> FloatArray:
         """(k,) each pod's own charge, and those of all guests, to whom it may give way."""
         charged: dict[int, float] = {}
         guests = 0.0
-        for pod, charge in self._charged():
+        for pod, charge, _ in self._pieces():
             charged[pod] = charged.get(pod, 0.0) + charge
-            guests += charge if self._use.node[pod] != self._home[pod] else 0.0
+            guests += charge if self._node[pod] != self._home[pod] else 0.0
         return np.array([charged.get(pod, 0.0) + guests for pod in pods.tolist()], dtype=np.float64)
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""
-        source = int(self._use.node[pod])
-        change = self._use.after(pod, nodes) + self._crowd(pod, nodes)
+        source = int(self._node[pod])
+        change = self._crowd(pod, nodes)
+        for use in self._uses:
+            change = change + use.after(pod, nodes)
         if source >= 0:
             here = np.array([source], dtype=np.int32)
-            now = self._own(pod) + float(self._crowd(pod, here)[0])
-            change += self._use.without(pod) - now
+            change = change - float(self._crowd(pod, here)[0])
+            for which, use in enumerate(self._uses):
+                change = change + (use.without(pod) - self._own(which, pod))
         return np.where(nodes == source, 0.0, change)
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""
-        self._use.commit(shift)
+        for use in self._uses:
+            use.commit(shift)
+        self._node[shift.pod] = shift.destination
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each pod and cause."""
-        for pod, charge, crowded in self._pieces():
-            node = int(self._use.node[pod])
+        for pod, charge, which in self._pieces():
+            node = int(self._node[pod])
             name = self._names[node]
-            if crowded:
+            if which == _CROWD:
                 code = "NUM002"
                 text = f"on {name}, whose fullest NUMA zone is {self._crowding[node]:.0%} of the "
                 text += "way from its limit to full"
             elif node == self._home[pod]:
                 code = "NUM001"
-                text = f"on {name}: {self._use.standing(pod).how}"
+                text = f"on {name}: {self._uses[which].standing(pod).how}"
+            elif which == _DEVICES:
+                code = "NUM001"
+                text = f"on {name}: the devices that it would get there may lie apart"
             else:
                 code, text = "NUM001", f"on {name}: no zone there is known to hold it as planned"
             yield Finding(code, f"pod {self._keys[pod]}", charge, text, (pod,))
@@ -106,7 +130,8 @@ class NumaTerm:
 
     def unknown(self) -> BoolArray:
         """(nodes,) looked at, and without zones that we could count on."""
-        return self._looked_at & ((self._use.zones.policy < BEST_EFFORT) | self._blind)
+        aligned = (self._use.zones.policy >= BEST_EFFORT) | self._devices.zones.known
+        return self._looked_at & (~aligned | self._blind)
 
     def load_after(self) -> dict[str, FloatArray]:
         """Nothing is measured."""
@@ -125,7 +150,8 @@ class NumaTerm:
             answer.append(
                 Problem("NUM003", f"{counted(len(named), 'node')} left alone: {_few(named)}")
             )
-        lacking = np.flatnonzero(self._looked_at & ~zones.known).tolist()
+        known = zones.known | self._devices.zones.known
+        lacking = np.flatnonzero(self._looked_at & ~known).tolist()
         without = [self._names[node] for node in lacking if node not in zones.odd]
         if without:
             text = f"{counted(len(without), 'node')} "
@@ -142,7 +168,22 @@ class NumaTerm:
         if self._use.unreadable:
             text = f"placement annotations cannot be read: {_few(self._use.unreadable)}"
             answer.append(Problem("NUM003", text))
+        answer += self._of_devices()
         return tuple(answer)
+
+    def _of_devices(self) -> Iterator[Problem]:
+        """Of which pods with claims it is not known where their devices lie, or could lie."""
+        devices = self._devices
+        pods = np.flatnonzero(devices.counted).tolist()
+        open_ = sum(not devices.standing(pod).certain for pod in pods)
+        if open_:
+            text = f"the NUMA node of some devices of {open_} of {counted(len(pods), 'pod')} with "
+            text += "claims is not told; of them only what is told counts"
+            yield Problem("NUM003", text)
+        if devices.unmodeled:
+            named = [f"{self._keys[pod]}: {why}" for pod, why in sorted(devices.unmodeled.items())]
+            text = f"devices of {counted(len(named), 'pod')} lie on several NUMA nodes, and where "
+            yield Problem("NUM003", f"{text}others could lie is not worked out: {_few(named)}")
 
     def _sizes(self) -> FloatArray:
         """(nodes, demands) what a pod's memory is of a zone, 0 to 1."""
@@ -170,34 +211,31 @@ class NumaTerm:
             return np.zeros(len(nodes))
         return np.asarray(self._crowding[nodes] * self._size[nodes, number])
 
-    def _own(self, pod: int) -> float:
-        """The pod's own charge where it is."""
-        node = int(self._use.node[pod])
+    def _own(self, which: int, pod: int) -> float:
+        """The pod's own charge for its zones or devices where it is."""
+        node = int(self._node[pod])
         if node == self._home[pod]:
-            return self._standing.get(pod, 0.0)
-        return self._use.guests(node).get(pod, 0.0) if node >= 0 else 0.0
+            return self._standing[which].get(pod, 0.0)
+        return self._uses[which].guests(node).get(pod, 0.0) if node >= 0 else 0.0
 
-    def _pieces(self) -> Iterator[tuple[int, float, bool]]:
-        """Pod, charge above zero, and whether it is for the crowd."""
-        moved = np.flatnonzero(self._use.node != self._home).tolist()
-        for pod, charge in self._standing.items():
-            if self._use.node[pod] == self._home[pod]:
-                yield pod, charge, False
-        for pod in moved:
-            charge = self._own(pod)
-            if self._use.node[pod] >= 0 and self._counted[pod] and charge > _LEAST:
-                yield pod, charge, False
+    def _pieces(self) -> Iterator[tuple[int, float, int]]:
+        """Pod, charge above zero, and what it is for."""
+        moved = np.flatnonzero(self._node != self._home).tolist()
+        for which, use in enumerate(self._uses):
+            for pod, charge in self._standing[which].items():
+                if self._node[pod] == self._home[pod]:
+                    yield pod, charge, which
+            for pod in moved:
+                charge = self._own(which, pod)
+                if self._node[pod] >= 0 and use.counted[pod] and charge > _LEAST:
+                    yield pod, charge, which
         crowded = self._crowding > 0
         if crowded.any():
-            there = np.append(crowded, False)[self._use.node] & self._counted
+            there = np.append(crowded, False)[self._node] & self._counted
             for pod in np.flatnonzero(there).tolist():
-                charge = float(self._crowd(pod, self._use.node[pod : pod + 1])[0])
+                charge = float(self._crowd(pod, self._node[pod : pod + 1])[0])
                 if charge > _LEAST:
-                    yield pod, charge, True
-
-    def _charged(self) -> Iterator[tuple[int, float]]:
-        for pod, charge, _ in self._pieces():
-            yield pod, charge
+                    yield pod, charge, _CROWD
 
 
 def _few(texts: list[str]) -> str:

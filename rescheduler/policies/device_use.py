@@ -1,0 +1,221 @@
+"""Devices of a working copy: on which NUMA zones those of each pod lie, and would lie."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from rescheduler.model.device_inventory import DeviceInventory, Holdings
+from rescheduler.model.device_needs import DeviceNeeds
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.device_choice import Places, Wanted, wanted_of
+from rescheduler.policies.device_zones import DeviceZones
+from rescheduler.policies.zone_use import Standing
+
+
+class DeviceUse:
+    """The devices of every node with the pods that came and went, and what that is worth.
+
+    A pod's charge is (zones its devices lie on - fewest) / (zones of the node's devices - fewest),
+    0 to 1: fewest is what an empty node would need. Where it stands now, its allocated claims tell
+    its devices. Where it would go, it gets what the allocator's first choice is, as far as that
+    can be told, and else is charged for the widest choice that there is; without free devices it
+    is charged 1. On a node of which the zone of some device that would do is not known, it is
+    charged what it is charged now: nothing is gained by what is not known.
+
+    looked_at: (nodes,) where charges are judged. counted: (pods,) whose charges count.
+    unmodeled: pods whose devices lie on several zones, and why nothing more is known of them.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        attributes: tuple[str, ...],
+        looked_at: BoolArray,
+        counted: BoolArray,
+    ) -> None:
+        nodes = len(snapshot.nodes)
+        inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
+        self.zones = DeviceZones(inventory, attributes, nodes)
+        self._held = Holdings(snapshot, inventory)
+        self._free: BoolArray = self._held.claims == 0
+        self.home = snapshot.pod_node
+        self.node = snapshot.pod_node.copy()
+        self._looked_at = looked_at
+        self._wanted: list[Wanted] = []
+        self._of_pod = np.full(len(snapshot.pods), -1, dtype=np.int32)
+        self.unmodeled: dict[int, str] = {}
+        if self.zones.known.any():
+            self._read(snapshot, DeviceNeeds(snapshot, inventory), attributes, counted)
+        self.counted: BoolArray = self._of_pod >= 0
+        uses = np.array([bool(spec.resourceClaims) for spec in snapshot.specs], dtype=np.bool_)
+        self._uses: BoolArray = uses[snapshot.pod_spec]
+        waiting = self._uses & (self.home < 0)
+        self._settled = not waiting.any()
+        self._fresh: dict[int, FloatArray] = {}
+        self._fewest: dict[int, IntArray] = {}
+        self._judged: dict[int, BoolArray] = {}
+        self._known: dict[int, Standing] = {}
+        self._away: dict[int, set[int]] = {}
+        self._guests: dict[int, set[int]] = {}
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        pod, source, destination = shift
+        if not self._uses[pod]:
+            return
+        home = int(self.home[pod])
+        for holder, node, comes in (
+            (self._away, home, destination != home),
+            (self._guests, source, False),
+            (self._guests, destination, destination != home),
+        ):
+            pods = holder.setdefault(node, set())
+            (pods.add if comes else pods.discard)(pod)
+        self.node[pod] = destination
+
+    def standing(self, pod: int) -> Standing:
+        """How the pod's devices lie where the snapshot has it."""
+        if pod not in self._known:
+            self._known[pod] = self._judge_home(pod)
+        return self._known[pod]
+
+    def guests(self, node: int) -> dict[int, float]:
+        """Pod to its charge, of the pods that came to the node in the working copy."""
+        return self._charges(node, self._guests.get(node, set()), self._away.get(node, set()))
+
+    def after(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) the charge of the pod on each node, and the change of the charge of guests there."""
+        home = int(self.home[pod])
+        answer = np.zeros(len(nodes))
+        if not self._uses[pod]:
+            return answer
+        if self.counted[pod]:
+            answer = self._charge_on(int(self._of_pod[pod]), self.standing(pod).charge)[nodes]
+        for row, node in enumerate(nodes.tolist()):
+            if node == home or self._guests.get(node) or self._away.get(node):
+                answer[row] = self._with(pod, node)
+        return answer
+
+    def without(self, pod: int) -> float:
+        """How the charges of the guests on the pod's node change when it leaves."""
+        node = int(self.node[pod])
+        guests = self._guests.get(node, set()) - {pod}
+        if node < 0 or not guests:
+            return 0.0
+        away = self._away.get(node, set())
+        before = sum(charge for each, charge in self.guests(node).items() if each != pod)
+        left = away | {pod} if node == self.home[pod] else away
+        return sum(self._charges(node, guests, left).values()) - before
+
+    def _with(self, pod: int, node: int) -> float:
+        """The pod's charge on the node, and what its coming changes for the guests there."""
+        guests, away = self._guests.get(node, set()) - {pod}, self._away.get(node, set()) - {pod}
+        if node == self.home[pod]:
+            own = self.standing(pod).charge if self.counted[pod] else 0.0
+            before = sum(self._charges(node, guests, away | {pod}).values())
+            return own + sum(self._charges(node, guests, away).values()) - before
+        before = sum(self._charges(node, guests, away).values())
+        return sum(self._charges(node, guests | {pod}, away).values()) - before
+
+    def _charges(self, node: int, guests: Iterable[int], away: set[int]) -> dict[int, float]:
+        """Each guest's charge."""
+        pods = sorted(guests)
+        answer = {}
+        for pod in pods:
+            if not self.counted[pod]:
+                continue
+            number = int(self._of_pod[pod])
+            charge = self.standing(pod).charge
+            if len(pods) == 1 and not away:
+                charge = float(self._charge_on(number, charge)[node])
+            elif self._provable(number)[node]:
+                places = self._places(number, np.array([node], dtype=np.int32))
+                spread = places.spread(self._free_without(away), alone=False)
+                charge = float(self._share(number, spread, np.array([node]))[0])
+            answer[pod] = charge
+        return answer
+
+    def _free_without(self, away: set[int]) -> BoolArray:
+        """(devices,) which are free once those pods are gone, which may be before or after."""
+        left = self._held.claims.copy()
+        for pod in away:
+            left[self._held.of_pod.get(pod, [])] -= 1
+        return left <= 0
+
+    def _charge_on(self, number: int, standing: float) -> FloatArray:
+        """(nodes,) the charge of such a pod where nobody else comes or goes."""
+        if number not in self._fresh:
+            nodes = np.arange(len(self._looked_at), dtype=np.int32)
+            spread = self._places(number, nodes).spread(self._free, alone=self._settled)
+            self._fresh[number] = self._share(number, spread, nodes)
+        return np.where(self._provable(number), self._fresh[number], standing)
+
+    def _share(self, number: int, spread: IntArray, nodes: IntArray) -> FloatArray:
+        """(k,) how much wider than it has to be, of how much wider it could be; 1 for nowhere."""
+        least, width = self._least(number)[nodes], self.zones.width[nodes]
+        share = np.clip((spread - least) / np.maximum(width - least, 1), 0.0, 1.0)
+        return np.where(spread > 0, share, 1.0)
+
+    def _least(self, number: int) -> IntArray:
+        if number not in self._fewest:
+            nodes = np.arange(len(self._looked_at), dtype=np.int32)
+            self._fewest[number] = self._places(number, nodes).fewest()
+        return self._fewest[number]
+
+    def _provable(self, number: int) -> BoolArray:
+        """(nodes,) where it is looked at and the zones of all devices that would do are known."""
+        if number not in self._judged:
+            nodes = np.arange(len(self._looked_at), dtype=np.int32)
+            judged = self._places(number, nodes).judged() & self.zones.known
+            self._judged[number] = judged & self._looked_at
+        return self._judged[number]
+
+    def _places(self, number: int, nodes: IntArray) -> Places:
+        return Places(self.zones, self._wanted[number], nodes, len(self._looked_at))
+
+    def _lies(self, pod: int) -> set[int]:
+        """The zones on which devices of the pod are known to lie."""
+        found = self.zones.zone[self._held.of_pod.get(pod, [])]
+        return set(found[found >= 0].tolist())
+
+    def _judge_home(self, pod: int) -> Standing:
+        node, number = int(self.home[pod]), int(self._of_pod[pod])
+        lies = self._lies(pod)
+        if node < 0 or number < 0 or not lies:
+            return Standing(0.0, certain=number < 0)
+        at = np.array([node], dtype=np.int32)
+        charge = float(self._share(number, np.array([len(lies)], dtype=np.int32), at)[0])
+        names = ", ".join(str(self.zones.names[node][zone]) for zone in sorted(lies))
+        least, width = int(self._least(number)[node]), int(self.zones.width[node])
+        how = f"its devices lie on NUMA nodes {names}, as ResourceSlices tell, and {least} of "
+        how += f"{width} could hold them"
+        wanted = np.concatenate([each.devices for each in self._wanted[number].needs])
+        held = np.array(self._held.of_pod[pod], dtype=np.int32)
+        unknown = np.isin(held[self.zones.zone[held] < 0], wanted).any()
+        return Standing(charge, how, certain=not unknown and pod not in self._held.lost)
+
+    def _read(
+        self,
+        snapshot: Snapshot,
+        needs: DeviceNeeds,
+        attributes: tuple[str, ...],
+        counted: BoolArray,
+    ) -> None:
+        """What each pod with claims wants, where that is to be aligned."""
+        numbers: dict[int, int] = {}
+        for pod in np.flatnonzero(counted & (self.home >= 0)).tolist():
+            spec = snapshot.pods[pod].spec
+            if not spec.resourceClaims:
+                continue
+            known = needs.of(snapshot.pods[pod].metadata.namespace, spec)
+            if isinstance(known, str):
+                if len(self._lies(pod)) > 1:
+                    self.unmodeled[pod] = known
+                continue
+            if id(known) not in numbers:
+                wanted = wanted_of(known, self.zones, attributes)
+                numbers[id(known)] = -1 if wanted is None else len(self._wanted)
+                self._wanted += [] if wanted is None else [wanted]
+            self._of_pod[pod] = numbers[id(known)]
