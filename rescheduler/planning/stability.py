@@ -174,8 +174,8 @@ def _unknown(waiting: _Waiting) -> Code:
     policy = waiting.policy
     if waiting.measured:
         why = (
-            "the readings do not tell how it was before: no history, or not of this node; "
-            "a recording needs to be made with this policy"
+            "no reading tells of it before: it comes from other moves of this plan, or the past "
+            "could not be read, or a recording was made without this policy"
         )
     elif waiting.crowded_out:
         why = f"more than {MOST_SIGHTINGS:,} troubles were found, and not all are remembered"
