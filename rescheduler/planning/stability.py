@@ -138,10 +138,11 @@ class Stability:
         if seconds <= 0:
             text = f"{policy.name}: not known to hold before {since:%Y-%m-%d %H:%M:%S} UTC"
         needed = duration_text(timedelta(seconds=policy.span))
+        day = "" if until.date() == self._taken.date() else f"{until:%Y-%m-%d} "
         return Code(
             code="STB001",
-            message=f"{text}, and stableFor is {needed}: it may act from {until:%H:%M:%S} on, "
-            "if it holds until then",
+            message=f"{text}, and stableFor is {needed}: it may act from {day}{until:%H:%M:%S} UTC "
+            "on, if it holds until then",
         )
 
     def _remembered(
