@@ -10,8 +10,10 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.numa import Numa
 from rescheduler.stories.zones import topology
 from tests.cluster import reading
+from tests.policies.device_drawing import classes, held, offered, on_zones, template, user
 from tests.policies.numa_drawing import GPU, guaranteed
 
+WISHES = {"pair": {"gpu": 1, "nic": 1}, "two": {"gpu": 2}}
 ODD = (float("nan"), float("inf"), -1.0, 1e30)
 
 
@@ -22,12 +24,17 @@ class Zoned:
     zones: of each node, kubelet's policy and scope ("" for a node without an object), and for each
     zone how many GPUs it has that are in use besides. asks: GPUs of each container of each pod.
     halved: whether the pod's annotation tells of two zones. crowds: the reading of each node.
+    devices: of each node, the NUMA nodes of its GPUs and of its NICs that claims can have, None
+    for one that is not told. claims: of each pod the template, "" for none, and which of the free
+    devices it has: the first, or the last.
     """
 
     zones: list[tuple[str, str, list[int]]]
     asks: list[list[int]]
     halved: list[bool]
     crowds: list[float]
+    devices: list[tuple[list[int | None], list[int | None]]]
+    claims: list[tuple[str, bool]]
 
     def added(self, before: Snapshot) -> Snapshot:
         """The snapshot with zones, demands, annotations and the reading."""
@@ -57,7 +64,42 @@ class Zoned:
                 topologies.append(topology(name, *zones, policy=policy, scope=scope))
         crowd = reading("node.numa.memory", self.crowds, min_coverage=0.0)
         readings = replace(before.readings, entries=(*before.readings.entries, crowd))
-        return replace(before, topologies=topologies, readings=readings)
+        return replace(before, topologies=topologies, readings=readings, **self._claimed(before))
+
+    def _claimed(self, before: Snapshot) -> dict[str, Any]:
+        """The objects of dynamic resource allocation, and the pods' wish for them."""
+        slices, free = [], {}
+        for node, told in enumerate(self.devices):
+            name = before.nodes[node].metadata.name
+            for kind, zones in zip(("gpu", "nic"), told, strict=True):
+                made = on_zones(kind, *zones)
+                slices.append(offered(name, f"{kind}.test", *made))
+                free[node, kind] = [each["name"] for each in made]
+        claims = []
+        for number, (wish, last) in enumerate(self.claims):
+            made, on = before.pods[number], int(before.pod_node[number])
+            if not wish:
+                continue
+            made.spec.resourceClaims = user("x", claim=wish).spec.resourceClaims
+            wanted = WISHES[wish]
+            left = {kind: free.get((on, kind), []) for kind in wanted}
+            if on < 0 or any(len(left[kind]) < count for kind, count in wanted.items()):
+                continue
+            had = [left[kind].pop(-last) for kind, count in wanted.items() for _ in range(count)]
+            name = made.metadata.name
+            claim = held(name, before.nodes[on].metadata.name, *had)
+            for each in (
+                *(claim.metadata.ownerReferences or ()),
+                *(claim.status.reservedFor or ()),
+            ):
+                each.uid = made.metadata.uid
+            claims.append(claim)
+        return {
+            "device_classes": classes(),
+            "resource_slices": slices,
+            "resource_claims": claims,
+            "claim_templates": [template(name, **wanted) for name, wanted in WISHES.items()],
+        }
 
 
 @st.composite
@@ -68,6 +110,7 @@ def zoned(draw: st.DrawFn, nodes: int, pods: int) -> Zoned:
         return draw(st.lists(values, min_size=count, max_size=count))
 
     policies = ["single-numa-node", "restricted", "best-effort", "best-effort", "none", "odd", ""]
+    many_zones = st.lists(st.sampled_from([0, 0, 1, 1, 2, None]), max_size=4)
     zone = st.tuples(
         st.sampled_from(policies),
         st.sampled_from(["container", "pod"]),
@@ -78,6 +121,8 @@ def zoned(draw: st.DrawFn, nodes: int, pods: int) -> Zoned:
         asks=many(st.lists(st.integers(0, 4), min_size=1, max_size=2), pods),
         halved=many(st.booleans(), pods),
         crowds=many(st.floats(0, 1.05) | st.sampled_from(ODD), nodes),
+        devices=many(st.tuples(many_zones, many_zones), nodes),
+        claims=many(st.tuples(st.sampled_from(["", "", "pair", "two"]), st.booleans()), pods),
     )
 
 

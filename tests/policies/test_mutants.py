@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from rescheduler.policies.base import Policy
 from rescheduler.policies.conformity import Conformity, ConformityTerm
+from rescheduler.policies.device_use import DeviceUse
 from rescheduler.policies.health import Health
 from rescheduler.policies.health_term import HealthTerm
+from rescheduler.policies.numa import Numa
 from rescheduler.policies.proximity import Proximity
 from rescheduler.policies.share import Following
 from rescheduler.policies.spread import Spread, SpreadTerm
@@ -61,9 +63,8 @@ FOLLOW = Spread(
     match={"labels": {"matchLabels": {"part": "0"}}},
     constraints=[{"topologyKey": "topology.kubernetes.io/zone", "follow": ALL}],
 )
-DRAIN = Health(
-    name="h", nodes=ALL, match=ALL, signs={"xid": True}, action="Drain", minCoverage=0.0
-)
+NUMA = Numa(name="n", nodes=ALL, match=ALL)
+DRAIN = Health(name="h", nodes=ALL, match=ALL, signs={"xid": True}, action="Drain", minCoverage=0.0)
 BESIDE = Conformity(name="c", match=ALL, podAntiAffinity=True, podAffinity=True)
 ALONE = Conformity(name="c", match=ALL, nodeTaints={}, restarts={"atLeast": 10})
 
@@ -74,6 +75,10 @@ MUTANTS: list[tuple[Policy, type, str, Callable[[Method], Method]]] = [
     (EVEN, SpreadTerm, "_bound", nothing),
     (TIERS, Tally, "_leaving", one_more),
     (FOLLOW, Following, "led", negated),
+    (NUMA, DeviceUse, "after", shifted),
+    (NUMA, DeviceUse, "without", one_more),
+    (NUMA, DeviceUse, "commit", forgotten),
+    (NUMA, DeviceUse, "_with", nothing),
     (DRAIN, HealthTerm, "_suffers", negated),
     (DRAIN, HealthTerm, "_movable", shifted),
     (DRAIN, HealthTerm, "commit", forgotten),
