@@ -33,7 +33,7 @@ def command() -> None:
     """
 
 
-@command.command()
+@command.command(short_help="One pod: why it moves or stays, and where it would land.")
 @click.argument("name", metavar="NAMESPACE/NAME")
 @_options
 def pod(settings: Settings, name: str) -> int:
@@ -41,7 +41,7 @@ def pod(settings: Settings, name: str) -> int:
     return _explain(settings, lambda explainer: explainer.pod(name))
 
 
-@command.command()
+@command.command(short_help="One node: its load, its room, and its pods.")
 @click.argument("name", metavar="NAME")
 @_options
 def node(settings: Settings, name: str) -> int:
@@ -49,7 +49,7 @@ def node(settings: Settings, name: str) -> int:
     return _explain(settings, lambda explainer: explainer.node(name))
 
 
-@command.command()
+@command.command(short_help="Pending pods: why they wait, and what would make room.")
 @click.argument("name", metavar="[NAMESPACE/NAME]", required=False)
 @_options
 def pending(settings: Settings, name: str | None) -> int:

@@ -94,7 +94,7 @@ def _option(
     if said["metavar"]:
         more["metavar"] = said["metavar"]
     if default is not None:
-        more |= {"default": default, "show_default": _shown(default)}
+        more |= {"default": _shown(default), "show_default": default != ""}
     return click.option(*flags, name, type=_type(name, hint), **more)
 
 
@@ -111,6 +111,7 @@ def _type(name: str, hint: Any) -> Any:
 
 
 def _shown(default: Any) -> Any:
+    """The default as people would write it."""
     if isinstance(default, timedelta):
         return f"{default.total_seconds() / 60:g}m"
-    return True
+    return default

@@ -24,7 +24,4 @@ def read_plan(path: Path) -> Plan:
             f"{path} cannot be read: {error.strerror}",
             "look at the path: it is what `rescheduler plan -o json --out FILE` wrote.",
         ) from error
-    try:
-        return from_json(data)
-    except PlanUnreadable as error:
-        raise PlanUnreadable(f"{path}: {error.message}", error.hint) from error
+    return from_json(data, path=str(path))

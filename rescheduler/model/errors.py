@@ -43,6 +43,11 @@ class ReschedulerError(Exception):
     def __str__(self) -> str:
         return f"{self.message}\n  Maybe {self.hint}" if self.hint else self.message
 
+    @property
+    def sentence(self) -> str:
+        """The fault in one line, for where it is told as part of something else."""
+        return f"{self.message}. Maybe {self.hint}" if self.hint else self.message
+
 
 class Place(NamedTuple):
     """Where in a file something is wrong. line, column: from 1. message: without the place."""

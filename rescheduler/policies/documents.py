@@ -163,7 +163,8 @@ class _Collection:
         """The set, which must hold a policy."""
         if not self._policies:
             raise PolicyError(
-                f"{path} holds no policy", f"a document of kind {' or '.join(KINDS)} is missing"
+                f"{path} holds no policy",
+                f"a document of one of these kinds is missing: {', '.join(KINDS)}.",
             )
         named: list[Policy | Limits | Scheduler] = [*self._policies, *self._schedulers]
         if self._limits:
@@ -186,7 +187,13 @@ class _Collection:
             return [Flaw(_name_mark(tree), message)]
         if isinstance(made, Limits) and self._limits is not None:
             there = self._places[self._limits.name]
-            return [Flaw(tree.mark, f"kind: limits are given in {there} already", "merge the two")]
+            return [
+                Flaw(
+                    tree.mark,
+                    f"kind: limits are given in {there} already",
+                    "merge the two, or give one of the files alone",
+                )
+            ]
         for name in made.names if isinstance(made, Scheduler) else ():
             if name in self._declared:
                 there = self._declared[name]
@@ -228,10 +235,10 @@ def _files(path: Path) -> list[Path]:
             and file.is_file()
         ]
         if not files:
-            raise PolicyError(f"{path} holds no *.yaml file", "another directory is meant")
+            raise PolicyError(f"{path} holds no *.yaml file", "another directory is meant.")
         return files
     if not path.exists():
-        raise PolicyError(f"{path} does not exist", "it has a typo, or nothing is mounted there")
+        raise PolicyError(f"{path} does not exist", "it has a typo, or nothing is mounted there.")
     return [path]
 
 

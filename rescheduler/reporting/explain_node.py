@@ -98,6 +98,7 @@ def _pods(screen: Screen, seen: NodeExplanation) -> None:
         return
     shown = seen.pods[:MOST_PODS]
     screen.line(Text.assemble(("Pods ", "bold"), "by what moving them could save at best"))
+    alike = len({(one.verdict.code, one.verdict.message) for one in shown}) == 1 < len(shown)
     grid = Grid(
         [
             Column("pod", flexible=True),
@@ -115,16 +116,20 @@ def _pods(screen: Screen, seen: NodeExplanation) -> None:
             amount(one.disruption),
             _usage(one),
             Text(fate_words(one.verdict), style=style),
-            below=Text.assemble(
-                coded(one.verdict.code), (shorten(one.verdict.message, 300), "dim")
-            ),
+            below=None if alike else _why(one),
         )
     screen.grid(grid)
+    if alike:
+        screen.paragraph(Text.assemble("Of each of them: ", _why(shown[0])))
     left = seen.pods[MOST_PODS:]
     if left:
         codes = Counter(one.verdict.code or "no candidate" for one in left)
         told = ", ".join(f"{count} {code}" for code, count in codes.most_common(6))
         screen.paragraph(Text(f"and {counted(len(left), 'more pod')}, in the JSON: {told}"))
+
+
+def _why(one: PodOnNode) -> Text:
+    return Text.assemble(coded(one.verdict.code), (shorten(one.verdict.message, 300), "dim"))
 
 
 def _usage(one: PodOnNode) -> str:

@@ -53,7 +53,7 @@ def from_json(data: bytes, *, path: str = "the plan") -> Plan:
         envelope = msgspec.json.decode(data, type=_Envelope)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise PlanUnreadable(
-            f"{path}: is not a JSON object: {error}",
+            f"{path}: not a JSON object: {error}",
             "the file is cut off, or is not what `plan -o json` wrote.",
         ) from error
     _check(envelope, path)

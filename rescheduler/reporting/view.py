@@ -226,6 +226,8 @@ class View:
         worst = min(reading.coverage for reading in readings)
         bad = f"; {unfit} of {len(readings)} unfit" if unfit else ""
         oldest = max(readings, key=_staleness)
+        if all(reading.ageSeconds is None for reading in readings):
+            return Fact("Readings", "none", f"of {counted(len(readings), 'reading')} has a value")
         return Fact(
             "Readings",
             percent(worst, 1),

@@ -13,6 +13,7 @@ import numpy as np
 import requests
 
 from rescheduler.model.readings import Problem, Reading, ReadingRequest
+from rescheduler.sources.causes import cause
 
 DATASET = "pair.dataset"
 MAX_BODY = 32 * 2**20
@@ -49,8 +50,8 @@ class Catalogs:
         except (requests.RequestException, msgspec.MsgspecError, ValueError) as error:
             kept = self._kept.get(url)
             if kept is None or self.clock() - kept.at > request.max_age:
-                return _reading(request, (), 0.0, (), Problem("RDG001", f"{url}: {error}"))
-            notes.append(f"{url} is down ({error}); its last answer counts")
+                return _reading(request, (), 0.0, (), Problem("RDG001", f"{url}: {cause(error)}"))
+            notes.append(f"{url} is down ({cause(error)}); its last answer counts")
         kept = self._kept[url]
         return _reading(request, kept.pairs, self.clock() - kept.at, tuple(notes), None)
 

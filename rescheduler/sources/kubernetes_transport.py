@@ -15,6 +15,7 @@ import urllib3
 from kubernetes.client import ApiClient, ApiException
 
 from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.sources import causes
 
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 30.0
@@ -187,7 +188,7 @@ def _unreachable(host: str, path: str, error: Exception) -> ClusterUnavailable:
         hint = "a proxy between here and the API server garbles its answers."
     else:
         hint = "the connection broke; try again."
-    return ClusterUnavailable(f"{host}{path} cannot be read: {one_line(cause)}", hint)
+    return ClusterUnavailable(f"{host}{path} cannot be read: {causes.cause(cause)}", hint)
 
 
 def _unexpected(host: str, path: str, answer: Answer) -> ClusterUnavailable:

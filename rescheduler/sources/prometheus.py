@@ -70,7 +70,7 @@ class _Cycle:
                 return reading
             return with_trail(reading, definition, self._cluster, at, self._past(request))
         except MetricsUnavailable as error:
-            return self._empty(request, definition, Problem("RDG001", str(error)))
+            return self._empty(request, definition, Problem("RDG001", error.sentence))
 
     def _past(self, request: ReadingRequest) -> AskRange:
         """How the past is asked for; a warning leaves it unknown."""
@@ -93,7 +93,7 @@ class _Cycle:
         try:
             return read_pairs(request, self._cluster.snapshot, self._begin(), ask)
         except MetricsUnavailable as error:
-            return unread(request, Problem("RDG001", str(error)))
+            return unread(request, Problem("RDG001", error.sentence))
 
     def _begin(self) -> float:
         """The evaluation time, from the source's own clock; fails at once while it is down."""

@@ -18,6 +18,7 @@ import urllib3
 from prometheus_api_client import PrometheusConnect
 
 from rescheduler.model.errors import MetricsUnavailable, SettingsError
+from rescheduler.sources.causes import cause
 
 CONNECT_TIMEOUT = 5.0
 ATTEMPTS = 3
@@ -231,7 +232,7 @@ class Prometheus:
             text = " ".join(body[:160].decode("utf-8", "replace").split())
             raise self._fault(
                 f"answered {status} with something that is not a Prometheus answer: {text!r}",
-                "the address is a login page or another program's.",
+                _ADVICE.get(status, "the address is a login page or another program's."),
             )
         if status != 200 or envelope.status != "success":
             kind = envelope.errorType or "no reason"
@@ -322,9 +323,9 @@ def _retry_after(headers: Any) -> float:
 
 def _explained(error: Exception) -> tuple[str, str]:
     if isinstance(error, requests.exceptions.SSLError):
-        return f"its certificate is not trusted: {error}", "give its CA file."
+        return f"its certificate is not trusted: {cause(error)}", "give its CA file."
     if isinstance(error, requests.Timeout | TimeoutError):
         return "it did not answer in time", "it is overloaded, or the network drops the packets."
     if isinstance(error, requests.ConnectionError):
-        return f"it cannot be reached: {error}", "it is down, or the address is wrong."
+        return f"it cannot be reached: {cause(error)}", "it is down, or the address is wrong."
     return " ".join(str(error).split()) or type(error).__name__, "a proxy garbles its answers."

@@ -15,6 +15,7 @@ from rescheduler.stories.listing import ListingError
 from rescheduler.stories.telling import Difference, tell
 
 PATTERN = "*_test.y*ml"
+_NAMES = "`spread_test.yaml` is meant: stories lie beside their policy, and end in `_test`."
 
 
 def is_story(path: Path) -> bool:
@@ -50,13 +51,13 @@ def find(paths: Iterable[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if not path.exists():
-            raise PolicyError(f"{path}: there is no such file or folder")
+            raise PolicyError(f"{path} does not exist", "it has a typo.")
+        if path.is_file() and not is_story(path):
+            raise PolicyError(f"{path} is not named like a story file", _NAMES)
         found += sorted(path.rglob(PATTERN)) if path.is_dir() else [path]
     if not found:
         given = ", ".join(map(str, paths))
-        raise PolicyError(
-            f"{given}: no story files", "a story file is named like `spread_test.yaml`."
-        )
+        raise PolicyError(f"{given}: no story files", _NAMES)
     return list(dict.fromkeys(found))
 
 

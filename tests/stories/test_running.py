@@ -169,7 +169,7 @@ def test_files_are_found_below_folders(tmp_path: Path) -> None:
     assert find([tmp_path, story]) == [story]
     with pytest.raises(PolicyError, match="no story files"):
         find([tmp_path / "deep" / "mine.yaml"][:0])
-    with pytest.raises(PolicyError, match="no such file"):
+    with pytest.raises(PolicyError, match="does not exist"):
         find([tmp_path / "nowhere"])
 
 
