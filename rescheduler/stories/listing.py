@@ -14,6 +14,12 @@ from rescheduler.model.controllers import (
     PriorityClass,
     Service,
 )
+from rescheduler.model.devices import (
+    DeviceClass,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from rescheduler.model.objects import Condition, Node, Pod
 from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.model.storage import PersistentVolume, PersistentVolumeClaim
@@ -30,6 +36,10 @@ _KINDS: dict[str, tuple[str, type]] = {
     "PersistentVolume": ("volumes", PersistentVolume),
     "PersistentVolumeClaim": ("claims", PersistentVolumeClaim),
     "PriorityClass": ("priority_classes", PriorityClass),
+    "DeviceClass": ("device_classes", DeviceClass),
+    "ResourceSlice": ("resource_slices", ResourceSlice),
+    "ResourceClaim": ("resource_claims", ResourceClaim),
+    "ResourceClaimTemplate": ("claim_templates", ResourceClaimTemplate),
     "Deployment": ("controllers", Controller),
     "ReplicaSet": ("controllers", Controller),
     "StatefulSet": ("controllers", Controller),
@@ -37,6 +47,9 @@ _KINDS: dict[str, tuple[str, type]] = {
     "Job": ("controllers", Controller),
     "ReplicationController": ("controllers", Controller),
 }
+_OF_THE_CLUSTER = frozenset(
+    {"Node", "Namespace", "PersistentVolume", "PriorityClass", "DeviceClass", "ResourceSlice"}
+)
 
 
 class ListingError(ValueError):
@@ -85,8 +98,7 @@ def listed(
 def _complete(made: Any, kind: str) -> None:
     """What the cluster would have filled in, so that a listing may be short: settled and Ready."""
     metadata = made.metadata
-    namespaced = kind not in ("Node", "Namespace", "PersistentVolume", "PriorityClass")
-    if namespaced and not metadata.namespace:
+    if kind not in _OF_THE_CLUSTER and not metadata.namespace:
         metadata.namespace = "default"
     metadata.uid = metadata.uid or f"{kind}-{metadata.namespace}-{metadata.name}"
     metadata.creationTimestamp = metadata.creationTimestamp or NOW - timedelta(days=1)
