@@ -49,9 +49,9 @@ class Stability:
         self._taken = snapshot.taken
         waiting = [each for each in bindings if each.policy.span and each.term is not None]
         found = {
-            each.policy.name: _troubles(each, snapshot)
+            each.policy.name: _troubles(each, snapshot, codes)
             for each in waiting
-            if _lasting(each) is None
+            if (codes := _measured(each)) is not None
         }
         self.looks = tuple(
             Look(
@@ -67,12 +67,11 @@ class Stability:
         self._waiting: dict[str, _Waiting] = {}
         for each in waiting:
             name, term = each.policy.name, _lasting(each)
-            if term is not None:
-                self._waiting[name] = _Waiting(each.policy, term.lasted(), measured=True)
+            told = np.full(len(snapshot.pods), np.nan) if term is None else term.lasted()
+            if name in found:
+                self._waiting[name] = self._remembered(each.policy, found[name], known, told)
             else:
-                self._waiting[name] = self._remembered(
-                    each.policy, found[name], known, len(snapshot.pods)
-                )
+                self._waiting[name] = _Waiting(each.policy, told, measured=True)
 
     def ready(self, binding: Binding, pods: IntArray) -> IntArray:
         """Those of the pods whose trouble has held for long enough."""
@@ -150,12 +149,12 @@ class Stability:
         policy: Policy,
         found: list[tuple[bytes, tuple[int, ...]]],
         sightings: Sightings,
-        pods: int,
+        told: FloatArray,
     ) -> _Waiting:
-        """Since when each pod has had the oldest of its troubles."""
+        """Since when each pod has had the oldest of its troubles. told: what readings tell."""
         watch = sightings.of(policy.name)
         since = {} if watch is None else watch.since()
-        known = np.full(pods, np.nan)
+        known = told.copy()
         for key, concerned in found:
             if key in since:
                 seconds = (self._taken - since[key]).total_seconds()
@@ -190,9 +189,18 @@ def _unknown(waiting: _Waiting) -> Code:
     )
 
 
-def _troubles(binding: Binding, snapshot: Snapshot) -> list[tuple[bytes, tuple[int, ...]]]:
-    """Key of each trouble, with the pods that it concerns; the costliest first."""
-    found = sorted(binding.findings, key=lambda each: (-each.cost, each.code, each.subject))
+def _measured(binding: Binding) -> frozenset[str] | None:
+    """The codes of what the policy finds of which readings tell the past; None: of all."""
+    term = _lasting(binding)
+    return frozenset() if term is None else term.measured()
+
+
+def _troubles(
+    binding: Binding, snapshot: Snapshot, measured: frozenset[str]
+) -> list[tuple[bytes, tuple[int, ...]]]:
+    """Key of each trouble that is remembered, with the pods that it concerns; costliest first."""
+    remembered = [each for each in binding.findings if each.code not in measured]
+    found = sorted(remembered, key=lambda each: (-each.cost, each.code, each.subject))
     if not binding.policy.each_alone:
         return [(_key(each, each.subject), each.pods) for each in found if each.pods]
     return [

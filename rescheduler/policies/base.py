@@ -274,6 +274,10 @@ class Lasting(Protocol):
         """
         ...
 
+    def measured(self) -> frozenset[str] | None:
+        """The codes of the findings of which that is told, None: of all; others are remembered."""
+        ...
+
 
 @runtime_checkable
 class Bounding(Protocol):

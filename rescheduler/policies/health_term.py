@@ -142,6 +142,9 @@ class HealthTerm:
             answer |= sign.signal.blind
         return answer
 
+    def measured(self) -> None:
+        """Readings tell of all that is found."""
+
     def lasted(self) -> FloatArray:
         """(pods,) for how long the device that each has, or else its node, has been broken."""
         nodes = self._lasted[:, self._home]

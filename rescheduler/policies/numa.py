@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from rescheduler.model.device_inventory import DeviceInventory
-from rescheduler.model.readings import BoolArray, FloatArray, Problem, ReadingRequest
+from rescheduler.model.readings import BoolArray, FloatArray, Problem, ReadingRequest, lasted
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy, PositiveDuration, Ratio
 from rescheduler.policies.device_zones import NUMA_ATTRIBUTES, DeviceZones
@@ -46,6 +46,8 @@ class Numa(Policy):
     """
 
     summary: ClassVar[str] = "Keep the GPUs, CPUs, memory and NICs of a pod in one NUMA zone."
+
+    each_alone: ClassVar[bool] = True
 
     kind: Literal["Numa"] = "Numa"
     nodes: NodeMatch = Field(description="The nodes to look at.")
@@ -88,7 +90,9 @@ class Numa(Policy):
         if isinstance(crowding, Problem):
             return crowding
         matched = select_pods(self.match, snapshot)
-        return NumaTerm(snapshot, looked_at, matched, crowding, tuple(self.attributes))
+        attributes = tuple(self.attributes)
+        since = self._crowded_for(snapshot)
+        return NumaTerm(snapshot, looked_at, matched, crowding, attributes, since)
 
     def _told_by_devices(self, snapshot: Snapshot) -> bool:
         """Whether the NUMA node of some device is known."""
@@ -103,7 +107,15 @@ class Numa(Policy):
             window=self.window.total_seconds(),
             max_age=self.maxAge.total_seconds(),
             min_coverage=self.minCoverage,
+            span=self.span,
         )
+
+    def _crowded_for(self, snapshot: Snapshot) -> FloatArray | None:
+        """(nodes,) seconds for which each has been crowded; None where the past is not known."""
+        reading = snapshot.readings.find(self._request)
+        if self.crowded is None or reading is None or reading.trail is None:
+            return None
+        return lasted(reading.trail > self.crowded, self.span)
 
     def _crowding(self, snapshot: Snapshot, looked_at: BoolArray) -> FloatArray | Problem:
         """(nodes,) how far the fullest zone is beyond the limit, 0 to 1; NaN is not known."""

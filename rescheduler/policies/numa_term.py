@@ -28,6 +28,7 @@ class NumaTerm:
     node's fullest zone, 0 to 1, for a pod as large as a zone, and less for a smaller one: what its
     memory is of a zone. crowding: (nodes,) that first factor; NaN where it ought to be known and
     is not. attributes: of devices, that tell their NUMA node.
+    crowded_for: (nodes,) seconds for which each has been crowded; NaN where it is not known.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class NumaTerm:
         matched: BoolArray,
         crowding: FloatArray,
         attributes: tuple[str, ...] = (),
+        crowded_for: FloatArray | None = None,
     ) -> None:
         home = snapshot.pod_node
         here = np.append(looked_at, False)[home]
@@ -51,6 +53,8 @@ class NumaTerm:
         self._counted = self._use.counted
         self._blind = looked_at & np.isnan(crowding)
         self._crowding = np.where(looked_at & ~self._blind, crowding, 0.0)
+        unknown = np.full(len(self._names), np.nan)
+        self._crowded_for = unknown if crowded_for is None else crowded_for
         self._size = self._sizes()
         self._standing: list[dict[int, float]] = []
         for use in self._uses:
@@ -123,6 +127,16 @@ class NumaTerm:
             else:
                 code, text = "NUM001", f"on {name}: no zone there is known to hold it as planned"
             yield Finding(code, f"pod {self._keys[pod]}", charge, text, (pod,))
+
+    def measured(self) -> frozenset[str]:
+        """Only a crowd is a reading's; where pods lie is not."""
+        return frozenset(("NUM002",))
+
+    def lasted(self) -> FloatArray:
+        """(pods,) for how long the node of each has been crowded."""
+        crowded = np.where(self._crowding > 0, self._crowded_for, np.nan)
+        here = np.append(crowded, np.nan)[self._home]
+        return np.where(self._counted, here, np.nan)
 
     def hot_nodes(self) -> IntArray:
         """None: zones are not a load that a wrong query could make out of nothing."""

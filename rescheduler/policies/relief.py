@@ -203,6 +203,9 @@ class UtilizationTerm:
             if self._known[row, pod]
         }
 
+    def measured(self) -> None:
+        """Readings tell of all that is found."""
+
     def lasted(self) -> FloatArray:
         """(pods,) the longest for which a load that the pod relieves has been too high."""
         answer = np.full(len(self._home), np.nan)
