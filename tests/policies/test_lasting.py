@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.model.readings import DeviceValue, instants, lasted
+from rescheduler.model.sightings import Sightings
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.binding import bind
+from rescheduler.planning.stability import Stability
 from rescheduler.policies.health import Health
 from rescheduler.policies.health_term import HealthTerm
 from rescheduler.policies.relief import UtilizationTerm
 from rescheduler.policies.utilization import Utilization
+from tests.cluster import reading
 from tests.picture import picture
+from tests.policies.numa_drawing import GPU, guaranteed
+from tests.policies.test_numa import SPLIT, bound, cluster, numa, two_zones
 
 THREE = """
     zone a | n1 | web web
@@ -171,6 +178,32 @@ def test_a_device_without_a_past_is_not_known_to_have_been_broken() -> None:
     made = sick(health(), {"n1": "79x9", "n3": "0x9"}, (only,))
     assert made.candidates().tolist()[0] == 0
     assert np.isnan(made.lasted()[0])
+
+
+def test_of_numa_a_crowd_is_measured_and_where_pods_lie_is_remembered() -> None:
+    policy = numa(crowded="80%", stableFor="3m")
+    [request] = policy.requests()
+    values = reading("node.numa.memory", [0.9, 0.3], max_age=request.max_age)
+    trail = np.array([[0.2, 0.3], [0.9, 0.3], [0.9, 0.3], [0.9, 0.3]])
+    values = replace(values, request=request, trail=trail)
+    pods = [
+        guaranteed("crowded", "n1", {"memory": "32000000000"}),
+        guaranteed("split", "n2", {GPU: 2}, lies=SPLIT),
+    ]
+    before = cluster(two_zones("n1", 4, 4), two_zones("n2", 3, 3), pods=pods, readings=[values])
+    made = bound(before, policy)
+    assert {each.code for each in made.findings()} == {"NUM001", "NUM002"}
+    assert made.lasted().tolist() == [120, NAN]
+
+    [binding] = bind([policy], before)
+    stability = Stability([binding], before, Sightings())
+    [look] = stability.looks
+    assert len(look.troubles) == 1
+    waited = Sightings().after([look], before.taken - timedelta(minutes=4))
+    later = Stability([binding], before, waited)
+    both = np.arange(2, dtype=np.int32)
+    assert later.ready(binding, both).tolist() == [1]
+    assert stability.ready(binding, both).tolist() == []
 
 
 @given(st.lists(st.booleans(), min_size=6, max_size=6), st.integers(0, 5))
