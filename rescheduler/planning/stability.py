@@ -210,7 +210,7 @@ def _troubles(
 
 def _key(finding: Finding, subject: str) -> bytes:
     """What tells a trouble from all others of its policy, in any cycle."""
-    text = f"{finding.code}/{subject}".encode()
+    text = f"{finding.code}/{finding.aspect}/{subject}".encode()
     return hashlib.blake2b(text, digest_size=KEY_BYTES).digest()
 
 

@@ -159,6 +159,7 @@ class Assembling:
                     message=f"{extra} of {size} pods {agreed(extra, 'shares', 'share')} a {name} "
                     "with another",
                     pods=pods,
+                    aspect="apart",
                 )
 
     def _costs(self, number: int) -> tuple[float, float]:
