@@ -1,6 +1,7 @@
-"""A pod whose GPUs lie in two NUMA zones moves to where one zone holds them, and only there."""
+"""A pod whose devices lie in two NUMA zones moves to where one holds them, and only there."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,8 @@ from tests.e2e.loop import USER, Loop, only_evictions_and_own_state, plan, swift
 from tests.e2e.program import Program
 
 pytestmark = pytest.mark.e2e
+
+_DEVICES = "resource.k8s.io/v1"
 
 NUMA = """
 apiVersion: rescheduler.io/v1alpha1
@@ -71,6 +74,111 @@ def test_a_split_pod_is_made_whole_and_none_is_sent_where_kubelet_refuses_it(
         records = cluster.control_plane.audit.since(mark)
         assert len(records.evictions(by=USER)) == 1
         only_evictions_and_own_state(records)
+
+
+def test_devices_apart_meet_where_the_allocator_takes_them_from_one_numa_node(
+    cluster: Cluster, actor: Program, tmp_path: Path
+) -> None:
+    policies = write_policies(tmp_path / "policies", NUMA, swift())
+    cluster.create(*nodes(3, cpu=64, memory="256Gi"))
+    # The first NIC of n1 and n3 lies beside their second GPU: the allocator looks at no NUMA node.
+    orders = {"n1": (1, 0), "n2": (0, 1), "n3": (1, 0)}
+    cluster.create(
+        *(_class(kind) for kind in ("gpu", "nic")),
+        *(_slice(name, "gpu", (0, 1)) for name in orders),
+        *(_slice(name, "nic", order) for name, order in orders.items()),
+        _template(gpu=1, nic=1),
+    )
+    for name in ("n2", "n3"):
+        _cordon(cluster, name, True)
+    claims = [{"name": "fast", "resourceClaimTemplateName": "pair"}]
+    cluster.create(deployment("train", 2, cpu=1, memory="1Gi", resourceClaims=claims))
+    cluster.create(budget("train", max_unavailable=1))
+    cluster.settled()
+    assert _zones(cluster, orders) == [{0, 1}, {0, 1}]
+
+    # Pairs on one NUMA node are free on n3, and are not what the allocator would take.
+    _cordon(cluster, "n3", False)
+    _, trapped = plan(actor, policies)
+    [told] = [each for each in trapped["policies"] if each["name"] == "zones"]
+    assert told["problem"] is None, told
+    assert told["cost"]["before"] == 2
+    assert trapped["moves"] == []
+    _cordon(cluster, "n3", True)
+    _cordon(cluster, "n2", False)
+
+    mark = cluster.control_plane.audit.mark()
+    loop = Loop(actor, policies)
+    moves = loop.until_content()
+    cluster.settled()
+
+    assert [move["landedOn"] for move in moves] == ["n2"]
+    assert sorted(_zones(cluster, orders), key=len) == [{0}, {0, 1}]
+    # The other one would come back to n1, where devices are free now, and is left there.
+    [after] = [each for each in loop.reports[-1]["policies"] if each["name"] == "zones"]
+    assert after["cost"]["before"] == 1
+    [left] = loop.reports[-1]["refused"]
+    assert left["node"] == "n1"
+    records = cluster.control_plane.audit.since(mark)
+    assert len([r for r in records.evictions(by=USER) if r.code == 201]) == 1
+    only_evictions_and_own_state(records)
+
+
+def _class(kind: str) -> dict[str, Any]:
+    expression = f'device.driver == "{kind}.test"'
+    return {
+        "apiVersion": _DEVICES,
+        "kind": "DeviceClass",
+        "metadata": {"name": kind},
+        "spec": {"selectors": [{"cel": {"expression": expression}}]},
+    }
+
+
+def _slice(node: str, kind: str, zones: tuple[int, int]) -> dict[str, Any]:
+    attribute = "resource.kubernetes.io/numaNode"
+    return {
+        "apiVersion": _DEVICES,
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{node}-{kind}s"},
+        "spec": {
+            "driver": f"{kind}.test",
+            "nodeName": node,
+            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+            "devices": [
+                {"name": f"{kind}-{n}", "attributes": {attribute: {"int": zone}}}
+                for n, zone in enumerate(zones)
+            ],
+        },
+    }
+
+
+def _template(**counts: int) -> dict[str, Any]:
+    requests = [
+        {"name": kind, "exactly": {"deviceClassName": kind, "count": count}}
+        for kind, count in counts.items()
+    ]
+    return {
+        "apiVersion": _DEVICES,
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "pair", "namespace": "default"},
+        "spec": {"spec": {"devices": {"requests": requests}}},
+    }
+
+
+def _zones(cluster: Cluster, orders: dict[str, tuple[int, int]]) -> list[set[int]]:
+    """On which NUMA nodes the devices of each claim lie that a pod uses."""
+    answer = []
+    for claim in cluster.api.items(_DEVICES, "ResourceClaim"):
+        allocation = claim.get("status", {}).get("allocation")
+        if allocation is None or "deletionTimestamp" in claim["metadata"]:
+            continue
+        zones = set()
+        for each in allocation["devices"]["results"]:
+            number = int(each["device"].partition("-")[2])
+            order = (0, 1) if each["driver"] == "gpu.test" else orders[each["pool"]]
+            zones.add(order[number])
+        answer.append(zones)
+    return answer
 
 
 def _cordon(cluster: Cluster, name: str, on: bool) -> None:
