@@ -180,7 +180,7 @@ def _unknown(waiting: _Waiting) -> Code:
     elif waiting.crowded_out:
         why = f"more than {MOST_SIGHTINGS:,} troubles were found, and not all are remembered"
     else:
-        why = "its trouble was not there before other moves of this plan"
+        why = "no trouble that was found names the pod, before the other moves of this plan"
     needed = duration_text(timedelta(seconds=policy.span))
     return Code(
         code="STB002",
