@@ -165,3 +165,17 @@ class Readings:
             if reading.request == request:
                 return reading
         return None
+
+    def missing(self, request: ReadingRequest) -> Problem:
+        """That there is none for this request, and how what there is was asked for."""
+        had = {each.request for each in self.entries if each.name == request.name}
+        if not had:
+            text = f"{request.name} over {request.window:g} s is not in the snapshot"
+            return Problem("RDG007", text)
+        there = " and ".join(sorted(map(_asked, had)))
+        text = f"{request.name} {_asked(request)}, is not in the snapshot; there it is {there}"
+        return Problem("RDG007", text)
+
+
+def _asked(request: ReadingRequest) -> str:
+    return f"over {request.window:g} s, at most {request.max_age:g} s old"

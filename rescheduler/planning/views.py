@@ -96,13 +96,9 @@ def reading_results(workspace: Workspace) -> list[ReadingResult]:
 
 def _reading_result(workspace: Workspace, request: ReadingRequest) -> ReadingResult:
     reading = workspace.snapshot.readings.find(request)
-    problem = reading.problem if reading is not None else None
+    readings = workspace.snapshot.readings
+    problem = reading.problem if reading is not None else readings.missing(request)
     code = Code(code=problem.code, message=problem.message) if problem is not None else None
-    if reading is None:
-        code = Code(
-            code="RDG007",
-            message=f"{request.name} over {request.window:.0f} s is not in the snapshot",
-        )
     return ReadingResult(
         name=request.name,
         coverage=reading.coverage if reading is not None else 0.0,

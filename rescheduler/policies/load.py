@@ -114,10 +114,7 @@ def sum_by_node(amounts: FloatArray, placed: IntArray, nodes: int) -> FloatArray
 def _find(snapshot: Snapshot, request: ReadingRequest, subjects: int) -> Reading | Problem:
     reading = snapshot.readings.find(request)
     if reading is None:
-        return Problem(
-            "RDG007",
-            f"{request.name} over {request.window:g}s is not in the snapshot's readings",
-        )
+        return snapshot.readings.missing(request)
     if reading.problem is not None:
         return Problem(reading.problem.code, f"{request.name}: {reading.problem.message}")
     if any(len(each) != subjects for each in (reading.values, reading.ages, reading.expected)):

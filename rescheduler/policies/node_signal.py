@@ -39,8 +39,7 @@ def read_signal(
     name, nodes = request.name, len(snapshot.nodes)
     reading = snapshot.readings.find(request)
     if reading is None:
-        text = f"{name} over {request.window:g}s is not in the snapshot's readings"
-        return Problem("RDG007", text)
+        return snapshot.readings.missing(request)
     if reading.problem is not None:
         return Problem(reading.problem.code, f"{name}: {reading.problem.message}")
     if any(len(each) != nodes for each in (reading.values, reading.ages, reading.expected)):

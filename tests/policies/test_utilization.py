@@ -215,7 +215,7 @@ def test_unfit_readings_take_the_say(
 def test_readings_of_another_window_do_not_count() -> None:
     problem = utilization(window="10m").compile(five())
     assert isinstance(problem, Problem)
-    assert (problem.code, "600s" in problem.message) == ("RDG007", True)
+    assert (problem.code, "600 s" in problem.message) == ("RDG007", True)
 
 
 def test_it_asks_for_node_and_pods_of_every_target() -> None:
