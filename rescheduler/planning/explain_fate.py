@@ -51,10 +51,15 @@ class Fates:
         return Verdict(fate="held" if held else "stays", code=refusal.code, message=refusal.message)
 
     def _expected(self, judgement: Judgement) -> str:
-        name = self._workspace.snapshot.nodes[judgement.destination].metadata.name
-        chances = judgement.landing.probabilities if judgement.landing else np.zeros(0)
-        alike = int(np.count_nonzero(chances >= chances.max(initial=0.0) - 1e-9))
-        return f"expected on {name}" + (f", one of {alike} equally likely" if alike > 1 else "")
+        """Of nodes that are equally likely, the one that reports name first."""
+        nodes, landing = self._workspace.snapshot.nodes, judgement.landing
+        likely = [judgement.destination]
+        if landing is not None and len(landing.nodes):
+            best = landing.probabilities >= landing.probabilities.max() - 1e-9
+            likely = landing.nodes[best].tolist()
+        name = min(nodes[node].metadata.name for node in likely)
+        more = f", one of {len(likely)} equally likely" if len(likely) > 1 else ""
+        return f"expected on {name}{more}"
 
     def _no_candidate(self, pod: int) -> Verdict:
         refusal = self._workspace.eligibility.refusal(pod)
