@@ -152,7 +152,8 @@ class Distances(Strict):
 
     Rows tell of one domain and another: bytes between zones, seconds of a round trip, a price. The
     pair with the most is as far as the level's `weight` says, each other pair its share of that. Of
-    both directions the mean counts. What is measured within a domain does not count.
+    both directions the mean counts. What is measured within a domain does not count. Traffic
+    changes with every move: over a long window, or better by round trips or prices, distances stay.
     """
 
     level: str = Field("zone", min_length=1, description="The level of the domains.")
