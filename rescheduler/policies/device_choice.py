@@ -5,7 +5,7 @@ ResourceSlice, unless a constraint makes it look on. Source: Kubernetes 1.36,
 dynamic-resource-allocation/structured/internal/{stable,incubating}, allocateOne and GatherPools.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -30,7 +30,7 @@ class Wanted:
     ordered: bool
 
 
-def wanted_of(needs: Needs, zones: DeviceZones, attributes: tuple[str, ...]) -> Wanted | None:
+def wanted_of(needs: Needs, zones: DeviceZones) -> Wanted | None:
     """What is to be aligned of these needs, or None: a single device, or all of a node."""
     kept = [each for each in needs.needs if (zones.zone[each.devices] >= 0).any()]
     if any(not each.number for each in kept) or sum(each.number for each in kept) < 2:
@@ -41,8 +41,20 @@ def wanted_of(needs: Needs, zones: DeviceZones, attributes: tuple[str, ...]) -> 
         or not np.intersect1d(one.devices, other.devices).size
         for one, other in combinations(kept, 2)
     )
-    aligned = needs.common in (*attributes, PCIE_ROOT) and len(kept) == len(needs.needs)
+    aligned = needs.common in (*zones.attributes, PCIE_ROOT) and len(kept) == len(needs.needs)
     return Wanted(kept, together, aligned, ordered=apart and not needs.common)
+
+
+def narrowed(wanted: Wanted, zones: DeviceZones, node: int) -> Wanted:
+    """The same, as far as one node is concerned."""
+
+    def there(needs: list[Need]) -> list[Need]:
+        return [
+            Need(devices[zones.inventory.node[devices] == node], number)
+            for devices, number in needs
+        ]
+
+    return replace(wanted, needs=there(wanted.needs), together=there(wanted.together))
 
 
 class Places:
@@ -56,17 +68,16 @@ class Places:
         self._wanted = wanted
         self._size = len(nodes)
         self._width = max(int(zones.width.max(initial=1)), 1)
-        place = np.full(count, -1, dtype=np.int32)
-        place[nodes] = np.arange(len(nodes), dtype=np.int32)
-        at = zones.inventory.node
-        self._place: IntArray = np.where(at >= 0, place[np.maximum(at, 0)], -1).astype(np.int32)
+        # Two more, for devices of no node of the snapshot: those have node -1 and -2.
+        self._row = np.full(count + 2, -1, dtype=np.int32)
+        self._row[nodes] = np.arange(len(nodes), dtype=np.int32)
 
     def judged(self) -> BoolArray:
         """(k,) whether the zone of every device that will do is known."""
         answer = np.ones(self._size, dtype=np.bool_)
         for need in self._wanted.needs:
             here = self._here(need.devices)
-            answer[self._place[here[self._zones.zone[here] < 0]]] = False
+            answer[self._place(here[self._zones.zone[here] < 0])] = False
         return answer
 
     def fewest(self) -> IntArray:
@@ -127,8 +138,8 @@ class Places:
         part = self._zones.inventory.part
         for need in self._wanted.needs:
             here = self._here(need.devices[left[need.devices]])
-            here = here[np.argsort(self._place[here], kind="stable")]
-            place = self._place[here]
+            here = here[np.argsort(self._place(here), kind="stable")]
+            place = self._place(here)
             starts = np.searchsorted(place, np.arange(self._size))
             lowest = np.full(self._size, np.iinfo(np.int32).max)
             highest = np.full(self._size, -1)
@@ -137,17 +148,21 @@ class Places:
             certain &= lowest >= highest
             chosen = here[np.arange(len(here)) - starts[place] < need.number]
             known = chosen[self._zones.zone[chosen] >= 0]
-            touched[self._place[known], self._zones.zone[known]] = True
+            touched[self._place(known), self._zones.zone[known]] = True
             left[chosen] = False
         return touched.sum(axis=1).astype(np.int32), certain
 
     def _here(self, devices: IntArray) -> IntArray:
-        return devices[self._place[devices] >= 0]
+        return devices[self._place(devices) >= 0]
+
+    def _place(self, devices: IntArray) -> IntArray:
+        """(devices,) the place of each, or -1."""
+        return self._row[self._zones.inventory.node[devices]]
 
     def _counts(self, devices: IntArray) -> IntArray:
         """(k, zones) how many of these devices each zone has."""
         here = self._here(devices)
         here = here[self._zones.zone[here] >= 0]
-        cells = self._place[here] * self._width + self._zones.zone[here]
+        cells = self._place(here) * self._width + self._zones.zone[here]
         counts = np.bincount(cells, minlength=self._size * self._width)
         return counts.reshape(self._size, self._width).astype(np.int32)

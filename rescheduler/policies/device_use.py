@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from rescheduler.model.device_inventory import DeviceInventory, Holdings
+from rescheduler.model.device_inventory import Holdings
 from rescheduler.model.device_needs import DeviceNeeds
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.device_choice import Places, Wanted, wanted_of
+from rescheduler.policies.device_choice import Places, Wanted, narrowed, wanted_of
 from rescheduler.policies.device_zones import DeviceZones
 from rescheduler.policies.zone_use import Standing
 
@@ -31,13 +31,12 @@ class DeviceUse:
     def __init__(
         self,
         snapshot: Snapshot,
-        attributes: tuple[str, ...],
+        zones: DeviceZones,
         looked_at: BoolArray,
         counted: BoolArray,
     ) -> None:
-        nodes = len(snapshot.nodes)
-        inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
-        self.zones = DeviceZones(inventory, attributes, nodes)
+        inventory = zones.inventory
+        self.zones = zones
         self._held = Holdings(snapshot, inventory)
         self._free: BoolArray = self._held.claims == 0
         self.home = snapshot.pod_node
@@ -47,7 +46,7 @@ class DeviceUse:
         self._of_pod = np.full(len(snapshot.pods), -1, dtype=np.int32)
         self.unmodeled: dict[int, str] = {}
         if self.zones.known.any():
-            self._read(snapshot, DeviceNeeds(snapshot, inventory), attributes, counted)
+            self._read(snapshot, DeviceNeeds(snapshot, inventory), counted)
         self.counted: BoolArray = self._of_pod >= 0
         uses = np.array([bool(spec.resourceClaims) for spec in snapshot.specs], dtype=np.bool_)
         self._uses: BoolArray = uses[snapshot.pod_spec]
@@ -56,6 +55,7 @@ class DeviceUse:
         self._fresh: dict[int, FloatArray] = {}
         self._fewest: dict[int, IntArray] = {}
         self._judged: dict[int, BoolArray] = {}
+        self._narrow: dict[tuple[int, int], Wanted] = {}
         self._known: dict[int, Standing] = {}
         self._away: dict[int, set[int]] = {}
         self._guests: dict[int, set[int]] = {}
@@ -131,9 +131,10 @@ class DeviceUse:
             if len(pods) == 1 and not away:
                 charge = float(self._charge_on(number, charge)[node])
             elif self._provable(number)[node]:
-                places = self._places(number, np.array([node], dtype=np.int32))
+                at = np.array([node], dtype=np.int32)
+                places = Places(self.zones, self._here(number, node), at, len(self._looked_at))
                 spread = places.spread(self._free_without(away), alone=False)
-                charge = float(self._share(number, spread, np.array([node]))[0])
+                charge = float(self._share(number, spread, at)[0])
             answer[pod] = charge
         return answer
 
@@ -175,6 +176,12 @@ class DeviceUse:
     def _places(self, number: int, nodes: IntArray) -> Places:
         return Places(self.zones, self._wanted[number], nodes, len(self._looked_at))
 
+    def _here(self, number: int, node: int) -> Wanted:
+        key = number, node
+        if key not in self._narrow:
+            self._narrow[key] = narrowed(self._wanted[number], self.zones, node)
+        return self._narrow[key]
+
     def _lies(self, pod: int) -> set[int]:
         """The zones on which devices of the pod are known to lie."""
         found = self.zones.zone[self._held.of_pod.get(pod, [])]
@@ -185,22 +192,21 @@ class DeviceUse:
         lies = self._lies(pod)
         if node < 0 or number < 0 or not lies:
             return Standing(0.0, certain=number < 0)
-        at = np.array([node], dtype=np.int32)
-        charge = float(self._share(number, np.array([len(lies)], dtype=np.int32), at)[0])
         names = ", ".join(str(self.zones.names[node][zone]) for zone in sorted(lies))
         least, width = int(self._least(number)[node]), int(self.zones.width[node])
+        charge = min(max((len(lies) - least) / max(width - least, 1), 0.0), 1.0)
         how = f"its devices lie on NUMA nodes {names}, as ResourceSlices tell, and {least} of "
         how += f"{width} could hold them"
-        wanted = np.concatenate([each.devices for each in self._wanted[number].needs])
-        held = np.array(self._held.of_pod[pod], dtype=np.int32)
-        unknown = np.isin(held[self.zones.zone[held] < 0], wanted).any()
+        held = self._held.of_pod[pod]
+        untold = [device for device in held if self.zones.zone[device] < 0]
+        needs = self._wanted[number].needs if untold else []
+        unknown = any(device in each.devices for each in needs for device in untold)
         return Standing(charge, how, certain=not unknown and pod not in self._held.lost)
 
     def _read(
         self,
         snapshot: Snapshot,
         needs: DeviceNeeds,
-        attributes: tuple[str, ...],
         counted: BoolArray,
     ) -> None:
         """What each pod with claims wants, where that is to be aligned."""
@@ -215,7 +221,7 @@ class DeviceUse:
                     self.unmodeled[pod] = known
                 continue
             if id(known) not in numbers:
-                wanted = wanted_of(known, self.zones, attributes)
+                wanted = wanted_of(known, self.zones)
                 numbers[id(known)] = -1 if wanted is None else len(self._wanted)
                 self._wanted += [] if wanted is None else [wanted]
             self._of_pod[pod] = numbers[id(known)]

@@ -28,11 +28,13 @@ class DeviceZones:
     zone: (devices,) that number, or -1 where it is not known: no attribute tells it, or the node
         has more zones than are modeled. A PCIe root complex lies on one NUMA node, so a device
         without an attribute lies where others of its root do.
-    names: of each node's zones. width: (nodes,) how many zones its devices lie on.
+    attributes: what tells them. names: of each node's zones. width: (nodes,) how many zones its
+        devices lie on.
     """
 
-    def __init__(self, inventory: DeviceInventory, attributes: Sequence[str], nodes: int) -> None:
+    def __init__(self, inventory: DeviceInventory, attributes: tuple[str, ...], nodes: int) -> None:
         self.inventory = inventory
+        self.attributes = attributes
         told = np.array(
             [_told(inventory, device, attributes) for device in range(len(inventory))],
             dtype=np.int32,

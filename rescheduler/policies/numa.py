@@ -79,7 +79,8 @@ class Numa(Policy):
 
     def compile(self, snapshot: Snapshot) -> NumaTerm | Problem:
         """The term, or the problem that nothing tells of zones."""
-        if not snapshot.topologies and not self._told_by_devices(snapshot):
+        devices = self._devices(snapshot)
+        if not snapshot.topologies and not devices.known.any():
             return Problem(
                 "NUM004",
                 "no NodeResourceTopology is in the cluster, and no ResourceSlice tells the NUMA "
@@ -90,15 +91,12 @@ class Numa(Policy):
         if isinstance(crowding, Problem):
             return crowding
         matched = select_pods(self.match, snapshot)
-        attributes = tuple(self.attributes)
         since = self._crowded_for(snapshot)
-        return NumaTerm(snapshot, looked_at, matched, crowding, attributes, since)
+        return NumaTerm(snapshot, looked_at, matched, crowding, devices, since)
 
-    def _told_by_devices(self, snapshot: Snapshot) -> bool:
-        """Whether the NUMA node of some device is known."""
+    def _devices(self, snapshot: Snapshot) -> DeviceZones:
         inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
-        zones = DeviceZones(inventory, self.attributes, len(snapshot.nodes))
-        return bool(zones.known.any())
+        return DeviceZones(inventory, tuple(self.attributes), len(snapshot.nodes))
 
     @property
     def _request(self) -> ReadingRequest:

@@ -10,6 +10,7 @@ from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.device_use import DeviceUse
+from rescheduler.policies.device_zones import DeviceZones
 from rescheduler.policies.zone_use import ZoneUse
 from rescheduler.policies.zones import BEST_EFFORT, NONE, UNKNOWN
 
@@ -27,7 +28,7 @@ class NumaTerm:
     zones, devices: see ZoneUse and DeviceUse, 0 to 1. crowd: (load - limit) / (1 - limit) of the
     node's fullest zone, 0 to 1, for a pod as large as a zone, and less for a smaller one: what its
     memory is of a zone. crowding: (nodes,) that first factor; NaN where it ought to be known and
-    is not. attributes: of devices, that tell their NUMA node.
+    is not. devices: where devices lie that claims can have.
     crowded_for: (nodes,) seconds for which each has been crowded; NaN where it is not known.
     """
 
@@ -37,13 +38,13 @@ class NumaTerm:
         looked_at: BoolArray,
         matched: BoolArray,
         crowding: FloatArray,
-        attributes: tuple[str, ...] = (),
+        devices: DeviceZones,
         crowded_for: FloatArray | None = None,
     ) -> None:
         home = snapshot.pod_node
         here = np.append(looked_at, False)[home]
         self._use = ZoneUse(snapshot, looked_at, matched & here)
-        self._devices = DeviceUse(snapshot, attributes, looked_at, matched & here)
+        self._devices = DeviceUse(snapshot, devices, looked_at, matched & here)
         self._uses: tuple[ZoneUse | DeviceUse, ...] = (self._use, self._devices)
         self._names = [node.metadata.name for node in snapshot.nodes]
         self._keys = [pod.key for pod in snapshot.pods]
