@@ -319,6 +319,11 @@ class Locality(Policy):
             named.append(self.distances.level)
         return named
 
+    @property
+    def uses_distances(self) -> bool:
+        """Whether a source is judged by how far nodes are from each other, not by domains alone."""
+        return bool(self.pairs or self.traffic or self.datasets)
+
     def requests(self) -> list[ReadingRequest]:
         """The readings of distances, of traffic and of the catalog."""
         wanted = [

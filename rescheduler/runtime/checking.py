@@ -10,6 +10,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Policy
 from rescheduler.policies.documents import PolicySet, to_document
+from rescheduler.policies.locality import Locality
 from rescheduler.policies.utilization import Utilization
 
 
@@ -22,6 +23,8 @@ def dead(policies: PolicySet) -> Iterator[str]:
     for policy in policies.policies:
         if policy.weight == 0:
             yield f"{_named(policy)}: weight is 0, so it decides nothing"
+        if isinstance(policy, Locality) and policy.distances and not policy.uses_distances:
+            yield f"{_named(policy)}: no pairs, traffic or datasets, so distances decide nothing"
     for one, other in combinations(policies.policies, 2):
         if _wish(one) == _wish(other):
             yield f"{_named(one)} and {_named(other)} want the same, so it counts twice"

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from rescheduler.cli.main import program
 from rescheduler.policies.documents import policy_set
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.locality import Locality
 from rescheduler.policies.spread import Spread
 from rescheduler.policies.utilization import Utilization
 from rescheduler.runtime.checking import answers, dead, idle, unheard
@@ -31,6 +32,18 @@ def test_rules_that_decide_nothing_are_told() -> None:
         "Limits default: movesPerCycle is 0, so nothing will ever move",
         "Spread a: weight is 0, so it decides nothing",
     ]
+
+
+def test_distances_that_nothing_is_judged_by_are_told() -> None:
+    far = {"series": "rtt", "source": "from", "destination": "to"}
+    given = {"kind": "Locality", "name": "l", "match": ALL, "distances": far}
+    data = {"nodeLabel": "has/{dataset}"}
+    idle_ones = Locality.model_validate({**given, "podAffinity": True})
+    used = Locality.model_validate({**given, "podAffinity": True, "datasets": data})
+    assert list(dead(policy_set([idle_ones]))) == [
+        "Locality l: no pairs, traffic or datasets, so distances decide nothing"
+    ]
+    assert list(dead(policy_set([used]))) == []
 
 
 def test_rules_that_repeat_or_fight_are_told() -> None:
