@@ -50,7 +50,8 @@ class Fault:
 class Attribution:
     """Who has a broken device: told by the exporter's labels, or by claims that are allocated.
 
-    A pod with GPUs of which not all are told may have any of its node's. What a partition's
+    A pod with GPUs of which not all are told may have any of its node's, and so may one with claims
+    of which it is not told what they have. What a partition's
     reading says holds for its whole GPU, whose hardware all its partitions share. An interface
     belongs to the pods of a claim that has it, else to all pods of its node.
     gpus: (pods,) how many GPUs, or partitions of them, each pod asks for.
@@ -63,8 +64,10 @@ class Attribution:
         for pod, node in enumerate(snapshot.pod_node.tolist()):
             self._on.setdefault(node, []).append(pod)
         inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
-        held = Holdings(snapshot, inventory).of_pod
-        home = snapshot.pod_node
+        holdings = Holdings(snapshot, inventory)
+        held, home = holdings.of_pod, snapshot.pod_node
+        claiming = (n for n, pod in enumerate(snapshot.pods) if pod.spec.resourceClaims)
+        self._unclear = {pod for pod in claiming if pod in holdings.lost or not held.get(pod)}
         self._claimed = {
             True: _claimed(held, home, inventory, _GPU_NAMES),
             False: _claimed(held, home, inventory, _LINK_NAMES),
@@ -111,7 +114,11 @@ class Attribution:
     def _untold(self, devices: Iterable[DeviceValue], node: int) -> tuple[int, ...]:
         """The node's pods of which not all GPUs are told."""
         told = Counter(pod for each in devices for pod in each.pods)
-        return tuple(pod for pod in self._on.get(node, ()) if told[pod] < self.gpus[pod])
+        return tuple(
+            pod
+            for pod in self._on.get(node, ())
+            if told[pod] < self.gpus[pod] or (pod in self._unclear and not told[pod])
+        )
 
 
 def _claimed(

@@ -159,15 +159,22 @@ class Assembly:
         if node < 0:
             return None
         pod = self._cluster.identity.pod(labels).number
-        # An idle device carries the exporter's own pod, or none.
-        if pod >= 0 and not self._cluster.expectation.may_have_gpus(pod):
-            pod = -1
-        return Holder((node, _device(labels)), labels.get("gpu", ""), pod)
+        return Holder(
+            (node, _device(labels)),
+            labels.get("gpu", ""),
+            pod if pod >= 0 and self._may_hold(pod, labels) else -1,
+        )
+
+    def _may_hold(self, pod: int, labels: Mapping[str, str]) -> bool:
+        """Whether the pod is not the exporter's own, which an idle device carries."""
+        own = not labels.get("exported_pod") and self._cluster.snapshot.on_own_node[pod]
+        return not own and self._cluster.expectation.may_have_gpus(pod)
 
     def _devices(self) -> FloatArray:
         """(nodes,) how many devices of the reading's kind each node must tell of."""
-        gpus = self._cluster.expectation.gpus
-        return gpus if self._definition.only == "gpu" else np.zeros(len(gpus))
+        if self._definition.only == "gpu":
+            return self._cluster.expectation.devices(self._definition)
+        return np.zeros(len(self._expected))
 
     def _from_sources(self) -> dict[Key, Value]:
         """The values of the preferred source, completed by those of the next where it has none."""

@@ -1,13 +1,17 @@
 """Which nodes and pods ought to have a value, told by the API server and never by the series."""
 
+from functools import cached_property
+
 import numpy as np
 
+from rescheduler.model.device_inventory import DeviceInventory
 from rescheduler.model.objects import Pod, Resources
 from rescheduler.model.quantity import NANO, nanos
 from rescheduler.model.readings import BoolArray, FloatArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.definition import GPU, MIG, Definition
 
+_GPU_DRIVER = "gpu.nvidia.com"
 _RDMA = ("rdma", "sriov", "hca", "infiniband")
 """`rdma/hca_shared_devices_a`, `nvidia.com/sriov_rdma_vf`, ..."""
 
@@ -47,7 +51,7 @@ class Expectation:
         reads low.
         """
         if definition.name.startswith("node."):
-            offering = {"gpu": self.gpus > 0, "rdma": self._rdma}
+            offering = {"gpu": self.devices(definition) > 0, "rdma": self._rdma}
             return np.logical_and(self._ready, offering.get(definition.only, True))
         answer: BoolArray = self._running
         if definition.only == "gpu":
@@ -58,6 +62,27 @@ class Expectation:
             answer = answer & self._own_network
         if definition.rate:
             answer = answer & (self._age >= window)
+        return answer
+
+    def devices(self, definition: Definition) -> FloatArray:
+        """(nodes,) how many GPUs a node reading must tell of.
+
+        Where a driver of resource claims has them, a node has none to allocate itself; signs of
+        single devices are told of them all the same.
+        """
+        if not definition.holders:
+            return self.gpus
+        return np.where(self.gpus > 0, self.gpus, self._claimable)
+
+    @cached_property
+    def _claimable(self) -> FloatArray:
+        """(nodes,) whole GPUs that claims can have."""
+        inventory = DeviceInventory(self._snapshot.resource_slices, self._snapshot.node_index)
+        answer = np.zeros(len(self.gpus))
+        for device, (driver, _) in enumerate(inventory.subjects):
+            sort = inventory.attribute(device, f"{_GPU_DRIVER}/type")
+            if driver == _GPU_DRIVER and inventory.node[device] >= 0:
+                answer[inventory.node[device]] += sort is None or sort.text == "gpu"
         return answer
 
     def may_have_gpus(self, pod: int) -> bool:

@@ -188,6 +188,25 @@ def test_an_allocated_claim_tells_who_has_a_gpu() -> None:
     assert [before.pods[each].metadata.name for each in term.candidates()] == ["p1"]
 
 
+def test_a_claim_that_cannot_be_read_may_be_for_the_broken_gpu() -> None:
+    policy = health()
+    before = claiming(policy, "gpu.nvidia.com", {"d0": "GPU-a", "d1": "GPU-b"}, "node.gpu.xid")
+    before.resource_claims.pop()
+    told = {"node.gpu.xid": {"n1": {"GPU-a": [0], "GPU-b": [79]}}}
+    term = bound(with_devices(before, told), policy)
+    assert term.cost() == 1
+    assert term.candidates().tolist() == []
+    assert [each.code for each in term.findings()] == ["HLT003"]
+
+
+def test_a_pod_that_would_come_back_to_the_broken_gpu_stays() -> None:
+    policy = health()
+    before = four(policy, TOLD)
+    for each in before.nodes[1:]:
+        each.spec.unschedulable = True
+    assert proposed(before, policy) == []
+
+
 def test_an_interface_belongs_to_its_claim_or_else_to_all() -> None:
     policy = health(signs={"drops": "2%"})
     before = claiming(policy, "dra.net", {"d0": "eth1", "d1": "eth2"}, "node.network.drops")

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from rescheduler.model.devices import ResourceSlice
 from rescheduler.model.numa import NodeResourceTopology
 from rescheduler.model.readings import DeviceValue, Readings
 from rescheduler.model.snapshot import Snapshot
@@ -67,6 +68,32 @@ def test_a_broken_node_tells_of_its_devices_and_who_has_them() -> None:
     )
     sound = Stub().series("node.gpu.xid", [(labels, 0) for labels, _ in rows])
     assert read(sound, "node.gpu.xid", before).devices == ()
+
+
+def test_gpus_that_only_claims_can_have_are_expected_too() -> None:
+    before = gpu_nodes(0)
+    before.nodes.append(cluster.node("n1"))
+    before.resource_slices.append(
+        msgspec.convert(
+            {
+                "spec": {
+                    "driver": "gpu.nvidia.com",
+                    "nodeName": "n1",
+                    "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
+                    "devices": [
+                        {"name": name, "attributes": {"type": {"string": sort}}}
+                        for name, sort in (("gpu-0", "gpu"), ("gpu-1", "gpu"), ("part", "mig"))
+                    ],
+                }
+            },
+            ResourceSlice,
+        )
+    )
+    ill = read(Stub().series("node.gpu.xid", [(device(1, 1), 79)]), "node.gpu.xid", before)
+    assert ill.values.tolist() == [79]
+    half = read(Stub().series("node.gpu.xid", [(device(1, 1), 0)]), "node.gpu.xid", before)
+    assert half.problem is not None
+    assert half.problem.code == "RDG003"
 
 
 def test_an_interface_is_a_device_too(tmp_path: Path) -> None:
