@@ -1,0 +1,36 @@
+"""Readings of single devices in a story."""
+
+import pytest
+
+from rescheduler.stories.devices import with_devices
+from tests.picture import picture
+
+ONE = "zone a | n1 gpu 2 | train train"
+XID = {"node.gpu.xid": {"n1": 0}}
+
+
+def test_a_node_reads_what_the_worst_of_its_devices_reads() -> None:
+    told = {"node.gpu.xid": {"n1": {"GPU-a": [0, "train-1"], "GPU-b": [79, "train-0", "train-1"]}}}
+    [reading] = with_devices(picture(ONE, readings=XID), told).readings.entries
+    assert reading.values.tolist() == [79]
+    assert [(each.device, each.index, each.pods) for each in reading.devices] == [
+        ("GPU-a", "0", (1,)),
+        ("GPU-b", "1", (0, 1)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"node.gpu.ecc": {}}, "devices.node.gpu.ecc: the story has no such reading"),
+        ({"node.gpu.xid": {"n2": {}}}, "devices.node.gpu.xid.n2: there is no such node"),
+        ({"node.gpu.xid": {"n1": {"a": []}}}, "n1.a: a value comes first"),
+        ({"node.gpu.xid": {"n1": {"a": ["train-0"]}}}, "n1.a: a value comes first"),
+        ({"node.gpu.xid": {"n1": {"a": [1, "web-0"]}}}, "n1.a: there is no pod `web-0`"),
+    ],
+)
+def test_mistakes_are_named(
+    told: dict[str, dict[str, dict[str, list[object]]]], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        with_devices(picture(ONE, readings=XID), told)
