@@ -16,6 +16,7 @@ from rescheduler.policies.base import (
 )
 from rescheduler.policies.domains import KNOWN, Level
 from rescheduler.policies.parts import PartsTerm
+from rescheduler.policies.promql import Query, SeriesSelector
 from rescheduler.policies.wishes import Wishes
 
 _SOURCES = ("pairs", "groups", "traffic", "podAffinity", "datasets")
@@ -90,14 +91,12 @@ class Traffic(Strict):
         }
     )
 
-    series: str = Field(
-        min_length=1,
+    series: SeriesSelector = Field(
         description="A PromQL selector of the counter of bytes or requests; it tells the age too. "
         "`$match` stands for the matchers of the metric source.",
     )
-    query: str | None = Field(
+    query: Query | None = Field(
         None,
-        min_length=1,
         description="PromQL for one row per pair, `$window` is the window. Unless given, the rate "
         "of `series`, summed by the labels below.",
     )
@@ -157,14 +156,12 @@ class Distances(Strict):
     """
 
     level: str = Field("zone", min_length=1, description="The level of the domains.")
-    series: str = Field(
-        min_length=1,
+    series: SeriesSelector = Field(
         description="A PromQL selector of a counter, such as of bytes; it tells the age too. "
         "`$match` stands for the matchers of the metric source.",
     )
-    query: str | None = Field(
+    query: Query | None = Field(
         None,
-        min_length=1,
         description="PromQL for one row per pair, `$window` is the window; needed where `series` "
         "is no counter. Unless given, the rate of `series`, summed by the labels below.",
     )

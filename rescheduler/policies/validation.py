@@ -32,6 +32,7 @@ _SENTENCES = {
     "bool_type": "must be true or false",
     "string_type": "must be text",
     "string_too_short": "must not be empty",
+    "string_pattern_mismatch": "must match {pattern}",
     "list_type": "must be a list",
     "too_short": "must have at least {min_length} entry",
     "dict_type": "must be a mapping",
