@@ -33,6 +33,8 @@ def command(paths: tuple[Path, ...], output: str, out: Path | None) -> int:
     results = list(run(find(paths)))
     told = {"text": to_text, "junit": to_junit, "github": to_github}[output](results)
     write(told.encode(), out)
+    if out is not None:
+        click.echo(to_text(results).splitlines()[-1], err=True)
     if any(each.broken for each in results):
         return 2
     return 0 if all(each.holds for each in results) else 1

@@ -184,6 +184,10 @@ def test_the_verb_answers_with_its_exit_code(tmp_path: Path) -> None:
     answer = CliRunner().invoke(program, ["test", str(bad)])
     assert answer.exit_code == 1
     assert "cost.zones: expected 2.0, found 1.0" in answer.output
+    kept = tmp_path / "junit.xml"
+    answer = CliRunner().invoke(program, ["test", str(bad), "-o", "junit", "--out", str(kept)])
+    assert (answer.stdout, answer.stderr) == ("", "1 story in 1 file, 1 failed\n")
+    assert fromstring(kept.read_text()).get("failures") == "1"
     broken = file(tmp_path, "    expect: 3\n")
     answer = CliRunner().invoke(program, ["test", str(broken)])
     assert answer.exit_code == 2
