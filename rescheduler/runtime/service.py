@@ -1,7 +1,7 @@
 """The service: cycles on a schedule, until told to stop.
 
 In Enforce mode only the holder of the lock runs cycles; the others stand by and take over. Audit
-needs no lock, since it changes nothing.
+needs no lock, since it changes nothing but what it remembers.
 """
 
 from collections.abc import Callable

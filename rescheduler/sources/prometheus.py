@@ -31,7 +31,9 @@ def read_readings(
     """The readings that were asked for, all evaluated at one instant of Prometheus' clock."""
     cycle = _Cycle(prometheus, snapshot)
     with collector_off():
-        return Readings(tuple(cycle.read(request) for request in sorted(set(requests))))
+        # What a policy needs to have a say at all comes first, should the time not do for more.
+        found = [cycle.read(request) for request in sorted(set(requests))]
+        return Readings(tuple(map(cycle.with_past, found)))
 
 
 class _Cycle:
@@ -65,12 +67,17 @@ class _Cycle:
             at = self._begin()
             assembly = Assembly(request, definition, self._cluster, at, ask)
             query = fill(definition.sources[0].value, request.window, self._prometheus.match)
-            reading = assembly.reading(query, warnings, self._clock_note(at))
-            if not request.span or reading.problem is not None:
-                return reading
-            return with_trail(reading, definition, self._cluster, at, self._past(request))
+            return assembly.reading(query, warnings, self._clock_note(at))
         except MetricsUnavailable as error:
             return self._empty(request, definition, Problem("RDG001", error.sentence))
+
+    def with_past(self, reading: Reading) -> Reading:
+        """The reading with its past, where that was asked for and the reading is fit."""
+        request = reading.request
+        definition = CATALOG.get(request.name)
+        if not request.span or reading.problem is not None or definition is None:
+            return reading
+        return with_trail(reading, definition, self._cluster, self._begin(), self._past(request))
 
     def _past(self, request: ReadingRequest) -> AskRange:
         """How the past is asked for; a warning leaves it unknown."""

@@ -204,3 +204,24 @@ def test_instants_cover_the_span_with_few_evaluations(span: float, count: int, s
     assert found[-1] == 0
     assert span <= found[0] <= span + count
     assert set(np.diff(found).tolist()) == {-step}
+
+
+def test_the_past_is_asked_for_after_all_readings() -> None:
+    """Where the time does not do for both, the policies still have their say."""
+    then = history({"n1": lambda _: 0.9})
+
+    def reply(request: Request) -> Reply:
+        query = request.query
+        if query["query"] == "vector(1)":
+            return vector([({}, 1)])
+        ranged = request.path.endswith("/query_range")
+        return matrix(then, query) if ranged else vector(then(query["query"], AT))
+
+    with serving(reply) as served:
+        prometheus = Prometheus(served.url)
+        wanted = [ReadingRequest(name, WINDOW, span=60.0) for name in ("node.cpu", "node.memory")]
+        read_readings(prometheus, wanted, snapshot([node("n1")], []))
+        prometheus.close()
+        ranged = [each.path.endswith("/query_range") for each in served.requests]
+    assert True in ranged
+    assert ranged == sorted(ranged)
