@@ -78,7 +78,6 @@ MUTANTS: list[tuple[Policy, type, str, Callable[[Method], Method]]] = [
     (NUMA, DeviceUse, "after", shifted),
     (NUMA, DeviceUse, "without", one_more),
     (NUMA, DeviceUse, "commit", forgotten),
-    (NUMA, DeviceUse, "_with", nothing),
     (DRAIN, HealthTerm, "_suffers", negated),
     (DRAIN, HealthTerm, "_movable", shifted),
     (DRAIN, HealthTerm, "commit", forgotten),
