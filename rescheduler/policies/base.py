@@ -323,11 +323,11 @@ class Policy(Strict):
         description="Pods are moved for this policy's sake only where its trouble has held for so "
         "long; until then it is shown, and its pods are refused (STB001, STB002). Absent: no wait. "
         "A load or a sign of a node must have held at every one of up to 30 evaluations in that "
-        "time, a minute or more apart, which are asked of Prometheus again in each cycle: a range "
-        "query, so a raw rate over many series may cost several times the plain reading. Any other "
-        "trouble is remembered from cycle to cycle in the ConfigMap `rescheduler-sightings`: it "
-        "starts anew when one cycle does not find it, and when none has looked for so long or for "
-        "3 hours, whichever is longer.",
+        "time, a minute or more apart, which are asked of Prometheus again in each cycle: one "
+        "range query, at the cost of the plain reading or a few times that, with an answer as many "
+        "times larger. Any other trouble is remembered from cycle to cycle in the ConfigMap "
+        "`rescheduler-sightings`: it starts anew when one cycle does not find it, and when none "
+        "has looked for so long or for 3 hours, whichever is longer.",
     )
 
     @property
