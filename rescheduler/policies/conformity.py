@@ -109,7 +109,8 @@ class Conformity(Policy):
     Pods that are being deleted and pods of DaemonSets are not judged. Pods whose phase is Failed
     are on no node and their owner has replaced them: there is nothing to place better, and removing
     them is the garbage collection of Kubernetes (`--terminated-pod-gc-threshold`,
-    `ttlSecondsAfterFinished`). Pods that fail while they run are found by `restarts` and `states`.
+    `ttlSecondsAfterFinished`). Pods that fail while they run are found by `restarts` and `states`;
+    one that is not Ready at the time is shown, and stays (ELG006).
     """
 
     model_config = ConfigDict(
