@@ -13,6 +13,9 @@ from rescheduler.policies.device_choice import Places, Wanted, narrowed, wanted_
 from rescheduler.policies.device_zones import DeviceZones
 from rescheduler.policies.zone_use import Standing
 
+_IMPLICIT = "deviceclass.resource.kubernetes.io/"
+"""How the names of extended resources begin that a class serves without having named any."""
+
 
 class DeviceUse:
     """The devices of every node with the pods that came and went, and what that is worth.
@@ -43,15 +46,13 @@ class DeviceUse:
         self.node = snapshot.pod_node.copy()
         self._looked_at = looked_at
         self._wanted: list[Wanted] = []
+        self._uses = _users(snapshot)
+        self._settled = not (self._uses & (self.home < 0)).any()
         self._of_pod = np.full(len(snapshot.pods), -1, dtype=np.int32)
         self.unmodeled: dict[int, str] = {}
         if self.zones.known.any():
             self._read(snapshot, DeviceNeeds(snapshot, inventory), counted)
         self.counted: BoolArray = self._of_pod >= 0
-        uses = np.array([bool(spec.resourceClaims) for spec in snapshot.specs], dtype=np.bool_)
-        self._uses: BoolArray = uses[snapshot.pod_spec]
-        waiting = self._uses & (self.home < 0)
-        self._settled = not waiting.any()
         self._fresh: dict[int, FloatArray] = {}
         self._fewest: dict[int, IntArray] = {}
         self._judged: dict[int, BoolArray] = {}
@@ -213,7 +214,11 @@ class DeviceUse:
         numbers: dict[int, int] = {}
         for pod in np.flatnonzero(counted & (self.home >= 0)).tolist():
             spec = snapshot.pods[pod].spec
+            if not self._uses[pod]:
+                continue
             if not spec.resourceClaims:
+                if len(self._lies(pod)) > 1:
+                    self.unmodeled[pod] = "a claim serves its extended resources"
                 continue
             known = needs.of(snapshot.pods[pod].metadata.namespace, spec)
             if isinstance(known, str):
@@ -225,3 +230,18 @@ class DeviceUse:
                 numbers[id(known)] = -1 if wanted is None else len(self._wanted)
                 self._wanted += [] if wanted is None else [wanted]
             self._of_pod[pod] = numbers[id(known)]
+
+
+def _users(snapshot: Snapshot) -> BoolArray:
+    """(pods,) which take devices: by claims, or by extended resources that a class may serve."""
+    names = {each.spec.extendedResourceName for each in snapshot.device_classes}
+    uses = []
+    for spec in snapshot.specs:
+        given = [each.resources for each in spec.containers if each.resources]
+        asked = {
+            name for each in given for side in (each.requests, each.limits) for name in side or ()
+        }
+        extended = names & asked or any(name.startswith(_IMPLICIT) for name in asked)
+        uses.append(bool(spec.resourceClaims) or bool(extended))
+    answer: BoolArray = np.array(uses, dtype=np.bool_)[snapshot.pod_spec]
+    return answer

@@ -16,7 +16,7 @@ from rescheduler.policies.documents import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.numa import Numa
 from rescheduler.policies.numa_term import NumaTerm
-from tests.cluster import deployment, node, snapshot
+from tests.cluster import deployment, node, pod, snapshot
 from tests.policies.device_drawing import (
     GPU,
     NIC,
@@ -183,6 +183,22 @@ def test_what_is_not_modeled_is_named_and_left() -> None:
     assert term.cost() == 0
     [remark] = [each for each in term.remarks() if "is not worked out" in each.message]
     assert "default/p0: its resource claim pair has no template" in remark.message
+
+
+def test_devices_of_extended_resources_are_named_and_take_part() -> None:
+    served = classes()
+    served[0].spec.extendedResourceName = "nvidia.com/gpu"
+    asking = {"nvidia.com/gpu": "2"}
+    pods = [user("p0", "n1"), pod("e0", "n1", requests=asking)]
+    claims = [held("p0", "n1", "gpu-0", "nic-2"), held("e0", "n1", "gpu-1", "gpu-2")]
+    before = cluster([*both("n1"), *both("n2")], pods, claims)
+    before.device_classes[:] = served
+    term = bound(before)
+    assert any("a claim serves its extended resources" in each.message for each in term.remarks())
+    n2 = np.array([1], np.int32)
+    assert term.deltas(0, n2) == [-1]
+    term.commit(Shift(1, 0, 1))
+    assert term.deltas(0, n2) == [0]
 
 
 def test_attributes_are_the_operators_to_name() -> None:
