@@ -283,11 +283,10 @@ class View:
         if first is None:
             return Code(code="", message="Nothing to do: no candidate is worth a move.")
         share = "all" if first.count == self.left_alone else f"{first.count} of {self.left_alone}"
-        return Code(
-            code=first.code,
-            message=f"Nothing to do: no candidate is worth a move. Most often ({share}): "
-            f"{first.sentence}",
-        )
+        text = "Nothing to do: no candidate is worth a move."
+        if "STB001" in self.plan.totals.refused:
+            text = "Nothing to do yet: no candidate may move now."
+        return Code(code=first.code, message=f"{text} Most often ({share}): {first.sentence}")
 
     @cached_property
     def steps(self) -> list[Step]:

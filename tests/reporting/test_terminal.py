@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from rich.cells import cell_len
 
 from rescheduler.model.plan import Change, Cost, LandingShare, Plan
@@ -64,6 +65,16 @@ def test_a_policy_without_data_says_so_and_shows_no_cost() -> None:
 def test_an_empty_plan_says_why() -> None:
     table = " ".join(render_table(SAMPLES["empty"](), width=80, color=False).split())
     assert "Nothing to do: no candidate is worth a move. Most often (9 of 14)" in table
+
+
+def test_an_empty_plan_of_trouble_that_must_last_says_that_it_waits() -> None:
+    plan = SAMPLES["empty"]()
+    waits = "zones: known to hold since 12:00 (4m), and stableFor is 10m: it may act from 12:10 on"
+    plan.refused = [structs.replace(plan.refused[0], code="STB001", message=waits)]
+    plan.totals = structs.replace(plan.totals, refused={"STB001": 3})
+    table = " ".join(render_table(plan, width=80, color=False).split())
+    assert "Nothing to do yet: no candidate may move now. Most often (all): The trouble" in table
+    assert waits in table
 
 
 def test_an_outcome_tells_what_became_of_each_move() -> None:
