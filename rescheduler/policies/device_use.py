@@ -94,9 +94,9 @@ class DeviceUse:
             return answer
         if self.counted[pod]:
             answer = self._charge_on(int(self._of_pod[pod]), self.standing(pod).charge)[nodes]
-        for row, node in enumerate(nodes.tolist()):
-            if node == home or self._guests.get(node) or self._away.get(node):
-                answer[row] = self._with(pod, node)
+        changed = [n for holder in (self._guests, self._away) for n, pods in holder.items() if pods]
+        for row in np.flatnonzero(np.isin(nodes, [home, *changed])).tolist():
+            answer[row] = self._with(pod, int(nodes[row]))
         return answer
 
     def without(self, pod: int) -> float:
