@@ -66,16 +66,24 @@ def steered(before: Snapshot, term: PartsTerm | FragmentationTerm, moves: int) -
     node = before.pod_node.copy()
     everywhere = np.arange(len(before.nodes), dtype=np.int32)
     bounds = dict(zip(*_bounded(term), strict=True))
+    alike = isinstance(term, FragmentationTerm)
     done = 0
     while done < moves and bounds:
         best = (0.0, -1, -1)
+        missing: dict[int, float] = {}  # what no node with room gives to pods of a demand
         for pod in sorted(bounds, key=bounds.__getitem__, reverse=True):
             if bounds[pod] <= best[0] + 1e-9:
                 break
+            number = int(stock.of_pod[pod])
+            if bounds[pod] - missing.get(number, 0.0) <= best[0] + 1e-9:
+                continue
             free = _room(stock, pod)
+            crowded = not free[node[pod]]
             free[node[pod]] = False
             change = np.where(free, term.deltas(pod, everywhere), np.inf)
             to = int(change.argmin())
+            if alike and crowded:
+                missing[number] = bounds[pod] + float(change[to])
             bounds[pod] = float(-change[to])
             best = max(best, (bounds[pod], pod, to))
         gain, pod, to = best
@@ -178,7 +186,20 @@ def bench_openb(folder: Path) -> None:
             _, done = steered(before, term, moves)
             return 100 * term.stranded()["gpu"] / total, done
 
-        _say(f"openb Random 90, {share:.0%} of {len(placed)} pods, steered", run)
+        name = f"openb Random 90, {share:.0%} of {len(placed)} pods"
+        _say(f"{name}, steered", run)
+        if moves:
+            _say(f"{name}, unsteered", lambda moves=moves: _openb_unsteered(before, moves, total))
+
+
+def _openb_unsteered(before: Snapshot, moves: int, gpus: int) -> tuple[float, int]:
+    """By the planner: pods with a share of a GPU stay, since kube-scheduler knows no shares."""
+    policy = openb_policy()
+    term = policy.compile(before)
+    if not isinstance(term, FragmentationTerm):
+        raise TypeError(term)
+    cost, done = unsteered(before, policy, moves)
+    return 100 * term.stranded()["gpu"] * cost / term.cost() / gpus, done
 
 
 def _say(name: str, run: Callable[[], tuple[float, int]]) -> None:
