@@ -14,7 +14,8 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.node_signal import Signal
 
 _GPUS = ("nvidia.com/gpu", "nvidia.com/mig-")
-_GPU_NAMES = ("gpu.nvidia.com/uuid", "gpu.nvidia.com/parentUUID")
+_GPU_DRIVER = "gpu.nvidia.com"
+_GPU_NAMES = (f"{_GPU_DRIVER}/uuid", f"{_GPU_DRIVER}/parentUUID")
 _LINK_NAMES = ("dra.net/ifName",)
 """Attributes of devices by which readings name them."""
 
@@ -67,7 +68,11 @@ class Attribution:
         holdings = Holdings(snapshot, inventory)
         held, home = holdings.of_pod, snapshot.pod_node
         claiming = (n for n, pod in enumerate(snapshot.pods) if pod.spec.resourceClaims)
-        self._unclear = {pod for pod in claiming if pod in holdings.lost or not held.get(pod)}
+        self._unclear = {
+            pod
+            for pod in claiming
+            if pod in holdings.lost or not held.get(pod) or _nameless(held[pod], inventory)
+        }
         self._claimed = {
             True: _claimed(held, home, inventory, _GPU_NAMES),
             False: _claimed(held, home, inventory, _LINK_NAMES),
@@ -136,6 +141,15 @@ def _claimed(
                 if found is not None and found.text:
                     answer.setdefault((int(home[pod]), found.text), set()).add(pod)
     return answer
+
+
+def _nameless(devices: Iterable[int], inventory: DeviceInventory) -> bool:
+    """Whether one of these devices is a GPU of which it is not told what readings call it."""
+    return any(
+        inventory.subjects[device].driver == _GPU_DRIVER
+        and not any(inventory.attribute(device, name) for name in _GPU_NAMES)
+        for device in devices
+    )
 
 
 def _shown(device: DeviceValue, *, gpu: bool) -> str:

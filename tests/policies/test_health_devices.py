@@ -188,10 +188,15 @@ def test_an_allocated_claim_tells_who_has_a_gpu() -> None:
     assert [before.pods[each].metadata.name for each in term.candidates()] == ["p1"]
 
 
-def test_a_claim_that_cannot_be_read_may_be_for_the_broken_gpu() -> None:
+@pytest.mark.parametrize("name", ["GPU-b", ""])
+def test_a_claim_of_which_too_little_is_told_may_be_for_the_broken_gpu(name: str) -> None:
     policy = health()
-    before = claiming(policy, "gpu.nvidia.com", {"d0": "GPU-a", "d1": "GPU-b"}, "node.gpu.xid")
-    before.resource_claims.pop()
+    before = claiming(policy, "gpu.nvidia.com", {"d0": "GPU-a", "d1": name}, "node.gpu.xid")
+    if name:
+        before.resource_claims.pop()
+    else:
+        [_, nameless] = before.resource_slices[0].spec.devices or []
+        nameless.attributes = None
     told = {"node.gpu.xid": {"n1": {"GPU-a": [0], "GPU-b": [79]}}}
     term = bound(with_devices(before, told), policy)
     assert term.cost() == 1
