@@ -1,6 +1,8 @@
 """Devices of a working copy: on which NUMA zones those of each pod lie, and would lie."""
 
+from collections import Counter
 from collections.abc import Iterable
+from itertools import combinations
 
 import numpy as np
 
@@ -20,15 +22,17 @@ _IMPLICIT = "deviceclass.resource.kubernetes.io/"
 class DeviceUse:
     """The devices of every node with the pods that came and went, and what that is worth.
 
-    A pod's charge is (zones its devices lie on - fewest) / (zones of the node's devices - fewest),
-    0 to 1: fewest is what an empty node would need. Where it stands now, its allocated claims tell
-    its devices. Where it would go, it gets what the allocator's first choice is, as far as that
-    can be told, and else is charged for the widest choice that there is; without free devices it
-    is charged 1. On a node of which the zone of some device that would do is not known, it is
-    charged what it is charged now: nothing is gained by what is not known.
+    A pod's charge is (zones its devices lie on - fewest) / (zones of the node's devices -
+    fewest), 0 to 1: fewest is what an empty node would need. Where it stands now, its allocated
+    claims tell its devices. Where it would go, it gets what the allocator's first choice is, as
+    far as that can be told, and else is charged for the widest choice that there is; without free
+    devices it is charged 1. What is asked for in ways that are not modeled is charged by how few
+    zones hold as many devices of the same drivers, and nothing is gained for it. On a node of
+    which the zone of some device that would do is not known, it is charged what it is charged
+    now: nothing is gained by what is not known.
 
     looked_at: (nodes,) where charges are judged. counted: (pods,) whose charges count.
-    unmodeled: pods whose devices lie on several zones, and why nothing more is known of them.
+    unmodeled: those whose devices lie on several zones, and why no other place can be judged.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class DeviceUse:
         if self.zones.known.any():
             self._read(snapshot, DeviceNeeds(snapshot, inventory), counted)
         self.counted: BoolArray = self._of_pod >= 0
+        self.counted[list(self.unmodeled)] = True
         self._fresh: dict[int, FloatArray] = {}
         self._fewest: dict[int, IntArray] = {}
         self._judged: dict[int, BoolArray] = {}
@@ -131,7 +136,7 @@ class DeviceUse:
             charge = self.standing(pod).charge
             if len(pods) == 1 and not away:
                 charge = float(self._charge_on(number, charge)[node])
-            elif self._provable(number)[node]:
+            elif number >= 0 and self._provable(number)[node]:
                 at = np.array([node], dtype=np.int32)
                 places = Places(self.zones, self._here(number, node), at, len(self._looked_at))
                 spread = places.spread(self._free_without(away), alone=False)
@@ -148,6 +153,8 @@ class DeviceUse:
 
     def _charge_on(self, number: int, standing: float) -> FloatArray:
         """(nodes,) the charge of such a pod where nobody else comes or goes."""
+        if number < 0:
+            return np.full(len(self._looked_at), standing)
         if number not in self._fresh:
             nodes = np.arange(len(self._looked_at), dtype=np.int32)
             spread = self._places(number, nodes).spread(self._free, alone=self._settled)
@@ -191,18 +198,35 @@ class DeviceUse:
     def _judge_home(self, pod: int) -> Standing:
         node, number = int(self.home[pod]), int(self._of_pod[pod])
         lies = self._lies(pod)
-        if node < 0 or number < 0 or not lies:
-            return Standing(0.0, certain=number < 0)
+        if node < 0 or not lies:
+            return Standing(0.0, certain=False)
         names = ", ".join(str(self.zones.names[node][zone]) for zone in sorted(lies))
-        least, width = int(self._least(number)[node]), int(self.zones.width[node])
+        least = self._alike(pod) if number < 0 else int(self._least(number)[node])
+        width = int(self.zones.width[node])
         charge = min(max((len(lies) - least) / max(width - least, 1), 0.0), 1.0)
         how = f"its devices lie on NUMA nodes {names}, as ResourceSlices tell, and {least} of "
         how += f"{width} could hold them"
+        if number < 0:
+            return Standing(charge, how)
         held = self._held.of_pod[pod]
         untold = [device for device in held if self.zones.zone[device] < 0]
         needs = self._wanted[number].needs if untold else []
         unknown = any(device in each.devices for each in needs for device in untold)
         return Standing(charge, how, certain=not unknown and pod not in self._held.lost)
+
+    def _alike(self, pod: int) -> int:
+        """On how few zones of its node as many devices of the same drivers lie as it has."""
+        node, inventory = int(self.home[pod]), self.zones.inventory
+        width = int(self.zones.width[node])
+        there = np.flatnonzero((inventory.node == node) & (self.zones.zone >= 0)).tolist()
+        cells = Counter((inventory.subjects[d].driver, int(self.zones.zone[d])) for d in there)
+        held = {d for d in self._held.of_pod[pod] if self.zones.zone[d] >= 0}
+        wanted = Counter(inventory.subjects[d].driver for d in held)
+        for size in range(1, width):
+            for chosen in combinations(range(width), size):
+                if all(sum(cells[name, z] for z in chosen) >= n for name, n in wanted.items()):
+                    return size
+        return width
 
     def _read(
         self,

@@ -176,13 +176,21 @@ def test_devices_that_lie_nowhere_do_not_count() -> None:
     assert bound(before).scope() == 0
 
 
-def test_what_is_not_modeled_is_named_and_left() -> None:
+def test_what_is_not_modeled_is_found_and_left() -> None:
     before = split(*both("n2"))
     before.claim_templates.clear()
     term = bound(before)
-    assert term.cost() == 0
+    assert term.cost() == 1
+    assert "lie on NUMA nodes 0, 1" in next(iter(term.findings())).message
+    assert deltas(before) == [0, 0]
     [remark] = [each for each in term.remarks() if "is not worked out" in each.message]
     assert "default/p0: its resource claim pair has no template" in remark.message
+    made = plan(before, policy_set([numa()], Limits()), History(), mode="Enforce")
+    assert [*made.moves] == []
+    three = cluster(
+        both("n1"), [user("p0", "n1")], [held("p0", "n1", "gpu-0", "gpu-1", "gpu-2")], ()
+    )
+    assert bound(three).cost() == 0  # no zone has three
 
 
 def test_devices_of_extended_resources_are_named_and_take_part() -> None:
