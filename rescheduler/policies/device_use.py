@@ -32,7 +32,8 @@ class DeviceUse:
     now: nothing is gained by what is not known.
 
     looked_at: (nodes,) where charges are judged. counted: (pods,) whose charges count.
-    unmodeled: those whose devices lie on several zones, and why no other place can be judged.
+    users: (pods,) which take devices. unmodeled: those whose devices lie on several zones, and why
+    no other place can be judged.
     """
 
     def __init__(
@@ -50,8 +51,8 @@ class DeviceUse:
         self.node = snapshot.pod_node.copy()
         self._looked_at = looked_at
         self._wanted: list[Wanted] = []
-        self._uses = _users(snapshot)
-        self._settled = not (self._uses & (self.home < 0)).any()
+        self.users = _users(snapshot)
+        self._settled = not (self.users & (self.home < 0)).any()
         self._of_pod = np.full(len(snapshot.pods), -1, dtype=np.int32)
         self.unmodeled: dict[int, str] = {}
         if self.zones.known.any():
@@ -69,7 +70,7 @@ class DeviceUse:
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""
         pod, source, destination = shift
-        if not self._uses[pod]:
+        if not self.users[pod]:
             return
         home = int(self.home[pod])
         for holder, node, comes in (
@@ -87,6 +88,11 @@ class DeviceUse:
             self._known[pod] = self._judge_home(pod)
         return self._known[pod]
 
+    def told(self, pod: int) -> set[int]:
+        """The NUMA nodes on which devices of the pod are known to lie."""
+        names = self.zones.names.get(int(self.home[pod]), [])
+        return {names[zone] for zone in self._lies(pod)}
+
     def guests(self, node: int) -> dict[int, float]:
         """Pod to its charge, of the pods that came to the node in the working copy."""
         return self._charges(node, self._guests.get(node, set()), self._away.get(node, set()))
@@ -95,7 +101,7 @@ class DeviceUse:
         """(k,) the charge of the pod on each node, and the change of the charge of guests there."""
         home = int(self.home[pod])
         answer = np.zeros(len(nodes))
-        if not self._uses[pod]:
+        if not self.users[pod]:
             return answer
         if self.counted[pod]:
             answer = self._charge_on(int(self._of_pod[pod]), self.standing(pod).charge)[nodes]
@@ -238,7 +244,7 @@ class DeviceUse:
         numbers: dict[int, int] = {}
         for pod in np.flatnonzero(counted & (self.home >= 0)).tolist():
             spec = snapshot.pods[pod].spec
-            if not self._uses[pod]:
+            if not self.users[pod]:
                 continue
             if not spec.resourceClaims:
                 if len(self._lies(pod)) > 1:

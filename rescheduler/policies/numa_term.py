@@ -195,6 +195,15 @@ class NumaTerm:
             text = f"the NUMA node of some devices of {open_} of {counted(len(pods), 'pod')} with "
             text += "claims is not told; of them only what is told counts"
             yield Problem("NUM003", text)
+        apart = []
+        for pod in np.flatnonzero(self._counted & devices.users).tolist():
+            other, own = self._use.told(pod), devices.told(pod)
+            if own and other - own:
+                apart.append(self._keys[pod])
+        if apart:
+            text = f"what a kubelet gave to {counted(len(apart), 'pod')} lies on other NUMA nodes "
+            text += "than the devices of their claims; which nodes would bring them together is "
+            yield Problem("NUM003", f"{text}not known, so that they stay: {_few(apart)}")
         if devices.unmodeled:
             named = [f"{self._keys[pod]}: {why}" for pod, why in sorted(devices.unmodeled.items())]
             text = f"devices of {counted(len(named), 'pod')} lie on several NUMA nodes, and where "

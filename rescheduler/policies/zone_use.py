@@ -100,6 +100,15 @@ class ZoneUse:
             self._standing[pod] = self._judge_home(pod)
         return self._standing[pod]
 
+    def told(self, pod: int) -> set[int]:
+        """The NUMA nodes that the pod's annotation names; empty where there is none."""
+        amounts = self._observed.get(pod)
+        if amounts is None:
+            return set()
+        names = self.zones.names[int(self.home[pod])]
+        ends = [names[zone].rpartition("-")[2] for zone in np.flatnonzero(amounts.any(axis=1))]
+        return {int(end) for end in ends if end.isdecimal()}
+
     def guests(self, node: int) -> dict[int, float]:
         """Pod to its charge, of the pods that came to the node in the working copy."""
         return self._charges(node, self._guests.get(node, ()), self._away.get(node, ()))[0]

@@ -16,6 +16,7 @@ from rescheduler.policies.documents import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.numa import Numa
 from rescheduler.policies.numa_term import NumaTerm
+from rescheduler.stories.zones import topology
 from tests.cluster import deployment, node, pod, snapshot
 from tests.policies.device_drawing import (
     GPU,
@@ -28,6 +29,7 @@ from tests.policies.device_drawing import (
     template,
     user,
 )
+from tests.policies.numa_drawing import guaranteed
 
 PAIR = template("pair", gpu=1, nic=1)
 EVEN = (0, 0, 1, 1)
@@ -234,6 +236,21 @@ def test_a_second_guest_makes_the_choice_uncertain() -> None:
     # Both could get devices apart now: the second gains nothing, the first no more.
     assert term.deltas(2, np.array([1], np.int32)) == [1]
     assert term.cost() == 1
+
+
+def test_cpus_beside_other_devices_are_named() -> None:
+    apart, near = (
+        guaranteed(name, "n1", {"cpu": "1"}, lies=[(zone, {"cpu": "1"})])
+        for name, zone in (("p0", "node-1"), ("p1", "node-0"))
+    )
+    for each in (apart, near):
+        each.spec.resourceClaims = user("x").spec.resourceClaims
+    claims = [held("p0", "n1", "gpu-0", "nic-0"), held("p1", "n1", "gpu-1", "nic-1")]
+    zones = topology("n1", {"cpu": (16.0, 14.0)}, {"cpu": (16.0, 14.0)}, policy="best-effort")
+    term = bound(cluster(both("n1"), [apart, near], claims, topologies=[zones]))
+    assert term.cost() == 0
+    [remark] = [each for each in term.remarks() if "gave to" in each.message]
+    assert remark.message.endswith("so that they stay: default/p0")
 
 
 def test_nodes_with_devices_need_no_topology_object() -> None:
