@@ -128,6 +128,12 @@ class Settings:
                 "--mode Enforce cannot act on a recorded snapshot",
                 "leave out --snapshot, or plan with --mode Audit.",
             )
+        if self.snapshot is not None and self.prometheus_url is not None:
+            raise SettingsError(
+                "--snapshot and --prometheus-url were both given: a recording holds its readings",
+                "leave out --prometheus-url (and RESCHEDULER_PROMETHEUS_URL) to plan on the "
+                "recording, or --snapshot to read the cluster as it is now.",
+            )
 
 
 def check_scheduler_url(url: str) -> None:

@@ -76,6 +76,7 @@ def write_plan(**changes: Any) -> None:
         (("plan", "-p", "spread.yaml", *NOWHERE, "--prometheus-url", "x:1"), 2, "x:1"),
         (("plan", "-p", "spread.yaml", "--snapshot", "text.txt"), 2, "text.txt"),
         (("plan", "-p", "spread.yaml", "--snapshot", "none"), 2, "none"),
+        ((*PLAN, "--prometheus-url", "http://x:9090"), 2, "Maybe leave out --prometheus-url"),
         ((*PLAN, "--out", "nofolder/plan"), 2, "nofolder"),
         ((*PLAN, "--out", "."), 2, "is a directory"),
         ((*PLAN, "-o", "pdf"), 2, "'pdf'"),

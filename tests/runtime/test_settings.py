@@ -28,6 +28,7 @@ from rescheduler.runtime.settings import Settings, env_names
         ({"every": timedelta(milliseconds=1)}, "too short"),
         ({"cycle_deadline": timedelta(0)}, "too short"),
         ({"snapshot": Path("x"), "mode": "Enforce"}, "recorded snapshot"),
+        ({"snapshot": Path("x"), "prometheus_url": "http://x:9090"}, "holds its readings"),
     ],
 )
 def test_a_contradiction_is_named(given: dict[str, Any], said: str) -> None:
