@@ -30,7 +30,7 @@ class Anchoring:
     """All anchors of a policy on one snapshot: each pod costs the distance of its node."""
 
     def __init__(self, anchors: Sequence[Anchor], node: IntArray) -> None:
-        self._anchors = tuple(anchors)
+        self.anchors = tuple(anchors)
         self._node: dict[int, int] = {}
         self._of_pod: dict[int, list[int]] = {}
         self._least = [float(anchor.distances.min(initial=1.0)) for anchor in anchors]
@@ -41,11 +41,11 @@ class Anchoring:
 
     def cost(self) -> float:
         """The distances of all pods from their anchors."""
-        return float(sum(self._costs(number).sum() for number in range(len(self._anchors))))
+        return float(sum(self._costs(number).sum() for number in range(len(self.anchors))))
 
     def worst(self) -> float:
         """Every pod at distance 1 from each of its anchors."""
-        return float(sum(len(anchor.pods) * anchor.weight for anchor in self._anchors))
+        return float(sum(len(anchor.pods) * anchor.weight for anchor in self.anchors))
 
     def members(self) -> IntArray:
         """Every pod with an anchor."""
@@ -55,15 +55,15 @@ class Anchoring:
         """(k,) change of the cost for each node."""
         total = np.zeros(len(nodes))
         for number in self._of_pod[pod]:
-            anchor = self._anchors[number]
+            anchor = self.anchors[number]
             total += anchor.weight * (anchor.distances[nodes] - anchor.distances[source])
         return total
 
     def bound(self, pod: int, source: int) -> float:
         """The way to the nearest node there is."""
         return sum(
-            self._anchors[number].weight
-            * (float(self._anchors[number].distances[source]) - self._least[number])
+            self.anchors[number].weight
+            * (float(self.anchors[number].distances[source]) - self._least[number])
             for number in self._of_pod[pod]
         )
 
@@ -74,7 +74,7 @@ class Anchoring:
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each anchor that some of its pods are far from."""
-        for number, anchor in enumerate(self._anchors):
+        for number, anchor in enumerate(self.anchors):
             costs = self._costs(number)
             far = costs > 1e-12
             if far.any():
@@ -90,7 +90,7 @@ class Anchoring:
 
     def _costs(self, number: int) -> FloatArray:
         """(pods of the anchor,) what each of them costs."""
-        anchor = self._anchors[number]
+        anchor = self.anchors[number]
         nodes = [self._node[pod] for pod in anchor.pods.tolist()]
         costs: FloatArray = anchor.weight * anchor.distances[nodes]
         return costs

@@ -1,12 +1,13 @@
 """The wishes of a Locality policy on one snapshot: each source made into parts of its term."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from rescheduler.model.annotations import DATASET
 from rescheduler.model.node_labels import NodeLabels
-from rescheduler.model.readings import BoolArray, IntArray, Problem, ReadingRequest
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.affinity import Affinities
@@ -36,6 +37,7 @@ class Wishes:
         self._anchors: list[Anchor] = []
         self._affinities: Affinities | None = None
         self._problems: list[Problem] = []
+        self._far: dict[tuple[tuple[int, int], ...], FloatArray] = {}
         self._sources = self._unfit = 0
 
     def term(self, match: Match) -> PartsTerm | Problem:
@@ -143,18 +145,22 @@ class Wishes:
             self._bonds.append(bond)
 
     def _add_anchors(self, talk: Talk, level: int, weight: float) -> None:
+        domains = {domain for _, domain in talk.amounts}
+        places = {
+            each: [(node, level) for node in self._of_domain(level, each)] for each in domains
+        }
+        unknown = Counter(domain for _, domain in talk.amounts if not places[domain])
+        for domain, count in sorted(unknown.items()):
+            text = f"talk of {counted(count, 'workload')} is to {domain}, which no node is in"
+            self._problems.append(Problem("LOC006", text))
         for (one, domain), amount in talk.amounts.items():
-            nodes = self._of_domain(level, domain)
-            if not nodes:
-                self._problems.append(
-                    Problem("LOC006", f"{one} talks to {domain}, which is no domain of a node")
-                )
+            if not places[domain]:
                 continue
             pods = talk.pods[one]
             self._anchors.append(
                 Anchor(
                     pods=pods,
-                    distances=self._domains.distances(nodes, level),
+                    distances=self._distances(places[domain]),
                     weight=weight * amount / len(pods),
                     subject=one,
                     wanted=f"{self._domains.names[level]} {domain}",
@@ -201,15 +207,24 @@ class Wishes:
             if not places:
                 unknown.append(f"{namespace}/{name}")
                 continue
-            distances = np.minimum.reduce(
-                [self._domains.distances([node], level) for node, level in places]
-            )
+            distances = self._distances(places)
             subject, where = f"{counted(len(pods), 'pod')} in {namespace}", f"dataset {name}"
             members = np.array(pods, dtype=np.int32)
             self._anchors.append(Anchor(members, distances, weight / shares, subject, where))
         if unknown:
             text = f"nobody knows where {len(unknown)} datasets are, such as {unknown[0]}"
             self._problems.append(Problem("LOC006", text))
+
+    def _distances(self, places: Sequence[tuple[int, int]]) -> FloatArray:
+        """(nodes,) how far each is from the nearest place: a node, and the level that counts there.
+
+        Kept and shared: thousands of anchors want a few places.
+        """
+        key = tuple(places)
+        if key not in self._far:
+            far = [self._domains.distances([node], level) for node, level in key]
+            self._far[key] = np.minimum.reduce(far)
+        return self._far[key]
 
     def _select(self, match: Match) -> IntArray:
         found = np.flatnonzero(select_pods(match, self._snapshot) & self._counted)

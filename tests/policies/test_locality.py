@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rescheduler.model.readings import Problem, Reading
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.anchoring import Anchoring
 from rescheduler.policies.attraction import Attraction, Bond
 from rescheduler.policies.domains import KNOWN, Level, tree
 from rescheduler.policies.locality import Locality
@@ -207,6 +208,23 @@ def test_talk_to_a_zone_pulls_there() -> None:
     made = term(policy, traffic(before, policy, ("default/web", "a", 9.0)))
     assert made.cost() == pytest.approx(2)
     assert made.deltas(0, np.array([0, 1], dtype=np.int32)).tolist() == pytest.approx([-1, 0])
+
+
+def test_zones_that_nobody_is_in_are_told_once_each() -> None:
+    before = picture("""
+        zone a | n1 | -
+        zone b | n2 | web db
+    """)
+    policy = locality(traffic={"series": "x", "source": END, "destinationDomain": "zone"})
+    rows = [(f"default/{app}", zone, 9.0) for app in ("web", "db") for zone in ("a", "far")]
+    made = term(policy, traffic(before, policy, *rows))
+    assert [each.message for each in made.remarks()] == [
+        "talk of 2 workloads is to far, which no node is in"
+    ]
+    [anchoring] = made.parts
+    assert isinstance(anchoring, Anchoring)
+    one, other = anchoring.anchors
+    assert one.distances is other.distances, "thousands of workloads share a few zones"
 
 
 def test_data_pulls_by_node_label_and_by_catalog() -> None:
