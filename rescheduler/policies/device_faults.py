@@ -54,13 +54,15 @@ class Attribution:
     A pod with GPUs of which not all are told may have any of its node's, and so may one with claims
     of which it is not told what they have. What a partition's
     reading says holds for its whole GPU, whose hardware all its partitions share. An interface
-    belongs to the pods of a claim that has it, else to all pods of its node.
+    belongs to the pods of a claim that has it, else to all pods of its node. A series that names a
+    pod of another node is of a pod that had its name before, and tells nothing of who has it now.
     gpus: (pods,) how many GPUs, or partitions of them, each pod asks for.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         asked = np.array([_gpus(spec) for spec in snapshot.specs], dtype=np.float64)
         self.gpus: FloatArray = asked[snapshot.pod_spec]
+        self._home = snapshot.pod_node
         self._on: dict[int, list[int]] = {}
         for pod, node in enumerate(snapshot.pod_node.tolist()):
             self._on.setdefault(node, []).append(pod)
@@ -98,7 +100,7 @@ class Attribution:
         answer = []
         for name in named:
             parts = [each for each in devices if each.whole == name]
-            pods = {pod for each in parts for pod in each.pods}
+            pods = {pod for each in parts for pod in each.pods if self._home[pod] == node}
             pods |= claimed.get((node, name), set())
             worst = max(parts, key=lambda each: each.value)
             answer.append(

@@ -69,14 +69,15 @@ class HealthTerm:
         for sign in self._signs:
             above = looked_at & (np.nan_to_num(sign.signal.values) > sign.above)
             self._broken[int(sign.gpus)] |= above
+            for node in np.flatnonzero(above).tolist():
+                found = self._attribution.faults(sign, node)
+                above[node] = found is None
+                faults += found or []
+            whole[int(sign.gpus)] |= above
             if sign.signal.trail is not None:
                 long = np.where(above, lasted(sign.signal.trail > sign.above, span), np.nan)
                 row = self._lasted[int(sign.gpus)]
                 row[:-1] = np.fmax(row[:-1], long)
-            for node in np.flatnonzero(above).tolist():
-                found = self._attribution.faults(sign, node)
-                whole[int(sign.gpus), node] |= found is None
-                faults += found or []
         self._faults = sorted(faults, key=lambda each: each.node)
         self._felt = np.append(self._broken, np.zeros((2, 1), dtype=np.bool_), axis=1)
         self._causes: list[_Cause] = []

@@ -132,6 +132,17 @@ def test_a_broken_gpu_that_nobody_has_is_told_and_moves_nobody() -> None:
     assert proposed(before, policy) == []
 
 
+def test_a_pod_of_another_node_has_no_device_here_whatever_an_older_series_says() -> None:
+    """A StatefulSet's pod keeps its name where it goes; for minutes its old series is fresh."""
+    policy = health(unattributed="Drain")
+    before = four(policy, {**TOLD, "GPU-b": [79, "train-2"]})
+    assert before.pod_node[4] == 1
+    term = bound(before, policy)
+    assert 4 not in term.candidates().tolist()
+    [finding] = term.findings()
+    assert (finding.code, workloads(before, finding.pods)) == ("HLT003", ["serve"])
+
+
 def test_by_default_a_device_is_told_and_nothing_more() -> None:
     policy = health("Report")
     before = four(policy, TOLD)

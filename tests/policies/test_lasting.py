@@ -173,6 +173,33 @@ def test_of_devices_each_has_its_own_past() -> None:
     assert made.lasted().tolist() == [180, 60, NAN]
 
 
+def test_a_broken_device_of_others_makes_the_trouble_of_the_node_no_older() -> None:
+    """A pod is drained for its node's network, not for the GPU that another pod has."""
+    policy = health(signs={"xid": True, "retransmits": "5%"})
+    series = {
+        "node.gpu.xid": {"n1": "79x9", "n3": "0x9"},
+        "node.network.retransmits": {"n1": "0%x8 9%x2", "n2": "0%x9", "n3": "0%x9"},
+    }
+    before = picture(
+        THREE.replace("n1 |", "n1 gpu 8 |").replace("n3 |", "n3 gpu 8 |"),
+        requests={"web": {"nvidia.com/gpu": 1}},
+        readings=series,
+        policies=[policy],
+    )
+    told = (
+        DeviceValue(0, "GPU-a", 79.0, "0", (0,), (79.0,) * 6),
+        DeviceValue(0, "GPU-b", 0.0, "1", (1,), (0.0,) * 6),
+    )
+    entries = tuple(
+        replace(each, devices=told) if each.name == "node.gpu.xid" else each
+        for each in before.readings.entries
+    )
+    made = policy.compile(replace(before, readings=replace(before.readings, entries=entries)))
+    assert isinstance(made, HealthTerm), made
+    assert made.candidates().tolist() == [0, 1]
+    assert made.lasted().tolist() == [300, 120, NAN]
+
+
 def test_a_device_without_a_past_is_not_known_to_have_been_broken() -> None:
     only = DeviceValue(0, "GPU-a", 79.0, "0", (0,))
     made = sick(health(), {"n1": "79x9", "n3": "0x9"}, (only,))
