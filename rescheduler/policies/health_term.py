@@ -123,9 +123,12 @@ class HealthTerm:
         of_node = np.array([self._of_node.get(n, -1) for n in range(len(self._names))] + [-1])
         came = self._node != self._home
         now = np.where(moving > 0, np.where(came, of_node[self._node], self._cause), -1)
+        order = np.argsort(now, kind="stable")
+        ends = np.searchsorted(now[order], np.arange(len(self._causes) + 1))
+        fixed = np.bincount(self._cause + 1, self._fixed, len(self._causes) + 1)
         for number, each in enumerate(self._causes):
-            pods = np.flatnonzero(now == number)
-            cost = float(self._fixed[self._cause == number].sum() + moving[pods].sum())
+            pods = order[ends[number] : ends[number + 1]]
+            cost = float(fixed[number + 1] + moving[pods].sum())
             if cost > 0:
                 one_or_more = agreed(round(cost), *each.verbs)
                 text = f"{each.before}{counted(round(cost), 'pod')} {one_or_more}{each.after}"
