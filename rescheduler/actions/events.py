@@ -99,7 +99,7 @@ def reason_of(move: PlannedMove) -> Reason:
         return "EvictionRefused"
     if move.result == "unknown":
         return "EvictionUnknown"
-    if move.code == "ACT011":
+    if move.code in ("ACT011", "ACT017"):
         return "ReplacementLate"
     if move.code == "ACT012":
         return "ReplacementReturned"

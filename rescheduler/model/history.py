@@ -62,6 +62,8 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     replacement: str = ""
     """UID of the replacement, once it is known."""
     landedOn: str = ""
+    crashLooping: bool = False
+    """Whether the pod crash-looped, so that nothing that was Ready was taken."""
     readySeconds: float | None = None
     settled: datetime | None = None
 
@@ -74,6 +76,14 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     def in_flight(self) -> bool:
         """Whether its replacement is still awaited or its outcome still unknown."""
         return self.state in ("intended", "evicted")
+
+    @property
+    def no_worse(self) -> bool:
+        """Whether nothing is missing without a Ready replacement: the pod crash-looped.
+
+        A replacement that was not even placed is missing all the same.
+        """
+        return self.crashLooping and bool(self.landedOn)
 
     @property
     def boomerang(self) -> bool:

@@ -327,6 +327,18 @@ class Pod(Base):
         condition = self.condition("Ready")
         return condition is not None and condition.status == "True"
 
+    @property
+    def crash_looping(self) -> bool:
+        """Whether it has run, is not Ready, and a container of it waits to be started once more.
+
+        Of a Running pod every container did start; one that has not is Pending.
+        """
+        for each in self.status.containerStatuses or () if self.status.phase == "Running" else ():
+            waiting = each.state.waiting if each.state else None
+            if waiting and (each.restartCount or waiting.reason == "CrashLoopBackOff"):
+                return not self.ready
+        return False
+
 
 class ContainerImage(Base):
     """Node status.images[]."""

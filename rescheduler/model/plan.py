@@ -86,6 +86,8 @@ class PlannedMove(msgspec.Struct, kw_only=True):
     gains: dict[str, float] = {}
     usage: dict[str, float] = {}
     budget: BudgetUse | None = None
+    crashLooping: bool = False
+    """Whether it is moved because it is not Ready: as long as it crash-loops."""
     result: Result | UnsetType = UNSET
     code: str | UnsetType = UNSET
     message: str | UnsetType = UNSET

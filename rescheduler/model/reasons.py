@@ -24,7 +24,7 @@ _ALL = (
     Reason("ELG003", "A mirror or static pod is managed by its kubelet.", "Nothing to do."),
     Reason("ELG004", "The pod is not Running.", "Wait until it runs."),
     Reason("ELG005", "The pod is being deleted already.", "Wait until it is gone."),
-    Reason("ELG006", "The pod is not Ready, or has not been for long enough.", "Wait, or lower `minReadyTime`."),
+    Reason("ELG006", "The pod is not Ready, or has not been for long enough.", "Wait, or lower `minReadyTime`; see `crashLooping` for pods that crash-loop."),
     Reason("ELG007", "The pod is younger than `minPodAge`.", "Wait, or lower `minPodAge`."),
     Reason("ELG008", "The namespace is protected.", "Change `protectedNamespaces` if it is meant to move."),
     Reason("ELG009", "The pod's priority is above `maxPriority`, or it is critical to the system.", "Raise `maxPriority`; critical pods never move."),
@@ -41,6 +41,7 @@ _ALL = (
     Reason("ELG020", "The node is not Ready, is being drained, or is too young.", "Wait until the node has settled."),
     Reason("ELG021", "The pod is being resized in place.", "Wait until the resize has ended."),
     Reason("ELG022", "The pod was moved by us a short while ago, or its replacement is awaited.", "Wait for the cool-down."),
+    Reason("ELG023", "The pod crash-loops, and its node is not known to be the cause.", "Read its logs: it crash-loops elsewhere too, or a move did not help."),
     # Budgets
     Reason("BUD001", "Two PodDisruptionBudgets select the pod; the API server refuses that.", "Leave only one that selects it."),
     Reason("BUD002", "The PodDisruptionBudget allows no disruption now.", "Wait, or add replicas."),
@@ -135,6 +136,7 @@ _ALL = (
     Reason("ACT014", "The run was told to stop, or its time was up.", "The next run goes on."),
     Reason("ACT015", "The lock was lost while acting; nothing more was sent.", "Look for a second instance, or a slow API server."),
     Reason("ACT016", "The cluster, its metrics or our own state could not be read or written while acting.", "Read the message; the next run goes on."),
+    Reason("ACT017", "The pod crash-looped, and its replacement is not Ready either.", "Read its logs: its node was not the cause. It is not moved again within a day."),
     # Drift: what the re-check before a move found
     Reason("DRF001", "The pod is on another node, or no longer Running and Ready.", "Make a new plan."),
     Reason("DRF003", "Its node, or its expected node, has changed.", "Make a new plan."),

@@ -15,7 +15,8 @@ class Budgets:
     """A working copy of every budget: `spend` takes from it, `release` gives back.
 
     A PodDisruptionBudget's allowance is what its status allows minus the moves of this plan, as if
-    no replacement became Ready in between: the plan never counts on time.
+    no replacement became Ready in between: the plan never counts on time. A pod that is not Ready
+    spends none where the Eviction API lets it go without (`unhealthyPodEvictionPolicy`).
     """
 
     def __init__(self, snapshot: Snapshot, limits: Limits, history: History) -> None:
@@ -23,6 +24,7 @@ class Budgets:
         self._limits = limits
         self._quotas = Quotas(snapshot)
         self._spent: Counter[int] = Counter()
+        self._unspent: set[int] = set()
         self._selected: dict[tuple[str, int], list[int]] = {}
         self._past_hour = len(history.charged_since(snapshot.taken - timedelta(hours=1)))
         self._start_cycle()
@@ -53,6 +55,8 @@ class Budgets:
     def use(self, pod: int) -> BudgetUse | None:
         """The PodDisruptionBudget that the pod would spend, and what is left of it now."""
         for index in self.budgets_of(pod):
+            if self._free(pod, index):
+                return None
             return BudgetUse(
                 name=self._snapshot.budgets[index].metadata.name, allowed=self._allowed(index)
             )
@@ -114,8 +118,27 @@ class Budgets:
         self._namespaces[self._snapshot.pods[pod].metadata.namespace] += sign
         self._workloads[int(self._snapshot.pod_workload[pod])] += sign
         for index in self.budgets_of(pod):
-            self._spent[index] += sign
+            if sign > 0 and self._free(pod, index):
+                self._unspent.add(pod)
+            elif sign > 0 or pod not in self._unspent:
+                self._spent[index] += sign
+        if sign < 0:
+            self._unspent.discard(pod)
         self._quotas.charge(pod, sign)
+
+    def _free(self, pod: int, index: int) -> bool:
+        """Whether the Eviction API takes nothing of this budget for the pod: it is not Ready.
+
+        Source: pkg/registry/core/pod/storage/eviction.go, Kubernetes 1.36. IfHealthyBudget, the
+        default, asks for as many healthy pods as are desired; those of this plan are gone by then.
+        """
+        if self._snapshot.pods[pod].ready:
+            return False
+        budget = self._snapshot.budgets[index]
+        if budget.spec.unhealthyPodEvictionPolicy == "AlwaysAllow":
+            return True
+        healthy = budget.status.currentHealthy - self._spent[index]
+        return 0 < budget.status.desiredHealthy <= healthy
 
     def _allowed(self, index: int) -> int:
         return self._snapshot.budgets[index].status.disruptionsAllowed - self._spent[index]
@@ -124,6 +147,8 @@ class Budgets:
         if refusal := self.permanent(pod):
             return refusal
         for index in self.budgets_of(pod):
+            if self._free(pod, index):
+                continue
             allowed = self._snapshot.budgets[index].status.disruptionsAllowed
             if self._allowed(index) <= 0:
                 spent = self._spent[index]

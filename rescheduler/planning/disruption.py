@@ -6,6 +6,7 @@ The clamped part is Karpenter's eviction cost (pkg/utils/disruption/disruption.g
 above zero so that no pod moves for free. The rest is ours: what the Ready replicas that stay
 behind lose (1 / ready - 0.1, for fewer than ten), how long the pod took to become Ready (up to 1.0
 at ten minutes), and for a Job the hours of work that start anew (up to 2.0).
+A pod that is not Ready serves nobody: of it the replicas and the start count nothing.
 """
 
 from datetime import datetime
@@ -26,12 +27,13 @@ def disruption_cost(pod: Pod, ready: int, now: datetime) -> float:
     deletion = _deletion_cost(pod) if pod.metadata.annotations else 0
     base = 1.0 + deletion / 2**27 + (pod.spec.priority or 0) / 2**25
     cost = min(max(base, _LEAST), _MOST)
-    cost += max(0.0, 1.0 / max(ready, 1) - 0.1)
+    if pod.ready:
+        cost += max(0.0, 1.0 / max(ready, 1) - 0.1)
     start = pod.status.startTime or pod.metadata.creationTimestamp
     condition = pod.condition("Ready")
     if start is None:
         return cost + 1.0
-    if condition is not None and condition.lastTransitionTime is not None:
+    if condition is not None and pod.ready and condition.lastTransitionTime is not None:
         seconds = (condition.lastTransitionTime - start).total_seconds()
         cost += min(max(seconds, 0.0) / _LONG_START_SECONDS, 1.0)
     owner = pod.controller

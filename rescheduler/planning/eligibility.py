@@ -1,4 +1,4 @@
-"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG022, DAT001."""
+"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG023, DAT001."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from rescheduler.model.plan import Code
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.attachment import Attachments, refuse_local_storage
+from rescheduler.planning.crashing import CrashLoops
 from rescheduler.planning.protection import refuse_gang, refuse_needed, refuse_opt_out
 from rescheduler.planning.settling import Surroundings, refuse_node
 from rescheduler.planning.standing import refuse_kind, refuse_rank, refuse_state
@@ -42,6 +43,7 @@ class Eligibility:
         self._limits = limits
         self._attachments = Attachments(snapshot)
         self._surroundings = Surroundings(snapshot, limits, history, plan)
+        self._crash_loops = CrashLoops(snapshot, history)
         self._namespaces = {each.metadata.name: each.metadata for each in snapshot.namespaces}
         self._nodes: dict[int, Code | None] = {}
         self._shared: dict[tuple[object, ...], _Shared] = {}
@@ -62,6 +64,7 @@ class Eligibility:
             or shared.template
             or self._surroundings.refuse_moved(each.metadata.uid)
             or shared.workload
+            or self._crash_loops.refusal(pod)
             or self._refuse_node(pod)
             or shared.namespace
         )
@@ -88,8 +91,11 @@ class Eligibility:
         yield ("ELG010",), refuse_local_storage(each, limits)
         yield ("ELG017",), self._attachments.refuse_pinned(each)
         if workload >= 0:
-            moved = around.refuse_moved(each.metadata.uid) or around.refuse_workload(workload)
+            moved = around.refuse_moved(each.metadata.uid) or around.refuse_workload(
+                workload, crash_looping=each.crash_looping
+            )
             yield ("ELG015", "ELG014", "ELG013", "ELG012", "ELG022"), moved
+        yield ("ELG023",), self._crash_loops.refusal(pod)
         yield ("ELG020",), self._refuse_node(pod)
         yield ("DAT001",), self._refuse_quarantined(each.metadata.namespace)
 
@@ -119,6 +125,7 @@ class Eligibility:
             metadata.namespace,
             id(metadata.annotations),
             each.status.startTime if metadata.annotations else None,
+            each.crash_looping,
         )
         known = self._shared.get(key)
         if known is None:
@@ -141,7 +148,9 @@ class Eligibility:
         return _Shared(
             kind,
             template,
-            self._surroundings.refuse_workload(int(self._snapshot.pod_workload[pod])),
+            self._surroundings.refuse_workload(
+                int(self._snapshot.pod_workload[pod]), crash_looping=each.crash_looping
+            ),
             self._refuse_quarantined(each.metadata.namespace),
         )
 

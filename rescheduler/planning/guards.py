@@ -70,6 +70,8 @@ def _unreplaced(
     late: dict[str, PastMove] = {}
     for move in history.moves:
         due = move.at + limits.readyTimeout
+        if move.no_worse:
+            continue
         if move.state == "lost" or (move.in_flight and due < snapshot.taken):
             late.setdefault(move.workload, move)
     if not late:

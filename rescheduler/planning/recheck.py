@@ -94,7 +94,10 @@ def _drift(move: PlannedMove, workspace: Workspace, pod: int | None) -> Code | N
     owner = fresh.controller
     if owner is None or owner.uid != move.owner.controllerUid:
         return Code(code="DRF001", message="it has another controller than when it was planned")
-    if fresh.status.phase != "Running" or not fresh.ready:
+    if move.crashLooping:
+        if not fresh.crash_looping:
+            return Code(code="DRF001", message="it does not crash-loop any more, or not just now")
+    elif fresh.status.phase != "Running" or not fresh.ready:
         return Code(code="DRF001", message="it is no longer Running and Ready")
     if problem := _changed_nodes(move, workspace):
         return Code(code="DRF003", message=problem)

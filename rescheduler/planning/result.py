@@ -174,6 +174,7 @@ def _move(workspace: Workspace, judgement: Judgement, batch: int, mode: Mode) ->
         gains=judgement.gains,
         usage=usage,
         budget=judgement.budget,
+        crashLooping=snapshot.pods[judgement.pod].crash_looping,
     )
 
 

@@ -70,7 +70,7 @@ class Surroundings:
             if workload >= 0 and pod.ready and pod.metadata.deletionTimestamp is None
         )
         self._moved = {move.podUid: move for move in history.moves if move.charged}
-        self._verdicts: dict[int, Code | None] = {}
+        self._verdicts: dict[tuple[int, bool], Code | None] = {}
 
     def ready(self, workload: int) -> int:
         """Ready pods of a workload: the fewer of what we see and what its owner counts."""
@@ -90,18 +90,23 @@ class Surroundings:
             return None
         return Code(code="ELG022", message=f"its eviction was asked for at {move.at.isoformat()}")
 
-    def refuse_workload(self, workload: int) -> Code | None:
-        """ELG012-ELG015 and ELG022: whether the workload can be followed and has settled."""
-        if workload not in self._verdicts:
-            self._verdicts[workload] = self._judge(workload, self._snapshot.workloads[workload])
-        return self._verdicts[workload]
+    def refuse_workload(self, workload: int, *, crash_looping: bool = False) -> Code | None:
+        """ELG012-ELG015 and ELG022: whether the workload can be followed and has settled.
 
-    def _judge(self, index: int, workload: Workload) -> Code | None:
+        crash_looping: whether it is asked for a pod that does, which is none of the Ready ones.
+        """
+        key = (workload, crash_looping)
+        if key not in self._verdicts:
+            found = self._snapshot.workloads[workload]
+            self._verdicts[key] = self._judge(workload, found, crash_looping=crash_looping)
+        return self._verdicts[key]
+
+    def _judge(self, index: int, workload: Workload, *, crash_looping: bool) -> Code | None:
         return (
             self._refuse_unknown(workload)
             or self._refuse_job(workload)
             or self._refuse_moving(workload)
-            or self._refuse_few(index, workload)
+            or (None if crash_looping else self._refuse_few(index, workload))
             or self._refuse_recent(workload)
         )
 

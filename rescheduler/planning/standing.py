@@ -37,11 +37,14 @@ def refuse_state(pod: Pod, limits: Limits, now: datetime) -> Code | None:
         return Code(code="ELG005", message="it is being deleted already")
     if pod.status.phase != "Running":
         return Code(code="ELG004", message=f"its phase is {pod.status.phase or 'not known'}")
-    ready = pod.condition("Ready")
-    if ready is None or ready.status != "True":
-        return Code(code="ELG006", message="it is not Ready")
-    if short := _shorter(ready.lastTransitionTime, limits.minReadyTime, now):
-        return Code(code="ELG006", message=f"it has been Ready {short} (minReadyTime)")
+    if not pod.crash_looping:
+        ready = pod.condition("Ready")
+        if ready is None or ready.status != "True":
+            return Code(code="ELG006", message="it is not Ready")
+        if short := _shorter(ready.lastTransitionTime, limits.minReadyTime, now):
+            return Code(code="ELG006", message=f"it has been Ready {short} (minReadyTime)")
+    elif limits.crashLooping == "Refuse":
+        return Code(code="ELG006", message="it is not Ready: it crash-loops (crashLooping: Refuse)")
     if short := _shorter(pod.metadata.creationTimestamp, limits.minPodAge, now):
         return Code(code="ELG007", message=f"it has lived {short} (minPodAge)")
     for condition in pod.status.conditions or ():

@@ -110,7 +110,8 @@ class Conformity(Policy):
     are on no node and their owner has replaced them: there is nothing to place better, and removing
     them is the garbage collection of Kubernetes (`--terminated-pod-gc-threshold`,
     `ttlSecondsAfterFinished`). Pods that fail while they run are found by `restarts` and `states`;
-    one that is not Ready at the time is shown, and stays (ELG006).
+    one that is not Ready at the time is shown, and stays (ELG006), unless it crash-loops and the
+    Limits say `crashLooping: Allow`.
     """
 
     model_config = ConfigDict(

@@ -48,6 +48,14 @@ class Limits(Strict):
     jobs: Literal["Refuse", "Allow"] = Field(
         "Refuse", description="Job pods whose policy does not ignore disruption."
     )
+    crashLooping: Literal["Refuse", "Allow"] = Field(
+        "Refuse",
+        description="Pods that are not Ready because a container of theirs waits to be started "
+        "again. Allow: they may be moved, also where their workload has fewer Ready pods than "
+        "`minReplicas`, as none of those is taken; but not where another pod of it crash-loops on "
+        "another node, or one that was moved for the like within the last day does not run "
+        "without restarts (ELG023).",
+    )
     protectedNamespaces: list[str] = Field(
         default_factory=lambda: ["kube-system"], description="Namespaces that are never touched."
     )

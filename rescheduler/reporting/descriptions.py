@@ -126,6 +126,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "gains": "Unweighted gain by policy.",
         "usage": "Load that moves, by reading.",
         "budget": "The PodDisruptionBudget that it spends, or null.",
+        "crashLooping": "Whether the pod crash-loops: nothing that is Ready is taken.",
         "result": "Outcome: what became of it.",
         "code": "Outcome: reason code of the result.",
         "message": "Outcome: a sentence about the result.",

@@ -29,6 +29,7 @@ TITLES = {
     "ELG020": "settled node",
     "ELG021": "no resize",
     "ELG022": "cooled down",
+    "ELG023": "no crash loop elsewhere",
     "DAT001": "readable objects",
     "BUD001": "one budget",
     "BUD002": "budget",

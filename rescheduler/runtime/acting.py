@@ -30,7 +30,7 @@ from rescheduler.runtime.reconcile import holding
 DONE = "ACT013"
 _HELD = frozenset({DONE, "GRD005", "GRD006", "GRD009"})
 _BROKEN = frozenset({"ACT015", "ACT016", "GRD004"})
-_MISSED = frozenset({"ACT011"})
+_MISSED = frozenset({"ACT011", "ACT017"})
 
 
 def act(plan: Plan, actor: Actor) -> Plan:
@@ -145,6 +145,6 @@ def _carry_out(plan: Plan, batch: list[PlannedMove], attempts: Attempts, actor: 
             for move, past in attempts.evicted:
                 conclude(move, past)
                 actor.announce(move, plan.id)
-    lost = [past for past in entries if past.state == "lost"]
+    lost = [past for past in entries if past.state == "lost" and not past.no_worse]
     if lost:
         raise Halted("GRD003", ", ".join(f"{past.namespace}/{past.pod}" for past in lost))

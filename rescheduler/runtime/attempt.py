@@ -165,6 +165,7 @@ class Attempts:
             unschedulable=move.unschedulable,
             scheduler=self._scheduler,
             usage=dict(move.usage),
+            crashLooping=move.crashLooping,
             siblings=siblings(controller, self._pods, now),
         )
         self.history.moves.append(past)
@@ -211,6 +212,10 @@ def drifted(move: PlannedMove, pod: Pod | None) -> Code | None:
         return told("ACT002", "It is being deleted.")
     if pod.node != move.source:
         return told("DRF001", f"It is on node {pod.node or '(none)'}, not {move.source}.")
+    if move.crashLooping:
+        if not pod.crash_looping:
+            return told("DRF001", "It does not crash-loop any more, or not just now.")
+        return None
     # The API server skips budgets for a pod that is Pending or has ended.
     if pod.status.phase != "Running" or not pod.ready:
         return told("DRF001", f"Its phase is {pod.status.phase}, Ready: {pod.ready}.")

@@ -87,14 +87,18 @@ def _settle(actor: Actor, move: PastMove, found: Pod | None) -> bool:
     if found is not None:
         move.replacement = found.metadata.uid
         move.landedOn = found.node
-    if found is not None and found.node and found.ready:
-        ready = found.condition("Ready")
-        since = (ready.lastTransitionTime if ready else None) or now
+    late = now - move.at >= actor.limits.readyTimeout
+    ready = found.condition("Ready") if found is not None and found.node and found.ready else None
+    since = (ready.lastTransitionTime if ready else None) or now
+    # A container without a readiness probe is Ready for a moment between two crashes.
+    steady = not move.crashLooping or late or now - since >= actor.limits.minReadyTime
+    if ready is not None and steady:
         move.readySeconds = max(0.0, (since - move.at).total_seconds())
         move.state, move.settled = "ready", now
         move.code = "ACT012" if move.boomerang else "ACT001"
-    elif move.state == "evicted" and now - move.at >= actor.limits.readyTimeout:
-        move.state, move.settled, move.code = "lost", now, "ACT011"
+    elif move.state == "evicted" and late:
+        move.state, move.settled = "lost", now
+        move.code = "ACT017" if move.no_worse else "ACT011"
     return was != (move.replacement, move.landedOn, move.state)
 
 

@@ -41,7 +41,8 @@ class Story(Strict):
     cluster: str | None = Field(
         None,
         min_length=1,
-        description="A drawing: one row a node, `zone a | n1 gpu 8 | web web (leaving)`.",
+        description="A drawing: one row a node, `zone a | n1 gpu 8 | web (web) api!`: "
+        "`(web)` is being deleted, `api!` crash-loops.",
     )
     objects: list[dict[str, Any]] | None = Field(
         None, min_length=1, description="Instead of a drawing: Kubernetes objects, as kubectl -o."

@@ -5,7 +5,8 @@
 
 Columns: labels of the node (`zone` stands for its long name), the node with what it has, and its
 pods by workload. A node may be `cordoned`, `notready` or `tainted`. Each workload is a Deployment
-whose pods carry label `app`; a pod in parentheses is being deleted: `(web)`.
+whose pods carry label `app`; a pod in parentheses is being deleted: `(web)`; one with a `!`
+crash-loops: `web!`.
 """
 
 from collections import Counter
@@ -16,7 +17,15 @@ import msgspec
 
 from rescheduler.model.objects import Node, PodSpec
 from rescheduler.model.snapshot import Cluster, Snapshot
-from rescheduler.stories.objects import NOW, budget, deployment, namespaces, node, pod
+from rescheduler.stories.objects import (
+    NOW,
+    budget,
+    crash_looping,
+    deployment,
+    namespaces,
+    node,
+    pod,
+)
 from rescheduler.stories.zones import topology_of
 
 LABELS = {"zone": "topology.kubernetes.io/zone"}
@@ -24,6 +33,7 @@ RESOURCES = {"gpu": "nvidia.com/gpu"}
 VERSION = "v1.36.3"
 """Of the cluster of every story, which decides how its scheduler scores."""
 
+_MARKS = "()!"
 _FLAGS = ("cordoned", "notready", "tainted")
 
 
@@ -61,18 +71,22 @@ def drawn(
     rows = [_row(line, each) for line, each in enumerate(text.splitlines(), 1) if each.strip()]
     if not rows:
         raise DrawingError(1, "a drawing needs at least one node")
-    sizes = Counter(name.strip("()") for row in rows for name in row.pods)
+    sizes = Counter(name.strip(_MARKS) for row in rows for name in row.pods)
+    failing = Counter(name.strip(_MARKS) for row in rows for name in row.pods if "!" in name)
     _known("requests", requests, sizes)
     _known("specs", specs, sizes)
     _known("budgets", budgets, sizes)
     for name, spec in specs.items():
         _known(f"specs.{name}", spec, PodSpec.__struct_fields__, "a field of a pod's spec")
     owners = {name: deployment(name, replicas=size) for name, size in sizes.items()}
+    for name, count in failing.items():
+        for each in owners[name]:
+            each.status.readyReplicas = sizes[name] - count
     numbers: Counter[str] = Counter()
     pods = []
     for row in rows:
         for drawing in row.pods:
-            name = drawing.strip("()")
+            name = drawing.strip(_MARKS)
             try:
                 made = pod(
                     f"{name}-{numbers[name]}",
@@ -85,7 +99,9 @@ def drawn(
             except msgspec.ValidationError as error:
                 raise ValueError(f"specs.{name}: {error}") from error
             numbers[name] += 1
-            if drawing != name:
+            if "!" in drawing:
+                made.status = crash_looping()
+            if "(" in drawing:
                 made.metadata.deletionTimestamp = made.metadata.creationTimestamp
             pods.append(made)
     nodes = [_node(row) for row in rows]
@@ -97,7 +113,7 @@ def drawn(
         pods=pods,
         controllers=[each for pair in owners.values() for each in pair],
         budgets=[
-            budget(name, name, allowed=allowed, healthy=sizes[name])
+            budget(name, name, allowed=allowed, healthy=sizes[name], failing=failing[name])
             for name, allowed in budgets.items()
         ],
         namespaces=namespaces(pods),

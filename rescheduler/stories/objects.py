@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from rescheduler.model.controllers import Controller, Namespace, PodDisruptionBudget
-from rescheduler.model.objects import Node, Pod
+from rescheduler.model.objects import Node, Pod, PodStatus
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 """When every story plays."""
@@ -165,10 +165,33 @@ def deployment(
     )
 
 
+def crash_looping(restarts: int = 100) -> PodStatus:
+    """The status of a pod whose container ends again and again."""
+    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+    return msgspec.convert(
+        {
+            "phase": "Running",
+            "startTime": LONG_AGO,
+            "conditions": [{**READY, "status": "False"}],
+            "containerStatuses": [{"name": "main", "restartCount": restarts, "state": waiting}],
+        },
+        PodStatus,
+    )
+
+
 def budget(
-    name: str, app: str, *, namespace: str = "default", allowed: int = 1, healthy: int = 3
+    name: str,
+    app: str,
+    *,
+    namespace: str = "default",
+    allowed: int = 1,
+    healthy: int = 3,
+    failing: int = 0,
 ) -> PodDisruptionBudget:
-    """A PodDisruptionBudget over label `app` that allows so many disruptions now."""
+    """A PodDisruptionBudget over label `app` that allows so many disruptions now.
+
+    healthy: how many pods would be, were not so many of them failing.
+    """
     return msgspec.convert(
         {
             "metadata": {
@@ -181,7 +204,7 @@ def budget(
             "status": {
                 "observedGeneration": 1,
                 "disruptionsAllowed": allowed,
-                "currentHealthy": healthy,
+                "currentHealthy": healthy - failing,
                 "desiredHealthy": healthy - 1,
                 "expectedPods": healthy,
             },

@@ -35,7 +35,8 @@ def status(code: int, reason: str, message: str, **details: Any) -> Reply:
 class World:
     """The truth. grace, ready_after: seconds until a pod is gone, and a new one Ready.
 
-    place: which node a replacement gets, or "" to leave it Pending.
+    place: which node a replacement gets, or "" to leave it Pending. sound: whether it becomes
+    Ready there; else it crash-loops.
     on_accept: called with the pod and the request of each eviction that is accepted.
     """
 
@@ -44,6 +45,7 @@ class World:
         self.grace = 3.0
         self.ready_after = 4.0
         self.place: Callable[[dict[str, Any]], str] = lambda _: "spare"
+        self.sound: Callable[[dict[str, Any]], bool] = lambda _: True
         self.on_accept: Callable[[dict[str, Any], dict[str, Any]], None] = lambda *_: None
         self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.accepted: list[str] = []
@@ -202,6 +204,8 @@ class World:
         for budget in budgets:
             name, state = budget["metadata"]["name"], budget["status"]
             text = "Cannot evict pod as it would violate the pod's disruption budget."
+            if self._needs_no_budget(pod, budget):
+                return None
             if state["observedGeneration"] < budget["metadata"]["generation"]:
                 why = f"The disruption budget {name} is still being processed by the server."
                 cause = {"reason": "DisruptionBudget", "message": why}
@@ -212,6 +216,15 @@ class World:
                 return status(429, "TooManyRequests", text, causes=[cause])
             state["disruptionsAllowed"] -= 1
         return None
+
+    def _needs_no_budget(self, pod: dict[str, Any], budget: dict[str, Any]) -> bool:
+        """Whether the pod is not Ready and the budget's policy lets such pods go."""
+        if any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"]["conditions"]):
+            return False
+        state = budget["status"]
+        healthy, desired = state.get("currentHealthy", 0), state.get("desiredHealthy", 0)
+        always = budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
+        return bool(always or 0 < desired <= healthy)
 
     def _replacement(self, old: dict[str, Any]) -> None:
         metadata = old["metadata"]
@@ -229,7 +242,22 @@ class World:
         if node:
             new["spec"]["nodeName"] = node
             new["status"]["phase"] = "Running"
-            new["readyAt"] = self.now() + timedelta(seconds=self.ready_after)
+            if self.sound(new):
+                new["readyAt"] = self.now() + timedelta(seconds=self.ready_after)
+            else:
+                self.crash(new)
+
+    def crash(self, pod: dict[str, Any]) -> dict[str, Any]:
+        """From now on the pod crash-loops."""
+        waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+        pod["status"] |= {
+            "phase": "Running",
+            "conditions": [
+                {"type": "Ready", "status": "False", "lastTransitionTime": stamp(self.now())}
+            ],
+            "containerStatuses": [{"name": "main", "restartCount": 9, "state": waiting}],
+        }
+        return pod
 
     def swap(self, namespace: str, name: str) -> None:
         """Somebody else replaces a Ready pod, at once and on the same node."""
