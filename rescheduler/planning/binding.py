@@ -1,6 +1,6 @@
 """Policies bound to one snapshot: each with its term, or the problem that takes its say."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -83,6 +83,11 @@ class Binding:
         """How much 1.0 of that node reading is on the node; 0 where it is not known."""
         capacity = self.capacities.get(reading)
         return 0.0 if capacity is None else float(np.nan_to_num(capacity[node]))
+
+
+def gained(bindings: Iterable[Binding], gains: Mapping[str, float]) -> float:
+    """What these policies gain together, weighted. gains: policy name to its own."""
+    return sum(each.policy.weight * gains[each.policy.name] for each in bindings)
 
 
 def bind(policies: Iterable[Policy], snapshot: Snapshot) -> tuple[Binding, ...]:

@@ -15,7 +15,7 @@ from rescheduler.model.plan import Code
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.sightings import KEY_BYTES, MOST_SIGHTINGS, Look, Sightings
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.binding import Binding
+from rescheduler.planning.binding import Binding, gained
 from rescheduler.planning.judgement import Gate, Judgement
 from rescheduler.policies.base import Lasting, Policy, duration_text
 
@@ -98,19 +98,28 @@ class Stability:
         return answer
 
     def refuse_move(
-        self, judgement: Judgement, bindings: Iterable[Binding], gate: Gate
+        self,
+        judgement: Judgement,
+        bindings: Iterable[Binding],
+        deciding: Iterable[Binding],
+        gate: Gate,
     ) -> Code | None:
-        """Why a move is not worth it without what policies gain whose trouble is too new."""
+        """Why a move is not worth it without what policies gain whose trouble is too new.
+
+        bindings: all that count. deciding: those for whose sake the pod may be moved; one of which
+        the trouble is old enough must gain by itself.
+        """
         pod = np.array([judgement.pod], dtype=np.int32)
         new = [
             each
             for each in bindings
             if judgement.gains[each.policy.name] > 0 and not len(self.ready(each, pod))
         ]
-        rest = judgement.gain - sum(
-            each.policy.weight * judgement.gains[each.policy.name] for each in new
-        )
-        if not new or gate.refusal(rest, judgement.disruption) is None:
+        old = [each for each in deciding if each not in new]
+        rest = judgement.gain - gained(new, judgement.gains)
+        if not new or (
+            gained(old, judgement.gains) > 0 and gate.refusal(rest, judgement.disruption) is None
+        ):
             return None
         return self._refusal(new, judgement.pod)
 

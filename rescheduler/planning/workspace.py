@@ -15,7 +15,7 @@ from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.sightings import Sightings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.admission import Admission
-from rescheduler.planning.binding import Binding, bind
+from rescheduler.planning.binding import Binding, bind, gained
 from rescheduler.planning.budgets import Budgets
 from rescheduler.planning.calibration import calibration
 from rescheduler.planning.corrections import corrected
@@ -322,18 +322,15 @@ class Workspace:
         if refusal is not None:
             text = f"{refusal.message}; {describe(self.snapshot, landing)}"
             return Code(code=refusal.code, message=text)
-        refusal = self.stability.refuse_move(judgement, self._active, gate)
-        if refusal is not None:
-            return refusal
-        wanted = sum(
-            each.policy.weight * judgement.gains[each.policy.name]
-            for each in self._deciding
-            if each.moves(judgement.pod)
-        )
+        deciding = [each for each in self._deciding if each.moves(judgement.pod)]
+        wanted = gained(deciding, judgement.gains)
         if wanted <= 1e-9:
             return Code(
                 code="FEA003", message=f"no policy in mode {self.mode} gains: {wanted:+.2f}"
             )
+        refusal = self.stability.refuse_move(judgement, self._active, deciding, gate)
+        if refusal is not None:
+            return refusal
         wanting = [each for each in self._active if judgement.gains.get(each.policy.name, 0.0) > 0]
         return (
             refuse_untrusted(landing, judgement.source, wanting, self.eligibility, self.snapshot)

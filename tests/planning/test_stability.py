@@ -100,6 +100,15 @@ def test_a_gain_of_which_too_much_is_of_new_trouble_is_none() -> None:
     assert set(alone.totals.refused) == {"MRG001"}
 
 
+def test_what_a_policy_gains_that_may_not_move_the_pod_lets_no_other_act() -> None:
+    """Judged alone, as before an eviction, where nobody asks first whose candidate it is."""
+    barred = zones(stable=None, name="barred", maxPriority=-1)
+    workspace = Workspace(crowded(), [zones(), barred], LIMITS, History())
+    refusal = workspace.judge(0).refusal
+    assert refusal is not None
+    assert refusal.code == "STB001"
+
+
 def test_who_watches_first_and_enforces_then_does_not_wait_again() -> None:
     cluster = crowded()
     before = found_before(cluster, zones(mode="Audit", weight=0.5), ago=10 * MINUTE)
