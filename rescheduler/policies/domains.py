@@ -146,13 +146,13 @@ def tree(levels: Sequence[Level], snapshot: Snapshot) -> Domains:
     """
     labels = [node.metadata.labels or {} for node in snapshot.nodes]
     names, rows, called, weights = [], [], [], []
-    for number, level in enumerate(levels):
-        paths = [_path(each, levels[number:]) for each in labels]
-        known = sorted({path for path in paths if path is not None})
-        if not known or (len(known) == 1 and None not in paths):
+    for level, paths in zip(levels, _paths(labels, levels), strict=True):
+        present = set(paths)
+        known = sorted(path for path in present if path[0])
+        if not known or (len(known) == 1 and len(present) == 1):
             continue
         index = {path: place for place, path in enumerate(known)}
-        row = [NOWHERE if path is None else index[path] for path in paths]
+        row = [index.get(path, NOWHERE) for path in paths]
         names.append(level.name)
         weights.append(level.weight)
         rows.append([*row, NOWHERE])
@@ -162,7 +162,13 @@ def tree(levels: Sequence[Level], snapshot: Snapshot) -> Domains:
     return Domains(tuple(names), steps, of, tuple(called))
 
 
-def _path(labels: Labels, levels: Sequence[Level]) -> tuple[str, ...] | None:
-    """The node's domain at the first of these levels, followed by those around it."""
-    values = [next((labels[key] for key in each.labels if key in labels), "") for each in levels]
-    return tuple(values) if values[0] else None
+def _paths(labels: Sequence[Labels], levels: Sequence[Level]) -> list[list[tuple[str, ...]]]:
+    """Each node's domain at each level, "" for none, followed by those around it."""
+    answer: list[list[tuple[str, ...]]] = []
+    around: list[tuple[str, ...]] = [()] * len(labels)
+    for level in reversed(levels):
+        keys = level.labels
+        own = [next((each[key] for key in keys if key in each), "") for each in labels]
+        around = [(value, *rest) for value, rest in zip(own, around, strict=True)]
+        answer.insert(0, around)
+    return answer
