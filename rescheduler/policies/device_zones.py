@@ -20,6 +20,8 @@ NUMA_ATTRIBUTES = (
 )
 """The standard attribute (KEP-6072), and what drivers call theirs until they publish it."""
 PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
+_HIGHEST = 2**31 - 1
+"""What is more is no NUMA node; attributes hold any number."""
 
 
 class DeviceZones:
@@ -67,7 +69,7 @@ def _told(inventory: DeviceInventory, device: int, attributes: Sequence[str]) ->
     for name in attributes:
         found = inventory.attribute(device, name)
         number = None if found is None else _number(found)
-        if number is not None and number >= 0:
+        if number is not None and 0 <= number <= _HIGHEST:
             return number
     return -1
 

@@ -62,6 +62,11 @@ class Signs(Strict):
             raise ValueError(f"at least one of {', '.join(_SIGNS)} is required")
         return self
 
+    @property
+    def of_gpus(self) -> bool:
+        """Whether one of them is of GPUs."""
+        return any(_of_gpus(sign) for sign, _ in self.given())
+
     def given(self) -> Iterator[tuple[str, float]]:
         """The signs that are looked for, each with the value above which it counts."""
         for sign in _SIGNS:
@@ -125,7 +130,7 @@ class Health(Policy):
             signal = read_signal(snapshot, self._request(sign), looked_at, highest)
             if isinstance(signal, Problem):
                 return signal
-            signs.append(Sign(signal, above, name.startswith("node.gpu."), says))
+            signs.append(Sign(signal, above, _of_gpus(sign), says))
         matched = select_pods(self.match, snapshot)
         return HealthTerm(
             snapshot,
@@ -145,3 +150,7 @@ class Health(Policy):
             min_coverage=self.minCoverage,
             span=self.span,
         )
+
+
+def _of_gpus(sign: str) -> bool:
+    return _SIGNS[sign][0].startswith("node.gpu.")

@@ -10,7 +10,9 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Policy
 from rescheduler.policies.documents import PolicySet, to_document
+from rescheduler.policies.health import Health
 from rescheduler.policies.locality import Locality
+from rescheduler.policies.numa import Numa
 from rescheduler.policies.utilization import Utilization
 
 
@@ -23,8 +25,7 @@ def dead(policies: PolicySet) -> Iterator[str]:
     for policy in policies.policies:
         if policy.weight == 0:
             yield f"{_named(policy)}: weight is 0, so it decides nothing"
-        if isinstance(policy, Locality) and policy.distances and not policy.uses_distances:
-            yield f"{_named(policy)}: no pairs, traffic or datasets, so distances decide nothing"
+        yield from (f"{_named(policy)}: {each}" for each in _idle_fields(policy))
     for one, other in combinations(policies.policies, 2):
         if _wish(one) == _wish(other):
             yield f"{_named(one)} and {_named(other)} want the same, so it counts twice"
@@ -35,6 +36,22 @@ def dead(policies: PolicySet) -> Iterator[str]:
             and one.nodes == other.nodes
         ):
             yield f"{_named(one)} and {_named(other)}: one packs the nodes that the other balances"
+
+
+def _idle_fields(policy: Policy) -> Iterator[str]:
+    """Fields that are given beside others with which they decide nothing."""
+    if isinstance(policy, Locality) and policy.distances and not policy.uses_distances:
+        yield "no pairs, traffic or datasets, so distances decide nothing"
+    if isinstance(policy, Health) and policy.action == "Report":
+        if policy.unattributed == "Drain":
+            yield "action is Report, so `unattributed: Drain` decides nothing"
+        if policy.stableFor is not None:
+            yield "action is Report, so stableFor decides nothing"
+    elif isinstance(policy, Health) and policy.unattributed == "Drain" and not policy.signs.of_gpus:
+        yield "no sign is of GPUs, so unattributed decides nothing"
+    if isinstance(policy, Numa) and policy.crowded is None:
+        for field in sorted(policy.model_fields_set & {"window", "maxAge", "minCoverage"}):
+            yield f"crowded is not given, so {field} decides nothing"
 
 
 def unheard(policies: PolicySet, snapshot: Snapshot) -> Iterator[tuple[Policy, Problem]]:

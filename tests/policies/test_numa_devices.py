@@ -2,10 +2,16 @@
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
-from rescheduler.model.devices import ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from rescheduler.model.devices import (
+    DeviceAttribute,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from rescheduler.model.history import History
 from rescheduler.model.move import Shift
 from rescheduler.model.objects import Pod
@@ -99,6 +105,16 @@ def test_a_gpu_and_a_nic_apart_move_to_where_the_first_free_are_together() -> No
     assert deltas(before) == [0, -1]
     made = plan(before, policy_set([numa()], Limits()), History(), mode="Enforce")
     assert [(m.pod.name, m.source, m.landing[0].node) for m in made.moves] == [("p0", "n1", "n2")]
+
+
+@pytest.mark.parametrize("number", [2**40, -1, "9" * 64, "Ⅳ", "-1", ""])
+def test_a_number_that_is_no_numa_node_is_not_told(number: int | str) -> None:
+    before = split(*both("n2"))
+    kind = "int" if isinstance(number, int) else "string"
+    odd = msgspec.convert({kind: number}, DeviceAttribute)
+    for each in before.resource_slices[0].spec.devices or []:
+        each.attributes = {NUMA: odd}
+    assert bound(before).cost() == 0
 
 
 def test_what_the_allocator_takes_first_decides_and_not_what_it_could_take() -> None:

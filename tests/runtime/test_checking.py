@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from rescheduler.cli.main import program
 from rescheduler.policies.documents import policy_set
+from rescheduler.policies.health import Health
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality import Locality
+from rescheduler.policies.numa import Numa
 from rescheduler.policies.spread import Spread
 from rescheduler.policies.utilization import Utilization
 from rescheduler.runtime.checking import answers, dead, idle, unheard
@@ -44,6 +47,38 @@ def test_distances_that_nothing_is_judged_by_are_told() -> None:
         "Locality l: no pairs, traffic or datasets, so distances decide nothing"
     ]
     assert list(dead(policy_set([used]))) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (
+            {"unattributed": "Drain"},
+            "Health h: action is Report, so `unattributed: Drain` decides nothing",
+        ),
+        ({"stableFor": "5m"}, "Health h: action is Report, so stableFor decides nothing"),
+        (
+            {"action": "Drain", "unattributed": "Drain", "signs": {"drops": "2%"}},
+            "Health h: no sign is of GPUs, so unattributed decides nothing",
+        ),
+        ({"action": "Drain", "unattributed": "Drain", "stableFor": "5m"}, None),
+        ({}, None),
+    ],
+)
+def test_what_health_says_of_draining_and_never_does_is_told(
+    spec: dict[str, object], told: str | None
+) -> None:
+    given = {"kind": "Health", "name": "h", "nodes": ALL, "match": ALL, "signs": {"xid": True}}
+    policy = Health.model_validate({**given, **spec})
+    assert list(dead(policy_set([policy]))) == ([] if told is None else [told])
+
+
+def test_the_quality_of_a_reading_that_nobody_asks_for_is_told() -> None:
+    given = {"kind": "Numa", "name": "z", "nodes": ALL, "match": ALL, "maxAge": "5m"}
+    assert list(dead(policy_set([Numa.model_validate(given)]))) == [
+        "Numa z: crowded is not given, so maxAge decides nothing"
+    ]
+    assert list(dead(policy_set([Numa.model_validate({**given, "crowded": "80%"})]))) == []
 
 
 def test_rules_that_repeat_or_fight_are_told() -> None:
