@@ -126,7 +126,7 @@ class Health(Policy):
         looked_at = select_nodes(self.nodes, snapshot)
         signs = []
         for sign, above in self.signs.given():
-            name, highest, says = _SIGNS[sign]
+            _, highest, says = _SIGNS[sign]
             signal = read_signal(snapshot, self._request(sign), looked_at, highest)
             if isinstance(signal, Problem):
                 return signal

@@ -166,7 +166,7 @@ class Utilization(Policy):
         low = self._values(resource, group_of, "bottom")
         if self.strategy != "Balance":
             return high, low
-        mean = _mean(load.measured / load.capacity, wanted)
+        mean = _mean(load.measured / load.capacity, wanted, 0.0)
         return np.minimum(high, mean + self.tolerance), np.minimum(low, mean)
 
     def _heat(
@@ -182,7 +182,7 @@ class Utilization(Policy):
             return None
         high = np.broadcast_to(self._values(resource, group_of, "high"), load.trail.shape)
         if self.strategy == "Balance":
-            means = np.array([_mean(share, wanted) for share in load.trail])
+            means = np.array([_mean(share, wanted, self.minCoverage) for share in load.trail])
             high = np.minimum(high, means[:, None] + self.tolerance)
         hot = load.trail > high
         if self._pressed(resource):
@@ -240,10 +240,14 @@ class Utilization(Policy):
         return ReadingRequest(name, **quality)
 
 
-def _mean(share: FloatArray, wanted: BoolArray) -> float:
-    """The mean of the nodes that count and are known; without one there is no bound to take."""
+def _mean(share: FloatArray, wanted: BoolArray, least: float) -> float:
+    """The mean of the nodes that count and are known; without one there is no bound to take.
+
+    least: the share of those that count which must be known, lest the mean be that of some.
+    """
     known = wanted & ~np.isnan(share)
-    return float(share[known].mean()) if known.any() else np.inf
+    enough = known.any() and known.sum() >= least * wanted.sum()
+    return float(share[known].mean()) if enough else np.inf
 
 
 def _value(target: Target | None, what: str) -> float:

@@ -106,6 +106,16 @@ def test_balance_looks_at_the_mean_of_each_instant() -> None:
     assert found[0] == 180, "until then all were as full"
 
 
+def test_a_mean_of_too_few_nodes_is_no_mean() -> None:
+    """Nobody knows whether n1 was above the others while one of them told nothing."""
+    policy = utilization(strategy="Balance", tolerance="10%")
+    found = held(policy, 2.2, node_cpu={"n1": "60%x11", "n2": "_x8 10%x3", "n3": "10%x11"})
+    assert found[0] == 180
+    few = policy.model_copy(update={"minCoverage": 0.5})
+    found = held(few, 2.2, node_cpu={"n1": "60%x11", "n2": "_x8 10%x3", "n3": "10%x11"})
+    assert found[0] == 600
+
+
 def test_pressure_must_have_been_there_too() -> None:
     policy = utilization(targets={"cpu": {"high": "95%", "pressure": "20%", "floor": "50%"}})
     load = {"n1": LONG, "n2": CALM, "n3": CALM}
