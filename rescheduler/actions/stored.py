@@ -22,13 +22,18 @@ class StoredObject:
         *,
         clock: ServerClock,
         timeout: float = 5.0,
+        makes_namespace: bool = True,
     ) -> None:
-        """collection: the path of the kind in its namespace. timeout: seconds for a request."""
+        """collection: the path of the kind in its namespace. timeout: seconds for a request.
+
+        makes_namespace: whether the namespace is created where it is missing.
+        """
         self.api = api
         self.collection = collection
         self.name = name
         self._clock = clock
         self._timeout = timeout
+        self._makes_namespace = makes_namespace
 
     @property
     def path(self) -> str:
@@ -58,7 +63,7 @@ class StoredObject:
         return self._accepted(answer, "update")
 
     def create(self, body: dict[str, Any]) -> dict[str, Any] | None:
-        """The object as stored, or None if somebody else was first; makes the namespace if needed.
+        """The object as stored, or None if somebody else was first; makes the namespace if it may.
 
         Raises:
             ActionError: no answer, or no right to create what is missing.
@@ -79,6 +84,11 @@ class StoredObject:
 
     def _create_namespace(self) -> None:
         name = self.collection.split("/namespaces/")[1].split("/")[0]
+        if not self._makes_namespace:
+            raise ActionError(
+                f"namespace {name} does not exist",
+                f"apply {MANIFESTS}, which creates it, or name another with --state-namespace.",
+            )
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         answer = self._call("POST", "/api/v1/namespaces", body)
         if answer.ok or answer.status == 409:

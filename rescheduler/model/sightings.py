@@ -7,6 +7,7 @@ one cycle does not find is forgotten at once, so what is remembered was found ev
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Annotated
 
 import msgspec
 
@@ -18,6 +19,9 @@ a CronJob may run every hour or two."""
 KEEP = timedelta(days=2)
 """A policy that was not looked at for so long is forgotten."""
 KEY_BYTES = 8
+
+Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A time with its zone: one without cannot be told from now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class Look:
 class First(msgspec.Struct, array_like=True, frozen=True):
     """The troubles that were found first at this time, their keys one after the other, sorted."""
 
-    at: datetime
+    at: Instant
     keys: bytes
 
 
@@ -46,7 +50,7 @@ class Watch(msgspec.Struct, kw_only=True, frozen=True):
 
     policy: str
     meaning: str
-    looked: datetime
+    looked: Instant
     firsts: tuple[First, ...] = ()
 
     def since(self) -> dict[bytes, datetime]:

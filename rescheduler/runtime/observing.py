@@ -123,9 +123,10 @@ class _Unmarked:
 
 
 def memory_of(connection: Connection, namespace: str) -> SightingsStore:
-    """Where earlier cycles left what they found."""
+    """Where earlier cycles left what they found; one in Audit adds no namespace to the cluster."""
     path = f"/api/v1/namespaces/{namespace}/configmaps"
-    store = StoredObject(connection.api, path, SIGHTINGS, clock=ServerClock())
+    clock = ServerClock()
+    store = StoredObject(connection.api, path, SIGHTINGS, clock=clock, makes_namespace=False)
     return SightingsStore(store, where=f"{namespace}/{SIGHTINGS}")
 
 

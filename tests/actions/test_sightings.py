@@ -1,15 +1,21 @@
 """Sightings outlive the process, survive every fault of the store, and never claim too much."""
 
+import base64
+import gzip
 from contextlib import suppress
 from datetime import timedelta
 from hashlib import blake2b
 from typing import Any
 
+import msgspec
 import pytest
 
 from rescheduler.actions.sightings import REFRESH, SightingsStore
 from rescheduler.model.errors import ActionError
 from rescheduler.model.sightings import MOST_SIGHTINGS, Look
+from rescheduler.runtime.observing import memory_of
+from rescheduler.sources.kubernetes_transport import Connection
+from tests.fakes.apiserver import serving
 from tests.fakes.stage import MAPS, START, Killed, Process, Stage
 
 MINUTE = timedelta(minutes=1)
@@ -125,6 +131,28 @@ def test_what_is_damaged_is_told_and_begun_anew(data: Any) -> None:
         store(Process(stage, "two")).read()
     store(Process(stage, "two")).remember([look(ONE)], START + MINUTE)
     assert known(stage) == {ONE: MINUTE}
+
+
+def test_a_time_without_a_zone_is_damage_and_ends_no_cycle() -> None:
+    stage = Stage()
+    store(Process(stage, "one")).remember([look(ONE)], START)
+    watch = {"policy": "zones", "meaning": "meaning", "looked": "2026-11-21T12:00:00"}
+    state = {"schemaVersion": 1, "sightings": {"watches": [watch]}}
+    packed = gzip.compress(msgspec.msgpack.encode(state))
+    spoil(stage, {"sightings": base64.b64encode(packed).decode()})
+    with pytest.raises(ActionError, match="cannot be decoded"):
+        store(Process(stage, "two")).read()
+    store(Process(stage, "two")).remember([look(ONE)], START + MINUTE)
+    assert known(stage) == {ONE: MINUTE}
+
+
+def test_a_cycle_that_may_be_in_audit_makes_no_namespace() -> None:
+    with serving() as fake:
+        memory = memory_of(Connection(fake.client(), "test"), "rescheduler")
+        with pytest.raises(ActionError, match="namespace rescheduler does not exist") as caught:
+            memory.remember([look(ONE)], START)
+        assert "deploy/kustomize" in str(caught.value)
+        assert ("namespaces", "", "rescheduler") not in fake.world.objects
 
 
 def test_no_right_to_write_is_told() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -15,7 +15,7 @@ from rescheduler.actions.evict import EvictionAnswer, annotations, eviction, und
 from rescheduler.actions.lease import Durations, Lease
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.stored import StoredObject
-from rescheduler.actions.transport import Answer, ServerClock
+from rescheduler.actions.transport import Answer, Api, ServerClock
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.history import History
 from rescheduler.model.objects import Pod
@@ -176,9 +176,8 @@ class _Stored(StoredObject):
     """The real store, with the stage for a network."""
 
     def __init__(self, process: Process, collection: str, name: str) -> None:
+        super().__init__(cast("Api", process), collection, name, clock=process.clock)
         self.process = process
-        self.collection = collection
-        self.name = name
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
         answer = self.process.call(method, path, body)
