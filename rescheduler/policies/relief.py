@@ -207,15 +207,20 @@ class UtilizationTerm:
         """Readings tell of all that is found."""
 
     def lasted(self) -> FloatArray:
-        """(pods,) the longest for which a load that the pod relieves has been too high."""
-        answer = np.full(len(self._home), np.nan)
+        """(pods,) for how long the load of which each relieves its node most has been too high."""
+        bound = np.flatnonzero(self._home >= 0)
+        nodes = self._home[bound]
+        amounts, limits = self._amounts[:, nodes], self._limits[:, nodes]
+        relief = self._resource_costs(amounts, limits)
+        relief -= self._resource_costs(amounts - self._freed[:, bound], limits)
+        held = np.full((len(self._gauges), len(bound)), np.nan)
         for row, gauge in enumerate(self._gauges):
             if gauge.heat is not None:
                 hot = np.where(self._hot[row], lasted(gauge.heat, self._span), np.nan)
-                relieves = (self._freed[row] > 0) & (self._home >= 0)
-                answer = np.fmax(
-                    answer, np.where(relieves, np.append(hot, np.nan)[self._home], np.nan)
-                )
+                held[row] = np.where(self._freed[row, bound] > 0, hot[nodes], np.nan)
+        of_resource = np.fmax.reduceat(held, self._begins, axis=0)
+        answer = np.full(len(self._home), np.nan)
+        answer[bound] = of_resource[relief.argmax(axis=0), np.arange(len(bound))]
         return answer
 
     def remarks(self) -> tuple[Problem, ...]:

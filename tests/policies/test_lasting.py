@@ -144,6 +144,19 @@ def test_of_two_resources_the_one_that_the_pod_relieves_counts(reached: bool) ->
         assert found[0] == 120
 
 
+def test_a_little_of_an_old_load_does_not_make_a_new_one_old() -> None:
+    """Every pod uses some CPU: who leaves for the memory's sake has not been trouble for long."""
+    policy = utilization(targets={"cpu": {"high": "80%"}, "memory": {"high": "80%"}})
+    found = held(
+        policy,
+        0.05,
+        node_cpu={"n1": LONG, "n2": CALM, "n3": CALM},
+        node_memory={"n1": "10%x10 90%x2", "n2": CALM, "n3": CALM},
+        pod_memory={"web": 12e9, "api": 0},
+    )
+    assert found[0] == 120
+
+
 def sick(policy: Health, xid: Mapping[str, Any], devices: tuple[DeviceValue, ...] = ()) -> Any:
     gpus = {"web": {"nvidia.com/gpu": 1}}
     drawn = THREE.replace("n1 |", "n1 gpu 8 |").replace("n3 |", "n3 gpu 8 |")
