@@ -264,10 +264,18 @@ class ContainerStateWaiting(Base):
     reason: str = ""
 
 
+class ContainerStateTerminated(Base):
+    """state.terminated of a container."""
+
+    exitCode: int = 0
+    reason: str | None = None
+
+
 class ContainerState(Base):
-    """state of a container; only what it waits for is kept."""
+    """state of a container: what it waits for, or how it has ended."""
 
     waiting: ContainerStateWaiting | None = None
+    terminated: ContainerStateTerminated | None = None
 
 
 class ContainerStatus(Base):

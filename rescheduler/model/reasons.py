@@ -116,6 +116,7 @@ _ALL = (
     Reason("CNF005", "Pods have none of the pods in their domain that their required affinity asks for.", "A move to where these are repairs it."),
     Reason("CNF006", "Containers of the pods were restarted too often.", "Read their logs; another node helps where this one is the cause."),
     Reason("CNF007", "Pods are older than they should become.", "A move to another node makes them anew."),
+    Reason("CNF008", "Pods have failed and are still there.", "Find out why; no move helps, and removing them is Kubernetes' garbage collection."),
     # Stability: whether trouble has held for as long as its policy asks
     Reason("STB001", "The trouble has not held for `stableFor` yet.", "Wait; the message says until when. Or lower `stableFor`."),
     Reason("STB002", "For how long the trouble has held is not known.", "Read the message; what cannot be known never counts as held."),

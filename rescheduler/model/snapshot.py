@@ -67,7 +67,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The cluster at one instant. Pods that ended (Succeeded, Failed) are not in it."""
+    """The cluster at one instant. Pods that ended (Succeeded, Failed) are not among its pods."""
 
     taken: datetime
     cluster: Cluster
@@ -96,6 +96,11 @@ class Snapshot:
     unread: list[str] = field(default_factory=list)
     """Optional kinds that could not be listed (not served, or forbidden)."""
     readings: Readings = field(default_factory=Readings)
+    failed: list[Pod] | None = None
+    """Pods whose phase is Failed, without their specs; they hold no room, and no index counts them.
+
+    None where nobody looked for them.
+    """
     scheduler: ObservedScheduler | None = None
     """What the running scheduler says about itself; None where nobody asked it."""
     clock_skew: float | None = None

@@ -9,10 +9,11 @@ from pydantic import ConfigDict, Field, model_validator
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.objects import ContainerStatus, Pod
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Match, Policy, PositiveDuration, Strict, duration_text
+from rescheduler.policies.failed import Failed, failures
 from rescheduler.policies.matching import select_pods
 from rescheduler.policies.node_rules import Charges, NodeCharges, NodeRules
 from rescheduler.policies.proximity import Kind, Proximity
@@ -107,11 +108,9 @@ class Conformity(Policy):
     that would come back to its node gains nothing, as everywhere.
 
     Pods that are being deleted and pods of DaemonSets are not judged. Pods whose phase is Failed
-    are on no node and their owner has replaced them: there is nothing to place better, and removing
-    them is the garbage collection of Kubernetes (`--terminated-pod-gc-threshold`,
-    `ttlSecondsAfterFinished`). Pods that fail while they run are found by `restarts` and `states`;
-    one that is not Ready at the time is shown, and stays (ELG006), unless it crash-loops and the
-    Limits say `crashLooping: Allow`.
+    are told by `failed`, cost nothing and are left: there is nothing to place better. Pods that
+    fail while they run are found by `restarts` and `states`; one that is not Ready at the time is
+    shown, and stays (ELG006), unless it crash-loops and the Limits say `crashLooping: Allow`.
     """
 
     model_config = ConfigDict(
@@ -119,7 +118,7 @@ class Conformity(Policy):
             "anyOf": [
                 *(
                     _judged(key, {"not": {"type": "null"}})
-                    for key in ("nodeTaints", "nodeAffinity", "restarts", "lifetime")
+                    for key in ("nodeTaints", "nodeAffinity", "restarts", "lifetime", "failed")
                 ),
                 *(_judged(key, {"const": True}) for key in ("podAntiAffinity", "podAffinity")),
             ]
@@ -141,9 +140,11 @@ class Conformity(Policy):
     restarts: Restarts | None = Field(None, description="Judge restarts. Not, unless given.")
     lifetime: Lifetime | None = Field(None, description="Judge age. Not, unless given.")
 
+    failed: Failed | None = Field(None, description="Tell failed pods. Not, unless given.")
+
     @model_validator(mode="after")
     def _has_a_rule(self) -> "Conformity":
-        rules = (self.nodeTaints, self.nodeAffinity, self.restarts, self.lifetime)
+        rules = (self.nodeTaints, self.nodeAffinity, self.restarts, self.lifetime, self.failed)
         if all(each is None for each in rules) and not (self.podAntiAffinity or self.podAffinity):
             raise ValueError("at least one rule must be given")
         return self
@@ -260,6 +261,15 @@ class ConformityTerm:
                 message=f"{counted(len(pods), 'pod')} on {nodes[0]}{others} {broken.shared}",
                 pods=self._involved(broken, pods),
             )
+        if self._policy.failed is not None:
+            yield from failures(self._policy.failed, self._policy.match, self._snapshot)
+
+    def remarks(self) -> tuple[Problem, ...]:
+        """Whether pods that failed ought to be told, and nobody looked for them."""
+        if self._policy.failed is None or self._snapshot.failed is not None:
+            return ()
+        text = "failed pods were not read, so none are told: a recording of an older version?"
+        return (Problem("DAT002", text),)
 
     def _involved(self, broken: _Broken, pods: list[int]) -> tuple[int, ...]:
         """The pods of a finding, and those from which they must be apart."""

@@ -30,7 +30,7 @@ This page is generated from the models; change it there.
 """
 
 _CODES = {
-    "Conformity": ("CNF001", "CNF002", "CNF003", "CNF004", "CNF005", "CNF006", "CNF007"),
+    "Conformity": ("CNF001", "CNF002", "CNF003", "CNF004", "CNF005", "CNF006", "CNF007", "CNF008"),
     "Fragmentation": ("FRG001", "FRG002", "FRG003"),
     "Health": ("HLT001", "HLT002", "HLT003", "RDG003"),
     "Locality": ("LOC001", "LOC002", "LOC003", "LOC004", "LOC005", "LOC006"),

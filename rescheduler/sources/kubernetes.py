@@ -12,7 +12,7 @@ from rescheduler.model import controllers as kinds
 from rescheduler.model import devices, storage
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.numa import NodeResourceTopology
-from rescheduler.model.objects import Base, Node, Pod
+from rescheduler.model.objects import Base, Node, Pod, PodSpec
 from rescheduler.model.snapshot import Cluster, Quarantined, Snapshot
 from rescheduler.sources.kubernetes_decode import Sharing, Unreadable, collector_off, decode_page
 from rescheduler.sources.kubernetes_transport import Answer, Connection
@@ -24,7 +24,9 @@ DEADLINE = 180.0
 """Seconds in which the whole cluster has to be read."""
 
 _RUNNING = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+_NOT_DONE = {"fieldSelector": "status.phase!=Succeeded"}
 _ENDED = frozenset({"Succeeded", "Failed"})
+_NO_SPEC = PodSpec()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ def read_cluster(
     """
     reader = _Reader(connection)
     with collector_off():
-        pods = reader.pods()
+        pods, failed = reader.pods_and_failed()
         first = reader.first
         nodes = reader.nodes()
         fields: dict[str, Any] = {name: reader.objects(kind) for name, kind in _LISTS.items()}
@@ -172,6 +174,7 @@ def read_cluster(
         cluster=reader.cluster(fields["namespaces"]),
         nodes=nodes,
         pods=pods,
+        failed=failed,
         controllers=controllers,
         quarantined=reader.quarantined,
         unread=reader.unread,
@@ -209,9 +212,17 @@ class _Reader:
         self.first: Answer | None = None
         """The first answer to the latest list."""
 
-    def pods(self, path: str = _POD.path) -> list[Pod]:
+    def pods(self, path: str) -> list[Pod]:
         """The pods that have not ended, sharing what is equal."""
-        return self._list(_POD, path, _RUNNING, self._pod)
+        return _running(self._list(_POD, path, _RUNNING, self._pod))
+
+    def pods_and_failed(self) -> tuple[list[Pod], list[Pod]]:
+        """All pods that have not ended, and those that have failed, without their specs."""
+        found = self._list(_POD, _POD.path, _NOT_DONE, self._pod)
+        failed = [pod for pod in found if pod.status.phase == "Failed"]
+        for pod in failed:
+            pod.spec = _NO_SPEC
+        return _running(found), failed
 
     def nodes(self) -> list[Node]:
         """The nodes."""
@@ -315,8 +326,6 @@ class _Reader:
                     quarantined.append(_refused(kind, item, problem))
             if not token:
                 break
-        if kind is _POD:
-            items = [pod for pod in items if pod.status.phase not in _ENDED]
         return items, quarantined
 
     def _missing(self, kind: Kind, path: str, answer: Answer) -> None:
@@ -331,6 +340,10 @@ class _Reader:
             if answer.status == 403
             else "this is not a Kubernetes API server.",
         )
+
+
+def _running(pods: list[Pod]) -> list[Pod]:
+    return [pod for pod in pods if pod.status.phase not in _ENDED]
 
 
 def _refused(kind: Kind, item: Any, problem: str) -> Quarantined:

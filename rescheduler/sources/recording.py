@@ -124,6 +124,7 @@ class _Body(msgspec.Struct):
     resource_claims: list[devices.ResourceClaim] | None = None
     claim_templates: list[devices.ResourceClaimTemplate] | None = None
     topologies: list[NodeResourceTopology] | None = None
+    failed: list[Pod] | None = None
 
 
 _LATER = {
@@ -157,6 +158,7 @@ _AS_THEY_ARE = (
     "unread",
     "clock_skew",
     "scheduler",
+    "failed",
 )
 
 

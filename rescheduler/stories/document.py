@@ -17,6 +17,9 @@ class Expectation(Strict):
     candidates: dict[str, list[str]] | None = Field(
         None, description="Workloads of which a move could lower the cost, by policy."
     )
+    findings: dict[str, list[str]] | None = Field(
+        None, description="What each policy finds before anything moves: `CODE SUBJECT`."
+    )
     moves: list[str] | None = Field(
         None, description="The plan's moves in order: `WORKLOAD NODE -> LIKELIEST NODE`."
     )

@@ -111,6 +111,7 @@ def drawn(
         cluster=Cluster(uid="cluster-1", version=VERSION),
         nodes=nodes,
         pods=pods,
+        failed=[],
         controllers=[each for pair in owners.values() for each in pair],
         budgets=[
             budget(name, name, allowed=allowed, healthy=sizes[name], failing=failing[name])

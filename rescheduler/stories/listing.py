@@ -90,6 +90,10 @@ def listed(
         *(each for each in namespaces(fields["pods"]) if each.metadata.name not in given),
     ]
     bare = Snapshot(taken=NOW, cluster=Cluster(uid="cluster-1", version=VERSION), nodes=[], pods=[])
+    everyone: list[Pod] = fields["pods"]
+    fields["failed"] = [each for each in everyone if each.status.phase == "Failed"]
+    ended = ("Failed", "Succeeded")
+    fields["pods"] = [each for each in everyone if each.status.phase not in ended]
     topologies = [topology_of(name, each) for name, each in zones.items()]
     made_of: dict[str, Any] = {**fields, "topologies": topologies}
     return replace(bare, **made_of)

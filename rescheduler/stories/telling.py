@@ -72,6 +72,8 @@ def tell(story: Story, policies: PolicySet) -> list[Difference]:
             answer.append(Difference(f"cost.{name}", cost, shown))
     answer += _compared("problem", expect.problem, told.problem)
     answer += _compared("candidates", expect.candidates, told.candidates)
+    wanted = {name: sorted(each) for name, each in (expect.findings or {}).items()}
+    answer += _compared("findings", wanted, told.findings)
     answer += _compared("refused", expect.refused, told.refused)
     if expect.moves is not None and told.moves() != expect.moves:
         answer.append(Difference("moves", expect.moves, told.moves()))
@@ -134,6 +136,12 @@ class _Told:
             return f"no say: {term.code}"
         pods = (self._snapshot.pods[pod] for pod in term.candidates().tolist())
         return sorted({(pod.metadata.labels or {}).get("app", pod.metadata.name) for pod in pods})
+
+    def findings(self, name: str) -> list[str] | str:
+        term = self._term(name)
+        if isinstance(term, Problem):
+            return f"no say: {term.code}"
+        return sorted(f"{each.code} {each.subject}" for each in term.findings())
 
     def refused(self, workload: str) -> str | None:
         codes = {

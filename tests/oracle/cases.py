@@ -12,7 +12,7 @@ A case holds the objects, the arguments and what descheduler evicted. It is read
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -32,6 +32,9 @@ Json = dict[str, Any]
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 MANY = 1000
+
+ONLY_FAILED = {"Failed", "Shutdown", "NodeAffinity", "UnexpectedAdmissionError"}
+"""States that only pods have whose phase is Failed."""
 
 RULES = {
     "RemovePodsViolatingNodeTaints",
@@ -80,6 +83,9 @@ def cluster(case: Case) -> Snapshot:
     pods, nodes = case.begin["pods"] or [], case.begin["nodes"] or []
     spare = len(pods) + 1 if case.plugin in RULES and not case.fits else 0
     made = assembled(nodes, pods, spare=spare, taken=case.captured)
+    living = [each for each in made.pods if each.status.phase != "Failed"]
+    failed = [each for each in made.pods if each.status.phase == "Failed"]
+    made = replace(made, pods=living, failed=failed)
     return loads.measured(made, case.told, policy(case))
 
 
@@ -196,6 +202,28 @@ def _lifetime(arguments: Json) -> tuple[str, Json]:
     return "Conformity", {"lifetime": rule | _states(arguments)}
 
 
+def _failed(arguments: Json) -> tuple[str, Json]:
+    rule: Json = {
+        "above": f"{arguments.get('minPodLifetimeSeconds') or 0}s",
+        "initContainers": bool(arguments.get("includingInitContainers")),
+    }
+    for name in ("reasons", "exitCodes"):
+        if arguments.get(name):
+            rule[name] = arguments[name]
+    return "Conformity", {"failed": rule}
+
+
+def _lifetime_or_failed(arguments: Json) -> tuple[str, Json]:
+    """PodLifeTime; where it names states of none but failed pods, also the rule for these."""
+    states = set(arguments.get("states") or ())
+    kind, spec = _lifetime(arguments)
+    if states & ONLY_FAILED:
+        age = arguments.get("maxPodLifeTimeSeconds")
+        given = {**arguments, "minPodLifetimeSeconds": age, "reasons": sorted(states - {"Failed"})}
+        spec |= _failed(given)[1]
+    return kind, spec
+
+
 def _states(arguments: Json) -> Json:
     return {"states": arguments["states"]} if arguments.get("states") else {}
 
@@ -223,7 +251,8 @@ _SPECS = {
     "RemovePodsViolatingNodeAffinity": _affinity,
     "RemovePodsViolatingInterPodAntiAffinity": lambda _: ("Conformity", {"podAntiAffinity": True}),
     "RemovePodsHavingTooManyRestarts": _restarts,
-    "PodLifeTime": _lifetime,
+    "PodLifeTime": _lifetime_or_failed,
+    "RemoveFailedPods": _failed,
     "RemovePodsViolatingTopologySpreadConstraint": _spread,
     "RemoveDuplicates": _duplicates,
     "LowNodeUtilization": _low,

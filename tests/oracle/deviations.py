@@ -11,7 +11,7 @@
 | RemoveDuplicates | Spread `maxPerDomain` | kinds of owners |
 | LowNodeUtilization | Utilization `Relieve`, `Balance` | the number of pods, see PODS |
 | HighNodeUtilization | Utilization `Pack` | the number of pods, see PODS |
-| RemoveFailedPods | nothing | a pod that ended is on no node, see ENDED |
+| RemoveFailedPods | Conformity `failed`: they are told, and left | see ARGUMENTS_LEFT_OUT |
 | DefaultEvictor | eligibility, feasibility and Limits | we leave more pods alone, see STRICTER |
 """
 
@@ -19,6 +19,7 @@ ENDED = (
     "the pod has ended: its owner has replaced it, it is on no node, and nothing can be placed "
     "better; removing it is garbage collection"
 )
+TOLD = "a pod that has failed is told wherever there is room: nothing is placed for it"
 UNSETTLED = (
     "the pod is not Running: its kubelet and its owner are at work on it, and a pod that does not "
     "serve cannot be moved more safely by one more eviction"
@@ -33,11 +34,8 @@ PODS = "they also go by the number of pods on a node, which is no load: "
 BLIND = "what each pod uses is not known: no pod is evicted on the chance that it is the one"
 WHOLE = "the other node has no room for all of its pods: a node is emptied whole, or not at all"
 
-PLUGINS_LEFT_OUT = {"RemoveFailedPods": ENDED}
-
 ARGUMENTS_LEFT_OUT = {
     "conditions": "conditions of a pod say what its owner or kubelet does about it already",
-    "exitCodes": ENDED,
     "ownerKinds": "whose pods are meant is said by labels and namespaces",
     "excludeOwnerKinds": "whose pods are meant is said by labels and namespaces",
     "includingEphemeralContainers": "ephemeral containers are for debugging; they are not read",
@@ -67,6 +65,9 @@ LOOSER = dict.fromkeys(
 )
 """Argument to the reason why a pod that descheduler protects may be eligible."""
 
+UNFIT = "nodeFit=true,_"
+AFFINITY = "1_container_terminated_with_reason_NodeAffinity"
+CONFIG = "1_container_terminated_with_reason_CreateContainerConfigError"
 INIT = "includingInitContainers"
 APART = "removepodsviolatinginterpodantiaffinity/TestPodAntiAffinity/Maximum_pods_to_evict"
 
@@ -100,7 +101,7 @@ DEVIATIONS = {
     **{
         f"podlifetime/TestPodLifeTime_PodPhaseStates/1_pod_with_pod_status_phase_v1.Pod{phase}_"
         "should_be_evicted": reason
-        for phase, reason in (("Succeeded", ENDED), ("Failed", ENDED), ("Unknown", UNSETTLED))
+        for phase, reason in (("Succeeded", ENDED), ("Unknown", UNSETTLED))
     },
     "removeduplicates/TestFindDuplicatePods/"
     "Pods_with_the_same_owner_but_different_images_should_not_be_evicted": IMAGES,
@@ -132,10 +133,14 @@ DEVIATIONS = {
     "removepodsviolatingtopologyspreadconstraint/TestTopologySpreadConstraint/"
     "3_domains,_sizes_[2,3,4],_maxSkew=1,_args.NodeFit_is_false,_and_not_enough_cpu_on_zoneA;_1_"
     "should_be_moved_to_force_scale-up": ROOM,
-    "podlifetime/TestStatesWithTerminatedReasons/evict_pod_with_matching_terminated_reason_via_"
-    "states": ENDED,
-    "podlifetime/TestStatesWithTerminatedReasons/evict_pod_with_matching_pod_status_reason_via_"
-    "states": ENDED,
+    **{
+        f"removefailedpods/TestRemoveFailedPods/{name}": TOLD
+        for name in (
+            f"{UNFIT}1_unschedulable_node,_{AFFINITY},_0_eviction",
+            f"{UNFIT}only_available_node_does_not_have_enough_resources,_{CONFIG},_0_eviction",
+            "1_container_terminated_with_reason_ShutDown,_0_evictions",
+        )
+    },
     "podlifetime/TestStatesWithTerminatedReasons/states_matches_terminated_reason_on_init_"
     "container": "what an init container ended with is over: the pod runs",
     **{

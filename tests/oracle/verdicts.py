@@ -14,7 +14,9 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility import Eligibility
 from rescheduler.planning.planner import plan
 from rescheduler.policies.base import Match
+from rescheduler.policies.conformity import Conformity
 from rescheduler.policies.documents import policy_set
+from rescheduler.policies.failed import failures
 from rescheduler.policies.matching import select_pods
 from rescheduler.scheduler.model import SchedulerModel
 from tests.oracle import cases, loads
@@ -26,7 +28,6 @@ from tests.oracle.deviations import (
     NO_LOAD,
     NO_RESULT,
     NO_RULE,
-    PLUGINS_LEFT_OUT,
     STRICTER,
 )
 
@@ -69,19 +70,30 @@ def _of_case(given: Json) -> Verdict:
 
 
 def _of_plugin(case: Case) -> Verdict:
-    """Whether as many pods move as they evict."""
+    """Whether as many pods move, or are told to have failed, as they evict."""
     if reason := _left_out(case):
         return Verdict(case.name, case.plugin, "left out", reason=reason)
+    snapshot = cases.cluster(case)
     made = plan(
-        cases.cluster(case),
+        snapshot,
         policy_set([cases.policy(case)], cases.limits(case), cases.schedulers(case)),
         History(),
         mode="Enforce",
     )
-    if len(made.moves) == case.evictions:
+    ours = len(made.moves) + _failed(case, snapshot)
+    if ours == case.evictions:
         return Verdict(case.name, case.plugin, "agrees")
-    found = f"they {case.evictions}, we {len(made.moves)}"
+    found = f"they {case.evictions}, we {ours}"
     return Verdict(case.name, case.plugin, "differs", found, DEVIATIONS.get(case.name, ""))
+
+
+def _failed(case: Case, snapshot: Snapshot) -> int:
+    """How many pods are told to have failed."""
+    policy = cases.policy(case)
+    if not isinstance(policy, Conformity) or policy.failed is None:
+        return 0
+    told = failures(policy.failed, policy.match, snapshot)
+    return sum(int(each.message.split(" ", 1)[0]) for each in told)
 
 
 def _left_out(case: Case) -> str:
@@ -94,7 +106,7 @@ def _left_out(case: Case) -> str:
     thresholds = case.arguments.get("targetThresholds") or case.arguments.get("thresholds")
     if thresholds and not loads.targets(thresholds):
         return NO_LOAD
-    return PLUGINS_LEFT_OUT.get(case.plugin, "")
+    return ""
 
 
 def _of_filter(given: Json) -> Verdict:

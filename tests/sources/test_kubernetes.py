@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.model.objects import ContainerStateTerminated, PodSpec
 from rescheduler.sources.kubernetes import read_cluster, read_pods
 from rescheduler.sources.kubernetes_client import connect
 from rescheduler.sources.kubernetes_transport import Connection
@@ -148,6 +149,27 @@ def test_a_bad_object_is_set_aside_with_its_name_and_node(tmp_path: Path) -> Non
     assert len(snapshot.pods) == 3
     assert len(snapshot.nodes) == 1
     assert any("'lots'" in each.message for each in snapshot.quarantined)
+
+
+def test_failed_pods_are_beside_the_others_and_hold_nothing(tmp_path: Path) -> None:
+    api = small()
+    for name, phase in (("broken", "Failed"), ("done", "Succeeded")):
+        made = pod(name, "n1")
+        made["status"] |= {"phase": phase, "reason": "Evicted"}
+        state = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+        made["status"]["containerStatuses"] = [{"name": "main", "state": state}]
+        api.lists[PODS].append(made)
+    with connected(api, tmp_path) as (connection, served):
+        snapshot = read_cluster(connection)
+    assert len(snapshot.pods) == 3
+    (broken,) = snapshot.failed or []
+    assert (broken.metadata.name, broken.node, broken.status.reason) == ("broken", "n1", "Evicted")
+    (status,) = broken.status.containerStatuses or []
+    assert status.state is not None
+    assert status.state.terminated == ContainerStateTerminated(exitCode=137, reason="OOMKilled")
+    assert broken.spec == PodSpec()
+    selectors = {each.query["fieldSelector"] for each in served.requests if each.path == PODS}
+    assert selectors == {"status.phase!=Succeeded"}
 
 
 def test_pods_that_ended_and_old_replica_sets_are_left_out(tmp_path: Path) -> None:

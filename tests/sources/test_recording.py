@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rescheduler.model.errors import SettingsError, SnapshotUnreadable
+from rescheduler.model.objects import ObjectMeta, Pod, PodStatus
 from rescheduler.model.readings import Problem, Reading, Readings
 from rescheduler.model.snapshot import Quarantined, Snapshot
 from rescheduler.sources.kubernetes import read_cluster
@@ -68,6 +69,7 @@ def full() -> Snapshot:
         readings=readings,
         quarantined=[Quarantined("Pod", "team", "bad", "odd", "n1")],
         unread=["ResourceQuota"],
+        failed=[Pod(metadata=ObjectMeta(name="broken"), status=PodStatus(phase="Failed"))],
         clock_skew=0.5,
     )
 

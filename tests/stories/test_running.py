@@ -73,6 +73,7 @@ def test_every_expectation_can_fail(tmp_path: Path) -> None:
         "      moves: []\n"
         "      refused: {web: FEA001}\n"
         "      problem: {zones: RDG001}\n"
+        "      findings: {zones: [CNF008 Job default/x], hot: []}\n"
     )
     assert {what for what, _, _ in told(tmp_path, story)} == {
         "cost.zones",
@@ -81,6 +82,8 @@ def test_every_expectation_can_fail(tmp_path: Path) -> None:
         "moves",
         "refused.web",
         "problem.zones",
+        "findings.zones",
+        "findings.hot",
     }
 
 
