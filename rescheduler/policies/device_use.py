@@ -198,8 +198,16 @@ class DeviceUse:
 
     def _lies(self, pod: int) -> set[int]:
         """The zones on which devices of the pod are known to lie."""
-        found = self.zones.zone[self._held.of_pod.get(pod, [])]
-        return set(found[found >= 0].tolist())
+        held = self._held.of_pod.get(pod, [])
+        return {int(self.zones.zone[each]) for each in held if self._is_told(pod, each)}
+
+    def _is_told(self, pod: int, device: int) -> bool:
+        """Whether the device lies on a known zone of the pod's node.
+
+        Claims and pods are read one after the other, so a claim may tell of where a pod was to go.
+        """
+        here = self.zones.inventory.node[device] == self.home[pod]
+        return bool(here and self.zones.zone[device] >= 0)
 
     def _judge_home(self, pod: int) -> Standing:
         node, number = int(self.home[pod]), int(self._of_pod[pod])
@@ -215,7 +223,7 @@ class DeviceUse:
         if number < 0:
             return Standing(charge, how)
         held = self._held.of_pod[pod]
-        untold = [device for device in held if self.zones.zone[device] < 0]
+        untold = [device for device in held if not self._is_told(pod, device)]
         needs = self._wanted[number].needs if untold else []
         unknown = any(device in each.devices for each in needs for device in untold)
         return Standing(charge, how, certain=not unknown and pod not in self._held.lost)
@@ -226,7 +234,7 @@ class DeviceUse:
         width = int(self.zones.width[node])
         there = np.flatnonzero((inventory.node == node) & (self.zones.zone >= 0)).tolist()
         cells = Counter((inventory.subjects[d].driver, int(self.zones.zone[d])) for d in there)
-        held = {d for d in self._held.of_pod[pod] if self.zones.zone[d] >= 0}
+        held = {d for d in self._held.of_pod[pod] if self._is_told(pod, d)}
         wanted = Counter(inventory.subjects[d].driver for d in held)
         for size in range(1, width):
             for chosen in combinations(range(width), size):

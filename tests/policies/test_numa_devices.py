@@ -117,6 +117,20 @@ def test_a_number_that_is_no_numa_node_is_not_told(number: int | str) -> None:
     assert bound(before).cost() == 0
 
 
+def test_devices_of_another_node_than_the_pods_tell_nothing() -> None:
+    """Claims and pods are read one after the other: the pod may have been placed anew between."""
+    pods = [user("p0", "n2"), user("p1", "n3")]
+    claims = [held("p0", "n1", "gpu-0", "nic-2"), held("p1", "n1", "gpu-0", "nic-2")]
+    one_zone = both("n2", gpus=(0, 0), nics=(0, 0))
+    before = cluster([*both("n1"), *one_zone], pods, claims, beside=("n3",))
+    term = bound(before)
+    assert term.cost() == 0
+    assert term.candidates().tolist() == []
+    assert "NUMA node of some devices of 2 of 2 pods" in " ".join(
+        each.message for each in term.remarks()
+    )
+
+
 def test_what_the_allocator_takes_first_decides_and_not_what_it_could_take() -> None:
     # The first NIC of n2 lies on node 1: an aligned pair is free there, and is not what it gets.
     assert deltas(split(*both("n2", nics=(1, 0, 0, 1)))) == [0, 0]
