@@ -9,11 +9,15 @@ from rescheduler.model.readings import Problem, Reading
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Policy
+from rescheduler.policies.conformity import Conformity, Lifetime, Restarts
 from rescheduler.policies.documents import PolicySet, to_document
 from rescheduler.policies.health import Health
 from rescheduler.policies.locality import Locality
 from rescheduler.policies.numa import Numa
 from rescheduler.policies.utilization import Utilization
+
+_CRASHING = {"CrashLoopBackOff", "RunContainerError"}
+"""What containers wait for that have run before; their pods are not Ready."""
 
 
 def dead(policies: PolicySet) -> Iterator[str]:
@@ -26,6 +30,8 @@ def dead(policies: PolicySet) -> Iterator[str]:
         if policy.weight == 0:
             yield f"{_named(policy)}: weight is 0, so it decides nothing"
         yield from (f"{_named(policy)}: {each}" for each in _idle_fields(policy))
+        if limits.crashLooping == "Refuse" and isinstance(policy, Conformity):
+            yield from (f"{_named(policy)}: {each}" for each in _stuck(policy))
     for one, other in combinations(policies.policies, 2):
         if _wish(one) == _wish(other):
             yield f"{_named(one)} and {_named(other)} want the same, so it counts twice"
@@ -52,6 +58,18 @@ def _idle_fields(policy: Policy) -> Iterator[str]:
     if isinstance(policy, Numa) and policy.crowded is None:
         for field in sorted(policy.model_fields_set & {"window", "maxAge", "minCoverage"}):
             yield f"crowded is not given, so {field} decides nothing"
+
+
+def _stuck(policy: Conformity) -> Iterator[str]:
+    """Rules of which every pod crash-loops, where such pods stay."""
+    for name in ("restarts", "lifetime"):
+        rule: Restarts | Lifetime | None = getattr(policy, name)
+        if rule is not None and rule.states and set(rule.states) <= _CRASHING:
+            states = ", ".join(rule.states)
+            yield (
+                f"{name}.states is {states}, and the Limits refuse pods that crash-loop, so they "
+                "are shown and stay; `crashLooping: Allow` lets them move"
+            )
 
 
 def unheard(policies: PolicySet, snapshot: Snapshot) -> Iterator[tuple[Policy, Problem]]:

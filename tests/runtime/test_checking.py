@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from rescheduler.cli.main import program
+from rescheduler.policies.conformity import Conformity
 from rescheduler.policies.documents import policy_set
 from rescheduler.policies.health import Health
 from rescheduler.policies.limits import Limits
@@ -35,6 +36,17 @@ def test_rules_that_decide_nothing_are_told() -> None:
         "Limits default: movesPerCycle is 0, so nothing will ever move",
         "Spread a: weight is 0, so it decides nothing",
     ]
+
+
+def test_pods_that_are_found_and_refused_in_any_case_are_told() -> None:
+    rules = {"restarts": {"atLeast": 5, "states": ["CrashLoopBackOff"]}}
+    found = Conformity.model_validate({"kind": "Conformity", "name": "c", "match": ALL, **rules})
+    rules["restarts"]["states"] = ["CrashLoopBackOff", "Running"]
+    some = Conformity.model_validate({"kind": "Conformity", "name": "d", "match": ALL, **rules})
+    (told,) = dead(policy_set([found, some]))
+    assert told.startswith("Conformity c: restarts.states is CrashLoopBackOff, and the Limits")
+    allowing = Limits.model_validate({"crashLooping": "Allow"})
+    assert list(dead(policy_set([found, some], allowing))) == []
 
 
 def test_distances_that_nothing_is_judged_by_are_told() -> None:
