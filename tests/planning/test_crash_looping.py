@@ -9,7 +9,7 @@ import pytest
 
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.objects import ContainerState, ContainerStateWaiting
-from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.model.plan import BudgetUse, Plan, PlannedMove
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.budgets import Budgets
 from rescheduler.planning.disruption import disruption_cost
@@ -94,6 +94,11 @@ def test_a_workload_that_crash_loops_on_two_nodes_is_left_alone() -> None:
     assert told(planned(picture(BOTH))) == ["web-0 ELG023", "web-1 ELG023"]
 
 
+def test_one_that_is_going_there_tells_nothing() -> None:
+    before = picture("zone a | n1 | web! web\nzone a | n2 | (web!)\nzone a | n3 | -")
+    assert [each.pod.name for each in planned(before).moves] == ["web-0"]
+
+
 def test_two_on_one_node_go_one_at_a_time() -> None:
     made = planned(picture(TWICE), movesPerNode=5)
     assert [each.code for each in made.refused] == ["PAC004"]
@@ -104,6 +109,11 @@ def test_what_is_ready_beside_it_keeps_its_bounds() -> None:
     # web-1 is Ready on the same node: it is none of the pods that were restarted.
     before = picture("zone a | n1 | web! web\nzone a | n2 | -")
     before.pods[1].status.containerStatuses = crash_looping().containerStatuses
+    # As they are read: pods of one template share what is equal.
+    shared = before.pods[0]
+    for name in ("labels", "annotations", "ownerReferences"):
+        setattr(before.pods[1].metadata, name, getattr(shared.metadata, name))
+    before.pods[1].spec = shared.spec
     assert told(planned(before)) == ["web-0 n1 -> n2", "web-1 ELG012"]
 
 
@@ -190,6 +200,12 @@ def test_healthy_pods_of_the_plan_leave_fewer_behind() -> None:
     ]
     budgets.release(1)
     assert budgets.refusal(2) is None
+    # What is charged now is given back as it was charged, not as the last time.
+    budgets.spend(1)
+    budgets.spend(0)
+    budgets.release(0)
+    budgets.release(1)
+    assert budgets.use(2) == BudgetUse(name="web", allowed=1)
 
 
 def test_a_move_that_did_not_help_is_the_last_one() -> None:
@@ -242,6 +258,9 @@ def test_a_pod_that_is_not_ready_costs_nothing_that_is() -> None:
     made = pod("a", "n1")
     serving = disruption_cost(made, 1, NOW)
     made.status = crash_looping()
+    (ready,) = made.status.conditions or []
+    since = msgspec.structs.replace(ready, lastTransitionTime=NOW - timedelta(hours=1))
+    made.status.conditions = [since]
     assert disruption_cost(made, 1, NOW) == 1.0 < serving
 
 

@@ -84,6 +84,14 @@ def test_a_replacement_that_is_ready_only_for_a_moment_is_no_success(stage: Stag
     assert outcome.moves[0].code == "ACT017"
 
 
+def test_the_wait_ends_also_where_nothing_could_be_ready_for_so_long(stage: Stage) -> None:
+    limits = LIMITS.model_copy(update={"minReadyTime": LIMITS.readyTimeout * 2})
+    process = Process(stage, "a", limits=limits)
+    outcome = act(plan_of(stage.world, [leaving(crashing(stage))]), process.actor())
+    assert outcome.moves[0].code == "ACT001"
+    assert stage.seconds < 2 * LIMITS.readyTimeout.total_seconds()
+
+
 def test_one_that_is_not_even_placed_stops_the_run(stage: Stage) -> None:
     stage.world.place = lambda _: ""
     outcome = run(stage, leaving(crashing(stage)), planned(sound(stage), batch=2))
