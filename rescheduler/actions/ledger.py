@@ -22,6 +22,7 @@ import msgspec
 from msgspec import structs
 
 from rescheduler.actions.lease import Store
+from rescheduler.actions.stored import config_map
 from rescheduler.model.errors import ActionError, LedgerUnreadable, LockLost
 from rescheduler.model.history import History, PastMove
 
@@ -75,13 +76,7 @@ class Ledger:
         """Whether people asked to hold all acting, as of the last read or write."""
         self._store = store
         self._where = where
-        namespace, name = where.split("/")
-        self._blank = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": name, "namespace": namespace},
-            "data": {"paused": "false"},
-        }
+        self._blank = {**config_map(where), "data": {"paused": "false"}}
         self._marker = marker
         self._now = now
         self._object: dict[str, Any] | None = None

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from rescheduler.actions.lease import Store
+from rescheduler.actions.stored import config_map
 from rescheduler.model.errors import ActionError
 from rescheduler.model.sightings import Look, Sightings
 
@@ -39,12 +40,7 @@ class SightingsStore:
         """where: `namespace/name` of the ConfigMap."""
         self._store = store
         self._where = where
-        namespace, name = where.split("/")
-        self._blank = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": name, "namespace": namespace},
-        }
+        self._blank = config_map(where)
 
     def read(self) -> Sightings:
         """What is remembered; nothing where there is no ConfigMap, and none is created.

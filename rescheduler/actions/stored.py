@@ -8,6 +8,13 @@ from rescheduler.model.errors import ActionError
 MANIFESTS = "deploy/kustomize"
 
 
+def config_map(where: str) -> dict[str, Any]:
+    """An empty ConfigMap to create. where: its `namespace/name`."""
+    namespace, name = where.split("/")
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+
 class StoredObject:
     """A namespaced object that nobody but us should write.
 
