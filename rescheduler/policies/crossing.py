@@ -13,6 +13,8 @@ from rescheduler.model.readings import FloatArray, Problem, Reading
 from rescheduler.policies.domains import Domains
 
 _NOTHING = 1e-12
+MOST_DOMAINS = 500
+"""Domains of the measured level: each move is judged by the distances of all pairs of them."""
 
 
 def measured_domains(
@@ -24,6 +26,9 @@ def measured_domains(
     is as far as the farthest. min_coverage: the share of the pairs that must have one.
     """
     names = domains.labels[level]
+    if len(names) > MOST_DOMAINS:
+        text = f"level {domains.names[level]} has {len(names)} domains, and distances can be "
+        return Problem("LOC006", f"{text}measured between at most {MOST_DOMAINS}")
     place = {name: number for number, name in enumerate(names) if names.count(name) == 1}
     total, values = np.zeros((2, len(names), len(names)))
     for (one, other), value in zip(reading.pairs, reading.values.tolist(), strict=True):
@@ -60,6 +65,6 @@ def crossed(one: FloatArray, other: FloatArray, far: FloatArray) -> FloatArray:
     here[:, -1] = 0.0
     leaving, lacking = one - here, other - here
     rest = leaving.sum(axis=1)
-    sums: FloatArray = np.einsum("kd,de,ke->k", leaving, far, lacking)
+    sums: FloatArray = ((leaving @ far) * lacking).sum(axis=1)
     share: FloatArray = np.divide(sums, rest, where=rest > _NOTHING, out=np.zeros_like(sums))
     return share

@@ -62,6 +62,16 @@ def term(wanted: Locality, before: Snapshot) -> PartsTerm:
     return made
 
 
+def test_distances_of_more_domains_than_can_be_held_are_refused_before_they_are_made() -> None:
+    """5,000 hosts would be 25 million distances, and each move judged by as many."""
+    hosts = policy(levels=[{"name": "host", "labels": ["host"]}], distances={"level": "host"})
+    nodes = [node(f"n{n}", labels={"host": f"h{n}"}) for n in range(600)]
+    made = hosts.compile(measured(snapshot(nodes, []), hosts, ("h0", "h1", 1.0)))
+    assert isinstance(made, Problem)
+    assert made.code == "LOC006"
+    assert "600 domains" in made.message
+
+
 def told(wanted: Locality, before: Snapshot) -> Problem:
     made = wanted.compile(before)
     assert isinstance(made, Problem), made
