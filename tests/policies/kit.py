@@ -126,8 +126,8 @@ class Case:
 
 
 @st.composite
-def blueprints(draw: st.DrawFn) -> Blueprint:
-    """Small clusters with sane and odd readings."""
+def blueprints(draw: st.DrawFn, kind: str) -> Blueprint:
+    """Small clusters; with sane and odd loads, or restarts and ages, for the kind that asks."""
     flags = st.tuples(
         st.sampled_from(["a", "b", "c", ""]),
         st.sampled_from([False, False, False, True]),
@@ -141,7 +141,7 @@ def blueprints(draw: st.DrawFn) -> Blueprint:
     usage = st.floats(0, 4) | st.sampled_from(ODD)
     age = st.sampled_from([5.0, 5.0, 5.0, 1e9, np.nan])
     readings, capacities, ages = {}, {}, {}
-    for gauge in GAUGES:
+    for gauge in GAUGES if kind == "Utilization" else ():
         for name, count, values in (
             (f"node.{gauge}", len(nodes), share),
             (f"pod.{gauge}", len(pods), usage),
@@ -150,7 +150,8 @@ def blueprints(draw: st.DrawFn) -> Blueprint:
             ages[name] = draw(st.lists(age, min_size=count, max_size=count))
         room = st.sampled_from([8.0, 8.0, 4.0, 0.0, np.nan, -1.0])
         capacities[f"node.{gauge}"] = draw(st.lists(room, min_size=len(nodes), max_size=len(nodes)))
-    problem = draw(st.sampled_from([""] * 9 + ["node.cpu"]))
+    problem = draw(st.sampled_from([""] * 9 + ["node.cpu"])) if readings else ""
+    aged = len(pods) if kind == "Conformity" else 0
     effects = ["", "", "", "NoSchedule", "PreferNoSchedule"]
 
     def many(values: st.SearchStrategy[Any], count: int) -> list[Any]:
@@ -165,8 +166,8 @@ def blueprints(draw: st.DrawFn) -> Blueprint:
         problem,
         taints=many(st.sampled_from(effects), len(nodes)),
         traits={each: draw(st.sampled_from(sorted(TRAITS))) for each in WORKLOADS},
-        restarts=many(st.sampled_from([0, 0, 5, 50]), len(pods)),
-        days=many(st.sampled_from([0, 1, 1, 40]), len(pods)),
+        restarts=many(st.sampled_from([0, 0, 5, 50]), aged),
+        days=many(st.sampled_from([0, 1, 1, 40]), aged),
     )
 
 
@@ -245,7 +246,7 @@ ADDITIONS: dict[str, Callable[[int, int], st.SearchStrategy[Addition]]] = {
 @st.composite
 def cases(draw: st.DrawFn, kind: str) -> Case:
     """A cluster with moves, for a policy of that kind."""
-    blueprint = draw(blueprints())
+    blueprint = draw(blueprints(kind))
     if kind in ADDITIONS:
         addition = ADDITIONS[kind](len(blueprint.nodes), len(blueprint.pods))
         blueprint = replace(blueprint, addition=draw(addition))
