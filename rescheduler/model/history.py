@@ -1,4 +1,4 @@
-"""History: the moves of the past day, which budgets, cool-downs and load corrections follow from.
+"""History: our recent moves, which budgets, cool-downs and load corrections follow from.
 
 It is the content of the durable ledger. Beside the moves only the sums of their comparisons are
 remembered, which outlive them: what can be derived from the entries (charges, cool-downs,
@@ -97,7 +97,7 @@ def likeliest(landing: Mapping[str, float], most: int) -> dict[str, float]:
 
 
 class History(msgspec.Struct, omit_defaults=True):
-    """The moves of the past day, oldest first, and how landings compared with predictions."""
+    """The moves of the past two days, oldest first, and how landings compared with predictions."""
 
     moves: list[PastMove] = []
     landings: list[LandingRecord] = []

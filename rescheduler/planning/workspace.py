@@ -42,7 +42,7 @@ class Workspace:
     """Judges single moves on a working copy of one snapshot, and makes those that are committed.
 
     policies: the policies with a mode; until `start_audit` only the Enforce ones decide.
-    history: our own moves of the past day. plan: the id of the plan that is being carried out; its
+    history: our own recent moves. plan: the id of the plan that is being carried out; its
     own moves start no cool-down, so that it may move a workload more than once as planned.
     seed: breaks ties, and nothing else. schedulers: what operators declare of them. pinned: name
     of each scheduler to the digest of the profile that the plan being carried out was made with.

@@ -258,7 +258,7 @@ class ConformityTerm:
                 code=broken.code,
                 subject=self._named(pods[0]),
                 cost=float(now[pods].sum()),
-                message=f"{counted(len(pods), 'pod')} on {nodes[0]}{others} {broken.shared}",
+                message=f"{counted(len(pods), 'pod')} on {nodes[0]}{others}: {broken.shared}",
                 pods=self._involved(broken, pods),
             )
         if self._policy.failed is not None:
@@ -320,26 +320,26 @@ class ConformityTerm:
         each, node = self._snapshot.pods[pod], int(self._node[pod])
         charges: Charges | None = self._charges.of(each.spec)
         if charges is not None and charges.taints[node]:
-            return _Broken("CNF001", "do not tolerate a taint of their node")
+            return _Broken("CNF001", "a taint of the node is not tolerated")
         if charges is not None and charges.affinity[node]:
-            return _Broken("CNF002", "are not accepted there by their own node affinity")
+            return _Broken("CNF002", "required node affinity does not accept the node")
         wish = self._proximity.first(pod)
         if wish is not None and wish.kind == "apart":
-            return _Broken("CNF004", f"are in one {wish.topology} with pods that they shun")
+            return _Broken("CNF004", f"in one {wish.topology} with pods that are to be elsewhere")
         if wish is not None:
             return _Broken(
-                "CNF005", f"have none of the pods that they need in their {wish.topology}"
+                "CNF005", f"none of the pods that are to be near is in the {wish.topology}"
             )
         if self._worn[pod] and node == self._snapshot.pod_node[pod]:
             return self._worn_by(each)
-        return _Broken("CNF003", "would rather be on another node")
+        return _Broken("CNF003", "another node is preferred")
 
     def _worn_by(self, pod: Pod) -> _Broken:
         restarts, lifetime = self._policy.restarts, self._policy.lifetime
         if restarts is not None and self._restarted(pod):
-            return _Broken("CNF006", f"were restarted {restarts.atLeast} times or more often")
+            return _Broken("CNF006", f"restarted {restarts.atLeast} times or more often")
         above = "" if lifetime is None else duration_text(lifetime.above)
-        return _Broken("CNF007", f"are older than {above}")
+        return _Broken("CNF007", f"older than {above}")
 
     def _named(self, pod: int) -> str:
         workload = int(self._snapshot.pod_workload[pod])

@@ -150,7 +150,7 @@ def _looking(given: Json) -> tuple[Snapshot, int, Case]:
     added = [{"metadata": {"name": host}, "status": ready} for host in sorted(hosts - known)]
     made = cases.assembled([*nodes, *added], pods, taken=case.captured)
     name = given["result"]["pod"]
-    return made, next(at for at, pod in enumerate(made.pods) if pod.metadata.name == name), case
+    return made, [pod.metadata.name for pod in made.pods].index(name), case
 
 
 def _compared(given: Json, refusal: str) -> Verdict:
