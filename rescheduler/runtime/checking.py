@@ -55,6 +55,10 @@ def _idle_fields(policy: Policy) -> Iterator[str]:
             yield "action is Report, so stableFor decides nothing"
     elif isinstance(policy, Health) and policy.unattributed == "Drain" and not policy.signs.of_gpus:
         yield "no sign is of GPUs, so unattributed decides nothing"
+    if isinstance(policy, Utilization):
+        for field, strategy in (("tolerance", "Balance"), ("cold", "Pack")):
+            if field in policy.model_fields_set and policy.strategy != strategy:
+                yield f"strategy is {policy.strategy}, so {field} decides nothing"
     if isinstance(policy, Numa) and policy.crowded is None:
         for field in sorted(policy.model_fields_set & {"window", "maxAge", "minCoverage"}):
             yield f"crowded is not given, so {field} decides nothing"

@@ -85,6 +85,15 @@ def test_what_health_says_of_draining_and_never_does_is_told(
     assert list(dead(policy_set([policy]))) == ([] if told is None else [told])
 
 
+def test_what_only_another_strategy_asks_for_is_told() -> None:
+    assert list(dead(policy_set([load("a", strategy="Pack", tolerance=0.2, cold=0.2)]))) == [
+        "Utilization a: strategy is Pack, so tolerance decides nothing"
+    ]
+    assert list(dead(policy_set([load("a", cold=0.2)]))) == [
+        "Utilization a: strategy is Relieve, so cold decides nothing"
+    ]
+
+
 def test_the_quality_of_a_reading_that_nobody_asks_for_is_told() -> None:
     given = {"kind": "Numa", "name": "z", "nodes": ALL, "match": ALL, "maxAge": "5m"}
     assert list(dead(policy_set([Numa.model_validate(given)]))) == [
