@@ -48,13 +48,8 @@ def _idle_fields(policy: Policy) -> Iterator[str]:
     """Fields that are given beside others with which they decide nothing."""
     if isinstance(policy, Locality) and policy.distances and not policy.uses_distances:
         yield "no pairs, traffic or datasets, so distances decide nothing"
-    if isinstance(policy, Health) and policy.action == "Report":
-        if policy.unattributed == "Drain":
-            yield "action is Report, so `unattributed: Drain` decides nothing"
-        if policy.stableFor is not None:
-            yield "action is Report, so stableFor decides nothing"
-    elif isinstance(policy, Health) and policy.unattributed == "Drain" and not policy.signs.of_gpus:
-        yield "no sign is of GPUs, so unattributed decides nothing"
+    if isinstance(policy, Health):
+        yield from _idle_draining(policy)
     if isinstance(policy, Utilization):
         for field, strategy in (("tolerance", "Balance"), ("cold", "Pack")):
             if field in policy.model_fields_set and policy.strategy != strategy:
@@ -74,6 +69,17 @@ def _stuck(policy: Conformity) -> Iterator[str]:
                 f"{name}.states is {states}, and the Limits refuse pods that crash-loop, so they "
                 "are shown and stay; `crashLooping: Allow` lets them move"
             )
+
+
+def _idle_draining(policy: Health) -> Iterator[str]:
+    """What it says of draining, and never does."""
+    if policy.action == "Report":
+        if policy.unattributed == "Drain":
+            yield "action is Report, so `unattributed: Drain` decides nothing"
+        if policy.stableFor is not None:
+            yield "action is Report, so stableFor decides nothing"
+    elif policy.unattributed == "Drain" and not policy.signs.of_gpus:
+        yield "no sign is of GPUs, so unattributed decides nothing"
 
 
 def unheard(policies: PolicySet, snapshot: Snapshot) -> Iterator[tuple[Policy, Problem]]:
