@@ -17,6 +17,8 @@ _SETTING_UP = 1000
 """What sharing out one stretch costs beside, in nodes."""
 _CELLS = 1_000_000
 """The most comparisons of a candidate in a stretch of windows that are made at once."""
+_MOST = 2**62
+"""Greater numbers of circumstances side by side are numbered anew, lest two become one."""
 _FEW_STRETCHES = 64
 """Up to so many it costs more to find the equal ones than to score each."""
 
@@ -156,6 +158,9 @@ def _distinct(numbers: list[Circumstance], stretches: IntArray) -> tuple[Int64Ar
     combined = np.zeros(len(columns), dtype=np.int64)
     for column in columns.T:
         values = column - column.min()
-        combined = combined * (int(values.max()) + 1) + values
+        size = int(values.max()) + 1
+        if int(combined.max()) >= _MOST // size:
+            combined = np.unique(combined, return_inverse=True)[1].astype(np.int64)
+        combined = combined * size + values
     _, first, which = np.unique(combined, return_index=True, return_inverse=True)
     return columns[first], which.astype(np.int32)

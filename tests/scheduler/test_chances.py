@@ -107,3 +107,11 @@ def test_windows_answer_as_slices_do(data: Any) -> None:
     assert windows.everywhere(codes, flags) is whole
     distinct = [len(np.unique(codes[each][flags[each]])) for each in slices]
     assert windows.distinct(codes, flags).tolist() == distinct
+
+
+def test_circumstances_are_told_apart_however_far_they_lie_from_each_other() -> None:
+    """Their numbers side by side do not fit into 64 bits."""
+    one = np.array([0, 2**32] * 50, dtype=np.int64)
+    other = np.array([0] * 99 + [2**32 - 1], dtype=np.int64)
+    rows, which = module._distinct([one, other], np.arange(100, dtype=np.int32))
+    assert rows[which].tolist() == np.stack([one, other], axis=1).tolist()
