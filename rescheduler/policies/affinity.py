@@ -26,7 +26,7 @@ class Wish:
 
     holders, weights: (k,) the pods and what each counts, 0 to 1. targets: the partners; a holder
     among them does not meet its own wish. of: (nodes + 1,) the domain of each node by the term's
-    topologyKey, NOWHERE without the label.
+    topologyKey, NOWHERE without the label. term: the namespace and the term itself, in full.
     """
 
     holders: IntArray
@@ -35,6 +35,7 @@ class Wish:
     of: IntArray
     key: str
     subject: str
+    term: str = ""
 
 
 @dataclass(slots=True)
@@ -150,6 +151,7 @@ class Affinities:
                 f"{agreed(len(alone), 'has', 'have')} none of the "
                 f"{counted(len(wish.targets), 'pod')} of their podAffinity in their {wish.key}",
                 pods=tuple(np.union1d(alone, wish.targets).astype(int).tolist()),
+                aspect=wish.term,
             )
 
     def _met(self, number: int, pod: int) -> bool:

@@ -15,7 +15,8 @@ from rescheduler.model.wording import agreed, counted
 class Anchor:
     """Some pods, all bound to nodes, and how far each node is from what they want.
 
-    distances: (nodes,) 0 to 1. weight: what one pod costs at distance 1.
+    distances: (nodes,) 0 to 1. weight: what one pod costs at distance 1. shares: of how many wishes
+    of each pod this is one.
     """
 
     pods: IntArray
@@ -24,6 +25,7 @@ class Anchor:
     subject: str
     wanted: str
     code: str = "LOC003"
+    shares: int = 1
 
 
 class Anchoring:
@@ -86,6 +88,7 @@ class Anchoring:
                     f"{agreed(int(far.sum()), 'is', 'are')} away from {anchor.wanted}, "
                     f"at a mean distance of {costs[far].mean() / anchor.weight:.2f}",
                     pods=tuple(anchor.pods[far].tolist()),
+                    aspect=f"{anchor.wanted}, one of {anchor.shares}",
                 )
 
     def _costs(self, number: int) -> FloatArray:

@@ -148,6 +148,7 @@ class Assembling:
                     cost=outside,
                     message=f"no {name} has more than {counts.max(initial=0)} of the {size} pods",
                     pods=pods,
+                    aspect=f"together in one {name}",
                 )
             if sharing > 0:
                 name = self._domains.names[group.apart]
@@ -159,7 +160,7 @@ class Assembling:
                     message=f"{extra} of {size} pods {agreed(extra, 'shares', 'share')} a {name} "
                     "with another",
                     pods=pods,
-                    aspect="apart",
+                    aspect=f"apart on every {name}",
                 )
 
     def _costs(self, number: int) -> tuple[float, float]:

@@ -127,7 +127,8 @@ class NumaTerm:
                 text = f"on {name}: the devices that it would get there may lie apart"
             else:
                 code, text = "NUM001", f"on {name}: no zone there is known to hold it as planned"
-            yield Finding(code, f"pod {self._keys[pod]}", charge, text, (pod,))
+            aspect = "devices" if which == _DEVICES else ""
+            yield Finding(code, f"pod {self._keys[pod]}", charge, text, (pod,), aspect)
 
     def measured(self) -> frozenset[str]:
         """Only a crowd is a reading's; where pods lie is not."""

@@ -56,6 +56,7 @@ def affinity_wishes(
                 of=np.append(column.codes, -1).astype(np.int32),
                 key=term.topologyKey,
                 subject=_subject(snapshot, holders),
+                term=f"{key[0]} {key[1].decode()}",
             )
         )
     return wishes, alone

@@ -180,6 +180,7 @@ class UtilizationTerm:
                 cost=float(shares[resource, node]),
                 message=self._sentence(row, int(node)),
                 pods=tuple(int(pod) for pod in candidates[self._node[candidates] == node]),
+                aspect=self._gauges[begin].resource,
             )
 
     def hot_nodes(self) -> IntArray:

@@ -210,7 +210,9 @@ class Wishes:
             distances = self._distances(places)
             subject, where = f"{counted(len(pods), 'pod')} in {namespace}", f"dataset {name}"
             members = np.array(pods, dtype=np.int32)
-            self._anchors.append(Anchor(members, distances, weight / shares, subject, where))
+            self._anchors.append(
+                Anchor(members, distances, weight / shares, subject, where, shares=shares)
+            )
         if unknown:
             text = f"nobody knows where {len(unknown)} datasets are, such as {unknown[0]}"
             self._problems.append(Problem("LOC006", text))

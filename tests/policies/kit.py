@@ -317,6 +317,9 @@ def _check_findings_now(term: Term) -> None:
     cost, findings = _cost(term), list(term.findings())
     assert near(sum(each.cost for each in findings), cost)
     assert all(each.cost > 0 and each.code in CATALOG and each.message for each in findings)
+    # What is remembered of one trouble (`stableFor`) must not make another one old.
+    told = {(each.code, each.aspect, each.subject, each.pods) for each in findings}
+    assert len({each[:3] for each in told}) == len(told), sorted(told)
     pods = term.candidates()
     assert (np.diff(pods) > 0).all()
     assert len(pods) == 0 or cost > 0
