@@ -51,7 +51,8 @@ class Utilization(Policy):
     each pod on a node that is to be freed, and for each that would land on an empty one. To be
     freed are the cold nodes, those with the fewest pods first, as far as the others have room for
     their load below `high` and for their requests; a node keeps its pods if one of them may not be
-    moved. Sources: descheduler's deviation thresholds; koordinator's estimator.
+    moved. With `stableFor`, the load must have held of which a pod relieves its node most. Sources:
+    descheduler's deviation thresholds; koordinator's estimator.
     """
 
     summary: ClassVar[str] = (
