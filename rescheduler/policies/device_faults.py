@@ -112,7 +112,8 @@ class Attribution:
                     tuple(pod for pod in open_to if pod not in pods),
                     tuple(
                         any(value > sign.above for value in then)
-                        for then in zip(*(each.trail for each in parts), strict=True)
+                        # A part without a past leaves that of the whole device unknown.
+                        for then in zip(*(each.trail for each in parts), strict=False)
                     ),
                 )
             )

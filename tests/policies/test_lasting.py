@@ -228,6 +228,13 @@ def test_a_device_without_a_past_is_not_known_to_have_been_broken() -> None:
     made = sick(health(), {"n1": "79x9", "n3": "0x9"}, (only,))
     assert made.candidates().tolist()[0] == 0
     assert np.isnan(made.lasted()[0])
+    parts = (
+        DeviceValue(0, "GPU-a/1/1g.10gb", 79.0, "0", (0,), (79.0,) * 6),
+        DeviceValue(0, "GPU-a/2/1g.10gb", 79.0, "0", (1,)),
+    )
+    made = sick(health(), {"n1": "79x9", "n3": "0x9"}, parts)
+    assert made.candidates().tolist() == [0, 1]
+    assert np.isnan(made.lasted()).all()
 
 
 def test_of_numa_a_crowd_is_measured_and_where_pods_lie_is_remembered() -> None:
