@@ -14,6 +14,7 @@ import msgspec
 Labels = dict[str, str]
 Resources = dict[str, str | int | float]
 """Kubernetes quantities as they came: `{"cpu": "500m", "nvidia.com/gpu": "1"}`."""
+_STARTING = ("", "ContainerCreating", "PodInitializing")
 
 
 class Base(msgspec.Struct, rename=None, omit_defaults=True, gc=False, kw_only=True):
@@ -337,13 +338,14 @@ class Pod(Base):
 
     @property
     def crash_looping(self) -> bool:
-        """Whether it has run, is not Ready, and a container of it waits to be started once more.
+        """Whether it has run, is not Ready, and a container of it failed and waits for another try.
 
-        Of a Running pod every container did start; one that has not is Pending.
+        Of a Running pod every container did start. After a reboot of its node they start anew.
         """
         for each in self.status.containerStatuses or () if self.status.phase == "Running" else ():
             waiting = each.state.waiting if each.state else None
-            if waiting and (each.restartCount or waiting.reason == "CrashLoopBackOff"):
+            again = each.restartCount or (waiting and waiting.reason == "CrashLoopBackOff")
+            if again and waiting and waiting.reason not in _STARTING:
                 return not self.ready
         return False
 

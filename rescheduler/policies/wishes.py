@@ -214,7 +214,8 @@ class Wishes:
                 Anchor(members, distances, weight / shares, subject, where, shares=shares)
             )
         if unknown:
-            text = f"nobody knows where {len(unknown)} datasets are, such as {unknown[0]}"
+            text = f"nobody knows the place of {counted(len(unknown), 'dataset')}: {unknown[0]}"
+            text += "..." if len(unknown) > 1 else ""
             self._problems.append(Problem("LOC006", text))
 
     def _distances(self, places: Sequence[tuple[int, int]]) -> FloatArray:

@@ -136,18 +136,25 @@ def test_others_that_are_not_ready_stay(change: dict[str, Any], code: str) -> No
     assert refusal.code == code
 
 
-def test_a_container_that_waits_for_its_first_start_does_not_crash_loop() -> None:
+@pytest.mark.parametrize(
+    ("reason", "restarts", "expected"),
+    [
+        ("CrashLoopBackOff", 0, True),
+        ("CreateContainerError", 0, False),
+        ("CreateContainerError", 1, True),
+        ("ContainerCreating", 1, False),
+        ("PodInitializing", 1, False),
+        ("", 1, False),
+    ],
+)
+def test_a_container_that_just_starts_anew_does_not_crash_loop(
+    reason: str, restarts: int, expected: bool
+) -> None:
     made = pod("a", "n1")
-    made.status = crash_looping(restarts=0)
-    assert made.crash_looping
+    made.status = crash_looping(restarts=restarts)
     (status,) = made.status.containerStatuses or []
-    creating = ContainerState(waiting=ContainerStateWaiting(reason="ContainerCreating"))
-    found = []
-    for restarts in (0, 1):
-        fresh = msgspec.structs.replace(status, restartCount=restarts, state=creating)
-        made.status.containerStatuses = [fresh]
-        found.append(made.crash_looping)
-    assert found == [False, True]
+    status.state = ContainerState(waiting=ContainerStateWaiting(reason=reason))
+    assert made.crash_looping is expected
 
 
 def test_while_it_rolls_out_it_stays() -> None:
