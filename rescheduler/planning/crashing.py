@@ -15,7 +15,7 @@ class CrashLoops:
     Where a workload crash-loops on more than one node, its image, its configuration or what it
     depends on is the cause, and another place would not help. Where a pod was moved for it and its
     replacement does not run without restarts, neither would a second move; so a pod that
-    crash-loops everywhere is moved once a day at most, for as long as the history reaches.
+    crash-loops everywhere is moved once in two days at most: so far does the history reach.
     """
 
     def __init__(self, snapshot: Snapshot, history: History) -> None:
