@@ -87,6 +87,7 @@ _ALL = (
     Reason("RDG008", "The reading is not known.", "Use one of the catalogue's names."),
     Reason("RDG009", "The metric source does not have this metric at all.", "Install its exporter."),
     Reason("RDG010", "A node's load and the sum of its pods' usage disagree, so no pod is blamed for it.", "Look for processes outside of pods, or for an exporter that misses pods."),
+    Reason("RDG011", "An operator's query would read every cluster that the metric source watches.", 'Put `$match` into its braces, such as `bytes_total{$match job="mesh"}`.'),
     # Policies
     Reason("SPR001", "A domain holds more pods of a workload than its fair share and `maxSkew`.", "A move to an emptier domain repairs it."),
     Reason("SPR002", "Pods run on nodes that are in no domain that the policy counts.", "Label the nodes with `topologyKey`, or uncordon the domain."),

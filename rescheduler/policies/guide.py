@@ -33,7 +33,7 @@ _CODES = {
     "Conformity": ("CNF001", "CNF002", "CNF003", "CNF004", "CNF005", "CNF006", "CNF007", "CNF008"),
     "Fragmentation": ("FRG001", "FRG002", "FRG003"),
     "Health": ("HLT001", "HLT002", "HLT003", "RDG003"),
-    "Locality": ("LOC001", "LOC002", "LOC003", "LOC004", "LOC005", "LOC006"),
+    "Locality": ("LOC001", "LOC002", "LOC003", "LOC004", "LOC005", "LOC006", "RDG011"),
     "Numa": ("NUM001", "NUM002", "NUM003", "NUM004", "FEA007"),
     "Scheduler": ("ELG018", "FEA005", "GRD010"),
     "Spread": ("SPR001", "SPR002", "SPR003"),

@@ -93,12 +93,12 @@ class Traffic(Strict):
 
     series: SeriesSelector = Field(
         description="A PromQL selector of the counter of bytes or requests; it tells the age too. "
-        "`$match` stands for the matchers of the metric source.",
+        "`$match` stands for the matchers of the metric source, and must be there if it has any.",
     )
     query: Query | None = Field(
         None,
-        description="PromQL for one row per pair, `$window` is the window. Unless given, the rate "
-        "of `series`, summed by the labels below.",
+        description="PromQL for one row per pair, `$window` is the window and `$match` as in "
+        "`series`. Unless given, the rate of `series`, summed by the labels below.",
     )
     source: End = Field(description="Who talks.")
     destination: End | None = Field(None, description="To whom.")
@@ -158,12 +158,13 @@ class Distances(Strict):
     level: str = Field("zone", min_length=1, description="The level of the domains.")
     series: SeriesSelector = Field(
         description="A PromQL selector of a counter, such as of bytes; it tells the age too. "
-        "`$match` stands for the matchers of the metric source.",
+        "`$match` stands for the matchers of the metric source, and must be there if it has any.",
     )
     query: Query | None = Field(
         None,
-        description="PromQL for one row per pair, `$window` is the window; needed where `series` "
-        "is no counter. Unless given, the rate of `series`, summed by the labels below.",
+        description="PromQL for one row per pair, `$window` is the window and `$match` as in "
+        "`series`; needed where `series` is no counter. Unless given, the rate of `series`, summed "
+        "by the labels below.",
     )
     source: str = Field(pattern=_LABEL, description="The label with the one domain.")
     destination: str = Field(pattern=_LABEL, description="The label with the other.")

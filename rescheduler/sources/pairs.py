@@ -49,6 +49,18 @@ def queries(request: ReadingRequest) -> tuple[str, str]:
     return value, f"max by ({by}) (timestamp({request.series}))"
 
 
+def unnarrowed(request: ReadingRequest, match: str) -> Problem | None:
+    """RDG011 where queries are narrowed to one cluster, and what the operator wrote would not be.
+
+    Another cluster may have pods and zones of the same names. match: as `fill` takes it.
+    """
+    if not match or all("$match" in each for each in queries(request)):
+        return None
+    which = "series" if "$match" not in request.series else "query"
+    text = f"{getattr(request, which)} has no $match, so it would not be narrowed to {match[:-1]}"
+    return Problem("RDG011", text)
+
+
 def unread(request: ReadingRequest, problem: Problem) -> Reading:
     """The reading of which nothing is known."""
     nothing = np.empty(0)

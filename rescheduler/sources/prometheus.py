@@ -15,7 +15,7 @@ from rescheduler.sources.assembly import Assembly, Cluster
 from rescheduler.sources.catalog import CATALOG, Definition, fill
 from rescheduler.sources.kubernetes_decode import collector_off
 from rescheduler.sources.measuring import number
-from rescheduler.sources.pairs import DISTANCE, TRAFFIC, read_pairs, unread
+from rescheduler.sources.pairs import DISTANCE, TRAFFIC, read_pairs, unnarrowed, unread
 from rescheduler.sources.prometheus_http import Prometheus, Vector
 from rescheduler.sources.trails import AskRange, with_trail
 
@@ -93,6 +93,9 @@ class _Cycle:
 
     def _read_pairs(self, request: ReadingRequest) -> Reading:
         """A reading of what the operator named."""
+        problem = unnarrowed(request, self._prometheus.match)
+        if problem is not None:
+            return unread(request, problem)
 
         def ask(template: str) -> Vector:
             return self._ask(fill(template, request.window, self._prometheus.match))

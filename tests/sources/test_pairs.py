@@ -67,6 +67,32 @@ def test_the_query_is_made_from_the_series_and_its_labels() -> None:
     assert queries(wanted(query="my_rule"))[0] == "my_rule"
 
 
+@pytest.mark.parametrize(
+    ("series", "query", "blamed"),
+    [
+        ("sent_total", None, "sent_total"),
+        ("sent_total{$match}", "my_rule", "my_rule"),
+        ("sent_total", "my_rule{$match}", "sent_total"),
+        ("sent_total{$match}", "my_rule{$match}", None),
+    ],
+)
+def test_what_would_read_other_clusters_too_is_not_asked(
+    series: str, query: str | None, blamed: str | None
+) -> None:
+    request = wanted(series=series, query=query)
+    stub = Stub()
+    with serving(stub) as served:
+        source = Prometheus(served.url, selector='cluster="eu-1"')
+        [reading] = read_readings(source, [request], talkers()).entries
+    assert reading.problem is not None
+    if blamed is None:
+        assert reading.problem.code == "RDG009"
+    else:
+        assert reading.problem.code == "RDG011"
+        assert reading.problem.message.startswith(f"{blamed} has no $match")
+        assert 'cluster="eu-1"' in reading.problem.message
+
+
 def test_rows_become_pairs_with_ages() -> None:
     reading = read([row("web", "db", 5), row("db", "web", 2)], ages=[3.0, 20.0])
     assert reading.pairs == (("default/db", "default/web"), ("default/web", "default/db"))
