@@ -6,7 +6,12 @@ from typing import Any
 import msgspec
 
 from rescheduler.model.reasons import CATALOG
-from rescheduler.policies.base import DURATION_PATTERN, POSITIVE_DURATION_PATTERN, RATIO_PATTERN
+from rescheduler.policies.base import (
+    DURATION_PATTERN,
+    POSITIVE_DURATION_PATTERN,
+    RATIO_PATTERN,
+    Policy,
+)
 from rescheduler.policies.registry import DOCUMENTS
 from rescheduler.policies.schema import json_schema
 
@@ -28,6 +33,9 @@ The unit of every cost is one badly placed pod, so weights mean the same in ever
 
 This page is generated from the models; change it there.
 """
+
+_COMMON = "Fields of every policy"
+_HEAD = ("| field | value | default | meaning |", "|---|---|---|---|")
 
 _CODES = {
     "Conformity": ("CNF001", "CNF002", "CNF003", "CNF004", "CNF005", "CNF006", "CNF007", "CNF008"),
@@ -58,29 +66,38 @@ _TYPES = {
 def guide() -> str:
     """The text of policies/README.md."""
     definitions = json_schema()["definitions"]
-    parts = [_INTRODUCTION]
+    kinds = [kind for kind, model in DOCUMENTS.items() if issubclass(model, Policy)]
+    common = set.intersection(*(set(_rows(definitions[kind])) for kind in kinds))
+    shared = [row for row in _rows(definitions[kinds[0]]) if row in common]
+    parts = [_INTRODUCTION, f"## {_COMMON}", "", *_HEAD, *shared, ""]
     for kind, model in DOCUMENTS.items():
         file = f"{kind.lower()}.yaml"
-        parts += [*_section(kind, model.__doc__, definitions), f"Example: [{file}]({file})", ""]
+        own = [row for row in _rows(definitions[kind]) if row not in common]
+        parts += _section(kind, model.__doc__, own, shares=kind in kinds)
+        parts += [f"Example: [{file}]({file})", ""]
         if kind in _CODES:
             parts += ["Reason codes:", ""]
             parts += [f"- `{code}` {CATALOG[code].sentence}" for code in _CODES[kind]]
             parts.append("")
     for name, definition in definitions.items():
         if name not in DOCUMENTS:
-            parts += _section(name, definition["description"], definitions)
+            parts += _section(name, definition["description"], _rows(definition), shares=False)
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _section(name: str, said: str | None, definitions: dict[str, Any]) -> list[str]:
-    schema = definitions[name]
+def _section(name: str, said: str | None, rows: list[str], *, shares: bool) -> list[str]:
+    link = _COMMON.lower().replace(" ", "-")
+    beside = [f"Beside the [{_COMMON.lower()}](#{link}):", ""] if shares else []
+    return [f"## {name}", "", inspect.cleandoc(said or ""), "", *beside, *_HEAD, *rows, ""]
+
+
+def _rows(schema: dict[str, Any]) -> list[str]:
     required = schema.get("required", [])
     rows = []
     for key, field in schema["properties"].items():
         default = "required" if key in required else _default(field)
         rows.append(f"| `{key}` | {_value(field)} | {default} | {field.get('description', '')} |")
-    head = ["| field | value | default | meaning |", "|---|---|---|---|"]
-    return [f"## {name}", "", inspect.cleandoc(said or ""), "", *head, *rows, ""]
+    return rows
 
 
 def _default(field: dict[str, Any]) -> str:
