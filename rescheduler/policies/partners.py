@@ -94,4 +94,4 @@ def _subject(snapshot: Snapshot, holders: list[int]) -> str:
     if len(workloads) == 1:
         workload = snapshot.workloads[workloads.pop()]
         return f"{workload.kind} {workload.namespace}/{workload.name}"
-    return f"{counted(len(holders), 'pod')} of {counted(len(workloads), 'workload')}"
+    return f"pods of {counted(len(workloads), 'workload')}"

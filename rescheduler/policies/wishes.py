@@ -208,7 +208,7 @@ class Wishes:
                 unknown.append(f"{namespace}/{name}")
                 continue
             distances = self._distances(places)
-            subject, where = f"{counted(len(pods), 'pod')} in {namespace}", f"dataset {name}"
+            subject, where = f"pods in {namespace}", f"dataset {name}"
             members = np.array(pods, dtype=np.int32)
             self._anchors.append(
                 Anchor(members, distances, weight / shares, subject, where, shares=shares)
