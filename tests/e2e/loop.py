@@ -155,7 +155,8 @@ class Loop:
             report = self.once(code=None)
             refused = [m for m in report["moves"] if m.get("result") == "refused"]
             assert {move["code"] for move in refused} <= {"DRF004"}, refused
-            assert self.codes[-1] == (3 if refused else 0), report["verdict"]
+            silent = {each["name"]: each.get("problem") for each in report["policies"]}
+            assert self.codes[-1] == (3 if refused else 0), (report["verdict"], silent)
             if not report["moves"]:
                 return self.evicted()
         raise AssertionError(f"still moving after {cycles} cycles: {self.reports[-1]['moves']}")
