@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 
-.PHONY: help demo test check format e2e controlplane bench bench-scheduler bench-published bench-landing lock clean
+.PHONY: help demo test draw check format e2e controlplane bench bench-scheduler bench-published bench-landing lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -28,8 +28,13 @@ demo: $(READY) ## plan on a recorded cluster, and leave a report to look at
 	@$(BIN)/rescheduler render $(OUT)/plan.json -o table
 	@echo "The same as a page: $(OUT)/report.html, and as data: $(OUT)/plan.json"
 
-test: $(READY) ## the fast suite: everything but real servers
+test: $(READY) ## the fast suite: everything but real servers; the same in every run
 	$(BIN)/python -m pytest -q -n auto
+
+draw: SEED := $(or $(SEED),$(shell $(PYTHON) -c 'import secrets; print(secrets.randbelow(2**31))'))
+draw: $(READY) ## the fast suite with newly drawn cases, in a new order; SEED=N repeats a run
+	@echo "SEED=$(SEED)"
+	$(BIN)/python -m pytest -q -n auto --hypothesis-profile=free --hypothesis-seed=$(SEED) --randomly-seed=$(SEED)
 
 check: $(READY) ## format, lint, types, import contracts, YAML
 	$(BIN)/ruff format --check .

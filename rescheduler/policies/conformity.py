@@ -174,10 +174,11 @@ class Conformity(Policy):
 
 
 class _Broken(NamedTuple):
-    """A rule that a pod breaks, and how that is told. shared: what all pods of a finding have."""
+    """A rule that a pod breaks. shared: what all pods of a finding have. aspect: see `Finding`."""
 
     code: str
     shared: str
+    aspect: str = ""
 
 
 class ConformityTerm:
@@ -260,6 +261,7 @@ class ConformityTerm:
                 cost=float(now[pods].sum()),
                 message=f"{counted(len(pods), 'pod')} on {nodes[0]}{others}: {broken.shared}",
                 pods=self._involved(broken, pods),
+                aspect=broken.aspect,
             )
         if self._policy.failed is not None:
             yield from failures(self._policy.failed, self._policy.match, self._snapshot)
@@ -325,11 +327,11 @@ class ConformityTerm:
             return _Broken("CNF002", "required node affinity does not accept the node")
         wish = self._proximity.first(pod)
         if wish is not None and wish.kind == "apart":
-            return _Broken("CNF004", f"in one {wish.topology} with pods that are to be elsewhere")
+            text = f"in one {wish.topology} with pods that are to be elsewhere"
+            return _Broken("CNF004", text, wish.topology)
         if wish is not None:
-            return _Broken(
-                "CNF005", f"none of the pods that are to be near is in the {wish.topology}"
-            )
+            text = f"none of the pods that are to be near is in the {wish.topology}"
+            return _Broken("CNF005", text, wish.topology)
         if self._worn[pod] and node == self._snapshot.pod_node[pod]:
             return self._worn_by(each)
         return _Broken("CNF003", "another node is preferred")

@@ -119,9 +119,8 @@ def _run(
     @settings(
         max_examples=examples,
         deadline=None,
-        database=None,
         # Whether a mutant is found must not hang on luck.
-        derandomize=examples > 100,
+        derandomize=settings.default.derandomize or examples > 100,
         phases=[Phase.generate] if examples > 100 else [Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,

@@ -13,7 +13,7 @@ from rescheduler.policies.conformity import Conformity, ConformityTerm
 from tests.cluster import NOW, deployment, node, pod, snapshot
 from tests.picture import move, picture, proposed, workloads
 
-ZONE = "topology.kubernetes.io/zone"
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 EVERY_RULE: dict[str, Any] = {
     "nodeTaints": {"effects": ["NoSchedule", "NoExecute", "PreferNoSchedule"]},
     "nodeAffinity": {"preferred": True},
@@ -278,3 +278,14 @@ def test_pods_of_daemon_sets_and_pods_being_deleted_are_not_judged() -> None:
 def test_a_policy_must_have_a_rule() -> None:
     with pytest.raises(ValueError, match="at least one rule"):
         conformity()
+
+
+def test_one_workload_that_breaks_a_rule_on_hosts_and_in_zones_has_two_troubles() -> None:
+    """The identity of a trouble must tell them apart, or one inherits the other's age."""
+    both = wanting("podAntiAffinity", about("web", HOST), about("web", ZONE))
+    term = bound(
+        picture("zone a | n1 | web web\nzone a | n2 | web", specs={"web": both}),
+        podAntiAffinity=True,
+    )
+    found = [(each.code, each.subject, each.aspect) for each in term.findings()]
+    assert len(found) == len(set(found)) == 2
