@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from rescheduler.model.controllers import Controller, PodDisruptionBudget
-from rescheduler.model.objects import Node, Pod
+from rescheduler.kube.controllers import Controller, PodDisruptionBudget
+from rescheduler.kube.objects import Node, Pod
 from rescheduler.model.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Cluster, Snapshot
-from rescheduler.stories.objects import (
+from rescheduler.policytest.object_builders import (
     LONG_AGO,
     NOW,
     READY,

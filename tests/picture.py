@@ -1,20 +1,20 @@
-"""Clusters that a reader can see (see `stories.drawing`), and what the planner makes of them."""
+"""Clusters that a reader can see (see `policytest.drawing`), and what the planner makes of them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.planner import plan
+from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Policy
-from rescheduler.policies.documents import policy_set
+from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.stories.drawing import drawn
-from rescheduler.stories.measured import measured as measured_as
+from rescheduler.policytest.drawing import drawn
+from rescheduler.policytest.measured import measured as measured_as
 
 
 class PictureMove(NamedTuple):
-    """A move as a story tells it."""
+    """A move as a policy test tells it."""
 
     workload: str
     source: str

@@ -40,10 +40,10 @@ def test_the_package_is_made_of_small_modules() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_noun_has_its_files(kind: str) -> None:
     for path in (
-        f"rescheduler/policies/{kind}.py",
+        f"rescheduler/policies/{kind}/policy.py",
         f"policies/{kind}.yaml",
         f"policies/{kind}_test.yaml",
-        f"tests/policies/test_{kind}.py",
+        f"tests/policies/{kind}/test_{kind}.py",
     ):
         assert (ROOT / path).is_file(), path
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rescheduler.actions.transport import Answer, Api, call
-from rescheduler.model.objects import Pod
+from rescheduler.kube.objects import Pod
 from rescheduler.model.plan import PlannedMove, Result
 
 CALL_TIMEOUT = 15.0

@@ -114,7 +114,7 @@ class Ledger:
         if current is None:
             raise LedgerUnreadable(f"ConfigMap {self._where} is gone", _RESET)
         state = self._decode(current)
-        self._same_turn(state)
+        self._same_fence(state)
         self._take(*_forgotten(current, state))
         return state.history
 
@@ -182,7 +182,7 @@ class Ledger:
         self._object, self.paused = current, _paused(current)
         return False
 
-    def _same_turn(self, state: State) -> None:
+    def _same_fence(self, state: State) -> None:
         if state.fence != self.fence:
             raise LockLost(
                 f"ConfigMap {self._where} is at turn {state.fence}, ours is {self.fence}",

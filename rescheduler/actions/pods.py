@@ -3,8 +3,8 @@
 import msgspec
 
 from rescheduler.actions.transport import Api, call
+from rescheduler.kube.objects import Pod
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.model.objects import Pod
 
 
 def read_pod(api: Api, namespace: str, name: str, *, timeout: float = 5.0) -> Pod | None:

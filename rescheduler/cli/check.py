@@ -11,7 +11,7 @@ from rescheduler.model.wording import counted
 from rescheduler.runtime.settings import Settings
 
 if TYPE_CHECKING:
-    from rescheduler.policies.documents import PolicySet
+    from rescheduler.policies.files.policy_set import PolicySet
 
 
 @click.command()
@@ -50,39 +50,39 @@ def command(settings: Settings, paths: tuple[Path, ...], output: str) -> int:
 
 
 def _check(path: Path, settings: Settings, *, marked: bool) -> int:
-    from rescheduler.policies.documents import load_policies  # noqa: PLC0415 - pydantic is slow
+    from rescheduler.policies.files.policy_set import load_policies  # noqa: PLC0415 - pydantic is slow
+    from rescheduler.policytest.github_annotations import annotation  # noqa: PLC0415
+    from rescheduler.policytest.runner import is_policy_test, load  # noqa: PLC0415
     from rescheduler.runtime.checking import dead  # noqa: PLC0415
-    from rescheduler.stories.annotations import annotation  # noqa: PLC0415
-    from rescheduler.stories.running import is_story, load  # noqa: PLC0415
 
-    if is_story(path):
-        told = counted(len(load(path).tests), "story", "stories")
+    if is_policy_test(path):
+        told = counted(len(load(path).tests), "policy test")
         click.echo(f"{path}: {told}, for `rescheduler test` to tell")
         return 0
     found = load_policies(path)
     names = ", ".join(f"{each.kind} {each.name} ({each.mode})" for each in found.policies)
     click.echo(f"{path}: {len(found.policies)} valid: {names}")
-    for remark in dead(found):
-        click.echo(f"  note: {remark}")
+    for warning in dead(found):
+        click.echo(f"  note: {warning}")
         if marked:
-            click.echo(annotation("warning", remark))
+            click.echo(annotation("warning", warning))
     if settings.prometheus_url or settings.snapshot or settings.kubeconfig or settings.context:
         return _against_cluster(found, settings, marked=marked)
     return 0
 
 
 def _against_cluster(policies: "PolicySet", settings: Settings, *, marked: bool) -> int:
+    from rescheduler.policytest.github_annotations import annotation  # noqa: PLC0415
     from rescheduler.runtime.checking import answers, idle, unheard  # noqa: PLC0415
     from rescheduler.runtime.observing import observer  # noqa: PLC0415
     from rescheduler.runtime.parts import connection_of  # noqa: PLC0415
-    from rescheduler.stories.annotations import annotation  # noqa: PLC0415
 
     observe = observer(settings, connection_of(settings))
     snapshot = observe([each for one in policies.policies for each in one.requests()])
     for title, answer in answers(policies, snapshot):
         click.echo(f"  {title}: {answer}")
-    for remark in idle(policies, snapshot):
-        click.echo(f"  note: {remark}")
+    for warning in idle(policies, snapshot):
+        click.echo(f"  note: {warning}")
     mute = list(unheard(policies, snapshot))
     for policy, problem in mute:
         told = f"{policy.kind} {policy.name}: {problem.code} {problem.message}"
@@ -93,7 +93,7 @@ def _against_cluster(policies: "PolicySet", settings: Settings, *, marked: bool)
 
 
 def _mark(error: PolicyError, path: Path) -> None:
-    from rescheduler.stories.annotations import annotations  # noqa: PLC0415 - only what is asked
+    from rescheduler.policytest.github_annotations import annotations  # noqa: PLC0415 - only what is asked
 
     for mark in annotations(error, str(path)):
         click.echo(mark)

@@ -70,7 +70,7 @@ def show(plan: Plan, output: OutputFormat, out: Path | None) -> None:
 
 def show_explanation(explanation: Explanation, output: OutputFormat, out: Path | None) -> None:
     """Render an explanation and write it."""
-    from rescheduler.reporting.explanation import (  # noqa: PLC0415 - only what is shown
+    from rescheduler.reporting.explain.report import (  # noqa: PLC0415 - only what is shown
         explanation_json,
         render_explanation,
     )

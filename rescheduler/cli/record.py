@@ -25,7 +25,7 @@ def command(settings: Settings) -> int:
         connection_of,
         policies_of,
     )
-    from rescheduler.runtime.recording import record  # noqa: PLC0415 - keeps help quick
+    from rescheduler.runtime.recorder import record  # noqa: PLC0415 - keeps help quick
 
     configure(settings)
     check_writable(settings.out)

@@ -30,9 +30,9 @@ def command(settings: Settings) -> int:
     """Run a cycle once, or on a schedule until told to stop.
 
     In mode Audit, the default, each cycle ends with its report; all that it writes to the cluster
-    is what policies with stableFor must remember (ConfigMap rescheduler-sightings). In mode Enforce
-    it evicts what the plan says; one instance at a time holds the lock. On a schedule, the latest
-    report is the page at the address of --listen.
+    is what policies with stableFor must remember (ConfigMap rescheduler-finding-history). In mode
+    Enforce it evicts what the plan says; one instance at a time holds the lock. On a schedule, the
+    latest report is the page at the address of --listen.
 
     \b
       rescheduler run --once -p policies/ --mode Enforce

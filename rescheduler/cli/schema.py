@@ -14,13 +14,13 @@ def command(what: str) -> int:
 
         schema = plan_schema()
     elif what == "explanation":
-        from rescheduler.reporting.explanation import (  # noqa: PLC0415 - only what is asked
+        from rescheduler.reporting.explain.report import (  # noqa: PLC0415 - only what is asked
             explanation_schema,
         )
 
         schema = explanation_schema()
     else:
-        from rescheduler.policies.schema import json_schema  # noqa: PLC0415 - only what is asked
+        from rescheduler.policies.files.json_schema import json_schema  # noqa: PLC0415 - only what is asked
 
         schema = json_schema()
     click.echo(json.dumps(schema, indent=2))

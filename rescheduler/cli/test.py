@@ -20,14 +20,14 @@ _FORMATS = ("text", "junit", "github")
 )
 @click.option("--out", type=click.Path(path_type=Path), help="File to write to, instead of stdout.")
 def command(paths: tuple[Path, ...], output: str, out: Path | None) -> int:
-    """Tell the stories of `*_test.yaml` files, or of folders of them.
+    """Tell the policy tests of `*_test.yaml` files, or of folders of them.
 
-    Each story is a small cluster, drawn or listed, with readings, and what is expected of the
+    Each policy test is a small cluster, drawn or listed, with readings, and what is expected of the
     policies: costs, candidates, moves, refusals. Exits with 1 where one does not hold, with 2 where
     one cannot be told.
     """
-    from rescheduler.stories.running import find, run  # noqa: PLC0415 - pydantic is slow
-    from rescheduler.stories.writing import to_github, to_junit, to_text  # noqa: PLC0415
+    from rescheduler.policytest.runner import find, run  # noqa: PLC0415 - pydantic is slow
+    from rescheduler.policytest.writing import to_github, to_junit, to_text  # noqa: PLC0415
 
     check_writable(out)
     results = list(run(find(paths)))

@@ -271,7 +271,7 @@ class Plan(msgspec.Struct, kw_only=True):
     limits: dict[str, Any] = {}
     """The `spec` of the Limits document as JSON, every field written out."""
     notes: list[Code] = []
-    """Findings about the data itself: quarantined objects, kinds that could not be read."""
+    """Findings about the data itself: undecodable objects, kinds that could not be read."""
     calibration: Calibration | None = None
     started: datetime | UnsetType = UNSET
     finished: datetime | UnsetType = UNSET

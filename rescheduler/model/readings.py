@@ -93,7 +93,7 @@ class DeviceValue:
     value: float
     index: str = ""
     pods: tuple[int, ...] = ()
-    trail: tuple[float, ...] = ()
+    range_samples: tuple[float, ...] = ()
 
     @property
     def whole(self) -> str:
@@ -131,7 +131,7 @@ class Reading:
     notes: tuple[str, ...] = ()
     problem: Problem | None = None
     pairs: tuple[tuple[str, str], ...] = ()
-    trail: FloatArray | None = None
+    range_samples: FloatArray | None = None
     devices: tuple[DeviceValue, ...] = ()
 
     @property

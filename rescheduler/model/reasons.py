@@ -93,7 +93,7 @@ _ALL = (
     Reason("SPR002", "Pods run on nodes that are in no domain that the policy counts.", "Label the nodes with `topologyKey`, or uncordon the domain."),
     Reason("SPR003", "Constraints do not select the pods that have them.", "Look at their labelSelector; a constraint about other pods is not judged."),
     Reason("UTL001", "A node's load is above its target.", "A move to a node with room repairs it."),
-    Reason("LOC001", "Pods that talk to each other, or to a domain, are far from it.", "A move nearer to the other end repairs it."),
+    Reason("LOC001", "Pods that exchange traffic with each other, or to a domain, are far from it.", "A move nearer to the other end repairs it."),
     Reason("LOC002", "Pods of a group are not together, or not apart.", "A move to the domain of the others, or off a shared one, repairs it."),
     Reason("LOC003", "Pods are far from the data that they read.", "A move nearer to a node that holds it repairs it."),
     Reason("LOC004", "Pods have none of the pods of their podAffinity near them.", "A move to where one of them is repairs it."),

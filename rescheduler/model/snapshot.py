@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rescheduler.model.controllers import (
+from rescheduler.kube.controllers import (
     Controller,
     HorizontalPodAutoscaler,
     Namespace,
@@ -19,18 +19,16 @@ from rescheduler.model.controllers import (
     ResourceQuota,
     Service,
 )
-from rescheduler.model.devices import (
+from rescheduler.kube.dra.devices import (
     DeviceClass,
     ResourceClaim,
     ResourceClaimTemplate,
     ResourceSlice,
 )
-from rescheduler.model.numa import NodeResourceTopology
-from rescheduler.model.objects import Labels, Node, Pod, PodSpec
-from rescheduler.model.observed_scheduler import ObservedScheduler
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Readings
-from rescheduler.model.selectors import matches
-from rescheduler.model.storage import (
+from rescheduler.kube.node_resource_topology import NodeResourceTopology
+from rescheduler.kube.objects import Labels, Node, Pod, PodSpec
+from rescheduler.kube.selectors import matches
+from rescheduler.kube.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -39,11 +37,13 @@ from rescheduler.model.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from rescheduler.model.observed_scheduler import ObservedScheduler
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Readings
 from rescheduler.model.workload import Workload, resolve
 
 
 @dataclass(frozen=True, slots=True)
-class Quarantined:
+class Undecodable:
     """An object that could not be decoded. Its node and its pods must be left alone.
 
     node: where a pod that could not be decoded stands, as far as that can be told.
@@ -92,7 +92,7 @@ class Snapshot:
     resource_slices: list[ResourceSlice] = field(default_factory=list)
     resource_claims: list[ResourceClaim] = field(default_factory=list)
     claim_templates: list[ResourceClaimTemplate] = field(default_factory=list)
-    quarantined: list[Quarantined] = field(default_factory=list)
+    undecodable: list[Undecodable] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     """Optional kinds that could not be listed (not served, or forbidden)."""
     readings: Readings = field(default_factory=Readings)

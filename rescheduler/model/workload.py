@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rescheduler.model.controllers import Controller
-from rescheduler.model.objects import OwnerReference, Pod
+from rescheduler.kube.controllers import Controller
+from rescheduler.kube.objects import OwnerReference, Pod
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import Bounding, Loaded, Policy, Remarking, Term
-from rescheduler.policies.packing import PackingTerm
+from rescheduler.policies.base import Bounding, Loaded, Policy, Term, Warns
+from rescheduler.policies.utilization.packing import PackingTerm
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ class Binding:
             self.term.commit(shift)
             self.__dict__.pop("findings", None)
 
-    def remarks(self) -> tuple[Problem, ...]:
+    def warnings(self) -> tuple[Problem, ...]:
         """What the term finds odd about the data."""
         term: object = self.term
-        return term.remarks() if isinstance(term, Remarking) else ()
+        return term.warnings() if isinstance(term, Warns) else ()
 
     def capacity(self, reading: str, node: int) -> float:
         """How much 1.0 of that node reading is on the node; 0 where it is not known."""

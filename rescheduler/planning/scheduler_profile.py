@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.model.objects import NodeAffinity, TopologySpreadConstraint
+from rescheduler.kube.objects import NodeAffinity, TopologySpreadConstraint
 from rescheduler.policies.kube_scheduler_configuration import (
     EXTENSION_POINTS,
     Extender,

@@ -12,7 +12,7 @@ from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.plan import Code, SchedulerResult
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.scheduler_profile import configured_profiles, declared_profiles
-from rescheduler.policies.documents import to_document
+from rescheduler.policies.files.policy_set import to_document
 from rescheduler.policies.kube_scheduler_configuration import KubeSchedulerConfiguration
 from rescheduler.policies.scheduler import Scheduler
 from rescheduler.scheduler.profile import Profile, default_profiles, profile_of

@@ -289,10 +289,10 @@ class Bounding(Protocol):
 
 
 @runtime_checkable
-class Remarking(Protocol):
+class Warns(Protocol):
     """A term that has something to say about the data that it was given."""
 
-    def remarks(self) -> tuple[Problem, ...]:
+    def warnings(self) -> tuple[Problem, ...]:
         """What was odd about the snapshot, and what the term leaves alone because of it."""
         ...
 
@@ -326,8 +326,8 @@ class Policy(Strict):
         "time, a minute or more apart, which are asked of Prometheus again in each cycle: one "
         "range query, at the cost of the plain reading or a few times that, with an answer as many "
         "times larger. Any other trouble is remembered from cycle to cycle in the ConfigMap "
-        "`rescheduler-sightings`: it starts anew when one cycle does not find it, and when none "
-        "has looked for so long or for 3 hours, whichever is longer.",
+        "`rescheduler-finding-history`: it starts anew when one cycle does not find it, and when "
+        "none has looked for so long or for 3 hours, whichever is longer.",
     )
 
     @property

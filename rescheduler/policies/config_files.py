@@ -2,27 +2,27 @@
 
 from pathlib import Path
 
-from rescheduler.policies.flaws import Flaw, Mark
+from rescheduler.policies.flaws import FileProblem, Mark
 from rescheduler.policies.kube_scheduler_configuration import KubeSchedulerConfiguration
 from rescheduler.policies.scheduler import Scheduler
 from rescheduler.policies.strict_yaml import MAX_BYTES, Tree, read
 from rescheduler.policies.validation import validate_part
 
 
-def text_of(file: Path) -> tuple[str, Flaw | None]:
+def text_of(file: Path) -> tuple[str, FileProblem | None]:
     """The content of a file, or what is wrong with it."""
     try:
         with file.open("rb") as stream:
             return stream.read(MAX_BYTES + 1).decode("utf-8-sig"), None
     except OSError as error:
-        return "", Flaw(Mark(), f"cannot be read: {error.strerror or error}")
+        return "", FileProblem(Mark(), f"cannot be read: {error.strerror or error}")
     except UnicodeDecodeError:
-        return "", Flaw(Mark(), "is not text in UTF-8")
+        return "", FileProblem(Mark(), "is not text in UTF-8")
 
 
 def completed(
     made: Scheduler, tree: Tree, folder: Path
-) -> tuple[Scheduler | None, list[tuple[Path, str, Flaw]], Flaw | None]:
+) -> tuple[Scheduler | None, list[tuple[Path, str, FileProblem]], FileProblem | None]:
     """The document with the configuration of its file in place of the file's name.
 
     tree: the document, to tell where the name stands. folder: of the document's own file.
@@ -32,16 +32,16 @@ def completed(
     file = folder / str(made.configFile)
     text, unreadable = text_of(file)
     if unreadable is not None:
-        return None, [], Flaw(_mark(tree), f"spec.configFile: {file} {unreadable.message}")
-    trees, flaws = read(text)
+        return None, [], FileProblem(_mark(tree), f"spec.configFile: {file} {unreadable.message}")
+    trees, file_problems = read(text)
     configuration = None
     if len(trees) == 1:
         configuration, wrong = validate_part(trees[0], KubeSchedulerConfiguration)
-        flaws += wrong
-    elif not flaws:
-        flaws = [Flaw(Mark(), f"must hold one document, and has {len(trees)}")]
-    if configuration is None or flaws:
-        return None, [(file, text, flaw) for flaw in flaws], None
+        file_problems += wrong
+    elif not file_problems:
+        file_problems = [FileProblem(Mark(), f"must hold one document, and has {len(trees)}")]
+    if configuration is None or file_problems:
+        return None, [(file, text, file_problem) for file_problem in file_problems], None
     whole = made.model_copy(update={"configuration": configuration, "configFile": None})
     return whole, [], None
 

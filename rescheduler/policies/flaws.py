@@ -17,7 +17,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Flaw:
+class FileProblem:
     """One thing that is wrong. message: begins with the field, where there is one."""
 
     mark: Mark
@@ -44,11 +44,11 @@ class Flaw:
         return Place(file, self.mark.line, self.mark.column, self.message + advice)
 
 
-def policy_error(flaws: Iterable[tuple[str, str, Flaw]], files: int) -> PolicyError:
+def policy_error(file_problems: Iterable[tuple[str, str, FileProblem]], files: int) -> PolicyError:
     """All flaws in one error. flaws: file, its content, and the flaw. files: how many were read."""
-    known = list(flaws)
-    told = [flaw.told(file, text) for file, text, flaw in known]
+    known = list(file_problems)
+    told = [file_problem.told(file, text) for file, text, file_problem in known]
     bad = len({file for file, _, _ in known})
     told.append(f"{counted(len(known), 'problem')} in {bad} of {counted(files, 'file')}")
-    places = tuple(flaw.place(file) for file, _, flaw in known)
+    places = tuple(file_problem.place(file) for file, _, file_problem in known)
     return PolicyError("\n".join(told), places=places)

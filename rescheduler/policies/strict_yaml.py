@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from rescheduler.policies.flaws import Flaw, Mark
+from rescheduler.policies.flaws import FileProblem, Mark
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 20
@@ -45,10 +45,10 @@ class _Stop(Exception):
     """Reading cannot go on."""
 
 
-def read(text: str) -> tuple[list[Tree], list[Flaw]]:
+def read(text: str) -> tuple[list[Tree], list[FileProblem]]:
     """The documents of the text, empty ones left out, and what is wrong with it."""
     if len(text.encode()) > MAX_BYTES:
-        return [], [Flaw(Mark(), f"the file is larger than {MAX_BYTES // 1024} KiB")]
+        return [], [FileProblem(Mark(), f"the file is larger than {MAX_BYTES // 1024} KiB")]
     reader = _Reader()
     documents: list[Tree] = []
     try:
@@ -56,11 +56,11 @@ def read(text: str) -> tuple[list[Tree], list[Flaw]]:
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         mark = Mark(before.count("\n") + 1, len(before) - before.rfind("\n"))
-        reader.flaws.append(Flaw(mark, "a character is not allowed in YAML"))
+        reader.file_problems.append(FileProblem(mark, "a character is not allowed in YAML"))
     except yaml.MarkedYAMLError as error:
         place = error.problem_mark or error.context_mark
-        reader.flaws.append(
-            Flaw(
+        reader.file_problems.append(
+            FileProblem(
                 Mark(place.line + 1, place.column + 1) if place else Mark(),
                 f"not YAML: {error.problem or error.context}",
                 "the indentation, a quote or a colon is not as meant",
@@ -68,7 +68,7 @@ def read(text: str) -> tuple[list[Tree], list[Flaw]]:
         )
     except _Stop:
         pass
-    return documents, reader.flaws
+    return documents, reader.file_problems
 
 
 def grown(value: Any) -> Tree:
@@ -92,7 +92,7 @@ class _Reader:
     """Builds the trees from the parser's events, so that nothing is expanded before it is seen."""
 
     def __init__(self) -> None:
-        self.flaws: list[Flaw] = []
+        self.file_problems: list[FileProblem] = []
         self._events: Iterator[yaml.Event] = iter(())
 
     def documents(self, text: str, into: list[Tree]) -> None:
@@ -143,7 +143,7 @@ class _Reader:
         return Tree(values, mark, keys)
 
     def _complain(self, mark: Mark, message: str, hint: str = "") -> None:
-        self.flaws.append(Flaw(mark, message, hint))
+        self.file_problems.append(FileProblem(mark, message, hint))
 
 
 def _mark(event: yaml.Event) -> Mark:

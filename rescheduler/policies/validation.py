@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from rescheduler.policies.base import Strict
-from rescheduler.policies.flaws import Flaw, Mark
+from rescheduler.policies.flaws import FileProblem, Mark
 from rescheduler.policies.registry import DOCUMENTS
 from rescheduler.policies.strict_yaml import Tree
 
@@ -43,12 +43,12 @@ _SENTENCES = {
 }
 
 
-def validate(tree: Tree) -> tuple[Strict | None, list[Flaw]]:
+def validate(tree: Tree) -> tuple[Strict | None, list[FileProblem]]:
     """The policy or the limits that a document gives, or what is wrong with it."""
     envelope = _Envelope(tree)
     model = envelope.check()
     if model is None:
-        return None, envelope.flaws
+        return None, envelope.file_problems
     spec = tree.value["spec"] if isinstance(tree.value, dict) else tree
     try:
         made = model.model_validate(
@@ -56,19 +56,22 @@ def validate(tree: Tree) -> tuple[Strict | None, list[Flaw]]:
         )
     except ValidationError as error:
         details = error.errors(include_url=False)
-        return None, [*envelope.flaws, *(_flaw(each, spec, model) for each in details)]
-    return (None if envelope.flaws else made), envelope.flaws
+        return None, [
+            *envelope.file_problems,
+            *(_file_problem(each, spec, model) for each in details),
+        ]
+    return (None if envelope.file_problems else made), envelope.file_problems
 
 
-def validate_part(tree: Tree, model: type[Part]) -> tuple[Part | None, list[Flaw]]:
+def validate_part(tree: Tree, model: type[Part]) -> tuple[Part | None, list[FileProblem]]:
     """What a tree without an envelope gives, or what is wrong with it."""
     if not isinstance(tree.value, dict):
-        return None, [Flaw(tree.mark, "a document must be a mapping")]
+        return None, [FileProblem(tree.mark, "a document must be a mapping")]
     try:
         return model.model_validate(tree.plain()), []
     except ValidationError as error:
         details = error.errors(include_url=False)
-        return None, [_flaw(each, tree, model, root=()) for each in details]
+        return None, [_file_problem(each, tree, model, root=()) for each in details]
 
 
 def near(word: str, known: Iterable[str]) -> str:
@@ -82,7 +85,7 @@ class _Envelope:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self.flaws: list[Flaw] = []
+        self.file_problems: list[FileProblem] = []
         self.kind = ""
         self.name = ""
 
@@ -160,28 +163,28 @@ class _Envelope:
                 self._complain(mark, f"{prefix}{key}: unknown field `{key}`", near(key, known))
 
     def _complain(self, mark: Mark, message: str, hint: str = "") -> None:
-        self.flaws.append(Flaw(mark, message, hint))
+        self.file_problems.append(FileProblem(mark, message, hint))
 
 
-def _flaw(
+def _file_problem(
     error: ErrorDetails,
     spec: Tree,
     model: type[BaseModel],
     root: tuple[str, ...] = ("spec",),
-) -> Flaw:
+) -> FileProblem:
     path = [part for part in error["loc"] if not str(part).startswith("[")]
     field = ".".join([*root, *map(str, path)])
     if error["type"] == "extra_forbidden":
         name = str(path[-1])
         mark = _locate(spec, path, key=True)
         hint = near(name, _fields(model, path[:-1]))
-        return Flaw(mark, f"{field}: unknown field `{name}`", hint)
+        return FileProblem(mark, f"{field}: unknown field `{name}`", hint)
     context = {key: _bound(each) for key, each in error.get("ctx", {}).items()}
     # Pydantic's own sentences quote the input, braces and all.
     template = _SENTENCES.get(error["type"])
     sentence = error["msg"] if template is None else template.format(**context)
     if error["type"] == "missing":
-        return Flaw(_locate(spec, path[:-1]), f"{field}: {sentence}")
+        return FileProblem(_locate(spec, path[:-1]), f"{field}: {sentence}")
     value = error["input"]
     got = "" if isinstance(value, dict | list) else f" (got {_shown(value)})"
     hint = ""
@@ -189,7 +192,7 @@ def _flaw(
         hint = near(value, re.findall(r"'([^']*)'", str(context.get("expected", ""))))
     elif error["type"] == "less_than_equal" and isinstance(value, int) and 1 < value <= 100:
         hint = f"`{value}%`" if context["le"] == "1" else ""
-    return Flaw(_locate(spec, path), f"{field}: {sentence}{got}", hint)
+    return FileProblem(_locate(spec, path), f"{field}: {sentence}{got}", hint)
 
 
 def _shown(value: Any) -> str:

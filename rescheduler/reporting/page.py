@@ -9,14 +9,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from msgspec import UNSET
 
-from rescheduler.model.annotations import OPT_OUT
+from rescheduler.kube.annotations import OPT_OUT
 from rescheduler.model.plan import Plan, PolicyResult
 from rescheduler.model.wording import counted
 from rescheduler.reporting import phrasing
 from rescheduler.reporting.alerts import advice, sentence
-from rescheduler.reporting.pacing import batches, budgets
+from rescheduler.reporting.batch_schedule import batches, budgets
+from rescheduler.reporting.heat_map import strips, zones
 from rescheduler.reporting.rows import SYMBOLS
-from rescheduler.reporting.strips import strips, zones
 from rescheduler.reporting.view import View, view
 
 FINDINGS = 25

@@ -9,12 +9,12 @@ from rescheduler.model.readings import Problem, Reading
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Policy
-from rescheduler.policies.conformity import Conformity, Lifetime, Restarts
-from rescheduler.policies.documents import PolicySet, to_document
-from rescheduler.policies.health import Health
-from rescheduler.policies.locality import Locality
-from rescheduler.policies.numa import Numa
-from rescheduler.policies.utilization import Utilization
+from rescheduler.policies.conformity.policy import Conformity, Lifetime, Restarts
+from rescheduler.policies.files.policy_set import PolicySet, to_document
+from rescheduler.policies.health.policy import Health
+from rescheduler.policies.locality.policy import Locality
+from rescheduler.policies.numa.policy import Numa
+from rescheduler.policies.utilization.policy import Utilization
 
 _CRASHING = {"CrashLoopBackOff", "RunContainerError"}
 """What containers wait for that have run before; their pods are not Ready."""
@@ -125,10 +125,10 @@ def _answer(reading: Reading) -> str:
 def _past(reading: Reading) -> str:
     """For how many the past is known that policies with `stableFor` look at."""
     span = f"the last {reading.request.span:g} s"
-    if reading.trail is None:
+    if reading.range_samples is None:
         return f"; {span} are not known: {'; '.join(reading.notes[-1:])}"
-    known = int((~np.isnan(reading.trail).any(axis=0) & reading.expected).sum())
-    return f"; for {known} all through {span} ({len(reading.trail)} evaluations)"
+    known = int((~np.isnan(reading.range_samples).any(axis=0) & reading.expected).sum())
+    return f"; for {known} all through {span} ({len(reading.range_samples)} evaluations)"
 
 
 def _named(policy: Policy) -> str:

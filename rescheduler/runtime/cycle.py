@@ -10,20 +10,20 @@ from msgspec import structs
 
 from rescheduler import __version__
 from rescheduler.model.errors import ActionError, LockHeld
+from rescheduler.model.finding_history import FindingHistory, Observation
 from rescheduler.model.history import History
 from rescheduler.model.plan import Code, Mode, Plan
-from rescheduler.model.sightings import Look, Sightings
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.planner import plan_and_looks
-from rescheduler.planning.recheck import Recheck
-from rescheduler.planning.result import Outline
-from rescheduler.planning.workspace import Workspace
-from rescheduler.policies.documents import PolicySet
-from rescheduler.runtime import acting
-from rescheduler.runtime.actor import Actor, Check
-from rescheduler.runtime.attempt import told
+from rescheduler.planning.plan.planner import plan_and_observations
+from rescheduler.planning.plan.recheck import Recheck
+from rescheduler.planning.plan.result import Outline
+from rescheduler.planning.search.workspace import Workspace
+from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.runtime.enforce import acting
+from rescheduler.runtime.enforce.actor import Actor, Check
+from rescheduler.runtime.enforce.attempt import told
+from rescheduler.runtime.enforce.reconcile import holding
 from rescheduler.runtime.observing import Observe
-from rescheduler.runtime.reconcile import holding
 
 Phase = Callable[[str], AbstractContextManager[None]]
 
@@ -33,13 +33,13 @@ def _untimed(_phase: str) -> AbstractContextManager[None]:
 
 
 class Memory(Protocol):
-    """The sightings of earlier cycles; `SightingsStore` is the real one."""
+    """The finding history of earlier cycles; `FindingHistoryStore` is the real one."""
 
-    def read(self) -> Sightings:
+    def read(self) -> FindingHistory:
         """What is remembered; raises ActionError."""
         ...
 
-    def remember(self, looks: Iterable[Look], now: datetime) -> None:
+    def remember(self, observations: Iterable[Observation], now: datetime) -> None:
         """Add what a cycle found; raises ActionError."""
         ...
 
@@ -91,7 +91,7 @@ def run_cycle(parts: Parts, *, seed: int = 0) -> Plan:
 
 def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Plan:
     """Act on a plan that was made with these policies; each move is checked against them again."""
-    sightings, _ = recalled(parts, policies)
+    finding_history, _ = recalled(parts, policies)
 
     def check(snapshot: Snapshot, history: History) -> Check:
         workspace = Workspace(
@@ -103,7 +103,7 @@ def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Pl
             plan=plan.id,
             schedulers=policies.schedulers,
             pinned={each.name: each.digest for each in plan.schedulers},
-            sightings=sightings,
+            finding_history=finding_history,
         )
         return Recheck(workspace).look
 
@@ -143,33 +143,35 @@ def propose(
     """Observe and plan, and remember what was found, whatever becomes of the plan."""
     with parts.phase("observe"):
         snapshot = parts.observe([each for one in policies.policies for each in one.requests()])
-    sightings, more = recalled(parts, policies)
+    finding_history, more = recalled(parts, policies)
     outline = Outline(
         mode=mode, seed=seed, tool=f"rescheduler {__version__}", recorded=parts.recorded
     )
     with parts.phase("plan"):
-        plan, looks = plan_and_looks(snapshot, policies, history, sightings, outline)
-    notes = [*notes, *more, *_remembered(parts, looks, snapshot.taken)]
+        plan, observations = plan_and_observations(
+            snapshot, policies, history, finding_history, outline
+        )
+    notes = [*notes, *more, *_remembered(parts, observations, snapshot.taken)]
     return structs.replace(plan, notes=[*plan.notes, *notes]) if notes else plan
 
 
-def recalled(parts: Parts, policies: PolicySet) -> tuple[Sightings, list[Code]]:
+def recalled(parts: Parts, policies: PolicySet) -> tuple[FindingHistory, list[Code]]:
     """What earlier cycles found, where a policy waits, and what to note about it."""
     if parts.memory is None or not any(each.span for each in policies.policies):
-        return Sightings(), []
+        return FindingHistory(), []
     try:
         return parts.memory.read(), []
     except ActionError as error:
         note = f"What earlier cycles found could not be read, so all trouble counts as new: {error}"
-        return Sightings(), [Code(code="DAT002", message=note)]
+        return FindingHistory(), [Code(code="DAT002", message=note)]
 
 
-def _remembered(parts: Parts, looks: Iterable[Look], now: datetime) -> list[Code]:
-    looks = tuple(looks)
-    if parts.memory is None or not parts.remembers or not looks:
+def _remembered(parts: Parts, observations: Iterable[Observation], now: datetime) -> list[Code]:
+    observations = tuple(observations)
+    if parts.memory is None or not parts.remembers or not observations:
         return []
     try:
-        parts.memory.remember(looks, now)
+        parts.memory.remember(observations, now)
     except ActionError as error:
         note = f"What this cycle found could not be remembered for the next one: {error}"
         return [Code(code="DAT002", message=note)]

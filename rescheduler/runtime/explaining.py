@@ -10,12 +10,12 @@ from rescheduler.model.explanation import (
 )
 from rescheduler.model.plan import ClusterRef
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.explain_node import explain_node
-from rescheduler.planning.explain_pending import explain_pending, is_pending
-from rescheduler.planning.explain_pod import explain_pod
-from rescheduler.planning.lookup import find_node, find_pod
-from rescheduler.planning.workspace import Workspace
-from rescheduler.policies.documents import policy_set
+from rescheduler.planning.explain.lookup import find_node, find_pod
+from rescheduler.planning.explain.node import explain_node
+from rescheduler.planning.explain.pending import explain_pending, is_pending
+from rescheduler.planning.explain.pod import explain_pod
+from rescheduler.planning.search.workspace import Workspace
+from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.cycle import recalled
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of
 from rescheduler.runtime.settings import Settings
@@ -35,7 +35,7 @@ class Explainer:
         requests = [each for one in policies.policies for each in one.requests()]
         self._snapshot = parts.observe(requests)
         history, notes = parts.recall()
-        sightings, more = recalled(parts, policies)
+        finding_history, more = recalled(parts, policies)
         self.notes = [*notes, *more]
         self._workspace = Workspace(
             self._snapshot,
@@ -44,7 +44,7 @@ class Explainer:
             history,
             seed=settings.seed,
             schedulers=policies.schedulers,
-            sightings=sightings,
+            finding_history=finding_history,
         )
         self._header = _header(self._snapshot, recorded=settings.snapshot is not None)
 

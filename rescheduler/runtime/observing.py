@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 import msgspec
 import numpy as np
 
+from rescheduler.actions.finding_history_store import FindingHistoryStore
 from rescheduler.actions.ledger import Ledger
-from rescheduler.actions.sightings import SightingsStore
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
-from rescheduler.model.controllers import Namespace
+from rescheduler.kube.controllers import Namespace
 from rescheduler.model.errors import ActionError, ClusterUnavailable
 from rescheduler.model.history import History
 from rescheduler.model.plan import Code
 from rescheduler.model.readings import Problem, Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.runtime.actor import SIGHTINGS, STATE
+from rescheduler.runtime.enforce.actor import FINDING_HISTORY, STATE
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.datasets import DATASET, Catalogs
 from rescheduler.sources.kubernetes import read_cluster
@@ -122,12 +122,12 @@ class _Unmarked:
         """Nothing is ever written by those who only look."""
 
 
-def memory_of(connection: Connection, namespace: str) -> SightingsStore:
+def memory_of(connection: Connection, namespace: str) -> FindingHistoryStore:
     """Where earlier cycles left what they found; one in Audit adds no namespace to the cluster."""
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     clock = ServerClock()
-    store = StoredObject(connection.api, path, SIGHTINGS, clock=clock, makes_namespace=False)
-    return SightingsStore(store, where=f"{namespace}/{SIGHTINGS}")
+    store = StoredObject(connection.api, path, FINDING_HISTORY, clock=clock, makes_namespace=False)
+    return FindingHistoryStore(store, where=f"{namespace}/{FINDING_HISTORY}")
 
 
 def recall(connection: Connection, namespace: str) -> tuple[History, list[Code]]:

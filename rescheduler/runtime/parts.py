@@ -8,7 +8,7 @@ from typing import Any
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import Code, Plan, PlannedMove
-from rescheduler.policies.documents import (
+from rescheduler.policies.files.policy_set import (
     PolicySet,
     limits_from_document,
     load_policies,
@@ -16,9 +16,9 @@ from rescheduler.policies.documents import (
     policy_set,
     scheduler_from_document,
 )
-from rescheduler.runtime.actor import Actor, State, live_actor, open_state
-from rescheduler.runtime.attempt import told
 from rescheduler.runtime.cycle import Parts, Phase
+from rescheduler.runtime.enforce.actor import Actor, State, live_actor, open_state
+from rescheduler.runtime.enforce.attempt import told
 from rescheduler.runtime.observing import Observe, memory_of, observer, recall
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop

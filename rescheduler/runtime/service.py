@@ -16,18 +16,18 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from rescheduler.model.errors import ActionError, LockHeld, SettingsError
 from rescheduler.model.plan import Plan
-from rescheduler.runtime.actor import State
 from rescheduler.runtime.cron import Cron, parse_cron
 from rescheduler.runtime.cycle import Parts
 from rescheduler.runtime.endpoints import pages
+from rescheduler.runtime.enforce.actor import State
 from rescheduler.runtime.health import Health
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
 from rescheduler.runtime.server import Endpoints
+from rescheduler.runtime.service_cycles import ServiceCycles
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.runtime.telemetry import Telemetry
-from rescheduler.runtime.turn import Turns
 
 _LOOK = 1.0
 """Seconds between two looks whether the lock is still ours."""
@@ -67,7 +67,7 @@ def serve(settings: Settings, report: Callable[[Plan], None]) -> int:
     )
     service = Service(settings, parts, trigger, stop, telemetry, report=report, state=state)
     endpoints = Endpoints(
-        settings.listen, pages(service.health, telemetry, lambda: service.turns.last)
+        settings.listen, pages(service.health, telemetry, lambda: service.cycles.last)
     )
     stop.on_signals()
     endpoints.start()
@@ -109,7 +109,9 @@ class Service:
         state: State | None = None,
     ) -> None:
         self.health = Health(settings.cycle_deadline)
-        self.turns = Turns(parts, settings, telemetry, self.health, report, fatal=self._fail)
+        self.cycles = ServiceCycles(
+            parts, settings, telemetry, self.health, report, fatal=self._fail
+        )
         self._at_once = settings.every is not None
         self._trigger = trigger
         self._stop = stop
@@ -176,7 +178,7 @@ class Service:
 
     def _cycle(self) -> None:
         if self._state is None or self._state.lease.held:
-            self.turns.run()
+            self.cycles.run()
         self._expect(self._job.next_run_time)
 
     def _expect(self, at: datetime | None) -> None:

@@ -9,18 +9,18 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
-from rescheduler.model.node_labels import NodeLabels
-from rescheduler.model.objects import LabelSelector, LabelSelectorRequirement
-from rescheduler.model.quantity import nanos
-from rescheduler.model.readings import BoolArray
-from rescheduler.model.selectors import matches
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.storage import (
+from rescheduler.kube.node_labels import NodeLabels
+from rescheduler.kube.objects import LabelSelector, LabelSelectorRequirement
+from rescheduler.kube.quantity import nanos
+from rescheduler.kube.selectors import matches
+from rescheduler.kube.storage import (
     CSIStorageCapacity,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
 )
+from rescheduler.model.readings import BoolArray
+from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.claims import Claims, class_of, selected_node
 from rescheduler.scheduler.occupancy import Int64Array
 

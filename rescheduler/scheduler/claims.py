@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from rescheduler.model import annotations
-from rescheduler.model.objects import ObjectMeta, Pod, PodSpec
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.storage import (
+from rescheduler.kube import annotations
+from rescheduler.kube.objects import ObjectMeta, Pod, PodSpec
+from rescheduler.kube.storage import (
     ClaimSpec,
     ClaimStatus,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
 )
+from rescheduler.model.snapshot import Snapshot
 
 _LATE = "WaitForFirstConsumer"
 _NEEDED_TO_BIND = frozenset(

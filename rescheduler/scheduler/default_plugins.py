@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rescheduler.model.node_labels import NodeLabels
-from rescheduler.model.pod_groups import PodGroups
+from rescheduler.kube.node_labels import NodeLabels
+from rescheduler.kube.pod_groups import PodGroups
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.balanced_allocation import BalancedAllocation
 from rescheduler.scheduler.claim_offers import ClaimOffers

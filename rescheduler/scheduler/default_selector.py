@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from rescheduler.model.controllers import Controller, Service
-from rescheduler.model.objects import LabelSelector, LabelSelectorRequirement
-from rescheduler.model.selectors import matches
+from rescheduler.kube.controllers import Controller, Service
+from rescheduler.kube.objects import LabelSelector, LabelSelectorRequirement
+from rescheduler.kube.selectors import matches
 from rescheduler.scheduler.plugin import Replacement
 
 _GROUPS = {

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rescheduler.model.device_inventory import DeviceInventory
+from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.occupancy import Occupancy

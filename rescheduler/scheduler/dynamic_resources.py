@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from rescheduler.model.device_needs import DeviceNeeds, Need, Needs
-from rescheduler.model.objects import Pod, PodSpec
+from rescheduler.kube.dra.device_needs import DeviceNeeds, Need, Needs
+from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.device_stock import DeviceStock

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rescheduler.model.objects import Node, PodSpec
+from rescheduler.kube.objects import Node, PodSpec
 from rescheduler.model.readings import IntArray
 from rescheduler.scheduler.plugin import MAX_SCORE, Plugin, Replacement, Score, ScoreArray
 from rescheduler.scheduler.profile import Profile

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from rescheduler.model.node_labels import Column, NodeLabels
-from rescheduler.model.objects import PodAffinityTerm
-from rescheduler.model.pod_groups import PodGroups
+from rescheduler.kube.node_labels import Column, NodeLabels
+from rescheduler.kube.objects import PodAffinityTerm
+from rescheduler.kube.pod_groups import PodGroups
+from rescheduler.kube.selectors import matches
 from rescheduler.model.readings import BoolArray, IntArray
-from rescheduler.model.selectors import matches
 from rescheduler.scheduler.inter_pod_terms import Namespaces, TermIndex, wishes
 from rescheduler.scheduler.normalizing import ByRange
 from rescheduler.scheduler.occupancy import Occupancy

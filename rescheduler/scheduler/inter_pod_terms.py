@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from rescheduler.model.objects import Affinity, Labels, LabelSelector, Pod, PodAffinityTerm
+from rescheduler.kube.objects import Affinity, Labels, LabelSelector, Pod, PodAffinityTerm
+from rescheduler.kube.selectors import matches
 from rescheduler.model.readings import IntArray
-from rescheduler.model.selectors import matches
 from rescheduler.scheduler.plugin import Replacement
 
 Kind = Literal["affinity", "anti", "soft"]

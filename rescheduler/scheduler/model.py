@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from rescheduler.kube.objects import Pod
 from rescheduler.model.move import Landing, Shift
-from rescheduler.model.objects import Pod
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.chances import Weighted, chances, together

@@ -6,9 +6,9 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
-from rescheduler.model.node_labels import NodeLabels
-from rescheduler.model.objects import NodeAffinity as DeclaredAffinity
-from rescheduler.model.objects import NodeSelectorTerm, PodSpec, PreferredSchedulingTerm
+from rescheduler.kube.node_labels import NodeLabels
+from rescheduler.kube.objects import NodeAffinity as DeclaredAffinity
+from rescheduler.kube.objects import NodeSelectorTerm, PodSpec, PreferredSchedulingTerm
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.normalizing import ByMaximum
 from rescheduler.scheduler.plugin import (

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rescheduler.model.objects import Node, PodSpec
+from rescheduler.kube.objects import Node, PodSpec
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
 from rescheduler.scheduler.profile import Profile
 

@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from rescheduler.model.objects import Pod, PodSpec
+from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement

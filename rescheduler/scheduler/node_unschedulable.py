@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rescheduler.model.objects import Node, Taint
+from rescheduler.kube.objects import Node, Taint
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
 from rescheduler.scheduler.taint_toleration import tolerates
 

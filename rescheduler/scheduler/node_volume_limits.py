@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from rescheduler.model.objects import Pod, PodSpec
+from rescheduler.kube.objects import Pod, PodSpec
+from rescheduler.kube.storage import PersistentVolumeClaim
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.storage import PersistentVolumeClaim
 from rescheduler.scheduler.claims import Claims
 from rescheduler.scheduler.occupancy import Int64Array, Occupancy
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 import numpy as np
 import numpy.typing as npt
 
+from rescheduler.kube.objects import Node, Pod
+from rescheduler.kube.quantity import scaled
 from rescheduler.model.move import Shift
-from rescheduler.model.objects import Node, Pod
-from rescheduler.model.quantity import scaled
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.requests import Requests, counted, incoming, resized, running
 

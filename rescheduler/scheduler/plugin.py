@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from rescheduler.model.objects import Labels, OwnerReference, PodSpec
+from rescheduler.kube.objects import Labels, OwnerReference, PodSpec
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.normalizing import MAX_SCORE, Relative
 from rescheduler.scheduler.requests import Requests

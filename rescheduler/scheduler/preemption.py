@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rescheduler.model.objects import Pod
+from rescheduler.kube.objects import Pod
 from rescheduler.model.readings import BoolArray
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.requests import Requests

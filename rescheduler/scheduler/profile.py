@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from rescheduler.model.objects import NodeAffinity, TopologySpreadConstraint
+from rescheduler.kube.objects import NodeAffinity, TopologySpreadConstraint
 
 DEFAULT_SCHEDULER = "default-scheduler"
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from rescheduler.model.controllers import Controller
-from rescheduler.model.objects import Container, Pod, PodSpec, Resources
+from rescheduler.kube.controllers import Controller
+from rescheduler.kube.objects import Container, Pod, PodSpec, Resources
 
 
 class Replacements:

@@ -8,8 +8,8 @@ Source: component-helpers/resource/helpers.go and pkg/scheduler/framework/types.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rescheduler.model.objects import Container, ContainerStatus, Pod, PodSpec, Resources
-from rescheduler.model.quantity import NANO, nanos
+from rescheduler.kube.objects import Container, ContainerStatus, Pod, PodSpec, Resources
+from rescheduler.kube.quantity import NANO, nanos
 
 Amounts = dict[str, int]
 """Resource name to billionths of its unit."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rescheduler.model.objects import Labels, Node
+from rescheduler.kube.objects import Labels, Node
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.scheduler.plugin import ScoreArray
 from rescheduler.scheduler.windows import slid_maximum

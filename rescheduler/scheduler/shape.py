@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from rescheduler.model.objects import Labels, Pod, PodSpec, Volume
+from rescheduler.kube.objects import Labels, Pod, PodSpec, Volume
 from rescheduler.model.readings import BoolArray, IntArray, Problem
 from rescheduler.scheduler.claims import Claims
 from rescheduler.scheduler.dynamic_resources import DeviceClaims

@@ -7,7 +7,7 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
-from rescheduler.model.objects import Node, Taint, Toleration
+from rescheduler.kube.objects import Node, Taint, Toleration
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.normalizing import MAX_SCORE, ByMaximum, Relative
 from rescheduler.scheduler.plugin import (

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from rescheduler.model.node_labels import Column, NodeLabels
-from rescheduler.model.objects import LabelSelector, TopologySpreadConstraint
-from rescheduler.model.pod_groups import PodGroups
+from rescheduler.kube.node_labels import Column, NodeLabels
+from rescheduler.kube.objects import LabelSelector, TopologySpreadConstraint
+from rescheduler.kube.pod_groups import PodGroups
+from rescheduler.kube.selectors import matches
 from rescheduler.model.readings import BoolArray, IntArray
-from rescheduler.model.selectors import matches
 from rescheduler.scheduler.default_selector import DefaultSelectors
 from rescheduler.scheduler.node_affinity import NodeAffinity
 from rescheduler.scheduler.occupancy import Occupancy

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rescheduler.model.objects import Pod, PodSpec, Volume
+from rescheduler.kube.objects import Pod, PodSpec, Volume
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.claims import Claims, names
 from rescheduler.scheduler.occupancy import Occupancy

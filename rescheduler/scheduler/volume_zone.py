@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from rescheduler.model.node_labels import NodeLabels
+from rescheduler.kube.node_labels import NodeLabels
+from rescheduler.kube.storage import PersistentVolume
 from rescheduler.model.readings import BoolArray
-from rescheduler.model.storage import PersistentVolume
 from rescheduler.scheduler.claims import Claims
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
 

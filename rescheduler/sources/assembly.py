@@ -20,9 +20,9 @@ from rescheduler.sources.definition import Definition, Source
 from rescheduler.sources.expectation import Expectation
 from rescheduler.sources.identity import Identity
 from rescheduler.sources.measuring import (
+    DomainCounts,
     Key,
     Row,
-    Tally,
     Value,
     by_series,
     group,
@@ -66,7 +66,7 @@ class Assembly:
         self._cluster = cluster
         self._at = at
         self._ask = ask
-        self._tally = Tally()
+        self._tally = DomainCounts()
         self._rows = 0
         self._parts: tuple[DeviceValue, ...] = ()
         self._expected = cluster.expectation.expected(definition, request.window)

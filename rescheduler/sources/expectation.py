@@ -4,9 +4,9 @@ from functools import cached_property
 
 import numpy as np
 
-from rescheduler.model.device_inventory import DeviceInventory
-from rescheduler.model.objects import Pod, Resources
-from rescheduler.model.quantity import NANO, nanos
+from rescheduler.kube.dra.device_inventory import DeviceInventory
+from rescheduler.kube.objects import Pod, Resources
+from rescheduler.kube.quantity import NANO, nanos
 from rescheduler.model.readings import BoolArray, FloatArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.definition import GPU, MIG, Definition

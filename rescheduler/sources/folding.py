@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from rescheduler.model.readings import FloatArray
-from rescheduler.sources.measuring import Key, Tally, Value
+from rescheduler.sources.measuring import DomainCounts, Key, Value
 
 _SLICES = 7
 """Compute slices of one GPU, in every generation that has partitions."""
@@ -23,7 +23,7 @@ def by_subject(values: Mapping[Key, Value]) -> dict[int, dict[str, Value]]:
 
 
 def gpu_load(
-    values: Mapping[Key, Value], gpus: FloatArray, tally: Tally
+    values: Mapping[Key, Value], gpus: FloatArray, tally: DomainCounts
 ) -> tuple[Found, dict[int, float]]:
     """(node) the sum over the GPUs' shares of busy time, divided by the GPUs it can allocate.
 
@@ -55,7 +55,7 @@ def _share(device: str) -> float:
     return int(slices[1]) / _SLICES if slices else math.nan
 
 
-def worst(values: Mapping[Key, Value], expected: FloatArray, tally: Tally) -> Found:
+def worst(values: Mapping[Key, Value], expected: FloatArray, tally: DomainCounts) -> Found:
     """(node) the largest value of its devices; 0 only where all of them say so.
 
     expected: (nodes,) how many devices each node has, 0 where nobody knows. A device that fell
@@ -77,7 +77,7 @@ def worst(values: Mapping[Key, Value], expected: FloatArray, tally: Tally) -> Fo
 
 
 def gpu_memory(
-    used: Mapping[Key, Value], free: Mapping[Key, Value], gpus: FloatArray, tally: Tally
+    used: Mapping[Key, Value], free: Mapping[Key, Value], gpus: FloatArray, tally: DomainCounts
 ) -> tuple[Found, dict[int, float]]:
     """(node) used memory of all its GPUs over all they have, and the bytes that they have."""
     answer, capacity = {}, {}
@@ -94,7 +94,7 @@ def gpu_memory(
 
 
 def busiest_link(
-    rates: Mapping[Key, Value], speeds: Mapping[Key, Value], tally: Tally, names: list[str]
+    rates: Mapping[Key, Value], speeds: Mapping[Key, Value], tally: DomainCounts, names: list[str]
 ) -> tuple[Found, dict[int, float]]:
     """(node) the largest share of a link's speed, and that link's speed in bytes a second.
 
@@ -130,7 +130,7 @@ def busiest_link(
 def pod_gpus(
     values: Mapping[Key, Value],
     requested: FloatArray,
-    tally: Tally,
+    tally: DomainCounts,
     names: list[str],
     *,
     in_gpus: bool,
@@ -162,7 +162,7 @@ def pod_gpus(
     return answer
 
 
-def _whole(node: int, devices: Mapping[str, Value], gpus: FloatArray, tally: Tally) -> bool:
+def _whole(node: int, devices: Mapping[str, Value], gpus: FloatArray, tally: DomainCounts) -> bool:
     """Whether every GPU of the node is there, and the size of every partition is known."""
     odd = next((device for device in devices if math.isnan(_share(device))), "")
     if odd:

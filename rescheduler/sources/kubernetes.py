@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.model import controllers as kinds
-from rescheduler.model import devices, storage
+from rescheduler.kube import controllers as kinds
+from rescheduler.kube import storage
+from rescheduler.kube.dra import devices
+from rescheduler.kube.node_resource_topology import NodeResourceTopology
+from rescheduler.kube.objects import Base, Node, Pod, PodSpec
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.model.numa import NodeResourceTopology
-from rescheduler.model.objects import Base, Node, Pod, PodSpec
-from rescheduler.model.snapshot import Cluster, Quarantined, Snapshot
+from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.sources.kubernetes_decode import Sharing, Unreadable, collector_off, decode_page
 from rescheduler.sources.kubernetes_transport import Answer, Connection
 
@@ -155,7 +156,7 @@ def read_cluster(
     """Everything but the readings, at the API server's time.
 
     `taken` is the server's time when the pods were listed; `now` stands in where it sends no Date.
-    Objects that cannot be decoded are in `quarantined`, optional kinds that cannot be listed in
+    Objects that cannot be decoded are in `undecodable`, optional kinds that cannot be listed in
     `unread`.
 
     Raises:
@@ -176,7 +177,7 @@ def read_cluster(
         pods=pods,
         failed=failed,
         controllers=controllers,
-        quarantined=reader.quarantined,
+        undecodable=reader.undecodable,
         unread=reader.unread,
         clock_skew=None if first is None else first.clock_skew,
         **fields,
@@ -192,8 +193,8 @@ def read_pods(connection: Connection, namespace: str) -> list[Pod]:
     """
     reader = _Reader(connection)
     pods = reader.pods(f"/api/v1/namespaces/{namespace}/pods")
-    if reader.quarantined:
-        bad = reader.quarantined[0]
+    if reader.undecodable:
+        bad = reader.undecodable[0]
         raise ClusterUnavailable(
             f"pod {bad.namespace}/{bad.name} cannot be decoded: {bad.message}", "report the object."
         )
@@ -207,7 +208,7 @@ class _Reader:
         self._connection = connection
         self._until = time.monotonic() + DEADLINE
         self._sharing = Sharing()
-        self.quarantined: list[Quarantined] = []
+        self.undecodable: list[Undecodable] = []
         self.unread: list[str] = []
         self.first: Answer | None = None
         """The first answer to the latest list."""
@@ -284,7 +285,7 @@ class _Reader:
         for _ in range(RESTARTS + 1):
             items, bad = self._pages(kind, path, query, finish)
             if items is not None:
-                self.quarantined += bad
+                self.undecodable += bad
                 return items
         raise ClusterUnavailable(
             f"{path} expired {RESTARTS + 1} times while it was read",
@@ -297,9 +298,9 @@ class _Reader:
         path: str,
         query: dict[str, str],
         finish: Callable[[Any], str | None],
-    ) -> tuple[list[Any] | None, list[Quarantined]]:
+    ) -> tuple[list[Any] | None, list[Undecodable]]:
         items: list[Any] = []
-        quarantined: list[Quarantined] = []
+        undecodable: list[Undecodable] = []
         token, self.first = "", None
         while True:
             page_query = {**query, "limit": str(PAGE), **({"continue": token} if token else {})}
@@ -317,16 +318,16 @@ class _Reader:
                     f"{path} is not a list of Kubernetes objects: {error}",
                     "a proxy answered instead of the API server.",
                 ) from error
-            quarantined += bad
+            undecodable += bad
             for item in page:
                 problem = finish(item)
                 if problem is None:
                     items.append(item)
                 else:
-                    quarantined.append(_refused(kind, item, problem))
+                    undecodable.append(_refused(kind, item, problem))
             if not token:
                 break
-        return items, quarantined
+        return items, undecodable
 
     def _missing(self, kind: Kind, path: str, answer: Answer) -> None:
         """A kind that is not there or not ours to read: noted if optional, else a fault."""
@@ -346,8 +347,8 @@ def _running(pods: list[Pod]) -> list[Pod]:
     return [pod for pod in pods if pod.status.phase not in _ENDED]
 
 
-def _refused(kind: Kind, item: Any, problem: str) -> Quarantined:
-    return Quarantined(
+def _refused(kind: Kind, item: Any, problem: str) -> Undecodable:
+    return Undecodable(
         kind=kind.name,
         namespace=item.metadata.namespace,
         name=item.metadata.name,

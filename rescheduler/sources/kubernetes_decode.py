@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rescheduler.model import annotations
-from rescheduler.model.objects import (
+from rescheduler.kube import annotations
+from rescheduler.kube.objects import (
     Base,
     Condition,
     ContainerImage,
@@ -25,8 +25,8 @@ from rescheduler.model.objects import (
     Resources,
     Volume,
 )
-from rescheduler.model.quantity import nanos
-from rescheduler.model.snapshot import Quarantined
+from rescheduler.kube.quantity import nanos
+from rescheduler.model.snapshot import Undecodable
 
 T = TypeVar("T", bound=Base)
 
@@ -75,7 +75,7 @@ def _decoder(kind: type[T]) -> Any:
     return msgspec.json.Decoder(page)
 
 
-def decode_page(body: bytes, kind: type[T], name: str) -> tuple[list[T], str, list[Quarantined]]:
+def decode_page(body: bytes, kind: type[T], name: str) -> tuple[list[T], str, list[Undecodable]]:
     """The objects of a page, the token of the next one or "", and what could not be decoded.
 
     name: the kind as people write it.
@@ -83,7 +83,7 @@ def decode_page(body: bytes, kind: type[T], name: str) -> tuple[list[T], str, li
     Raises:
         Unreadable: the page as a whole is not a list.
     """
-    bad: list[Quarantined] = []
+    bad: list[Undecodable] = []
     try:
         page = _decoder(kind).decode(body)
         items = page.items or []
@@ -97,7 +97,7 @@ def decode_page(body: bytes, kind: type[T], name: str) -> tuple[list[T], str, li
 
 
 def _one_by_one(
-    raws: list[msgspec.Raw], kind: type[T], name: str, bad: list[Quarantined]
+    raws: list[msgspec.Raw], kind: type[T], name: str, bad: list[Undecodable]
 ) -> Iterator[T]:
     decoder = msgspec.json.Decoder(kind)
     for raw in raws:
@@ -107,7 +107,7 @@ def _one_by_one(
             bad.append(_set_aside(raw, name, str(error)))
 
 
-def _set_aside(raw: msgspec.Raw, kind: str, message: str) -> Quarantined:
+def _set_aside(raw: msgspec.Raw, kind: str, message: str) -> Undecodable:
     """What can still be told about an object that does not decode."""
     try:
         loose = msgspec.json.decode(raw)
@@ -120,7 +120,7 @@ def _set_aside(raw: msgspec.Raw, kind: str, message: str) -> Quarantined:
             at = at.get(step) if isinstance(at, dict) else None
         return at if isinstance(at, str) else ""
 
-    return Quarantined(
+    return Undecodable(
         kind=kind,
         namespace=text("metadata", "namespace"),
         name=text("metadata", "name"),

@@ -23,7 +23,7 @@ class Value(NamedTuple):
     age: float
 
 
-class Tally:
+class DomainCounts:
     """What was left out and why: the reason code of each subject, and notes for people."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ def by_series(samples: Iterable[Sample]) -> dict[frozenset[tuple[str, str]], flo
 
 
 def settle(
-    groups: Mapping[Key, list[Row]], *, highest: float, max_age: float, tally: Tally
+    groups: Mapping[Key, list[Row]], *, highest: float, max_age: float, tally: DomainCounts
 ) -> dict[Key, Value]:
     """One value of each key, where there is one that can be trusted.
 
@@ -99,7 +99,7 @@ def settle(
 
 
 def _settle_one(
-    key: Key, rows: list[Row], highest: float, max_age: float, tally: Tally
+    key: Key, rows: list[Row], highest: float, max_age: float, tally: DomainCounts
 ) -> Value | None:
     unsound = next((row for row in rows if not _sound(row, highest)), None)
     if unsound is not None:
@@ -135,7 +135,7 @@ def _settle_one(
     return Value(min(max(value, 0.0), highest), max(best.age or 0.0, 0.0))
 
 
-def _refuse_stale(key: Key, rows: list[Row], max_age: float, tally: Tally) -> None:
+def _refuse_stale(key: Key, rows: list[Row], max_age: float, tally: DomainCounts) -> None:
     ages = [row.age for row in rows if row.age is not None]
     if not ages:
         what, example = "series without a present sample", show(rows[0].labels)

@@ -13,7 +13,7 @@ import numpy as np
 
 from rescheduler.model.readings import Problem, Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.measuring import FUTURE, Tally, Value, number, show
+from rescheduler.sources.measuring import FUTURE, DomainCounts, Value, number, show
 from rescheduler.sources.prometheus_http import Vector
 
 TRAFFIC = "pair.traffic"
@@ -87,7 +87,7 @@ def read_pairs(request: ReadingRequest, snapshot: Snapshot, at: float, ask: Ask)
     """
     if len(request.columns) != 6:
         return unread(request, Problem("RDG008", f"{request.name} names no labels of both ends"))
-    ends, names, tally = Ends.of(request), _Names(snapshot), Tally()
+    ends, names, tally = Ends.of(request), _Names(snapshot), DomainCounts()
     value, fresh = queries(request)
     answer, dated = ask(value), ask(fresh)
     times = {
@@ -114,7 +114,11 @@ def read_pairs(request: ReadingRequest, snapshot: Snapshot, at: float, ask: Ask)
 
 
 def _trusted(
-    amount: float, age: float, request: ReadingRequest, labels: Mapping[str, str], tally: Tally
+    amount: float,
+    age: float,
+    request: ReadingRequest,
+    labels: Mapping[str, str],
+    tally: DomainCounts,
 ) -> float:
     """The amount of a row, or NaN where it must not count."""
     if not 0 <= amount <= HIGHEST:
@@ -129,7 +133,7 @@ def _trusted(
 def _reading(
     request: ReadingRequest,
     found: Mapping[tuple[str, str], Value],
-    tally: Tally,
+    tally: DomainCounts,
     query: str,
     warnings: tuple[str, ...],
 ) -> Reading:

@@ -17,7 +17,7 @@ from rescheduler.sources.kubernetes_decode import collector_off
 from rescheduler.sources.measuring import number
 from rescheduler.sources.pairs import DISTANCE, TRAFFIC, read_pairs, unnarrowed, unread
 from rescheduler.sources.prometheus_http import Prometheus, Vector
-from rescheduler.sources.trails import AskRange, with_trail
+from rescheduler.sources.range_samples import AskRange, with_range_samples
 
 __all__ = ["Prometheus", "read_readings"]
 
@@ -77,7 +77,9 @@ class _Cycle:
         definition = CATALOG.get(request.name)
         if not request.span or reading.problem is not None or definition is None:
             return reading
-        return with_trail(reading, definition, self._cluster, self._begin(), self._past(request))
+        return with_range_samples(
+            reading, definition, self._cluster, self._begin(), self._past(request)
+        )
 
     def _past(self, request: ReadingRequest) -> AskRange:
         """How the past is asked for; a warning leaves it unknown."""

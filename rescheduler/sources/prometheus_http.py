@@ -256,7 +256,7 @@ class Prometheus:
 
 
 def _told(answer: _Envelope) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The warnings and the remarks of an answer."""
+    """The warnings and the warnings of an answer."""
     partial = ("the answer is flagged as partial",) if answer.isPartial else ()
     return (*(answer.warnings or ()), *partial), tuple(answer.infos or ())
 

@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rescheduler.model import controllers as kinds
-from rescheduler.model import devices, storage
-from rescheduler.model.errors import SettingsError, SnapshotUnreadable
-from rescheduler.model.numa import NodeResourceTopology
-from rescheduler.model.objects import (
+from rescheduler.kube import controllers as kinds
+from rescheduler.kube import storage
+from rescheduler.kube.dra import devices
+from rescheduler.kube.node_resource_topology import NodeResourceTopology
+from rescheduler.kube.objects import (
     Labels,
     Node,
     ObjectMeta,
@@ -27,6 +27,7 @@ from rescheduler.model.objects import (
     PodSpec,
     PodStatus,
 )
+from rescheduler.model.errors import SettingsError, SnapshotUnreadable
 from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.readings import (
     DeviceValue,
@@ -37,7 +38,7 @@ from rescheduler.model.readings import (
     Readings,
     instants,
 )
-from rescheduler.model.snapshot import Cluster, Quarantined, Snapshot
+from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.sources.kubernetes_decode import collector_off
 
 FORMAT = "rescheduler snapshot"
@@ -89,7 +90,7 @@ class _Reading(msgspec.Struct):
     notes: list[str]
     problem: Problem | None
     pairs: tuple[tuple[str, str], ...] = ()
-    trail: bytes | None = None
+    range_samples: bytes | None = msgspec.field(name="trail", default=None)
     devices: tuple[DeviceValue, ...] = ()
 
 
@@ -109,7 +110,7 @@ class _Body(msgspec.Struct):
     priority_classes: list[kinds.PriorityClass]
     autoscalers: list[kinds.HorizontalPodAutoscaler]
     quotas: list[kinds.ResourceQuota]
-    quarantined: list[Quarantined]
+    undecodable: list[Undecodable] = msgspec.field(name="quarantined")
     unread: list[str]
     readings: list[_Reading]
     clock_skew: float | None = None
@@ -154,7 +155,7 @@ _AS_THEY_ARE = (
     "priority_classes",
     "autoscalers",
     "quotas",
-    "quarantined",
+    "undecodable",
     "unread",
     "clock_skew",
     "scheduler",
@@ -339,7 +340,7 @@ def _pack_reading(reading: Reading) -> _Reading:
         notes=list(reading.notes),
         problem=reading.problem,
         pairs=reading.pairs,
-        trail=None if reading.trail is None else raw(reading.trail),
+        range_samples=None if reading.range_samples is None else raw(reading.range_samples),
         devices=reading.devices,
     )
 
@@ -355,14 +356,16 @@ def _unpack_reading(packed: _Reading, nodes: int, pods: int) -> Reading:
             raise ValueError(f"{packed.request.name} has an infinite value")
         return values
 
-    trail = None
-    if packed.trail is not None:
+    range_samples = None
+    if packed.range_samples is not None:
         count = len(instants(packed.request.span))
-        trail = array(packed.trail, count).reshape(count, size)
+        range_samples = array(packed.range_samples, count).reshape(count, size)
     for each in packed.devices:
         if not 0 <= each.node < nodes or not all(0 <= pod < pods for pod in each.pods):
             raise ValueError(f"{packed.request.name} tells of device {each.device} of nobody")
-        if each.trail and (trail is None or len(each.trail) != len(trail)):
+        if each.range_samples and (
+            range_samples is None or len(each.range_samples) != len(range_samples)
+        ):
             raise ValueError(f"{packed.request.name} tells another past of device {each.device}")
     expected = np.frombuffer(packed.expected, np.uint8).astype(np.bool_)
     if len(expected) != size:
@@ -378,6 +381,6 @@ def _unpack_reading(packed: _Reading, nodes: int, pods: int) -> Reading:
         notes=tuple(packed.notes),
         problem=packed.problem,
         pairs=packed.pairs,
-        trail=trail,
+        range_samples=range_samples,
         devices=packed.devices,
     )

@@ -112,8 +112,8 @@ def many(fleet: Untimed, watch: Watch) -> None:
 
 
 def _plan(fleet: Untimed, watch: Watch, **limits: int) -> "Plan":
-    from rescheduler.planning.planner import plan  # noqa: PLC0415
-    from rescheduler.policies.documents import load_policies  # noqa: PLC0415
+    from rescheduler.planning.plan.planner import plan  # noqa: PLC0415
+    from rescheduler.policies.files.policy_set import load_policies  # noqa: PLC0415
 
     snapshot = watch.decode(fleet)
     policies = load_policies(POLICIES)

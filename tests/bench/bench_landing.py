@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from rescheduler.model.controllers import Controller
-from rescheduler.model.objects import Node, Pod
+from rescheduler.kube.controllers import Controller
+from rescheduler.kube.objects import Node, Pod
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, node, pod, snapshot

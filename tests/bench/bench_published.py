@@ -18,14 +18,14 @@ from rescheduler.model.history import History
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.planner import plan
+from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Policy
-from rescheduler.policies.demand import WHOLE, Devices
-from rescheduler.policies.documents import policy_set
-from rescheduler.policies.gaps import FragmentationTerm
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.policies.fragmentation.free_capacity import FreeCapacity, Rows
+from rescheduler.policies.fragmentation.term import FragmentationTerm
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.parts import PartsTerm
-from rescheduler.policies.stock import Rows, Stock
+from rescheduler.policies.locality.term import LocalityTerm
+from rescheduler.policies.shared.demand import WHOLE, Devices
 from tests.bench.published import (
     FOLDER,
     SHARE,
@@ -60,9 +60,11 @@ def unsteered(before: Snapshot, policy: Policy, moves: int) -> tuple[float, int]
     return result.cost.after, len(made.moves)
 
 
-def steered(before: Snapshot, term: PartsTerm | FragmentationTerm, moves: int) -> tuple[float, int]:
+def steered(
+    before: Snapshot, term: LocalityTerm | FragmentationTerm, moves: int
+) -> tuple[float, int]:
     """The cost after the best single move to a node with room, again and again; lazily."""
-    stock = Stock(before, _DEVICES)
+    free_capacity = FreeCapacity(before, _DEVICES)
     node = before.pod_node.copy()
     everywhere = np.arange(len(before.nodes), dtype=np.int32)
     bounds = dict(zip(*_bounded(term), strict=True))
@@ -74,10 +76,10 @@ def steered(before: Snapshot, term: PartsTerm | FragmentationTerm, moves: int) -
         for pod in sorted(bounds, key=bounds.__getitem__, reverse=True):
             if bounds[pod] <= best[0] + 1e-9:
                 break
-            number = int(stock.of_pod[pod])
+            number = int(free_capacity.of_pod[pod])
             if bounds[pod] - missing.get(number, 0.0) <= best[0] + 1e-9:
                 continue
-            free = _room(stock, pod)
+            free = _room(free_capacity, pod)
             crowded = not free[node[pod]]
             free[node[pod]] = False
             change = np.where(free, term.deltas(pod, everywhere), np.inf)
@@ -91,21 +93,21 @@ def steered(before: Snapshot, term: PartsTerm | FragmentationTerm, moves: int) -
             break
         shift = Shift(pod, int(node[pod]), to)
         term.commit(shift)
-        stock.commit(shift)
+        free_capacity.commit(shift)
         node[pod] = to
         done += 1
         bounds = dict(zip(*_bounded(term), strict=True))
     return term.cost(), done
 
 
-def _bounded(term: PartsTerm | FragmentationTerm) -> tuple[list[int], list[float]]:
+def _bounded(term: LocalityTerm | FragmentationTerm) -> tuple[list[int], list[float]]:
     pods: IntArray = term.candidates()
     return pods.tolist(), term.bounds(pods).tolist()
 
 
-def _room(stock: Stock, pod: int) -> BoolArray:
+def _room(free_capacity: FreeCapacity, pod: int) -> BoolArray:
     """(nodes,) whether the pod fits: CPU, memory, whole GPUs, or its share on one of them."""
-    asked, left = stock.demand(pod), stock.left()
+    asked, left = free_capacity.demand(pod), free_capacity.left()
     fits: BoolArray = (left.cpu >= asked.cpu) & (left.memory >= asked.memory)
     fits &= (left.devices == WHOLE).sum(axis=1) >= asked.gpus
     fits &= left.devices.max(axis=1) >= asked.share
@@ -127,14 +129,14 @@ def placed_at_random(
         row = chance.choice(pods)
         asked += int(row["num_gpu"]) * int(row["gpu_milli"]) / WHOLE
         drawn.append({**row, "name": f"task-{len(drawn)}"})
-    stock = Stock(openb(nodes, drawn, {}), _DEVICES)
-    left: Rows = stock.left()
+    free_capacity = FreeCapacity(openb(nodes, drawn, {}), _DEVICES)
+    left: Rows = free_capacity.left()
     placed: dict[int, tuple[int, int]] = {}
     for number in range(len(drawn)):
-        (free,) = np.nonzero(_room(stock, number))
+        (free,) = np.nonzero(_room(free_capacity, number))
         if not len(free):
             continue
-        on, need = int(chance.choice(free.tolist())), stock.demand(number)
+        on, need = int(chance.choice(free.tolist())), free_capacity.demand(number)
         left.cpu[on] -= need.cpu
         left.memory[on] -= need.memory
         device = -1
@@ -157,14 +159,14 @@ def bench_m3(folder: Path) -> None:
 def _m3_unsteered(before: Snapshot, moves: int) -> tuple[float, int]:
     policy = m3_policy()
     term = policy.compile(before)
-    worst = term.worst() if isinstance(term, PartsTerm) else 1.0
+    worst = term.worst() if isinstance(term, LocalityTerm) else 1.0
     cost, done = unsteered(before, policy, moves)
     return 1 - cost / worst, done
 
 
 def _m3_steered(before: Snapshot, moves: int) -> tuple[float, int]:
     term = m3_policy().compile(before)
-    if not isinstance(term, PartsTerm):
+    if not isinstance(term, LocalityTerm):
         raise TypeError(term)
     cost, done = steered(before, term, moves)
     return 1 - cost / term.worst(), done

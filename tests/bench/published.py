@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from rescheduler.model.objects import Node, Pod
+from rescheduler.kube.objects import Node, Pod
 from rescheduler.model.readings import Reading
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.fragmentation import Fragmentation
-from rescheduler.policies.locality import Locality
+from rescheduler.policies.fragmentation.policy import Fragmentation
+from rescheduler.policies.locality.policy import Locality
 from tests.cluster import deployment, node, pod, snapshot
 
 FOLDER = "RESCHEDULER_BENCH_DATA"

@@ -202,7 +202,7 @@ def test_an_unexpected_error_is_one_sentence(here: Path, monkeypatch: pytest.Mon
     def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setattr("rescheduler.runtime.cycle.plan_and_looks", broken)
+    monkeypatch.setattr("rescheduler.runtime.cycle.plan_and_observations", broken)
     result = call(*PLAN)
     assert result.exit_code == 1
     assert "unexpected ZeroDivisionError: by nothing" in result.stderr

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from rescheduler.cli.main import program
-from rescheduler.policies.documents import load_policies
-from rescheduler.runtime.actor import LEASE, SIGHTINGS, STATE
+from rescheduler.policies.files.policy_set import load_policies
+from rescheduler.runtime.enforce.actor import FINDING_HISTORY, LEASE, STATE
 from tests.deploy.policies_configmap import FILE, ROOT, rendered
 
 KUSTOMIZE = ROOT / "deploy" / "kustomize"
@@ -77,7 +77,7 @@ def test_enforce_has_exactly_these_rights_to_write(name: str) -> None:
         ("ClusterRole", "events", "patch", ""),
         ("Role", "leases", "update", LEASE),
         ("Role", "configmaps", "update", STATE),
-        ("Role", "configmaps", "update", SIGHTINGS),
+        ("Role", "configmaps", "update", FINDING_HISTORY),
     }
 
 
@@ -85,7 +85,7 @@ def test_remembering_adds_one_right_to_audit() -> None:
     roles = [each for each in documents(KUSTOMIZE / "remembering") if each["kind"] == "Role"]
     ((rule,),) = (each["rules"] for each in roles)
     assert rule["resources"] == ["configmaps"]
-    assert (rule["resourceNames"], rule["verbs"]) == ([SIGHTINGS], ["get", "update"])
+    assert (rule["resourceNames"], rule["verbs"]) == ([FINDING_HISTORY], ["get", "update"])
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
@@ -96,7 +96,7 @@ def test_nothing_is_granted_by_wildcard_and_no_secrets_are_read(name: str) -> No
     for kind, resource, _, names in rights(name):
         if resource in ("leases", "configmaps"):
             assert kind == "Role"
-            assert set(names.split(",")) <= {LEASE, STATE, SIGHTINGS}
+            assert set(names.split(",")) <= {LEASE, STATE, FINDING_HISTORY}
             assert names
 
 
@@ -105,7 +105,7 @@ def test_every_binding_and_reference_leads_somewhere(name: str) -> None:
     objects = overlay(name)
     present = {(each["kind"], each["metadata"]["name"]) for each in objects}
     assert len(present) == len(objects), "an object is there twice"
-    assert {("Lease", LEASE), ("ConfigMap", STATE), ("ConfigMap", SIGHTINGS)} <= present
+    assert {("Lease", LEASE), ("ConfigMap", STATE), ("ConfigMap", FINDING_HISTORY)} <= present
     assert ("ServiceAccount", "rescheduler") in present
     for each in objects:
         if each["kind"].endswith("Binding"):

@@ -197,25 +197,25 @@ def budgets_watched(cluster: Cluster) -> Iterator[Callable[[], list[str]]]:
     A budget whose controller has not counted yet (expectedPods 0) is not judged.
     """
     breaches: list[str] = []
-    looks = 0
+    observations = 0
     stop = threading.Event()
 
     def watch() -> None:
-        nonlocal looks
+        nonlocal observations
         while not stop.is_set():
             for item in cluster.api.items("policy/v1", "PodDisruptionBudget"):
                 status = item.get("status", {})
                 healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
                 if status.get("expectedPods") and healthy < desired:
                     breaches.append(f"{item['metadata']['name']}: {healthy} of {desired}")
-            looks += 1
+            observations += 1
             time.sleep(0.05)
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
 
     def told() -> list[str]:
-        assert looks > 10, "the budgets were hardly looked at"
+        assert observations > 10, "the budgets were hardly looked at"
         return breaches
 
     try:

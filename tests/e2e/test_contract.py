@@ -16,7 +16,7 @@ from rescheduler.actions.pods import read_pod
 from rescheduler.model.errors import LedgerUnreadable, LockLost
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import PlannedMove, PodRef
-from rescheduler.runtime.actor import open_state
+from rescheduler.runtime.enforce.actor import open_state
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.surroundings import budget

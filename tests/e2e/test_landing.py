@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.landing.arena import Arena
 from tests.e2e.landing.campaign import decisions
-from tests.e2e.landing.tally import Tally
+from tests.e2e.landing.tally import DomainCounts
 
 pytestmark = pytest.mark.e2e
 
@@ -34,7 +34,7 @@ def arena() -> Iterator[Arena]:
 
 
 def test_landings_are_those_of_the_real_scheduler(arena: Arena, tmp_path: Path) -> None:
-    tally = Tally()
+    tally = DomainCounts()
     for decision in decisions(arena, SEEDS, EACH, tmp_path):
         tally.add(decision)
     sys.stderr.write("\n" + "\n".join(tally.lines()) + "\n")

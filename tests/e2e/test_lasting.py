@@ -37,8 +37,8 @@ def refused(report: dict[str, Any]) -> set[str]:
 
 
 def stored(cluster: Cluster) -> str:
-    made = cluster.api.read("v1", "ConfigMap", "rescheduler-sightings", NAMESPACE)
-    return str((made.get("binaryData") or {}).get("sightings", ""))
+    made = cluster.api.read("v1", "ConfigMap", "rescheduler-finding-history", NAMESPACE)
+    return str((made.get("binaryData") or {}).get("finding_history", ""))
 
 
 def test_a_skew_is_repaired_by_the_first_process_that_knows_it_to_have_lasted(

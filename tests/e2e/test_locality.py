@@ -46,7 +46,7 @@ FAR = ["b1", "b2", "b3"]
 
 
 def talkers(cluster: Cluster, full: Sequence[str]) -> None:
-    """`front` in zone b talks to `cache`, bound to zone a; the nodes of `full` are nearly full."""
+    """`front` in zone b calls `cache`, bound to zone a; the nodes of `full` are nearly full."""
     for zone in "ab":
         cluster.create(*nodes(3, prefix=zone, zones=[zone], cpu=16, memory="64Gi"))
     cluster.arrange(

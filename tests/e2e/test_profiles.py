@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from rescheduler.planning.schedulers import schedulers_of
-from rescheduler.policies.documents import PolicySet, load_policies
+from rescheduler.policies.files.policy_set import PolicySet, load_policies
 from rescheduler.sources.kubernetes_client import connect
 from rescheduler.sources.kubernetes_scheduler import read_scheduler
 from tests.e2e.builders.nodes import node
@@ -25,7 +25,7 @@ from tests.e2e.landing.arena import Arena
 from tests.e2e.landing.deciding import Deciding
 from tests.e2e.landing.decision import REFUSED
 from tests.e2e.landing.mix import Mix
-from tests.e2e.landing.tally import Tally
+from tests.e2e.landing.tally import DomainCounts
 
 pytestmark = pytest.mark.e2e
 
@@ -191,7 +191,7 @@ def test_landings_of_every_profile_are_those_of_the_real_scheduler(arena: Arena)
         arena.connection, arena.plane.scheduler_url, ca_file=authority(arena)
     )
     assert arena.scheduler.problem is None
-    tally = Tally()
+    tally = DomainCounts()
     decided: Counter[str] = Counter()
     for seed in SEEDS:
         if min(decided[name] for name in CONFIGURED) >= ENOUGH:

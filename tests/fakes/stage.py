@@ -16,13 +16,13 @@ from rescheduler.actions.lease import Durations, Lease
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import Answer, Api, ServerClock
+from rescheduler.kube.objects import Pod
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.history import History
-from rescheduler.model.objects import Pod
 from rescheduler.model.plan import Code, PlannedMove
 from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.policies.limits import Limits
-from rescheduler.runtime.actor import Actor
+from rescheduler.runtime.enforce.actor import Actor
 from tests.fakes.world import World
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -13,5 +13,5 @@ def test_a_noun_goes_with_its_number(number: int, told: str) -> None:
 
 
 def test_an_irregular_plural_and_a_verb_go_with_theirs() -> None:
-    assert [counted(n, "story", "stories") for n in (1, 2)] == ["1 story", "2 stories"]
+    assert [counted(n, "policy", "policies") for n in (1, 2)] == ["1 policy", "2 policies"]
     assert [agreed(n, "is", "are") for n in (0, 1, 2)] == ["are", "is", "are"]

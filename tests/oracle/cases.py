@@ -18,11 +18,11 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.model.controllers import Controller, Namespace
-from rescheduler.model.objects import Condition, Node, Pod
+from rescheduler.kube.controllers import Controller, Namespace
+from rescheduler.kube.objects import Condition, Node, Pod
 from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.policies.base import Policy
-from rescheduler.policies.documents import policy_from_document
+from rescheduler.policies.files.policy_set import policy_from_document
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.scheduler import Scheduler
 from rescheduler.policies.validation import API_VERSION

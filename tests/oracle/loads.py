@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rescheduler.model.quantity import milli, units
+from rescheduler.kube.quantity import milli, units
 from rescheduler.model.readings import FloatArray, Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rescheduler.policies.gaps import FragmentationTerm
-from rescheduler.policies.parts import PartsTerm
+from rescheduler.policies.fragmentation.term import FragmentationTerm
+from rescheduler.policies.locality.term import LocalityTerm
 from tests.bench.published import FOLDER, m3, m3_policy, openb, openb_policy, openb_rows
 
 pytestmark = pytest.mark.skipif(FOLDER not in os.environ, reason=f"{FOLDER} names no folder")
@@ -19,7 +19,7 @@ def folder() -> Path:
 def test_gained_affinity_of_m3_as_it_was_placed() -> None:
     term = m3_policy().compile(m3(folder()))
 
-    assert isinstance(term, PartsTerm)
+    assert isinstance(term, LocalityTerm)
     assert 1 - term.cost() / term.worst() == pytest.approx(0.0700, abs=0.0001)
 
 

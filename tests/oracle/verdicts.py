@@ -11,13 +11,13 @@ import numpy as np
 
 from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.eligibility import Eligibility
-from rescheduler.planning.planner import plan
+from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Match
-from rescheduler.policies.conformity import Conformity
-from rescheduler.policies.documents import policy_set
-from rescheduler.policies.failed import failures
-from rescheduler.policies.matching import select_pods
+from rescheduler.policies.conformity.failed_pods import failures
+from rescheduler.policies.conformity.policy import Conformity
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.policies.shared.matching import select_pods
 from rescheduler.scheduler.model import SchedulerModel
 from tests.oracle import cases, loads
 from tests.oracle.cases import Case, Json

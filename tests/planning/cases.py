@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.model.controllers import Controller, HorizontalPodAutoscaler
+from rescheduler.kube.controllers import Controller, HorizontalPodAutoscaler
+from rescheduler.kube.objects import Node, Pod
+from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.model.history import History, PastMove
-from rescheduler.model.objects import Node, Pod
-from rescheduler.model.snapshot import Quarantined, Snapshot
-from rescheduler.model.storage import PersistentVolume, PersistentVolumeClaim
-from rescheduler.planning.eligibility import refusal
+from rescheduler.model.snapshot import Snapshot, Undecodable
+from rescheduler.planning.eligibility.eligibility import refusal
 from rescheduler.policies.limits import Limits
 from tests.cluster import LONG_AGO, NOW, controller, deployment, node, pod, snapshot
 
@@ -114,7 +114,7 @@ class Case:
         self.history.moves.append(PastMove(**(fields | changed)))
 
     def quarantine(self, kind: str) -> None:
-        self.snapshot.quarantined.append(Quarantined(kind, "default", "odd", "not an object"))
+        self.snapshot.undecodable.append(Undecodable(kind, "default", "odd", "not an object"))
 
     def verdict(self) -> str:
         found = refusal(self.snapshot, 0, self.limits, self.history)

@@ -2,11 +2,11 @@
 
 from hypothesis import strategies as st
 
-from rescheduler.model.controllers import Controller, PodDisruptionBudget
-from rescheduler.model.objects import Pod
+from rescheduler.kube.controllers import Controller, PodDisruptionBudget
+from rescheduler.kube.objects import Pod
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.spread import Spread
+from rescheduler.policies.spread.policy import Spread
 from tests.cluster import budget, deployment, node, pod, snapshot
 from tests.planning.troubles import GPU, gpu_below
 from tests.planning.world import World

@@ -2,7 +2,7 @@
 
 from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.workspace import Workspace
+from rescheduler.planning.search.workspace import Workspace
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from tests.cluster import budget, deployment, node, pod, snapshot

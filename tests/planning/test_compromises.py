@@ -6,18 +6,18 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.model.history import History
-from rescheduler.model.numa import NodeResourceTopology
 from rescheduler.model.plan import Plan
 from rescheduler.model.readings import Reading, Readings
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.planner import plan
+from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Policy
-from rescheduler.policies.documents import policy_set
+from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.numa import Numa
-from rescheduler.policies.spread import Spread
-from rescheduler.policies.utilization import Utilization
+from rescheduler.policies.numa.policy import Numa
+from rescheduler.policies.spread.policy import Spread
+from rescheduler.policies.utilization.policy import Utilization
 from tests.picture import picture
 
 EVERYTHING: Any = {"all": True}

@@ -7,11 +7,11 @@ import pytest
 
 from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.planner import plan
-from rescheduler.policies.documents import policy_set
+from rescheduler.planning.plan.planner import plan
+from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.scheduler import Scheduler
-from rescheduler.policies.utilization import Utilization
+from rescheduler.policies.utilization.policy import Utilization
 from tests.picture import picture
 
 EVERYTHING: Any = {"all": True}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.move import Shift
 from rescheduler.model.reasons import CATALOG
-from rescheduler.planning.search import search
-from rescheduler.planning.workspace import Workspace
+from rescheduler.planning.search.search import search
+from rescheduler.planning.search.workspace import Workspace
 from tests.planning.random_worlds import worlds
 from tests.planning.world import World
 
@@ -88,8 +88,8 @@ def test_the_cost_after_is_that_of_the_pods_where_they_land(world: World) -> Non
         fresh = binding.policy.compile(desk.snapshot)
         assert binding.term is not None
         assert hasattr(fresh, "commit")
-        for judgement in found.moves:
-            fresh.commit(Shift(judgement.pod, judgement.source, judgement.destination))
+        for evaluation in found.moves:
+            fresh.commit(Shift(evaluation.pod, evaluation.source, evaluation.destination))
         assert fresh.cost() == pytest.approx(binding.term.cost(), abs=1e-9)
 
 
@@ -101,11 +101,11 @@ def landed(world: World, *, history: bool) -> World:
     pods = list(world.snapshot.pods)
     moves: list[PastMove] = []
     before = world.snapshot.taken - timedelta(hours=2)
-    for judgement in found.moves:
-        old = pods[judgement.pod]
-        name = world.snapshot.nodes[judgement.destination].metadata.name
-        pods[judgement.pod] = msgspec.structs.replace(old, node=name)
-        workload = world.snapshot.workloads[int(world.snapshot.pod_workload[judgement.pod])]
+    for evaluation in found.moves:
+        old = pods[evaluation.pod]
+        name = world.snapshot.nodes[evaluation.destination].metadata.name
+        pods[evaluation.pod] = msgspec.structs.replace(old, node=name)
+        workload = world.snapshot.workloads[int(world.snapshot.pod_workload[evaluation.pod])]
         moves.append(
             PastMove(
                 plan="p", podUid=old.metadata.uid, namespace="default", pod=old.metadata.name,

@@ -12,7 +12,7 @@ from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.readings import Problem
 from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.planning.schedulers import Schedulers, digest, schedulers_of
-from rescheduler.policies.documents import (
+from rescheduler.policies.files.policy_set import (
     load_policies,
     scheduler_from_document,
     to_document,

@@ -9,11 +9,11 @@ import pytest
 from rescheduler.model.history import History
 from rescheduler.model.plan import Plan
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.planner import plan
-from rescheduler.policies.documents import policy_set
+from rescheduler.planning.plan.planner import plan
+from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.locality import Locality
-from rescheduler.policies.spread import Spread
+from rescheduler.policies.locality.policy import Locality
+from rescheduler.policies.spread.policy import Spread
 from tests.picture import picture
 
 ROOMY = Limits(

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from rescheduler.model.controllers import Controller, PodDisruptionBudget
-from rescheduler.model.objects import Pod
+from rescheduler.kube.controllers import Controller, PodDisruptionBudget
+from rescheduler.kube.objects import Pod
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.utilization import Utilization
+from rescheduler.policies.utilization.policy import Utilization
 from tests.cluster import budget, deployment, node, pod, snapshot
 from tests.planning.world import World
 

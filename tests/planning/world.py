@@ -11,9 +11,9 @@ from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import Plan, PlannedMove
 from rescheduler.model.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.planner import plan
+from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Policy
-from rescheduler.policies.documents import policy_set
+from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.model import SchedulerModel
 

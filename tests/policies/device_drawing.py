@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.model.devices import (
+from rescheduler.kube.dra.devices import (
     DeviceClass,
     ResourceClaim,
     ResourceClaimTemplate,
     ResourceSlice,
 )
-from rescheduler.model.objects import Pod
+from rescheduler.kube.objects import Pod
 from tests.cluster import deployment, pod
 
 GPU, NIC = "gpu.test", "nic.test"

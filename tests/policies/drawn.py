@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from rescheduler.model.readings import Problem, Reading, ReadingRequest
 from rescheduler.policies.base import Policy
-from rescheduler.policies.fragmentation import Fragmentation
-from rescheduler.policies.locality import Locality
+from rescheduler.policies.fragmentation.policy import Fragmentation
+from rescheduler.policies.locality.policy import Locality
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 SHARE = "example.com/gpu-milli"

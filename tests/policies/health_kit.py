@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rescheduler.model.readings import DeviceValue
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
-from rescheduler.policies.health import Health
+from rescheduler.policies.health.policy import Health
 from tests.cluster import pod, reading
 
 ODD = (float("nan"), float("inf"), -1.0, 1e30)

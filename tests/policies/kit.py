@@ -8,14 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 from hypothesis import strategies as st
 
+from rescheduler.kube.objects import ContainerStatus, Pod
 from rescheduler.model.move import Shift
-from rescheduler.model.objects import ContainerStatus, Pod
 from rescheduler.model.readings import FloatArray, Problem, Reading, ReadingRequest
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Bounding, Policy, Term
-from rescheduler.policies.conformity import Conformity
-from rescheduler.policies.spread import Spread
+from rescheduler.policies.conformity.policy import Conformity
+from rescheduler.policies.spread.policy import Spread
 from tests.cluster import NOW, controller, deployment, node, pod, snapshot
 from tests.policies import drawn, health_kit, load_kit, numa_kit
 from tests.policies.traits import HOST, TRAITS, ZONE

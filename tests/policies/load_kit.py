@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rescheduler.model.readings import Reading
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
-from rescheduler.policies.utilization import Utilization
+from rescheduler.policies.utilization.policy import Utilization
 from tests.cluster import NOW, reading
 
 ODD = (float("nan"), float("inf"), -1.0, 1e30)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.model.objects import Pod
+from rescheduler.kube.objects import Pod
 from tests.cluster import deployment, pod
 
 GPU = "nvidia.com/gpu"

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
-from rescheduler.policies.numa import Numa
-from rescheduler.stories.zones import topology
+from rescheduler.policies.numa.policy import Numa
+from rescheduler.policytest.topologies import topology
 from tests.cluster import reading
 from tests.policies.device_drawing import classes, held, offered, on_zones, template, user
 from tests.policies.numa_drawing import GPU, guaranteed

@@ -13,7 +13,7 @@ from rescheduler.model.move import Shift
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.policies.base import Term
 from rescheduler.policies.registry import KINDS
-from rescheduler.policies.spread import Spread
+from rescheduler.policies.spread.policy import Spread
 from tests.picture import move, picture, proposed
 from tests.policies import kit
 

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rescheduler.model.finding_history import FindingHistory
 from rescheduler.model.readings import DeviceValue, instants, lasted
-from rescheduler.model.sightings import Sightings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.binding import bind
-from rescheduler.planning.stability import Stability
-from rescheduler.policies.health import Health
-from rescheduler.policies.health_term import HealthTerm
-from rescheduler.policies.relief import UtilizationTerm
-from rescheduler.policies.utilization import Utilization
+from rescheduler.planning.search.stability import Stability
+from rescheduler.policies.health.policy import Health
+from rescheduler.policies.health.term import HealthTerm
+from rescheduler.policies.utilization.policy import Utilization
+from rescheduler.policies.utilization.term import UtilizationTerm
 from tests.cluster import reading
 from tests.picture import picture
+from tests.policies.numa.test_numa import SPLIT, bound, cluster, numa, two_zones
 from tests.policies.numa_drawing import GPU, guaranteed
-from tests.policies.test_numa import SPLIT, bound, cluster, numa, two_zones
 
 THREE = """
     zone a | n1 | web web
@@ -86,7 +86,7 @@ def test_without_a_past_nothing_is_known() -> None:
         },
         policies=[policy],
     )
-    bare = tuple(replace(each, trail=None) for each in before.readings.entries)
+    bare = tuple(replace(each, range_samples=None) for each in before.readings.entries)
     made = policy.compile(replace(before, readings=replace(before.readings, entries=bare)))
     assert isinstance(made, UtilizationTerm)
     assert made.cost() > 0
@@ -241,8 +241,8 @@ def test_of_numa_a_crowd_is_measured_and_where_pods_lie_is_remembered() -> None:
     policy = numa(crowded="80%", stableFor="3m")
     [request] = policy.requests()
     values = reading("node.numa.memory", [0.9, 0.3], max_age=request.max_age)
-    trail = np.array([[0.2, 0.3], [0.9, 0.3], [0.9, 0.3], [0.9, 0.3]])
-    values = replace(values, request=request, trail=trail)
+    range_samples = np.array([[0.2, 0.3], [0.9, 0.3], [0.9, 0.3], [0.9, 0.3]])
+    values = replace(values, request=request, range_samples=range_samples)
     pods = [
         guaranteed("crowded", "n1", {"memory": "32000000000"}),
         guaranteed("split", "n2", {GPU: 2}, lies=SPLIT),
@@ -253,10 +253,10 @@ def test_of_numa_a_crowd_is_measured_and_where_pods_lie_is_remembered() -> None:
     assert made.lasted().tolist() == [120, NAN]
 
     [binding] = bind([policy], before)
-    stability = Stability([binding], before, Sightings())
-    [look] = stability.looks
+    stability = Stability([binding], before, FindingHistory())
+    [look] = stability.observations
     assert len(look.troubles) == 1
-    waited = Sightings().after([look], before.taken - timedelta(minutes=4))
+    waited = FindingHistory().after([look], before.taken - timedelta(minutes=4))
     later = Stability([binding], before, waited)
     both = np.arange(2, dtype=np.int32)
     assert later.ready(binding, both).tolist() == [1]

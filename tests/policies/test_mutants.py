@@ -9,15 +9,15 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from rescheduler.policies.base import Policy
-from rescheduler.policies.conformity import Conformity, ConformityTerm
-from rescheduler.policies.device_use import DeviceUse
-from rescheduler.policies.health import Health
-from rescheduler.policies.health_term import HealthTerm
-from rescheduler.policies.numa import Numa
-from rescheduler.policies.proximity import Proximity
-from rescheduler.policies.share import Following
-from rescheduler.policies.spread import Spread, SpreadTerm
-from rescheduler.policies.tally import Tally
+from rescheduler.policies.conformity.policy import Conformity, ConformityTerm
+from rescheduler.policies.conformity.required_pod_affinity import RequiredPodAffinity
+from rescheduler.policies.health.policy import Health
+from rescheduler.policies.health.term import HealthTerm
+from rescheduler.policies.numa.device_use import DeviceUse
+from rescheduler.policies.numa.policy import Numa
+from rescheduler.policies.spread.domain_counts import DomainCounts
+from rescheduler.policies.spread.follow import Following
+from rescheduler.policies.spread.policy import Spread, SpreadTerm
 from tests.policies import kit
 
 Method = Callable[..., Any]
@@ -69,11 +69,11 @@ BESIDE = Conformity(name="c", match=ALL, podAntiAffinity=True, podAffinity=True)
 ALONE = Conformity(name="c", match=ALL, nodeTaints={}, restarts={"atLeast": 10})
 
 MUTANTS: list[tuple[Policy, type, str, Callable[[Method], Method]]] = [
-    (EVEN, Tally, "departed", nothing),
-    (EVEN, Tally, "changes", negated),
-    (EVEN, Tally, "move", half_done),
+    (EVEN, DomainCounts, "departed", nothing),
+    (EVEN, DomainCounts, "changes", negated),
+    (EVEN, DomainCounts, "move", half_done),
     (EVEN, SpreadTerm, "_bound", nothing),
-    (TIERS, Tally, "_leaving", one_more),
+    (TIERS, DomainCounts, "_leaving", one_more),
     (FOLLOW, Following, "led", negated),
     (NUMA, DeviceUse, "after", shifted),
     (NUMA, DeviceUse, "without", one_more),
@@ -81,10 +81,10 @@ MUTANTS: list[tuple[Policy, type, str, Callable[[Method], Method]]] = [
     (DRAIN, HealthTerm, "_suffers", negated),
     (DRAIN, HealthTerm, "_movable", shifted),
     (DRAIN, HealthTerm, "commit", forgotten),
-    (BESIDE, Proximity, "change", negated),
-    (BESIDE, Proximity, "own", shifted),
-    (BESIDE, Proximity, "_by_domain", shifted),
-    (BESIDE, Proximity, "commit", forgotten),
+    (BESIDE, RequiredPodAffinity, "change", negated),
+    (BESIDE, RequiredPodAffinity, "own", shifted),
+    (BESIDE, RequiredPodAffinity, "_by_domain", shifted),
+    (BESIDE, RequiredPodAffinity, "commit", forgotten),
     (ALONE, ConformityTerm, "_alone", shifted),
 ]
 

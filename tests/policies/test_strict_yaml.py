@@ -8,19 +8,19 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rescheduler.policies.flaws import Flaw, Mark
+from rescheduler.policies.flaws import FileProblem, Mark
 from rescheduler.policies.strict_yaml import MAX_BYTES, MAX_DEPTH, grown, read
 
 
 def only(text: str) -> Any:
-    [tree], flaws = read(text)
-    assert flaws == []
+    [tree], file_problems = read(text)
+    assert file_problems == []
     return tree.plain()
 
 
-def first(text: str) -> Flaw:
-    _, flaws = read(text)
-    return flaws[0]
+def first(text: str) -> FileProblem:
+    _, file_problems = read(text)
+    return file_problems[0]
 
 
 @pytest.mark.parametrize(
@@ -71,16 +71,16 @@ def test_means(text: str, value: Any) -> None:
     ],
 )
 def test_is_refused_where_it_stands(text: str, line: int, column: int, told: str) -> None:
-    flaw = first(text)
-    assert told in flaw.message
-    assert (flaw.mark.line, flaw.mark.column) == (line, column)
+    file_problem = first(text)
+    assert told in file_problem.message
+    assert (file_problem.mark.line, file_problem.mark.column) == (line, column)
 
 
 def test_a_bomb_of_aliases_is_not_expanded() -> None:
     levels = [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9) if n else 'x'}]" for n in range(9)]
     started = time.process_time()
-    _, flaws = read("\n".join(levels))
-    assert len(flaws) >= 9
+    _, file_problems = read("\n".join(levels))
+    assert len(file_problems) >= 9
     assert time.process_time() - started < 2
 
 
@@ -90,14 +90,14 @@ def test_a_deep_file_of_full_size_does_not_exhaust_the_stack() -> None:
 
 
 def test_several_documents_and_empty_ones() -> None:
-    trees, flaws = read("---\na: 1\n---\n# nothing\n---\nb: 2\n...\n")
+    trees, file_problems = read("---\na: 1\n---\n# nothing\n---\nb: 2\n...\n")
     assert [each.plain() for each in trees] == [{"a": 1}, {"b": 2}]
     assert [each.mark.line for each in trees] == [2, 6]
-    assert flaws == []
+    assert file_problems == []
 
 
 def test_the_place_is_shown_with_a_caret() -> None:
-    told = Flaw(Mark(2, 3, 4), "x: is odd", "`y`").told("f.yaml", "a:\n  oddx: 1\n")
+    told = FileProblem(Mark(2, 3, 4), "x: is odd", "`y`").told("f.yaml", "a:\n  oddx: 1\n")
     assert told.splitlines() == [
         "f.yaml:2:3: x: is odd",
         "     2 |   oddx: 1",
@@ -130,8 +130,8 @@ def test_what_another_writer_wrote_is_read_back(value: dict[str, Any]) -> None:
 @settings(max_examples=150, deadline=None)
 @given(text=st.text("ab:{}[],&*!|>-?'\"# \n\t%~0", max_size=30) | st.text(max_size=12))
 def test_no_text_is_a_crash(text: str) -> None:
-    trees, flaws = read(text)
-    for flaw in flaws:
-        assert flaw.told("f", text)
+    trees, file_problems = read(text)
+    for file_problem in file_problems:
+        assert file_problem.told("f", text)
     for tree in trees:
         tree.plain()

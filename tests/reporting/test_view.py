@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from rescheduler.model.plan import Change, Code, LandingShare, NodeView, Plan, Totals
-from rescheduler.reporting.pacing import batches, budgets
-from rescheduler.reporting.strips import MOST, strips, zones
+from rescheduler.reporting.batch_schedule import batches, budgets
+from rescheduler.reporting.heat_map import MOST, strips, zones
 from rescheduler.reporting.view import view
 from tests.reporting.samples import (
     DOCUMENTS,

@@ -9,7 +9,7 @@ from rescheduler.model.plan import Code
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
-from rescheduler.policies.documents import PolicySet, policy_from_document, policy_set
+from rescheduler.policies.files.policy_set import PolicySet, policy_from_document, policy_set
 from rescheduler.runtime.cycle import Parts
 from tests.cluster import deployment, node, pod, snapshot
 

@@ -6,14 +6,14 @@ import pytest
 from click.testing import CliRunner
 
 from rescheduler.cli.main import program
-from rescheduler.policies.conformity import Conformity
-from rescheduler.policies.documents import policy_set
-from rescheduler.policies.health import Health
+from rescheduler.policies.conformity.policy import Conformity
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.policies.health.policy import Health
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.locality import Locality
-from rescheduler.policies.numa import Numa
-from rescheduler.policies.spread import Spread
-from rescheduler.policies.utilization import Utilization
+from rescheduler.policies.locality.policy import Locality
+from rescheduler.policies.numa.policy import Numa
+from rescheduler.policies.spread.policy import Spread
+from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.runtime.checking import answers, dead, idle, unheard
 from tests.picture import picture
 
@@ -149,6 +149,6 @@ def test_the_verb_holds_policies_against_a_recording() -> None:
     answer = CliRunner().invoke(program, ["check", demo, "--snapshot", recording])
     assert answer.exit_code == 0, answer.output
     assert "of 60 nodes" in answer.output
-    stories = str(root / "policies/spread_test.yaml")
-    answer = CliRunner().invoke(program, ["check", stories])
-    assert (answer.exit_code, "stories" in answer.output) == (0, True)
+    file = str(root / "policies/spread_test.yaml")
+    answer = CliRunner().invoke(program, ["check", file])
+    assert (answer.exit_code, "policy tests" in answer.output) == (0, True)

@@ -7,7 +7,7 @@ import pytest
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import Plan, PlannedMove
 from rescheduler.policies.limits import Limits
-from rescheduler.runtime.acting import act, exit_code
+from rescheduler.runtime.enforce.acting import act, exit_code
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import Process, Stage
 

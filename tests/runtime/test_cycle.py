@@ -11,10 +11,10 @@ from rescheduler.model.errors import LedgerUnreadable
 from rescheduler.model.history import History
 from rescheduler.model.plan import Code, Plan
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.documents import PolicySet, policy_set
-from rescheduler.runtime import acting
-from rescheduler.runtime.actor import Actor
+from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.runtime.cycle import Parts, exit_code, run_cycle
+from rescheduler.runtime.enforce import acting
+from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.stopping import Stop
 from tests.fakes.stage import START, Process, Stage
 from tests.runtime.crowded import crowded, hot, parts, spread
@@ -114,8 +114,8 @@ def test_a_stop_before_acting_leaves_every_pod_alone() -> None:
 def test_a_pod_that_the_fresh_look_shows_elsewhere_is_not_evicted() -> None:
     stage = Stage()
     populate(stage)
-    looks = iter([crowded(), crowded(moved=2)])
-    outcome = run_cycle(enforcing(stage, Process(stage, "one"), observe=lambda: next(looks)))
+    observations = iter([crowded(), crowded(moved=2)])
+    outcome = run_cycle(enforcing(stage, Process(stage, "one"), observe=lambda: next(observations)))
     assert stage.world.accepted == []
     assert [move.result for move in outcome.moves] == ["refused"]
     assert exit_code(outcome) == 3

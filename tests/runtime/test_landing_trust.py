@@ -9,8 +9,8 @@ from rescheduler.model.calibration import LandingRecord
 from rescheduler.model.history import History
 from rescheduler.model.plan import Calibration, LandingShare, Plan, PlannedMove
 from rescheduler.policies.limits import Limits
-from rescheduler.runtime.acting import act, exit_code
 from rescheduler.runtime.cycle import run_cycle
+from rescheduler.runtime.enforce.acting import act, exit_code
 from rescheduler.runtime.telemetry import Telemetry
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import Process, Stage

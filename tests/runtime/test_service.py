@@ -19,8 +19,8 @@ from rescheduler.actions.transport import ServerClock
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.plan import Plan
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.runtime.actor import State
 from rescheduler.runtime.cycle import Parts
+from rescheduler.runtime.enforce.actor import State
 from rescheduler.runtime.service import Service, trigger_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
@@ -74,7 +74,7 @@ def test_it_runs_three_cycles_and_stops_on_sigterm(stop: Stop) -> None:
     assert {plan.digest for plan in plans} == {plans[0].digest}
     assert count(running, "good") == len(plans)
     assert running.health.ready() == ""
-    assert running.turns.last is plans[-1]
+    assert running.cycles.last is plans[-1]
 
 
 def test_a_failed_cycle_is_told_and_the_next_one_is_better(stop: Stop) -> None:

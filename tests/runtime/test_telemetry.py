@@ -5,7 +5,7 @@ import re
 from msgspec import structs
 
 from rescheduler.model.plan import Code, PlannedMove
-from rescheduler.policies.documents import policy_set
+from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.telemetry import Telemetry
 from tests.runtime.crowded import crowded, hot, parts, spread

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from rescheduler.model.objects import Node, Pod
+from rescheduler.kube.objects import Node, Pod
 from rescheduler.model.snapshot import Snapshot
 from tests.cluster import controller, node, pod, snapshot
 

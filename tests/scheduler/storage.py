@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.model.storage import (
+from rescheduler.kube.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.model.device_expressions import Subject, Unclear, evaluate, parse
-from rescheduler.model.devices import (
+from rescheduler.kube.dra.cel import Subject, Unclear, evaluate, parse
+from rescheduler.kube.dra.devices import (
     Device,
     DeviceClass,
     ResourceClaim,

@@ -3,7 +3,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.model.controllers import Namespace
+from rescheduler.kube.controllers import Namespace
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import node, pod, snapshot
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.model.objects import NodeAffinity, Pod, TopologySpreadConstraint
+from rescheduler.kube.objects import NodeAffinity, Pod, TopologySpreadConstraint
 from rescheduler.scheduler.gates import with_gates
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.profile import Profile, ScoringStrategy, minor_of, profile_of

@@ -8,8 +8,8 @@ from hypothesis import assume, settings
 from hypothesis import given as any_given
 from hypothesis import strategies as st
 
+from rescheduler.kube.objects import Node, Pod
 from rescheduler.model.move import Landing, Shift
-from rescheduler.model.objects import Node, Pod
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.profile import DEFAULT_SCHEDULER, WEIGHTS, Profile

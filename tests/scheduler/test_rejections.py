@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rescheduler.model.objects import Pod
+from rescheduler.kube.objects import Pod
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.rejections import event_text
 from tests.cluster import node, pod, snapshot

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rescheduler.model.controllers import Controller
+from rescheduler.kube.controllers import Controller
 from rescheduler.model.move import Shift
 from rescheduler.model.snapshot import Cluster
 from rescheduler.scheduler.model import SchedulerModel

@@ -3,7 +3,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.model.objects import Pod, PodSpec
+from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.scheduler.requests import incoming, resized, running
 
 MI = 1024 * 1024

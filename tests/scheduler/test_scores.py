@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rescheduler.model.objects import ContainerImage, PodSpec
+from rescheduler.kube.objects import ContainerImage, PodSpec
 from rescheduler.scheduler.image_locality import ImageLocality, full_name
 from rescheduler.scheduler.normalizing import ByMaximum, ByRange
 from rescheduler.scheduler.plugin import Replacement

@@ -4,7 +4,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.model.controllers import Service
+from rescheduler.kube.controllers import Service
 from rescheduler.model.snapshot import Cluster
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, node, pod, snapshot

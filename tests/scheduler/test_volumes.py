@@ -3,7 +3,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.model.storage import PersistentVolume, PersistentVolumeClaim
+from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, node, pod, snapshot
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rescheduler.model.readings import Reading
-from rescheduler.policies.locality import Locality
+from rescheduler.policies.locality.policy import Locality
 from rescheduler.sources.datasets import Catalogs
 from tests.sources.server import Reply, Request, serving
 

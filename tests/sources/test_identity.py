@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rescheduler.model.objects import NodeAddress
+from rescheduler.kube.objects import NodeAddress
 from rescheduler.model.readings import Reading
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.identity import Identity

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from rescheduler.kube.objects import ContainerStateTerminated, PodSpec
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.model.objects import ContainerStateTerminated, PodSpec
 from rescheduler.sources.kubernetes import read_cluster, read_pods
 from rescheduler.sources.kubernetes_client import connect
 from rescheduler.sources.kubernetes_transport import Connection
@@ -144,11 +144,11 @@ def test_a_bad_object_is_set_aside_with_its_name_and_node(tmp_path: Path) -> Non
     api.lists[NODES].append(named("broken", status={"conditions": 7}))
     with connected(api, tmp_path) as (connection, _):
         snapshot = read_cluster(connection)
-    found = {(each.kind, each.name, each.node) for each in snapshot.quarantined}
+    found = {(each.kind, each.name, each.node) for each in snapshot.undecodable}
     assert found == {("Pod", "bad", "n1"), ("Pod", "odd", "n2"), ("Node", "broken", "")}
     assert len(snapshot.pods) == 3
     assert len(snapshot.nodes) == 1
-    assert any("'lots'" in each.message for each in snapshot.quarantined)
+    assert any("'lots'" in each.message for each in snapshot.undecodable)
 
 
 def test_failed_pods_are_beside_the_others_and_hold_nothing(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from rescheduler.model.readings import Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.locality import Locality
+from rescheduler.policies.locality.policy import Locality
 from rescheduler.sources.catalog import fill
 from rescheduler.sources.pairs import queries
 from rescheduler.sources.prometheus import Prometheus, read_readings

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rescheduler.model.objects import Node, NodeAddress
+from rescheduler.kube.objects import Node, NodeAddress
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.measuring import Row, Tally, settle
+from rescheduler.sources.measuring import DomainCounts, Row, settle
 from tests import cluster
 from tests.sources.metrics import Rows, Stub, read
 
@@ -253,7 +253,7 @@ ROWS = st.lists(
 @settings(max_examples=300)
 @given(ROWS)
 def test_whatever_the_rows_a_value_is_legal_fresh_and_explained(rows: list[Row]) -> None:
-    tally = Tally()
+    tally = DomainCounts()
     found = settle({(0, ""): rows}, highest=1.0, max_age=180.0, tally=tally)
     if (0, "") not in found:
         assert tally.codes[0] in {"RDG004", "RDG005", "RDG006"}

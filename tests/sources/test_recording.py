@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rescheduler.kube.objects import ObjectMeta, Pod, PodStatus
 from rescheduler.model.errors import SettingsError, SnapshotUnreadable
-from rescheduler.model.objects import ObjectMeta, Pod, PodStatus
 from rescheduler.model.readings import Problem, Reading, Readings
-from rescheduler.model.snapshot import Quarantined, Snapshot
+from rescheduler.model.snapshot import Snapshot, Undecodable
 from rescheduler.sources.kubernetes import read_cluster
 from rescheduler.sources.recording import load, save
 from tests import cluster
@@ -24,7 +24,7 @@ from tests.sources.test_kubernetes import connected
 
 
 def same_reading(left: Reading, right: Reading) -> bool:
-    arrays = ("values", "ages", "expected", "capacity", "trail")
+    arrays = ("values", "ages", "expected", "capacity", "range_samples")
     for each in fields(left):
         one, two = getattr(left, each.name), getattr(right, each.name)
         if each.name in arrays and one is not None:
@@ -52,7 +52,7 @@ def full() -> Snapshot:
         replace(
             lasting,
             request=replace(lasting.request, span=120.0),
-            trail=np.array([[0.1, float("nan")], [0.3, 0.2], [0.5, 0.25]]),
+            range_samples=np.array([[0.1, float("nan")], [0.3, 0.2], [0.5, 0.25]]),
         ),
         replace(
             cluster.reading("pod.gpu", [0.5, 1.0, float("nan")], window=60.0),
@@ -67,7 +67,7 @@ def full() -> Snapshot:
         controllers=[top, replicas],
         budgets=[cluster.budget("web", "web")],
         readings=readings,
-        quarantined=[Quarantined("Pod", "team", "bad", "odd", "n1")],
+        undecodable=[Undecodable("Pod", "team", "bad", "odd", "n1")],
         unread=["ResourceQuota"],
         failed=[Pod(metadata=ObjectMeta(name="broken"), status=PodStatus(phase="Failed"))],
         clock_skew=0.5,
@@ -148,7 +148,7 @@ def test_arrays_of_another_cluster_are_refused(tmp_path: Path) -> None:
 def test_a_past_of_another_length_is_refused(tmp_path: Path) -> None:
     made = cluster.reading("node.cpu", [0.1, 0.2])
     request = replace(made.request, span=120.0)
-    odd = Readings((replace(made, request=request, trail=np.zeros((2, 2))),))
+    odd = Readings((replace(made, request=request, range_samples=np.zeros((2, 2))),))
     save(replace(full(), readings=odd), tmp_path / "a")
     with pytest.raises(SnapshotUnreadable, match=r"node\.cpu has 4 values for 2 subjects"):
         load(tmp_path / "a")

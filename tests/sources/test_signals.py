@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from rescheduler.model.devices import ResourceSlice
-from rescheduler.model.numa import NodeResourceTopology
+from rescheduler.kube.dra.devices import ResourceSlice
+from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.model.readings import DeviceValue, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.catalog import CATALOG, fill

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.e2e.controlplane.build import binaries
 from tests.e2e.landing.campaign import again, campaign
 from tests.e2e.landing.deciding import CREATING
-from tests.e2e.landing.tally import Tally
+from tests.e2e.landing.tally import DomainCounts
 
 
 def main() -> int:
@@ -36,7 +36,7 @@ def main() -> int:
         "--again", type=Path, help="predict the decisions in this folder once more, without servers"
     )
     options = parser.parse_args()
-    tally = Tally()
+    tally = DomainCounts()
     if options.again:
         for decision in again(options.again):
             tally.add(decision)
@@ -61,7 +61,7 @@ def main() -> int:
     return _told(tally, options.out / "report.txt")
 
 
-def _told(tally: Tally, path: Path) -> int:
+def _told(tally: DomainCounts, path: Path) -> int:
     missed = tally.missed()
     report = "\n".join([*tally.lines(), *(f"MISSED: {each}" for each in missed)]) + "\n"
     path.write_text(report, encoding="utf-8")

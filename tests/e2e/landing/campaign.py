@@ -16,7 +16,7 @@ from tests.e2e.landing.decision import REFUSED, Decision
 from tests.e2e.landing.forecast import Forecast
 from tests.e2e.landing.judging import judge
 from tests.e2e.landing.mix import Mix
-from tests.e2e.landing.tally import Tally
+from tests.e2e.landing.tally import DomainCounts
 
 SMALL, LARGE = (5, 90), (120, 300)
 LINES = "decisions.jsonl"
@@ -84,7 +84,7 @@ def campaign(
     """The clusters of these seeds on a control plane of their own, and those that were given up."""
     # The API server collects garbage for much of its time; there is memory enough.
     os.environ.setdefault("GOGC", "400")
-    tally = Tally()
+    tally = DomainCounts()
     home = temporary()
     arena = Arena(home)
     started = time.monotonic()
@@ -102,7 +102,7 @@ def campaign(
     return [*tally.decisions, *tally.refused], tally.broken
 
 
-def _progress(tally: Tally, seed: int, seconds: float) -> None:
+def _progress(tally: DomainCounts, seed: int, seconds: float) -> None:
     count = len(tally.decisions)
     sys.stderr.write(
         f"seed {seed}: {count} decisions, {60 * count / seconds:.0f} a minute, "

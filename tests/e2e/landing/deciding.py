@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from random import Random
 
-from rescheduler.model.objects import Pod
+from rescheduler.kube.objects import Pod
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.landing.arena import SETTLING, Arena
 from tests.e2e.landing.decision import REFUSED, Decision

@@ -7,8 +7,8 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
+from rescheduler.kube.objects import Pod
 from rescheduler.model.move import Shift
-from rescheduler.model.objects import Pod
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.schedulers import schedulers_of
 from rescheduler.scheduler.model import SchedulerModel

@@ -10,7 +10,7 @@ BEST_SHARE = 0.995
 """The least share of bound pods that lie in the arg-max set, where all nodes are scored."""
 
 
-class Tally:
+class DomainCounts:
     """Counts of one run."""
 
     def __init__(self) -> None:

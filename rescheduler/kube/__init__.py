@@ -1,0 +1,1 @@
+"""Kubernetes' own rules: objects, quantities, selectors, taints, pod requests; each rule once."""

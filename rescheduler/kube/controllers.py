@@ -1,0 +1,167 @@
+"""The objects around pods: controllers, budgets, services, priority classes, namespaces."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from rescheduler.kube.objects import (
+    Base,
+    Condition,
+    Labels,
+    LabelSelector,
+    ObjectMeta,
+    PodSpec,
+)
+
+
+class PodTemplate(Base):
+    """spec.template of a controller: what its pods are made from, before admission."""
+
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+
+
+class ControllerSpec(Base):
+    """spec of a ReplicaSet, Deployment, StatefulSet, ReplicationController, Job or DaemonSet.
+
+    `selector` is a LabelSelector, but a plain map for a ReplicationController; it is kept raw.
+    `template` is there for the kinds that make pods themselves.
+    """
+
+    replicas: int | None = None
+    selector: dict[str, Any] | None = None
+    paused: bool = False
+    parallelism: int | None = None
+    completions: int | None = None
+    podReplacementPolicy: str | None = None
+    podFailurePolicy: dict[str, Any] | None = None
+    minReadySeconds: int = 0
+    updateStrategy: dict[str, Any] | None = None
+    template: PodTemplate | None = None
+
+
+class ControllerStatus(Base):
+    """status of a controller, with the union of the fields that the kinds have."""
+
+    replicas: int = 0
+    readyReplicas: int | None = 0
+    updatedReplicas: int | None = 0
+    availableReplicas: int | None = 0
+    observedGeneration: int = 0
+    currentRevision: str = ""
+    updateRevision: str = ""
+    active: int | None = 0
+    desiredNumberScheduled: int = 0
+    numberReady: int = 0
+    conditions: list[Condition] | None = None
+
+
+class Controller(Base):
+    """A workload object; `kind` is filled in by whoever listed it."""
+
+    kind: str = ""
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: ControllerSpec = msgspec.field(default_factory=ControllerSpec)
+    status: ControllerStatus = msgspec.field(default_factory=ControllerStatus)
+
+
+class BudgetSpec(Base):
+    """spec of a PodDisruptionBudget."""
+
+    selector: LabelSelector | None = None
+    minAvailable: int | str | None = None
+    maxUnavailable: int | str | None = None
+    unhealthyPodEvictionPolicy: str | None = None
+
+
+class BudgetStatus(Base):
+    """status of a PodDisruptionBudget."""
+
+    observedGeneration: int = 0
+    disruptionsAllowed: int = 0
+    currentHealthy: int = 0
+    desiredHealthy: int = 0
+    expectedPods: int = 0
+    disruptedPods: dict[str, datetime] | None = None
+    conditions: list[Condition] | None = None
+
+
+class PodDisruptionBudget(Base):
+    """A PodDisruptionBudget (policy/v1)."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: BudgetSpec = msgspec.field(default_factory=BudgetSpec)
+    status: BudgetStatus = msgspec.field(default_factory=BudgetStatus)
+
+
+class ServiceSpec(Base):
+    """spec of a Service."""
+
+    selector: Labels | None = None
+
+
+class Service(Base):
+    """A Service; its selector takes part in kube-scheduler's default spreading."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: ServiceSpec = msgspec.field(default_factory=ServiceSpec)
+
+
+class Namespace(Base):
+    """A Namespace; its labels are what namespace selectors look at."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+
+class PriorityClass(Base):
+    """A PriorityClass."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    value: int = 0
+    globalDefault: bool = False
+    preemptionPolicy: str | None = None
+
+
+class AutoscalerTarget(Base):
+    """spec.scaleTargetRef of a HorizontalPodAutoscaler."""
+
+    kind: str = ""
+    name: str = ""
+
+
+class AutoscalerSpec(Base):
+    """spec of a HorizontalPodAutoscaler."""
+
+    scaleTargetRef: AutoscalerTarget = msgspec.field(default_factory=AutoscalerTarget)
+    minReplicas: int | None = None
+    maxReplicas: int = 0
+
+
+class AutoscalerStatus(Base):
+    """status of a HorizontalPodAutoscaler."""
+
+    currentReplicas: int | None = 0
+    desiredReplicas: int = 0
+    lastScaleTime: datetime | None = None
+
+
+class HorizontalPodAutoscaler(Base):
+    """A HorizontalPodAutoscaler (autoscaling/v2)."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: AutoscalerSpec = msgspec.field(default_factory=AutoscalerSpec)
+    status: AutoscalerStatus = msgspec.field(default_factory=AutoscalerStatus)
+
+
+class ResourceQuotaStatus(Base):
+    """status of a ResourceQuota: what is allowed and what is used."""
+
+    hard: dict[str, str | int | float] | None = None
+    used: dict[str, str | int | float] | None = None
+
+
+class ResourceQuota(Base):
+    """A ResourceQuota."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    status: ResourceQuotaStatus = msgspec.field(default_factory=ResourceQuotaStatus)

@@ -1,0 +1,146 @@
+"""The devices that nodes offer by dynamic resource allocation, and which pods have them."""
+
+from collections import Counter
+
+import numpy as np
+
+from rescheduler.kube.dra.cel import Node, Subject, Unclear, evaluate
+from rescheduler.kube.dra.devices import DeviceAttribute, ResourceSlice
+from rescheduler.model.readings import IntArray
+from rescheduler.model.snapshot import Snapshot
+
+_BLOCKING = frozenset({"NoSchedule", "NoExecute"})
+
+
+class DeviceInventory:
+    """Every device of the newest generation of its pool, in the order in which they are offered.
+
+    node: (devices,) the index of its node; -1 where several nodes can reach it, -2 where its node
+        is not there.
+    part: (devices,) the number of the ResourceSlice that offers it.
+    index: driver, pool and name to the device.
+    incomplete: drivers of which some pool is not wholly there.
+    """
+
+    def __init__(self, slices: list[ResourceSlice], nodes: dict[str, int]) -> None:
+        self.subjects: list[Subject] = []
+        self.index: dict[tuple[str, str, str], int] = {}
+        self.incomplete: set[str] = set()
+        places: list[int] = []
+        parts: list[int] = []
+        newest = _newest(slices)
+        for number, each in enumerate(newest):
+            spec = each.spec
+            for device in spec.devices or ():
+                name = device.nodeName if spec.perDeviceNodeSelection else spec.nodeName
+                self.index[spec.driver, spec.pool.name, device.name] = len(self.subjects)
+                self.subjects.append(Subject(spec.driver, device))
+                places.append(nodes.get(name, -2) if name else -1)
+                parts.append(number)
+        there = Counter((each.spec.driver, each.spec.pool.name) for each in newest)
+        for each in newest:
+            if there[each.spec.driver, each.spec.pool.name] != each.spec.pool.resourceSliceCount:
+                self.incomplete.add(each.spec.driver)
+        self.node = np.array(places, dtype=np.int32)
+        self.part = np.array(parts, dtype=np.int32)
+
+    def __len__(self) -> int:
+        return len(self.subjects)
+
+    def attribute(self, number: int, name: str) -> DeviceAttribute | None:
+        """A device's attribute by its full name; None where it has none."""
+        driver, device = self.subjects[number]
+        held = device.attributes or {}
+        domain, _, short = name.rpartition("/")
+        return held.get(name) or (held.get(short) if domain == driver else None)
+
+    def select(self, among: IntArray, expression: Node) -> IntArray:
+        """Those of these devices that the expression selects.
+
+        Raises:
+            Unclear: it fails on one of them.
+        """
+        chosen = []
+        for number in among.tolist():
+            subject = self.subjects[number]
+            try:
+                if evaluate(expression, subject):
+                    chosen.append(number)
+            except Unclear as error:
+                raise Unclear(f"{error} (device {subject.device.name})") from error
+        return np.array(chosen, dtype=np.int32)
+
+    def everything(self) -> IntArray:
+        """All devices."""
+        return np.arange(len(self), dtype=np.int32)
+
+    def untainted(self, devices: IntArray) -> IntArray:
+        """Those of these devices that no taint keeps to pods that tolerate it."""
+        return np.array(
+            [
+                number
+                for number in devices.tolist()
+                if all(
+                    each.effect not in _BLOCKING
+                    for each in self.subjects[number].device.taints or ()
+                )
+            ],
+            dtype=np.int32,
+        )
+
+    def odd(self, devices: IntArray) -> str:
+        """Why an allocation of one of these devices is not modelled, or ""."""
+        for number in devices.tolist():
+            driver, device = self.subjects[number]
+            if driver in self.incomplete:
+                return f"not all devices of driver {driver} are known"
+            if self.node[number] == -1:
+                return f"device {device.name} can be reached from several nodes"
+            if device.consumesCounters or device.allowMultipleAllocations:
+                return f"device {device.name} is a part of another, or shared"
+            if device.bindingConditions:
+                return f"device {device.name} has binding conditions"
+        return ""
+
+
+class Holdings:
+    """Which devices claims have, and which pods use those claims.
+
+    claims: (devices,) how many claims have it; claims with admin access do not count.
+    of_pod: pod to its devices, by the claims that are reserved for it. lost: pods with a device
+        that no slice offers any more.
+    """
+
+    def __init__(self, snapshot: Snapshot, inventory: DeviceInventory) -> None:
+        self.claims = np.zeros(len(inventory), dtype=np.int32)
+        self.of_pod: dict[int, list[int]] = {}
+        self.lost: set[int] = set()
+        for claim in snapshot.resource_claims:
+            allocation = claim.status.allocation
+            if allocation is None:
+                continue
+            results = [
+                inventory.index.get((each.driver, each.pool, each.device), -1)
+                for each in allocation.devices.results or ()
+                if not each.adminAccess
+            ]
+            devices = [number for number in results if number >= 0]
+            np.add.at(self.claims, np.array(devices, dtype=np.int32), 1)
+            users = {each.uid for each in claim.status.reservedFor or ()}
+            users |= {each.uid for each in claim.metadata.ownerReferences or ()}
+            for pod in sorted(snapshot.pod_index[uid] for uid in users & snapshot.pod_index.keys()):
+                self.of_pod.setdefault(pod, []).extend(devices)
+                if len(devices) < len(results):
+                    self.lost.add(pod)
+
+
+def _newest(slices: list[ResourceSlice]) -> list[ResourceSlice]:
+    newest: dict[tuple[str, str], int] = {}
+    for each in slices:
+        key = (each.spec.driver, each.spec.pool.name)
+        newest[key] = max(newest.get(key, 0), each.spec.pool.generation)
+    return [
+        each
+        for each in slices
+        if each.spec.pool.generation == newest[each.spec.driver, each.spec.pool.name]
+    ]

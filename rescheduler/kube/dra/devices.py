@@ -1,0 +1,199 @@
+"""The objects of dynamic resource allocation (resource.k8s.io/v1), with the fields that we use."""
+
+from typing import Any
+
+import msgspec
+
+from rescheduler.kube.objects import Base, NodeSelector, ObjectMeta, Taint, Toleration
+
+
+class DeviceAttribute(Base):
+    """An attribute of a device: one of these is set."""
+
+    text: str | None = msgspec.field(name="string", default=None)
+    number: int | None = msgspec.field(name="int", default=None)
+    flag: bool | None = msgspec.field(name="bool", default=None)
+    version: str | None = None
+    texts: list[str] | None = msgspec.field(name="strings", default=None)
+    numbers: list[int] | None = msgspec.field(name="ints", default=None)
+
+    @property
+    def single(self) -> tuple[str | None, int | None, bool | None, str | None] | None:
+        """What it is compared by; None where it is a list."""
+        value = (self.text, self.number, self.flag, self.version)
+        return None if value == (None, None, None, None) else value
+
+
+class DeviceCapacity(Base):
+    """A capacity of a device; `requestPolicy` only says whether it can be consumed in parts."""
+
+    value: str | int | float = 0
+    requestPolicy: dict[str, Any] | None = None
+
+
+class Device(Base):
+    """spec.devices[] of a ResourceSlice."""
+
+    name: str = ""
+    attributes: dict[str, DeviceAttribute] | None = None
+    capacity: dict[str, DeviceCapacity] | None = None
+    consumesCounters: list[dict[str, Any]] | None = None
+    nodeName: str | None = None
+    nodeSelector: NodeSelector | None = None
+    allNodes: bool | None = None
+    taints: list[Taint] | None = None
+    bindingConditions: list[str] | None = None
+    allowMultipleAllocations: bool | None = None
+
+
+class ResourcePool(Base):
+    """spec.pool of a ResourceSlice: only the slices of its greatest generation count."""
+
+    name: str = ""
+    generation: int = 0
+    resourceSliceCount: int = 0
+
+
+class ResourceSliceSpec(Base):
+    """spec of a ResourceSlice."""
+
+    driver: str = ""
+    pool: ResourcePool = msgspec.field(default_factory=ResourcePool)
+    nodeName: str | None = None
+    nodeSelector: NodeSelector | None = None
+    allNodes: bool | None = None
+    perDeviceNodeSelection: bool | None = None
+    devices: list[Device] | None = None
+
+
+class ResourceSlice(Base):
+    """A ResourceSlice: devices that a driver offers."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: ResourceSliceSpec = msgspec.field(default_factory=ResourceSliceSpec)
+
+
+class CELSelector(Base):
+    """selectors[].cel."""
+
+    expression: str = ""
+
+
+class DeviceSelector(Base):
+    """One selector of devices; all of them must hold."""
+
+    cel: CELSelector | None = None
+
+
+class DeviceClassSpec(Base):
+    """spec of a DeviceClass."""
+
+    selectors: list[DeviceSelector] | None = None
+    extendedResourceName: str | None = None
+
+
+class DeviceClass(Base):
+    """A DeviceClass."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: DeviceClassSpec = msgspec.field(default_factory=DeviceClassSpec)
+
+
+class ExactDeviceRequest(Base):
+    """requests[].exactly of a claim."""
+
+    deviceClassName: str = ""
+    selectors: list[DeviceSelector] | None = None
+    allocationMode: str = "ExactCount"
+    count: int = 1
+    adminAccess: bool | None = None
+    tolerations: list[Toleration] | None = None
+    capacity: dict[str, Any] | None = None
+
+
+class DeviceRequest(Base):
+    """requests[] of a claim; `firstAvailable` only says that there are alternatives."""
+
+    name: str = ""
+    exactly: ExactDeviceRequest | None = None
+    firstAvailable: list[dict[str, Any]] | None = None
+
+
+class DeviceConstraint(Base):
+    """constraints[] of a claim: what its devices must have in common, or must not."""
+
+    requests: list[str] | None = None
+    matchAttribute: str | None = None
+    distinctAttribute: str | None = None
+
+
+class DeviceClaim(Base):
+    """spec.devices of a claim."""
+
+    requests: list[DeviceRequest] | None = None
+    constraints: list[DeviceConstraint] | None = None
+
+
+class ResourceClaimSpec(Base):
+    """spec of a ResourceClaim."""
+
+    devices: DeviceClaim = msgspec.field(default_factory=DeviceClaim)
+
+
+class AllocatedDevice(Base):
+    """status.allocation.devices.results[]: a device that the claim has."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    adminAccess: bool | None = None
+    shareID: str | None = None
+
+
+class AllocationResults(Base):
+    """status.allocation.devices."""
+
+    results: list[AllocatedDevice] | None = None
+
+
+class Allocation(Base):
+    """status.allocation: the devices, and the nodes from which they can be reached."""
+
+    devices: AllocationResults = msgspec.field(default_factory=AllocationResults)
+    nodeSelector: NodeSelector | None = None
+
+
+class Consumer(Base):
+    """status.reservedFor[]."""
+
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class ResourceClaimStatus(Base):
+    """status of a ResourceClaim."""
+
+    allocation: Allocation | None = None
+    reservedFor: list[Consumer] | None = None
+
+
+class ResourceClaim(Base):
+    """A ResourceClaim."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: ResourceClaimSpec = msgspec.field(default_factory=ResourceClaimSpec)
+    status: ResourceClaimStatus = msgspec.field(default_factory=ResourceClaimStatus)
+
+
+class TemplateSpec(Base):
+    """spec of a ResourceClaimTemplate."""
+
+    spec: ResourceClaimSpec = msgspec.field(default_factory=ResourceClaimSpec)
+
+
+class ResourceClaimTemplate(Base):
+    """A ResourceClaimTemplate: what a pod's own claim is made from."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: TemplateSpec = msgspec.field(default_factory=TemplateSpec)

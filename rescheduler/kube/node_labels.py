@@ -1,0 +1,111 @@
+"""The labels and names of the nodes as arrays, so that a selector is answered for all at once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rescheduler.kube.objects import (
+    LabelSelectorRequirement,
+    Node,
+    NodeSelector,
+    NodeSelectorTerm,
+)
+from rescheduler.kube.selectors import satisfies
+from rescheduler.model.readings import BoolArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One label key over all nodes.
+
+    codes: (nodes,) the number of the node's value; -1 where the node lacks the label.
+    values: value to its number.
+    """
+
+    codes: IntArray
+    values: Mapping[str, int]
+
+    @property
+    def present(self) -> BoolArray:
+        """(nodes,) which nodes carry the label."""
+        return self.codes >= 0
+
+
+class NodeLabels:
+    """Answers label and field requirements for all nodes; one column is built per key in use."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.count = len(nodes)
+        self.index = {node.metadata.name: number for number, node in enumerate(nodes)}
+        self._labels = [node.metadata.labels or {} for node in nodes]
+        self._columns: dict[str, Column] = {}
+
+    def column(self, key: str) -> Column:
+        """The column of that label key."""
+        known = self._columns.get(key)
+        if known is None:
+            values: dict[str, int] = {}
+            codes = np.full(self.count, -1, dtype=np.int32)
+            for number, labels in enumerate(self._labels):
+                value = labels.get(key)
+                if value is not None:
+                    codes[number] = values.setdefault(value, len(values))
+            known = self._columns[key] = Column(codes, values)
+        return known
+
+    def having(self, labels: Mapping[str, str]) -> BoolArray:
+        """(nodes,) the nodes that carry all these labels."""
+        answer = np.ones(self.count, dtype=np.bool_)
+        for key, value in labels.items():
+            column = self.column(key)
+            answer &= column.codes == column.values.get(value, -2)
+        return answer
+
+    def matching(self, selector: NodeSelector) -> BoolArray:
+        """(nodes,) the nodes that satisfy one of the terms; an empty term matches none."""
+        answer = np.zeros(self.count, dtype=np.bool_)
+        for term in selector.nodeSelectorTerms or ():
+            answer |= self.satisfying(term)
+        return answer
+
+    def satisfying(self, term: NodeSelectorTerm) -> BoolArray:
+        """(nodes,) the nodes that satisfy all requirements of the term."""
+        if not term.matchExpressions and not term.matchFields:
+            return np.zeros(self.count, dtype=np.bool_)
+        answer = np.ones(self.count, dtype=np.bool_)
+        for requirement in term.matchExpressions or ():
+            answer &= self.satisfying_label(requirement)
+        for requirement in term.matchFields or ():
+            answer &= self._satisfying_field(requirement)
+        return answer
+
+    def satisfying_label(self, requirement: LabelSelectorRequirement) -> BoolArray:
+        """(nodes,) the nodes whose labels satisfy one requirement."""
+        column = self.column(requirement.key)
+        wanted = requirement.values or []
+        if requirement.operator in ("In", "NotIn"):
+            table = np.zeros(len(column.values) + 1, dtype=np.bool_)
+            table[[column.values[value] for value in wanted if value in column.values]] = True
+            if requirement.operator == "NotIn":
+                table = ~table
+        else:
+            present = [satisfies(requirement, {requirement.key: each}) for each in column.values]
+            table = np.array([*present, satisfies(requirement, {})], dtype=np.bool_)
+        answer: BoolArray = table[column.codes]
+        return answer
+
+    def _satisfying_field(self, requirement: LabelSelectorRequirement) -> BoolArray:
+        """The one field is metadata.name; what Kubernetes cannot parse matches no node."""
+        answer = np.zeros(self.count, dtype=np.bool_)
+        values = requirement.values or []
+        if requirement.key != "metadata.name" or len(values) != 1:
+            return answer
+        number = self.index.get(values[0])
+        if requirement.operator == "In" and number is not None:
+            answer[number] = True
+        elif requirement.operator == "NotIn":
+            answer[:] = True
+            if number is not None:
+                answer[number] = False
+        return answer

@@ -1,0 +1,47 @@
+"""Label selectors, matched as Kubernetes matches them."""
+
+from collections.abc import Mapping
+
+from rescheduler.kube.objects import LabelSelector, LabelSelectorRequirement
+
+
+def matches(selector: LabelSelector | None, labels: Mapping[str, str] | None) -> bool:
+    """Whether the labels satisfy the selector.
+
+    None matches nothing and an empty selector everything, as metav1.LabelSelectorAsSelector has it.
+    """
+    if selector is None:
+        return False
+    present = labels or {}
+    for key, value in (selector.matchLabels or {}).items():
+        if present.get(key) != value:
+            return False
+    return all(satisfies(each, present) for each in selector.matchExpressions or ())
+
+
+def satisfies(requirement: LabelSelectorRequirement, labels: Mapping[str, str]) -> bool:
+    """Whether the labels satisfy one requirement; an unknown operator never holds.
+
+    `Gt` and `Lt` exist for node selectors only: one integer, compared with the label as int64.
+    Source: apimachinery pkg/labels/selector.go, Requirement.Matches.
+    """
+    value = labels.get(requirement.key)
+    values = requirement.values or []
+    match requirement.operator:
+        case "In":
+            return value is not None and value in values
+        case "NotIn":
+            return value is None or value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt":
+            if value is None or len(values) != 1:
+                return False
+            try:
+                left, right = int(value), int(values[0])
+            except ValueError:
+                return False
+            return left > right if requirement.operator == "Gt" else left < right
+    return False

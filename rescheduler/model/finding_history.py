@@ -1,0 +1,111 @@
+"""Finding history: since when each policy has found each of its troubles, from cycle to cycle.
+
+What a cycle finds is kept for the next one, for policies that wait (`stableFor`). A trouble that
+one cycle does not find is forgotten at once, so what is remembered was found every time.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated
+
+import msgspec
+
+MOST_FINDINGS = 50_000
+"""Troubles that are remembered, of all policies together: what fits in a ConfigMap."""
+LONGEST_GAP = timedelta(hours=3)
+"""What was found before and after so long without a look still counts as found throughout, so that
+a CronJob may run every hour or two."""
+KEEP = timedelta(days=2)
+"""A policy that was not looked at for so long is forgotten."""
+KEY_BYTES = 8
+
+Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A time with its zone: one without cannot be told from now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one cycle finds for one policy that waits.
+
+    meaning: digest of what the policy calls trouble; with another meaning all starts anew.
+    patience: for how long trouble must hold. troubles: a key of each, the worst first.
+    """
+
+    policy: str
+    meaning: str
+    patience: timedelta
+    troubles: tuple[bytes, ...]
+
+
+class First(msgspec.Struct, array_like=True, frozen=True):
+    """The troubles that were found first at this time, their keys one after the other, sorted."""
+
+    at: Instant
+    keys: bytes
+
+
+class Watch(msgspec.Struct, kw_only=True, frozen=True):
+    """What is remembered for one policy. looked: when its troubles were looked for last."""
+
+    policy: str
+    meaning: str
+    looked: Instant
+    firsts: tuple[First, ...] = ()
+
+    def since(self) -> dict[bytes, datetime]:
+        """Each trouble, and when it was found first."""
+        return {
+            first.keys[begin : begin + KEY_BYTES]: first.at
+            for first in self.firsts
+            for begin in range(0, len(first.keys), KEY_BYTES)
+        }
+
+
+class FindingHistory(msgspec.Struct, frozen=True):
+    """All that is remembered, by the policies' names."""
+
+    watches: tuple[Watch, ...] = ()
+
+    def of(self, policy: str) -> Watch | None:
+        """What is remembered for that policy."""
+        return next((each for each in self.watches if each.policy == policy), None)
+
+    def after(self, observations: Iterable[Observation], now: datetime) -> "FindingHistory":
+        """What is remembered after these looks at that time.
+
+        A trouble keeps its time where it was remembered, and is new otherwise. It is new too where
+        its policy has another meaning now, or was not looked at for longer than its patience and
+        longer than `LONGEST_GAP`. Where more is found than can be remembered, the least bad of the
+        new ones are not.
+        """
+        made = {each.policy: each for each in observations}
+        others = [w for w in self.watches if w.policy not in made and now - w.looked <= KEEP]
+        kept = {name: self._kept(look, now) for name, look in made.items()}
+        room = MOST_FINDINGS - sum(len(each.since()) for each in others)
+        room -= sum(len(each) for each in kept.values())
+        for name, look in made.items():
+            new = [key for key in dict.fromkeys(look.troubles) if key not in kept[name]]
+            kept[name].update(dict.fromkeys(new[: max(room, 0)], now))
+            room -= len(new)
+        watches = [_watch(look, kept[name], now) for name, look in made.items()]
+        return FindingHistory(tuple(sorted([*others, *watches], key=lambda each: each.policy)))
+
+    def _kept(self, look: Observation, now: datetime) -> dict[bytes, datetime]:
+        """The troubles of this look that were found before without a break, and since when."""
+        watch = self.of(look.policy)
+        if watch is None or watch.meaning != look.meaning:
+            return {}
+        if now - watch.looked > max(look.patience, LONGEST_GAP):
+            return {}
+        since = watch.since()
+        # A clock that was ahead must not make trouble look older than it is.
+        return {key: min(since[key], now) for key in look.troubles if key in since}
+
+
+def _watch(look: Observation, since: dict[bytes, datetime], now: datetime) -> Watch:
+    found: dict[datetime, list[bytes]] = {}
+    for key, at in since.items():
+        found.setdefault(at, []).append(key)
+    firsts = tuple(First(at, b"".join(sorted(keys))) for at, keys in sorted(found.items()))
+    return Watch(policy=look.policy, meaning=look.meaning, looked=now, firsts=firsts)

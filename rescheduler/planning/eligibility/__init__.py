@@ -1,0 +1,1 @@
+"""Whether a pod may be moved at all, whatever a policy would gain."""

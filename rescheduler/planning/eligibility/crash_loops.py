@@ -1,0 +1,67 @@
+"""Whether the node may be why a pod crash-loops, so that a move may help (ELG023)."""
+
+from collections import defaultdict
+from functools import cached_property
+
+from rescheduler.kube.objects import Pod
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.plan import Code
+from rescheduler.model.snapshot import Snapshot
+
+
+class CrashLoops:
+    """The crash-looping pods of one snapshot, and what moves of such pods have brought.
+
+    Where a workload crash-loops on more than one node, its image, its configuration or what it
+    depends on is the cause, and another place would not help. Where a pod was moved for it and its
+    replacement does not run without restarts, neither would a second move; so a pod that
+    crash-loops everywhere is moved once in two days at most: so far does the history reach.
+    """
+
+    def __init__(self, snapshot: Snapshot, history: History) -> None:
+        self._snapshot = snapshot
+        self._moved: dict[str, list[PastMove]] = defaultdict(list)
+        for move in history.moves:
+            if move.crashLooping and move.charged:
+                self._moved[move.workload].append(move)
+
+    @cached_property
+    def _nodes(self) -> dict[int, set[str]]:
+        """Workload to the names of the nodes on which pods of it crash-loop."""
+        found: dict[int, set[str]] = defaultdict(set)
+        for index, pod in enumerate(self._snapshot.pods):
+            if pod.crash_looping and pod.metadata.deletionTimestamp is None:
+                found[int(self._snapshot.pod_workload[index])].add(pod.node)
+        return found
+
+    def refusal(self, pod: int) -> Code | None:
+        """ELG023 for a pod that crash-loops, or None; one that does not is not asked about."""
+        each = self._snapshot.pods[pod]
+        if not each.crash_looping:
+            return None
+        index = int(self._snapshot.pod_workload[pod])
+        if index < 0:
+            return None
+        workload = self._snapshot.workloads[index]
+        name = f"{workload.kind} {workload.name}"
+        others = self._nodes[index] - {each.node}
+        if others:
+            return Code(code="ELG023", message=f"{name} crash-loops on node {min(others)} too")
+        for move in self._moved[workload.uid]:
+            if not self._helped(move):
+                return Code(
+                    code="ELG023",
+                    message=f"{name} had its pod {move.pod} moved for it from node {move.source} "
+                    f"at {move.at.isoformat()}, and the replacement is not known to run without "
+                    "restarts",
+                )
+        return None
+
+    def _helped(self, move: PastMove) -> bool:
+        index = self._snapshot.pod_index.get(move.replacement)
+        return index is not None and _sound(self._snapshot.pods[index])
+
+
+def _sound(pod: Pod) -> bool:
+    statuses = pod.status.containerStatuses or ()
+    return pod.ready and not any(each.restartCount for each in statuses)

@@ -1,0 +1,196 @@
+"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG023, DAT001."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rescheduler.kube.objects import ObjectMeta
+from rescheduler.model.history import History
+from rescheduler.model.plan import Code
+from rescheduler.model.readings import BoolArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.eligibility.crash_loops import CrashLoops
+from rescheduler.planning.eligibility.opt_outs import refuse_gang, refuse_needed, refuse_opt_out
+from rescheduler.planning.eligibility.pod_checks import refuse_kind, refuse_rank, refuse_state
+from rescheduler.planning.eligibility.volume_checks import Attachments, refuse_local_storage
+from rescheduler.planning.eligibility.workload_checks import Surroundings, refuse_node
+from rescheduler.policies.limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What pods of one template and owner have in common, in the order in which it is asked."""
+
+    kind: Code | None
+    template: Code | None
+    workload: Code | None
+    namespace: Code | None
+
+
+class Eligibility:
+    """Answers for any pod of one snapshot; what pods share is worked out once.
+
+    ELG018 (a scheduler that we do not model) comes with the landing, from the scheduler model.
+    plan: the id of the plan that is being carried out; its own moves start no cool-down.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, limits: Limits, history: History, *, plan: str = ""
+    ) -> None:
+        self._snapshot = snapshot
+        self._limits = limits
+        self._attachments = Attachments(snapshot)
+        self._surroundings = Surroundings(snapshot, limits, history, plan)
+        self._crash_loops = CrashLoops(snapshot, history)
+        self._namespaces = {each.metadata.name: each.metadata for each in snapshot.namespaces}
+        self._nodes: dict[int, Code | None] = {}
+        self._shared: dict[tuple[object, ...], _Shared] = {}
+        self._undecodable = {
+            each.namespace: each for each in snapshot.undecodable if each.namespace
+        }
+
+    def ready(self, workload: int) -> int:
+        """Ready pods of a workload, by its index."""
+        return self._surroundings.ready(workload)
+
+    def refusal(self, pod: int) -> Code | None:
+        """Why the pod must be left alone, or None. The first reason that holds is given."""
+        each, shared = self._snapshot.pods[pod], self._share(pod)
+        return (
+            shared.kind
+            or refuse_state(each, self._limits, self._snapshot.taken)
+            or shared.template
+            or self._surroundings.refuse_moved(each.metadata.uid)
+            or shared.workload
+            or self._crash_loops.refusal(pod)
+            or self._refuse_node(pod)
+            or shared.namespace
+        )
+
+    def stays(self, pod: int) -> bool:
+        """Whether the pod may not be moved because of what it is, not because of how it fares."""
+        shared = self._share(pod)
+        return (shared.kind or shared.template) is not None
+
+    def checks(self, pod: int) -> Iterator[tuple[tuple[str, ...], Code | None]]:
+        """Every group of checks, also after one that fails: its codes as it asks, and its answer.
+
+        A pod without a controller has no workload to ask about.
+        """
+        each, limits, now = self._snapshot.pods[pod], self._limits, self._snapshot.taken
+        around = self._surroundings
+        workload = int(self._snapshot.pod_workload[pod])
+        yield ("ELG003", "ELG001", "ELG002"), refuse_kind(each)
+        yield ("ELG005", "ELG004", "ELG006", "ELG007", "ELG021"), refuse_state(each, limits, now)
+        yield ("ELG008", "ELG009"), refuse_rank(each, limits)
+        yield ("ELG019",), refuse_needed(each)
+        yield ("ELG011",), refuse_opt_out(each, self._above(pod), now)
+        yield ("ELG016",), refuse_gang(each)
+        yield ("ELG010",), refuse_local_storage(each, limits)
+        yield ("ELG017",), self._attachments.refuse_pinned(each)
+        if workload >= 0:
+            moved = around.refuse_moved(each.metadata.uid) or around.refuse_workload(
+                workload, crash_looping=each.crash_looping
+            )
+            yield ("ELG015", "ELG014", "ELG013", "ELG012", "ELG022"), moved
+        yield ("ELG023",), self._crash_loops.refusal(pod)
+        yield ("ELG020",), self._refuse_node(pod)
+        yield ("DAT001",), self._refuse_undecodable(each.metadata.namespace)
+
+    @cached_property
+    def unsettled(self) -> BoolArray:
+        """(nodes,) the nodes that `node` refuses."""
+        count = len(self._snapshot.nodes)
+        return np.array([self.node(each) is not None for each in range(count)], dtype=np.bool_)
+
+    def node(self, node: int) -> Code | None:
+        """Why this node may be neither left nor counted on (ELG020), or None."""
+        if node not in self._nodes:
+            self._nodes[node] = refuse_node(
+                self._snapshot.nodes[node], self._limits, self._snapshot.taken
+            )
+        return self._nodes[node]
+
+    def _share(self, pod: int) -> _Shared:
+        each = self._snapshot.pods[pod]
+        metadata = each.metadata
+        # The snapshot keeps all of these alive, so an id stands for one object. An annotation may
+        # protect a pod for some time from its start.
+        key = (
+            id(each.spec),
+            id(metadata.labels),
+            id(metadata.ownerReferences),
+            metadata.namespace,
+            id(metadata.annotations),
+            each.status.startTime if metadata.annotations else None,
+            each.crash_looping,
+        )
+        known = self._shared.get(key)
+        if known is None:
+            known = self._shared[key] = self._judge(pod)
+        return known
+
+    def _judge(self, pod: int) -> _Shared:
+        each, limits, now = self._snapshot.pods[pod], self._limits, self._snapshot.taken
+        kind = refuse_kind(each)
+        if kind is not None:
+            return _Shared(kind, None, None, None)
+        template = (
+            refuse_rank(each, limits)
+            or refuse_needed(each)
+            or refuse_opt_out(each, self._above(pod), now)
+            or refuse_gang(each)
+            or refuse_local_storage(each, limits)
+            or self._attachments.refuse_pinned(each)
+        )
+        return _Shared(
+            kind,
+            template,
+            self._surroundings.refuse_workload(
+                int(self._snapshot.pod_workload[pod]), crash_looping=each.crash_looping
+            ),
+            self._refuse_undecodable(each.metadata.namespace),
+        )
+
+    def _above(self, pod: int) -> tuple[ObjectMeta, ...]:
+        each = self._snapshot.pods[pod]
+        workload = int(self._snapshot.pod_workload[pod])
+        owner = each.controller
+        found = (
+            self._surroundings.controllers_of(workload, owner.uid)
+            if workload >= 0 and owner
+            else ()
+        )
+        namespace = self._namespaces.get(each.metadata.namespace)
+        return (
+            *(controller.metadata for controller in found),
+            *([namespace] if namespace is not None else []),
+        )
+
+    def _refuse_node(self, pod: int) -> Code | None:
+        node = int(self._snapshot.pod_node[pod])
+        if node < 0:
+            name = self._snapshot.pods[pod].node
+            return Code(code="ELG020", message=f"node {name or '(none)'} is not known")
+        return self.node(node)
+
+    def _refuse_undecodable(self, namespace: str) -> Code | None:
+        """An object of the namespace that we cannot read may protect any of its pods."""
+        bad = self._undecodable.get(namespace)
+        if bad is None:
+            return None
+        return Code(
+            code="DAT001",
+            message=f"{bad.kind} {bad.namespace}/{bad.name} could not be read, "
+            "so its namespace is left alone",
+        )
+
+
+def refusal(snapshot: Snapshot, pod: int, limits: Limits, history: History) -> Code | None:
+    """Why one pod of a fresh snapshot must be left alone, or None.
+
+    For many pods of one snapshot make one `Eligibility` and ask it.
+    """
+    return Eligibility(snapshot, limits, history).refusal(pod)

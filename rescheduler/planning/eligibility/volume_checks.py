@@ -1,0 +1,104 @@
+"""What ties a pod to its node: local storage, volumes, device claims."""
+
+from functools import cached_property
+
+from rescheduler.kube import annotations
+from rescheduler.kube.objects import Node, NodeSelectorTerm, Pod
+from rescheduler.kube.selectors import satisfies
+from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
+from rescheduler.model.plan import Code
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.limits import Limits
+
+
+def refuse_local_storage(pod: Pod, limits: Limits) -> Code | None:
+    """ELG010: whether a move would lose data in an emptyDir on disk or a hostPath.
+
+    Cluster-autoscaler's annotations exempt a pod (`safe-to-evict: "true"`) or named volumes.
+    """
+    volumes = pod.spec.volumes
+    if not volumes or limits.localStorage == "Allow":
+        return None
+    notes = pod.metadata.annotations or {}
+    if notes.get(annotations.SAFE_TO_EVICT, "").strip().lower() == "true":
+        return None
+    safe = {name.strip() for name in notes.get(annotations.SAFE_VOLUMES, "").split(",")}
+    for volume in volumes:
+        if volume.name in safe:
+            continue
+        if volume.hostPath is not None:
+            return Code(code="ELG010", message=f"its volume {volume.name} is a hostPath")
+        if volume.emptyDir is not None and volume.emptyDir.medium != "Memory":
+            return Code(code="ELG010", message=f"its volume {volume.name} is an emptyDir")
+    return None
+
+
+class Attachments:
+    """The volumes of one snapshot, looked up by the pods that use them."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._reachable: dict[str, int] = {}
+
+    @cached_property
+    def _claims(self) -> dict[tuple[str, str], PersistentVolumeClaim]:
+        return {
+            (each.metadata.namespace, each.metadata.name): each for each in self._snapshot.claims
+        }
+
+    @cached_property
+    def _volumes(self) -> dict[str, PersistentVolume]:
+        return {each.metadata.name: each for each in self._snapshot.volumes}
+
+    def refuse_pinned(self, pod: Pod) -> Code | None:
+        """ELG017: whether a claim leaves no other node, or cannot be followed."""
+        for claim in pod.spec.resourceClaims or ():
+            if claim.resourceClaimName:
+                return Code(
+                    code="ELG017",
+                    message=f"its resource claim {claim.resourceClaimName} stays allocated here",
+                )
+        for volume in pod.spec.volumes or ():
+            if volume.persistentVolumeClaim is not None:
+                name = volume.persistentVolumeClaim.claimName
+                if problem := self._pinned(pod.metadata.namespace, name):
+                    return Code(code="ELG017", message=f"its volume claim {name} {problem}")
+        return None
+
+    def _pinned(self, namespace: str, name: str) -> str:
+        claim = self._claims.get((namespace, name))
+        if claim is None:
+            return "is not known"
+        if "ReadWriteOncePod" in (claim.spec.accessModes or ()):
+            return "is ReadWriteOncePod, so the replacement waits for the old pod"
+        volume = self._volumes.get(claim.spec.volumeName)
+        if volume is None:
+            return f"is bound to volume {claim.spec.volumeName or '(none)'}, which is not known"
+        reachable = self._reachable_from(volume)
+        if reachable <= 1:
+            return f"is bound to volume {volume.metadata.name}, which {reachable} node can reach"
+        return ""
+
+    def _reachable_from(self, volume: PersistentVolume) -> int:
+        """How many nodes the volume's node affinity admits."""
+        affinity = volume.spec.nodeAffinity
+        if affinity is None or affinity.required is None:
+            return len(self._snapshot.nodes)
+        name = volume.metadata.name
+        if name not in self._reachable:
+            terms = affinity.required.nodeSelectorTerms
+            self._reachable[name] = sum(
+                any(_admits(term, node) for term in terms or ()) for node in self._snapshot.nodes
+            )
+        return self._reachable[name]
+
+
+def _admits(term: NodeSelectorTerm, node: Node) -> bool:
+    """Whether one node selector term holds; a term without requirements matches nothing."""
+    if not term.matchExpressions and not term.matchFields:
+        return False
+    labels = node.metadata.labels or {}
+    fields = {"metadata.name": node.metadata.name}
+    return all(satisfies(each, labels) for each in term.matchExpressions or ()) and all(
+        satisfies(each, fields) for each in term.matchFields or ()
+    )

@@ -1,0 +1,47 @@
+"""Every check that a pod must pass before it may move, also those after one that fails."""
+
+from collections.abc import Iterator
+
+from rescheduler.model.explanation import Check
+from rescheduler.model.plan import Code
+from rescheduler.planning.search.workspace import Workspace
+
+_BUDGETS = ("BUD001", "BUD003")
+_PACING = ("PAC001", "PAC005", "PAC002", "PAC003", "PAC004", "BUD002", "BUD004")
+
+
+def checks(workspace: Workspace, pod: int) -> list[Check]:
+    """The checks of eligibility and budgets, in the order of their codes.
+
+    Within a group the checks after one that fails are not asked.
+    """
+    found: dict[str, Check] = {}
+    for codes, answer in _groups(workspace, pod):
+        for check in _told(codes, answer):
+            known = found.get(check.code)
+            if known is None or known.result == "passed":
+                found[check.code] = check
+    return sorted(found.values(), key=lambda check: (_family(check.code), check.code))
+
+
+def _groups(workspace: Workspace, pod: int) -> Iterator[tuple[tuple[str, ...], Code | None]]:
+    yield from workspace.eligibility.checks(pod)
+    permanent = workspace.budgets.permanent(pod)
+    yield _BUDGETS, permanent
+    if permanent is None and workspace.snapshot.pod_node[pod] >= 0:
+        yield _PACING, workspace.budgets.refusal(pod)
+
+
+def _told(codes: tuple[str, ...], answer: Code | None) -> Iterator[Check]:
+    failed = False
+    for code in codes:
+        if answer is not None and code == answer.code:
+            failed = True
+            yield Check(code=code, result="failed", message=answer.message)
+        else:
+            yield Check(code=code, result="not asked" if failed else "passed")
+
+
+def _family(code: str) -> int:
+    order = ("ELG", "DAT", "BUD", "PAC")
+    return order.index(code[:3]) if code[:3] in order else len(order)

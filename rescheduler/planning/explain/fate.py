@@ -1,0 +1,120 @@
+"""What becomes of each pod in a plan made now, and what each policy says of it."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from rescheduler.model.explanation import PolicyView, Verdict
+from rescheduler.model.move import Landing
+from rescheduler.model.plan import Code, FindingView, Mode
+from rescheduler.planning.binding import Binding
+from rescheduler.planning.limits.batches import number
+from rescheduler.planning.plan.decision import Decision, decide
+from rescheduler.planning.search.evaluation import Evaluation
+from rescheduler.planning.search.workspace import Workspace
+
+MOST_FINDINGS = 5
+
+
+class Fates:
+    """The decision about every pod of a working copy. Making it changes the working copy."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._asked = bool(workspace.bindings)
+        self._decision = decide(workspace) if self._asked else Decision()
+        self._moves: dict[int, tuple[Evaluation, int, Mode]] = {}
+        last = 0
+        for mode, evaluations in self._decision.passes:
+            for evaluation, batch in zip(
+                evaluations, _batches(workspace, evaluations), strict=True
+            ):
+                self._moves[evaluation.pod] = (evaluation, last + batch, mode)
+            last = max((batch for _, batch, _ in self._moves.values()), default=0)
+
+    def of(self, pod: int) -> Verdict:
+        """Whether the pod moves, stays and why, or is held by a guard."""
+        if not self._asked:
+            return Verdict(fate="unknown", message="no policies were given")
+        if pod in self._moves:
+            evaluation, batch, mode = self._moves[pod]
+            return Verdict(
+                fate="moves",
+                message=self._expected(evaluation),
+                batch=batch,
+                mode=mode,
+                gain=evaluation.gain,
+                disruption=evaluation.disruption,
+            )
+        refusal = self._decision.refusals.get(pod)
+        if refusal is None:
+            return self._no_candidate(pod)
+        held = refusal.code in {guard.code for guard in self._decision.guards}
+        return Verdict(fate="held" if held else "stays", code=refusal.code, message=refusal.message)
+
+    def _expected(self, evaluation: Evaluation) -> str:
+        """Of nodes that are equally likely, the one that reports name first."""
+        nodes, landing = self._workspace.snapshot.nodes, evaluation.landing
+        likely = [evaluation.destination]
+        if landing is not None and len(landing.nodes):
+            best = landing.probabilities >= landing.probabilities.max() - 1e-9
+            likely = landing.nodes[best].tolist()
+        name = min(nodes[node].metadata.name for node in likely)
+        more = f", one of {len(likely)} equally likely" if len(likely) > 1 else ""
+        return f"expected on {name}{more}"
+
+    def _no_candidate(self, pod: int) -> Verdict:
+        refusal = self._workspace.eligibility.refusal(pod)
+        text = "it is no candidate: no policy finds that a move of it could lower its cost"
+        if refusal is None:
+            return Verdict(fate="stays", message=text)
+        return Verdict(fate="stays", code=refusal.code, message=f"{refusal.message}; and {text}")
+
+
+def _batches(workspace: Workspace, evaluations: Iterable[Evaluation]) -> list[int]:
+    return number(
+        (
+            (int(workspace.snapshot.pod_workload[each.pod]), workspace.budgets.budgets_of(each.pod))
+            for each in evaluations
+        ),
+        workspace.limits.batchSize,
+    )
+
+
+def pod_views(workspace: Workspace, pod: int, landing: Landing) -> list[PolicyView]:
+    """What each policy would gain if the pod were moved now, and finds about it."""
+    return [_pod_view(workspace, binding, pod, landing) for binding in workspace.bindings]
+
+
+def _pod_view(workspace: Workspace, binding: Binding, pod: int, landing: Landing) -> PolicyView:
+    term, gain = binding.term, None
+    source = int(workspace.snapshot.pod_node[pod])
+    if term is not None and source >= 0 and landing.refusal is None and len(landing.nodes):
+        away = np.where(landing.nodes == source, 0.0, landing.probabilities)
+        gain = -float(away @ term.deltas(pod, landing.nodes)) + 0.0
+    return view(binding, {pod}, gain)
+
+
+def view(
+    binding: Binding, pods: set[int], gain: float | None = None, subject: str = ""
+) -> PolicyView:
+    """A policy with its findings about any of these pods or that subject, the costliest first."""
+    found = [
+        each
+        for each in (binding.term.findings() if binding.term is not None else ())
+        if each.subject == subject or not pods.isdisjoint(each.pods)
+    ]
+    found.sort(key=lambda each: (-each.cost, each.subject))
+    problem = binding.problem
+    return PolicyView(
+        name=binding.policy.name,
+        kind=binding.policy.kind,
+        mode=binding.policy.mode,
+        weight=binding.policy.weight,
+        gain=gain,
+        findings=[
+            FindingView(code=f.code, subject=f.subject, cost=f.cost, message=f.message)
+            for f in found[:MOST_FINDINGS]
+        ],
+        problem=None if problem is None else Code(code=problem.code, message=problem.message),
+    )

@@ -1,0 +1,174 @@
+"""Which single move would make room for a Pending pod, tried on the working copy."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rescheduler.model.explanation import RoomMove
+from rescheduler.model.move import Landing, Shift
+from rescheduler.model.plan import Code
+from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.wording import counted
+from rescheduler.planning.explain.place import shares
+from rescheduler.planning.references import owner_ref, pod_ref
+from rescheduler.planning.search.destinations import refuse_landing
+from rescheduler.planning.search.workspace import Workspace
+
+SHOWN = 3
+TRIED = 3000
+"""Moves that are tried at most for one Pending pod: a few seconds at full size."""
+
+FIXED = frozenset(
+    {
+        "NodeUnschedulable",
+        "TaintToleration",
+        "NodeAffinity",
+        "VolumeBinding",
+        "VolumeZone",
+        "NodeDeclaredFeatures",
+    }
+)
+"""Filters that no move of a pod can change; all others look at who is where."""
+
+
+@dataclass(slots=True)
+class Found:
+    """moves: the least disruptive first. tried: how many were. left: why others were not.
+
+    reachable: whether other pods are all that keeps it off some node.
+    complete: whether all that could help were tried, or enough was found before.
+    """
+
+    moves: list[RoomMove] = field(default_factory=list)
+    tried: int = 0
+    left: Counter[str] = field(default_factory=Counter)
+    reachable: bool = True
+    complete: bool = True
+
+
+def make_room(workspace: Workspace, pending: int) -> Found:
+    """The least disruptive moves after each of which alone the Pending pod fits somewhere.
+
+    A move is of an eligible pod, within its PodDisruptionBudget, that the scheduler would put on
+    another node. The working copy is as before at the end.
+    """
+    found = Found()
+    reachable = _reachable(workspace, pending)
+    found.reachable = bool(reachable.any())
+    for pod in _ranked(workspace, reachable, pending, found):
+        if found.tried >= TRIED:
+            found.complete = False
+            break
+        landing = workspace.scheduler.landing(pod)
+        source = int(workspace.snapshot.pod_node[pod])
+        refusal = refuse_landing(workspace.snapshot, landing, source, workspace.limits)
+        refusal = refusal or workspace.admission.refusal(pod, source, landing)
+        target = _target(landing, source)
+        if refusal is not None or target < 0:
+            found.left["FEA002" if refusal is None else refusal.code] += 1
+            continue
+        found.tried += 1
+        feasible = _after(workspace, Shift(pod, source, target), pending)
+        if feasible.any():
+            found.moves.append(_told(workspace, pod, source, landing, feasible))
+            if len(found.moves) == SHOWN:
+                break
+    return found
+
+
+def nothing(found: Found) -> Code | None:
+    """Why no single move makes room, or None where one does."""
+    if found.moves:
+        return None
+    if not found.reachable:
+        text = "its own constraints, or the state of the nodes, keep it off every node"
+        return Code(code="FEA001", message=f"{text}, whatever is moved")
+    left = ", ".join(f"{count} {code}" for code, count in found.left.most_common(4))
+    if found.tried:
+        text = f"it was tried with {counted(found.tried, 'move')}, and would fit after none"
+    elif left:
+        text = "every pod that leaves enough stays where it is"
+    else:
+        text = "no pod is so large that its room alone would do"
+    text += f"; {sum(found.left.values())} may not, or cannot, move ({left})" if left else ""
+    text += "" if found.complete else f"; only the first {TRIED} were tried"
+    return Code(code="FEA001", message=text)
+
+
+def _reachable(workspace: Workspace, pending: int) -> BoolArray:
+    """(nodes,) where nothing but other pods keeps the Pending pod away, and that have settled."""
+    verdicts = workspace.scheduler.verdicts(pending)
+    answer = ~workspace.eligibility.unsettled
+    for each in verdicts.filters:
+        if each.name in FIXED:
+            answer = answer & ~each.rejects
+    return answer
+
+
+def _ranked(
+    workspace: Workspace, reachable: BoolArray, pending: int, found: Found
+) -> Iterator[int]:
+    """The pods that may move and leave enough, those with the least disruption first."""
+    snapshot = workspace.snapshot
+    bound = np.flatnonzero(snapshot.pod_node >= 0).astype(np.int32)
+    bound = bound[reachable[snapshot.pod_node[bound]]]
+    chosen = []
+    for pod in bound[_enough(workspace, bound, pending)].tolist():
+        refusal = workspace.eligibility.refusal(pod) or workspace.budgets.refusal(pod)
+        if refusal is None:
+            chosen.append(pod)
+        else:
+            found.left[refusal.code] += 1
+    key = {pod: (round(workspace.disruption(pod), 9), snapshot.pods[pod].key) for pod in chosen}
+    return iter(sorted(chosen, key=key.__getitem__))
+
+
+def _enough(workspace: Workspace, pods: IntArray, pending: int) -> BoolArray:
+    """(pods,) whether the node would have what the Pending pod asks for, were this pod gone.
+
+    A filter that is no resource may need more than this pod to go; that is tried afterwards.
+    """
+    state = workspace.scheduler.occupancy
+    nodes = workspace.snapshot.pod_node[pods]
+    answer = state.pods[nodes] - 1 < state.slots[nodes]
+    asked = state.incoming(workspace.snapshot.pods[pending])
+    for name, amount in asked.plain.items():
+        row = state.index.get(name)
+        if row is None:
+            return np.zeros(len(pods), dtype=np.bool_)
+        free = state.allocatable[row, nodes] - state.requested[row, nodes]
+        answer &= free + state.taken(row, pods) >= amount
+    return answer
+
+
+def _target(landing: Landing, source: int) -> int:
+    """The likeliest node that is another one, or -1."""
+    elsewhere = landing.nodes[landing.nodes != source]
+    return int(elsewhere[0]) if len(elsewhere) else -1
+
+
+def _after(workspace: Workspace, shift: Shift, pending: int) -> BoolArray:
+    """(nodes,) where the Pending pod fits once the move was made; the move is undone again."""
+    workspace.scheduler.commit(shift)
+    try:
+        return workspace.scheduler.feasible(pending)
+    finally:
+        workspace.scheduler.commit(shift.reversed())
+
+
+def _told(
+    workspace: Workspace, pod: int, source: int, landing: Landing, feasible: BoolArray
+) -> RoomMove:
+    snapshot = workspace.snapshot
+    fits = source if feasible[source] else int(feasible.argmax())
+    return RoomMove(
+        pod=pod_ref(snapshot, pod),
+        owner=owner_ref(snapshot, pod),
+        node=snapshot.nodes[source].metadata.name,
+        fits=snapshot.nodes[fits].metadata.name,
+        landing=shares(snapshot, landing),
+        returns=landing.returns,
+        disruption=workspace.disruption(pod),
+    )

@@ -1,0 +1,137 @@
+"""One node explained: its load, what policies find about it, and why each pod moves or stays."""
+
+import numpy as np
+
+from rescheduler.kube.objects import Node
+from rescheduler.model.explanation import Header, Load, NodeExplanation, PodOnNode, Room
+from rescheduler.model.plan import Code
+from rescheduler.model.readings import IntArray
+from rescheduler.planning.explain.fate import Fates, view
+from rescheduler.planning.plan.views import ZONE
+from rescheduler.planning.references import owner_ref, pod_ref
+from rescheduler.planning.search.workspace import Workspace
+
+_MILLI = 1000.0
+
+
+def explain_node(workspace: Workspace, node: int, header: Header) -> NodeExplanation:
+    """What is known of this node, its pods by what moving them could save, the most first.
+
+    workspace: as it is before anything moved; deciding moves it along.
+    """
+    snapshot = workspace.snapshot
+    each = snapshot.nodes[node]
+    name = each.metadata.name
+    pods = np.flatnonzero(snapshot.pod_node == node).tolist()
+    views = [view(binding, set(pods), subject=f"node {name}") for binding in workspace.bindings]
+    relief = _relief(workspace, pods)
+    room = _room(workspace, node)
+    disruption = {pod: workspace.disruption(pod) for pod in pods}
+    fates = Fates(workspace)
+    told = [
+        PodOnNode(
+            pod=pod_ref(snapshot, pod),
+            owner=owner_ref(snapshot, pod),
+            relief=relief[pod],
+            disruption=disruption[pod],
+            usage=_usage(workspace, pod),
+            verdict=fates.of(pod),
+        )
+        for pod in pods
+    ]
+    return NodeExplanation(
+        header=header,
+        node=name,
+        zone=(each.metadata.labels or {}).get(ZONE, ""),
+        ready=each.ready,
+        taints=_taints(each),
+        problem=workspace.eligibility.node(node),
+        room=room,
+        loads=_loads(workspace, node),
+        policies=views,
+        pods=sorted(
+            told,
+            key=lambda one: (one.verdict.fate != "moves", -one.relief, snapshot_key(one)),
+        ),
+    )
+
+
+def snapshot_key(one: PodOnNode) -> str:
+    """`namespace/name`, which orders equals."""
+    return f"{one.pod.namespace}/{one.pod.name}"
+
+
+def _taints(node: Node) -> list[str]:
+    return [
+        f"{taint.key}={taint.value}:{taint.effect}"
+        if taint.value
+        else f"{taint.key}:{taint.effect}"
+        for taint in node.spec.taints or ()
+    ]
+
+
+def _relief(workspace: Workspace, pods: list[int]) -> dict[int, float]:
+    """Pod to the weighted cost that moving it could save at best, wherever it went; at least 0."""
+    nodes: IntArray = np.flatnonzero(~workspace.eligibility.unsettled).astype(np.int32)
+    answer = dict.fromkeys(pods, 0.0)
+    if not len(nodes):
+        return answer
+    for pod in pods:
+        change = np.zeros(len(nodes))
+        for binding in workspace.bindings:
+            if binding.term is not None:
+                change += binding.policy.weight * binding.term.deltas(pod, nodes)
+        answer[pod] = max(-float(change.min()), 0.0)
+    return answer
+
+
+def _room(workspace: Workspace, node: int) -> list[Room]:
+    """What its pods ask for of everything that the node has; cpu in cores, memory in bytes."""
+    state = workspace.scheduler.occupancy
+    answer = []
+    for row, resource in enumerate(state.resources):
+        unit = _MILLI if resource == "cpu" else 1.0
+        requested, there = int(state.requested[row, node]), int(state.allocatable[row, node])
+        if requested or there:
+            answer.append(
+                Room(resource=resource, requested=requested / unit, allocatable=there / unit)
+            )
+    pods, slots = float(state.pods[node]), float(state.slots[node])
+    return [*answer, Room(resource="pods", requested=pods, allocatable=slots)]
+
+
+def _loads(workspace: Workspace, node: int) -> list[Load]:
+    """Every reading of nodes that the snapshot holds."""
+    answer = []
+    for reading in workspace.snapshot.readings.entries:
+        if reading.request.subject != "node":
+            continue
+        problem = reading.problem
+        capacity = None if reading.capacity is None else _known(reading.capacity[node])
+        answer.append(
+            Load(
+                reading=reading.name,
+                value=_known(reading.values[node]),
+                unit=reading.unit,
+                ageSeconds=_known(reading.ages[node]),
+                windowSeconds=reading.request.window,
+                capacity=capacity,
+                problem=None
+                if problem is None
+                else Code(code=problem.code, message=problem.message),
+            )
+        )
+    return answer
+
+
+def _usage(workspace: Workspace, pod: int) -> dict[str, float]:
+    """Reading name to what the pod uses, where that is known."""
+    return {
+        reading.name: float(reading.values[pod])
+        for reading in workspace.snapshot.readings.entries
+        if reading.request.subject == "pod" and not np.isnan(reading.values[pod])
+    }
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,65 @@
+"""Pending pods explained: why no node takes them, and which single move would make room."""
+
+import msgspec
+
+from rescheduler.kube.objects import Pod
+from rescheduler.model.explanation import Header, PendingExplanation, PendingPod
+from rescheduler.model.plan import Code
+from rescheduler.planning.explain.making_room import Found, make_room, nothing
+from rescheduler.planning.explain.place import place
+from rescheduler.planning.references import owner_ref, pod_ref
+from rescheduler.planning.search.workspace import Workspace
+
+
+def is_pending(pod: Pod) -> bool:
+    """Whether the pod waits for a node."""
+    return not pod.node and pod.status.phase == "Pending" and not pod.metadata.deletionTimestamp
+
+
+def explain_pending(
+    workspace: Workspace, header: Header, pod: int | None = None
+) -> PendingExplanation:
+    """Every Pending pod, one for all that are alike, by priority; or only the one asked for."""
+    pods = workspace.snapshot.pods
+    groups: dict[tuple[str, bytes], list[int]] = {}
+    for index, each in enumerate(pods):
+        if is_pending(each) and pod in (None, index):
+            owner = each.controller
+            spec = msgspec.msgpack.encode(each.spec)
+            key = (owner.uid if owner else each.metadata.uid, spec)
+            groups.setdefault(key, []).append(index)
+    first = [min(alike, key=lambda index: pods[index].key) for alike in groups.values()]
+    counts = dict(zip(first, (len(alike) for alike in groups.values()), strict=True))
+    ordered = sorted(first, key=lambda index: (-(pods[index].spec.priority or 0), pods[index].key))
+    return PendingExplanation(
+        header=header, pods=[_explained(workspace, index, counts[index]) for index in ordered]
+    )
+
+
+def _explained(workspace: Workspace, pod: int, alike: int) -> PendingPod:
+    snapshot = workspace.snapshot
+    each = snapshot.pods[pod]
+    seen = place(workspace, pod)
+    found = Found()
+    none: Code | None = None
+    if seen.refusal is None and not seen.feasible:
+        found = make_room(workspace, pod)
+        none = nothing(found)
+    return PendingPod(
+        pod=pod_ref(snapshot, pod),
+        owner=owner_ref(snapshot, pod),
+        priority=each.spec.priority or 0,
+        scheduler=each.spec.schedulerName,
+        alike=alike,
+        feasible=seen.feasible,
+        nodes=len(snapshot.nodes),
+        event=seen.event,
+        reasons=seen.reasons,
+        landing=seen.landing,
+        returns=seen.returns,
+        unschedulable=seen.unschedulable,
+        refusal=seen.refusal,
+        moves=found.moves,
+        tried=found.tried,
+        none=none,
+    )

@@ -1,0 +1,130 @@
+"""The scheduler's view of one pod: what it filters, how it scores, and where that leads."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rescheduler.model.explanation import FilterResult, NodeScore, Reason
+from rescheduler.model.move import Landing
+from rescheduler.model.plan import Code, LandingShare
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.search.workspace import Workspace
+from rescheduler.scheduler.rejections import Rejection, event_text
+from rescheduler.scheduler.verdicts import Verdicts
+
+BEST_NODES = 8
+EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the scheduler would say of one pod in the working copy as it is.
+
+    event: the text of the event it would write, "" where a node is feasible. reasons: why nodes
+    are rejected, the most frequent first. refusal: why none of it can be told.
+    """
+
+    state: Literal["overlap", "gone"]
+    feasible: int
+    filters: list[FilterResult]
+    scores: list[NodeScore]
+    landing: list[LandingShare]
+    returns: float
+    unschedulable: float
+    event: str
+    reasons: list[Reason]
+    refusal: Code | None
+
+
+def place(workspace: Workspace, pod: int) -> Place:
+    """Ask the model of the scheduler about this pod, bound or Pending."""
+    snapshot = workspace.snapshot
+    verdicts = workspace.scheduler.verdicts(pod)
+    rejected = workspace.scheduler.rejections(pod)
+    landing = verdicts.landing
+    refusal = landing.refusal
+    feasible = int(np.count_nonzero(verdicts.feasible))
+    stuck = refusal is None and feasible == 0
+    return Place(
+        state=verdicts.state,
+        feasible=feasible,
+        filters=_filters(snapshot, verdicts, rejected),
+        scores=_scores(snapshot, verdicts, int(snapshot.pod_node[pod])),
+        landing=shares(snapshot, landing),
+        returns=landing.returns,
+        unschedulable=landing.unschedulable,
+        event=event_text(rejected, len(snapshot.nodes)) if stuck else "",
+        reasons=_reasons(snapshot, rejected),
+        refusal=None if refusal is None else Code(code=refusal.code, message=refusal.message),
+    )
+
+
+def shares(snapshot: Snapshot, landing: Landing) -> list[LandingShare]:
+    """A landing by the names of its nodes, the likeliest first."""
+    return [
+        LandingShare(node=snapshot.nodes[node].metadata.name, probability=probability)
+        for node, probability in zip(
+            landing.nodes.tolist(), landing.probabilities.tolist(), strict=True
+        )
+    ]
+
+
+def _filters(
+    snapshot: Snapshot, verdicts: Verdicts, rejected: Iterable[Rejection]
+) -> list[FilterResult]:
+    reasons: dict[str, dict[str, int]] = {}
+    for one in rejected:
+        reasons.setdefault(one.plugin, {})[one.reason] = int(np.count_nonzero(one.nodes))
+    answer = []
+    for each in verdicts.filters:
+        shown = each.first if each.first.any() else each.rejects
+        example = snapshot.nodes[int(shown.argmax())].metadata.name if shown.any() else ""
+        answer.append(
+            FilterResult(
+                plugin=each.name,
+                rejects=int(np.count_nonzero(each.rejects)),
+                first=int(np.count_nonzero(each.first)),
+                example=example,
+                reasons=reasons.get(each.name, {}),
+            )
+        )
+    return answer
+
+
+def _scores(snapshot: Snapshot, verdicts: Verdicts, source: int) -> list[NodeScore]:
+    """The best nodes, and the pod's own where it is feasible; equal ones by their chance."""
+    landing = verdicts.landing
+    nodes = np.flatnonzero(verdicts.feasible)
+    chance = np.zeros(len(snapshot.nodes))
+    chance[landing.nodes] = landing.probabilities
+    ranked = nodes[np.lexsort((nodes, -chance[nodes], -verdicts.total[nodes]))]
+    shown = ranked[:BEST_NODES].tolist()
+    if source >= 0 and verdicts.feasible[source] and source not in shown:
+        shown.append(source)
+    return [
+        NodeScore(
+            node=snapshot.nodes[node].metadata.name,
+            total=int(verdicts.total[node]),
+            points={each.name: int(each.points[node]) for each in verdicts.scores},
+            probability=float(chance[node]),
+        )
+        for node in shown
+    ]
+
+
+def _reasons(snapshot: Snapshot, rejected: Iterable[Rejection]) -> list[Reason]:
+    found = [
+        Reason(
+            reason=each.reason,
+            plugin=each.plugin,
+            count=int(np.count_nonzero(each.nodes)),
+            nodes=[
+                snapshot.nodes[node].metadata.name
+                for node in np.flatnonzero(each.nodes)[:EXAMPLES].tolist()
+            ],
+        )
+        for each in rejected
+    ]
+    return sorted(found, key=lambda reason: (-reason.count, reason.reason))

@@ -1,0 +1,49 @@
+"""One pod explained: where it would land if it were evicted now, and why it moves or stays."""
+
+from rescheduler.model.explanation import Header, PodExplanation, Verdict
+from rescheduler.planning.explain.checks import checks
+from rescheduler.planning.explain.fate import Fates, pod_views
+from rescheduler.planning.explain.pending import is_pending
+from rescheduler.planning.explain.place import place
+from rescheduler.planning.references import owner_ref, pod_ref
+from rescheduler.planning.search.workspace import Workspace
+
+
+def explain_pod(workspace: Workspace, pod: int, header: Header) -> PodExplanation:
+    """What checks, scheduler and policies say of this pod; then what a plan made now does with it.
+
+    workspace: as it is before anything moved; deciding moves it along.
+    """
+    snapshot = workspace.snapshot
+    each = snapshot.pods[pod]
+    seen = place(workspace, pod)
+    views = pod_views(workspace, pod, workspace.scheduler.landing(pod))
+    asked = checks(workspace, pod)
+    disruption = workspace.disruption(pod)
+    verdict = Fates(workspace).of(pod)
+    if is_pending(each):
+        text = f"it is Pending: see `explain pending {each.key}`"
+        verdict = Verdict(fate="unknown", message=text)
+    if verdict.disruption is None and each.node:
+        verdict.disruption = disruption
+    return PodExplanation(
+        header=header,
+        pod=pod_ref(snapshot, pod),
+        owner=owner_ref(snapshot, pod),
+        node=each.node,
+        phase=each.status.phase,
+        scheduler=each.spec.schedulerName,
+        verdict=verdict,
+        eligibility=asked,
+        filters=seen.filters,
+        scores=seen.scores,
+        landing=seen.landing,
+        returns=seen.returns,
+        unschedulable=seen.unschedulable,
+        feasible=seen.feasible,
+        nodes=len(snapshot.nodes),
+        state=seen.state,
+        event=seen.event,
+        refusal=seen.refusal,
+        policies=views,
+    )

@@ -1,0 +1,1 @@
+"""How much may be moved: budgets, quotas, guards, disruption."""

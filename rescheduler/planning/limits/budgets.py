@@ -1,0 +1,188 @@
+"""What may still be spent along the plan: PodDisruptionBudgets, quotas, and our own limits."""
+
+from collections import Counter
+from datetime import timedelta
+
+from rescheduler.model.history import History
+from rescheduler.model.plan import BudgetUse, Code
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
+from rescheduler.planning.limits.quotas import Quotas
+from rescheduler.policies.limits import Limits
+
+
+class Budgets:
+    """A working copy of every budget: `spend` takes from it, `release` gives back.
+
+    A PodDisruptionBudget's allowance is what its status allows minus the moves of this plan, as if
+    no replacement became Ready in between: the plan never counts on time. A pod that is not Ready
+    spends none where the Eviction API lets it go without (`unhealthyPodEvictionPolicy`).
+    """
+
+    def __init__(self, snapshot: Snapshot, limits: Limits, history: History) -> None:
+        self._snapshot = snapshot
+        self._limits = limits
+        self._quotas = Quotas(snapshot)
+        self._spent: Counter[int] = Counter()
+        self._unspent: set[int] = set()
+        self._selected: dict[tuple[str, int], list[int]] = {}
+        self._past_hour = len(history.charged_since(snapshot.taken - timedelta(hours=1)))
+        self._start_cycle()
+
+    def _start_cycle(self) -> None:
+        self._moves = 0
+        self._nodes: Counter[int] = Counter()
+        self._namespaces: Counter[str] = Counter()
+        self._workloads: Counter[int] = Counter()
+
+    def start_audit(self) -> None:
+        """Begin the pass of the Audit policies: it has a cycle's own limits for itself.
+
+        What PodDisruptionBudgets and quotas allow stays spent; nothing of this pass is acted on.
+        """
+        self._past_hour -= self._moves
+        self._start_cycle()
+
+    def budgets_of(self, pod: int) -> list[int]:
+        """The indices of the PodDisruptionBudgets that select this pod."""
+        metadata = self._snapshot.pods[pod].metadata
+        # The snapshot keeps the labels alive, so an id stands for one set of labels.
+        key = (metadata.namespace, id(metadata.labels))
+        if key not in self._selected:
+            self._selected[key] = self._snapshot.budgets_of(pod)
+        return self._selected[key]
+
+    def use(self, pod: int) -> BudgetUse | None:
+        """The PodDisruptionBudget that the pod would spend, and what is left of it now."""
+        for index in self.budgets_of(pod):
+            if self._free(pod, index):
+                return None
+            return BudgetUse(
+                name=self._snapshot.budgets[index].metadata.name, allowed=self._allowed(index)
+            )
+        return None
+
+    def refusal(self, pod: int) -> Code | None:
+        """BUD001-BUD004 and PAC001-PAC005: the first budget that has nothing left for this pod."""
+        return (
+            self.closed()
+            or self._refuse_pace(pod)
+            or self._refuse_pdb(pod)
+            or (self._quotas.refusal(pod))
+        )
+
+    def closed(self) -> Code | None:
+        """PAC001 or PAC005: nothing more may be planned, whatever the pod."""
+        cycle, hour = self._limits.movesPerCycle, self._limits.movesPerHour
+        if self._moves >= cycle:
+            full = f"the cycle has its {counted(cycle, 'move')} (movesPerCycle)"
+            return Code(code="PAC001", message=full)
+        if self._past_hour + self._moves >= hour:
+            return Code(
+                code="PAC005",
+                message=f"the hour has {counted(self._past_hour, 'move')} done and "
+                f"{self._moves} planned of {hour} (movesPerHour)",
+            )
+        return None
+
+    def permanent(self, pod: int) -> Code | None:
+        """BUD001 or BUD003: what no later cycle of this snapshot could change."""
+        indices = self.budgets_of(pod)
+        if len(indices) > 1:
+            names = ", ".join(self._snapshot.budgets[index].metadata.name for index in indices)
+            return Code(
+                code="BUD001", message=f"{len(indices)} PodDisruptionBudgets select it: {names}"
+            )
+        for index in indices:
+            budget = self._snapshot.budgets[index]
+            seen, wanted = budget.status.observedGeneration, budget.metadata.generation
+            if seen < wanted:
+                return Code(
+                    code="BUD003",
+                    message=f"PodDisruptionBudget {budget.metadata.name} is at generation {wanted},"
+                    f" its status at {seen}",
+                )
+        return None
+
+    def spend(self, pod: int) -> None:
+        """Charge a move of this pod to every budget that it touches."""
+        self._charge(pod, 1)
+
+    def release(self, pod: int) -> None:
+        """Give back what a move of this pod was charged: it was dropped from the plan."""
+        self._charge(pod, -1)
+
+    def _charge(self, pod: int, sign: int) -> None:
+        self._moves += sign
+        self._nodes[int(self._snapshot.pod_node[pod])] += sign
+        self._namespaces[self._snapshot.pods[pod].metadata.namespace] += sign
+        self._workloads[int(self._snapshot.pod_workload[pod])] += sign
+        for index in self.budgets_of(pod):
+            if sign > 0 and self._free(pod, index):
+                self._unspent.add(pod)
+            elif sign > 0 or pod not in self._unspent:
+                self._spent[index] += sign
+        if sign < 0:
+            self._unspent.discard(pod)
+        self._quotas.charge(pod, sign)
+
+    def _free(self, pod: int, index: int) -> bool:
+        """Whether the Eviction API takes nothing of this budget for the pod: it is not Ready.
+
+        Source: pkg/registry/core/pod/storage/eviction.go, Kubernetes 1.36. IfHealthyBudget, the
+        default, asks for as many healthy pods as are desired; those of this plan are gone by then.
+        """
+        if self._snapshot.pods[pod].ready:
+            return False
+        budget = self._snapshot.budgets[index]
+        if budget.spec.unhealthyPodEvictionPolicy == "AlwaysAllow":
+            return True
+        healthy = budget.status.currentHealthy - self._spent[index]
+        return 0 < budget.status.desiredHealthy <= healthy
+
+    def _allowed(self, index: int) -> int:
+        return self._snapshot.budgets[index].status.disruptionsAllowed - self._spent[index]
+
+    def _refuse_pdb(self, pod: int) -> Code | None:
+        if refusal := self.permanent(pod):
+            return refusal
+        for index in self.budgets_of(pod):
+            if self._free(pod, index):
+                continue
+            allowed = self._snapshot.budgets[index].status.disruptionsAllowed
+            if self._allowed(index) <= 0:
+                spent = self._spent[index]
+                status = self._snapshot.budgets[index].status
+                return Code(
+                    code="BUD002",
+                    message=f"PodDisruptionBudget {self._snapshot.budgets[index].metadata.name} "
+                    f"allows {allowed} and the plan spends {spent}; "
+                    f"{status.currentHealthy} of {status.desiredHealthy} needed are healthy",
+                )
+        return None
+
+    def _refuse_pace(self, pod: int) -> Code | None:
+        limits = self._limits
+        node = int(self._snapshot.pod_node[pod])
+        if self._nodes[node] >= limits.movesPerNode:
+            return Code(
+                code="PAC002",
+                message=f"node {self._snapshot.pods[pod].node} gives "
+                f"{counted(self._nodes[node], 'pod')} already (movesPerNode {limits.movesPerNode})",
+            )
+        namespace = self._snapshot.pods[pod].metadata.namespace
+        if self._namespaces[namespace] >= limits.movesPerNamespace:
+            return Code(
+                code="PAC003",
+                message=f"namespace {namespace} gives "
+                f"{counted(self._namespaces[namespace], 'pod')} already "
+                f"(movesPerNamespace {limits.movesPerNamespace})",
+            )
+        workload = int(self._snapshot.pod_workload[pod])
+        if self._workloads[workload] >= limits.movesPerWorkload:
+            return Code(
+                code="PAC004",
+                message=f"its workload gives {counted(self._workloads[workload], 'pod')} already "
+                f"(movesPerWorkload {limits.movesPerWorkload})",
+            )
+        return None

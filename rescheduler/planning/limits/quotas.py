@@ -1,0 +1,108 @@
+"""ResourceQuota headroom: room for a replacement while the old pod still counts."""
+
+from collections import Counter
+
+from rescheduler.kube.objects import Container, Pod, Resources
+from rescheduler.kube.quantity import nanos
+from rescheduler.model.plan import Code
+from rescheduler.model.snapshot import Snapshot
+
+_ONE = nanos(1)
+_OVERLAPPING = frozenset({"ReplicaSet", "ReplicationController", "Job"})
+
+
+class Quotas:
+    """The headroom of every ResourceQuota along the plan.
+
+    A ReplicaSet makes the replacement while the old pod terminates, and a quota counts both until
+    then; a StatefulSet waits. Scopes of a quota are not looked at: each counts every pod of its
+    namespace. All moves of a plan are charged together, though a quota frees up between batches.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._by_namespace: dict[str, list[int]] = {}
+        for index, quota in enumerate(snapshot.quotas):
+            self._by_namespace.setdefault(quota.metadata.namespace, []).append(index)
+        self._charged: dict[int, Counter[str]] = {}
+
+    def refusal(self, pod: int) -> Code | None:
+        """BUD004: the first resource of a quota without room for one more such pod."""
+        each = self._snapshot.pods[pod]
+        indices = self._by_namespace.get(each.metadata.namespace)
+        owner = each.controller
+        if not indices or owner is None or owner.kind not in _OVERLAPPING:
+            return None
+        try:
+            wanted = quota_use(each)
+            for index in indices:
+                if problem := self._short(index, wanted):
+                    return Code(code="BUD004", message=problem)
+        except ValueError as error:
+            return Code(code="BUD004", message=f"a quota cannot be compared: {error}")
+        return None
+
+    def charge(self, pod: int, sign: int) -> None:
+        """Charge (sign 1) or release (sign -1) the replacement of this pod."""
+        each = self._snapshot.pods[pod]
+        for index in self._by_namespace.get(each.metadata.namespace, ()):
+            charged = self._charged.setdefault(index, Counter())
+            for resource, amount in quota_use(each).items():
+                charged[resource] += sign * amount
+
+    def _short(self, index: int, wanted: dict[str, int]) -> str:
+        quota = self._snapshot.quotas[index]
+        charged = self._charged.get(index, Counter())
+        used = quota.status.used or {}
+        for resource, limit in sorted((quota.status.hard or {}).items()):
+            more = wanted.get(resource, 0)
+            if more <= 0:
+                continue
+            room = nanos(limit) - nanos(used.get(resource, 0)) - charged[resource]
+            if more > room:
+                return (
+                    f"ResourceQuota {quota.metadata.name} has {max(room, 0) / _ONE:g} left of "
+                    f"{resource}, and the replacement needs {more / _ONE:g}"
+                )
+        return ""
+
+
+def quota_use(pod: Pod) -> dict[str, int]:
+    """What a quota counts for one pod, in billionths, by the quota's resource names.
+
+    Source: pkg/quota/v1/evaluator/core/pods.go: the greater of the sum of the containers (with the
+    restartable init containers) and each init container, plus overhead.
+    """
+    answer = {"pods": _ONE, "count/pods": _ONE}
+    for prefix, field in (("requests.", "requests"), ("limits.", "limits")):
+        for resource, amount in _effective(pod, field).items():
+            answer[prefix + resource] = amount
+            if field == "requests" and "/" not in resource:
+                answer[resource] = amount
+    return answer
+
+
+def _effective(pod: Pod, field: str) -> Counter[str]:
+    running: Counter[str] = Counter()
+    peak: Counter[str] = Counter()
+    for container in pod.spec.initContainers or ():
+        amounts = _amounts(container, field)
+        if container.restartPolicy == "Always":
+            running += amounts
+            peak |= running
+        else:
+            peak |= running + amounts
+    for container in pod.spec.containers:
+        running += _amounts(container, field)
+    whole = running | peak
+    if pod.spec.resources is not None:
+        for resource, amount in (getattr(pod.spec.resources, field) or {}).items():
+            whole[resource] = nanos(amount)
+    overhead: Resources = pod.spec.overhead or {}
+    return whole + Counter({resource: nanos(amount) for resource, amount in overhead.items()})
+
+
+def _amounts(container: Container, field: str) -> Counter[str]:
+    resources = container.resources
+    named: Resources = (getattr(resources, field) or {}) if resources is not None else {}
+    return Counter({resource: nanos(amount) for resource, amount in named.items()})

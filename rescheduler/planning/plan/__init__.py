@@ -1,0 +1,1 @@
+"""From what a search found to the plan that people review."""

@@ -1,0 +1,69 @@
+"""The planner: one snapshot in, one plan out; the same input gives the same plan."""
+
+from rescheduler.model.finding_history import FindingHistory, Observation
+from rescheduler.model.history import History
+from rescheduler.model.plan import Mode, Plan
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.plan.decision import decide
+from rescheduler.planning.plan.result import Outline, assemble
+from rescheduler.planning.plan.views import Before
+from rescheduler.planning.search.evaluation import Evaluation
+from rescheduler.planning.search.workspace import Workspace
+from rescheduler.policies.files.policy_set import PolicySet
+
+
+def plan(
+    snapshot: Snapshot,
+    policies: PolicySet,
+    history: History,
+    *,
+    mode: Mode,
+    seed: int = 0,
+    tool: str = "",
+    recorded: bool = False,
+) -> Plan:
+    """The plan where no earlier cycle has left finding history: see `plan_and_observations`."""
+    outline = Outline(mode=mode, seed=seed, tool=tool, recorded=recorded)
+    return plan_and_observations(snapshot, policies, history, FindingHistory(), outline)[0]
+
+
+def plan_and_observations(
+    snapshot: Snapshot,
+    policies: PolicySet,
+    history: History,
+    finding_history: FindingHistory,
+    outline: Outline,
+) -> tuple[Plan, tuple[Observation, ...]]:
+    """What to move, and why everything else is left alone.
+
+    First the Enforce policies decide alone; then the Audit policies too, whose further moves are
+    shown and never acted on. The mode is only written down: the moves and the digest do not depend
+    on it. Where a guard holds, nothing moves and every candidate is refused with the guard's code.
+
+    finding history: since when earlier cycles have found trouble. Answers also what the policies
+    that wait have found now, for the next cycle.
+    """
+    workspace = Workspace(
+        snapshot,
+        policies.policies,
+        policies.limits,
+        history,
+        seed=outline.seed,
+        schedulers=policies.schedulers,
+        finding_history=finding_history,
+    )
+    before = Before.of(workspace.bindings)
+    decision = decide(workspace)
+    passes = _told(workspace, decision.passes)
+    made = assemble(
+        workspace, policies, before, passes, decision.refusals, decision.guards, outline
+    )
+    return made, workspace.stability.observations
+
+
+def _told(
+    workspace: Workspace, passes: list[tuple[Mode, list[Evaluation]]]
+) -> list[tuple[Mode, list[Evaluation]]]:
+    """The passes' moves with the landings that a plan may tell."""
+    told = iter(workspace.forecast([move for _, moves in passes for move in moves]))
+    return [(mode, [next(told) for _ in moves]) for mode, moves in passes]

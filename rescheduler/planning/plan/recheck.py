@@ -1,0 +1,117 @@
+"""Whether a planned move is still right on a fresh snapshot, asked just before it is made."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from msgspec import structs
+
+from rescheduler.model.history import PastMove
+from rescheduler.model.plan import Code, LandingShare, PlannedMove
+from rescheduler.planning.search.evaluation import Evaluation
+from rescheduler.planning.search.workspace import Workspace
+
+LEAST_OVERLAP = 0.5
+"""The probability with which the replacement must land where the plan said that it may."""
+
+
+class Recheck:
+    """Looks at the moves of one batch again, one after the other, on one fresh snapshot."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """workspace: of a snapshot read just now, with the plan's policies, limits and seed.
+
+        Its history holds the moves that were made since, and its `plan` is the plan's id.
+        """
+        self._workspace = workspace
+        self._judged: dict[str, Evaluation] = {}
+
+    def look(self, move: PlannedMove, made: Iterable[PastMove] = ()) -> PlannedMove | Code:
+        """The move with the landing that is predicted now; or why it must not be made.
+
+        made: the moves of this batch that were made already. Each stands where its replacement has
+        landed, or where it will most likely land as long as that cannot be seen.
+        """
+        for past in made:
+            self._follow(past)
+        workspace = self._workspace
+        pod = workspace.snapshot.pod_index.get(move.pod.uid)
+        drift = _drift(move, workspace, pod)
+        if drift is not None or pod is None:
+            return drift or _gone(move)
+        evaluation = workspace.judge(pod)
+        refusal = evaluation.refusal
+        if refusal is not None:
+            if refusal.code.startswith(("FEA", "MRG", "ELG018")):
+                return Code(code="DRF004", message=f"{refusal.code}: {refusal.message}")
+            return refusal
+        landing = evaluation.landing
+        if landing is None:
+            raise AssertionError("a pod that is not refused has a landing")
+        nodes = workspace.snapshot.nodes
+        shares = [
+            LandingShare(node=nodes[node].metadata.name, probability=probability)
+            for node, probability in zip(
+                landing.nodes.tolist(), landing.probabilities.tolist(), strict=True
+            )
+        ]
+        planned = {share.node for share in move.landing}
+        overlap = sum(share.probability for share in shares if share.node in planned)
+        if overlap < LEAST_OVERLAP:
+            return Code(
+                code="DRF004",
+                message=f"it would land elsewhere: only with {overlap:.0%} where the plan said",
+            )
+        self._judged[move.pod.uid] = evaluation
+        return structs.replace(
+            move, landing=shares, returns=landing.returns, unschedulable=landing.unschedulable
+        )
+
+    def _follow(self, past: PastMove) -> None:
+        evaluation = self._judged.pop(past.podUid, None)
+        if evaluation is None:
+            return
+        index = self._workspace.snapshot.node_index
+        landed = index.get(past.landedOn, evaluation.destination)
+        self._workspace.commit(replace(evaluation, destination=landed))
+
+
+def _gone(move: PlannedMove) -> Code:
+    return Code(
+        code="DRF001", message=f"pod {move.pod.namespace}/{move.pod.name} (its UID) is gone"
+    )
+
+
+def _drift(move: PlannedMove, workspace: Workspace, pod: int | None) -> Code | None:
+    """What has changed about the pod or its nodes since the plan, or None."""
+    if pod is None:
+        return _gone(move)
+    fresh = workspace.snapshot.pods[pod]
+    if fresh.node != move.source:
+        return Code(
+            code="DRF001",
+            message=f"it is on {fresh.node or 'no node'}, and was planned on {move.source}",
+        )
+    owner = fresh.controller
+    if owner is None or owner.uid != move.owner.controllerUid:
+        return Code(code="DRF001", message="it has another controller than when it was planned")
+    if move.crashLooping:
+        if not fresh.crash_looping:
+            return Code(code="DRF001", message="it does not crash-loop any more, or not just now")
+    elif fresh.status.phase != "Running" or not fresh.ready:
+        return Code(code="DRF001", message="it is no longer Running and Ready")
+    if problem := _changed_nodes(move, workspace):
+        return Code(code="DRF003", message=problem)
+    return None
+
+
+def _changed_nodes(move: PlannedMove, workspace: Workspace) -> str:
+    """What became of the pod's node or of the one where it was expected; "" if nothing did."""
+    expected = [share.node for share in move.landing if share.probability > LEAST_OVERLAP]
+    for name in [move.source, *expected]:
+        index = workspace.snapshot.node_index.get(name)
+        if index is None:
+            return f"node {name} is gone"
+        refusal = workspace.eligibility.node(index)
+        if refusal is not None:
+            return refusal.message
+    return ""

@@ -1,0 +1,201 @@
+"""From what a search found to the plan that people review."""
+
+import hashlib
+from collections import Counter
+from heapq import nsmallest
+
+import msgspec
+
+from rescheduler.model.plan import (
+    ClusterRef,
+    Code,
+    LandingShare,
+    Mode,
+    Plan,
+    PlannedMove,
+    Refusal,
+    Totals,
+)
+from rescheduler.planning.limits.batches import number
+from rescheduler.planning.plan.views import (
+    Before,
+    node_views,
+    notes,
+    policy_results,
+    reading_results,
+    score,
+)
+from rescheduler.planning.references import owner_ref, pod_ref
+from rescheduler.planning.search.evaluation import Evaluation
+from rescheduler.planning.search.workspace import Workspace
+from rescheduler.policies.files.policy_set import PolicySet, to_document
+
+MOST_REFUSED_PER_CODE = 50
+_DIGEST_DIGITS = 6
+_ID_LENGTH = 12
+
+
+class Outline(msgspec.Struct, frozen=True):
+    """What a plan carries beside what was found."""
+
+    mode: Mode
+    seed: int
+    tool: str
+    recorded: bool
+
+
+def assemble(
+    workspace: Workspace,
+    policies: PolicySet,
+    before: Before,
+    passes: list[tuple[Mode, list[Evaluation]]],
+    refusals: dict[int, Code],
+    guards: list[Code],
+    outline: Outline,
+) -> Plan:
+    """The plan. passes: the moves of each pass in their order, with the mode they carry."""
+    snapshot = workspace.snapshot
+    moves = _moves(workspace, passes)
+    evaluations = [move for _, found in passes for move in found]
+    results = policy_results(workspace, policies, before)
+    plan = Plan(
+        tool=outline.tool,
+        mode=outline.mode,
+        cluster=ClusterRef(
+            uid=snapshot.cluster.uid, version=snapshot.cluster.version, name=snapshot.cluster.name
+        ),
+        created=snapshot.taken,
+        expires=snapshot.taken + policies.limits.planExpiry,
+        taken=snapshot.taken,
+        recorded=outline.recorded,
+        seed=outline.seed,
+        totals=Totals(
+            nodes=len(snapshot.nodes),
+            pods=len(snapshot.pods),
+            candidates=len(moves) + len(refusals),
+            moves=len(moves),
+            disruption=sum(move.disruption for move in moves),
+            refused=dict(sorted(Counter(code.code for code in refusals.values()).items())),
+        ),
+        score=score(results),
+        policies=results,
+        readings=reading_results(workspace),
+        schedulers=workspace.schedulers.results(),
+        guards=guards,
+        moves=moves,
+        refused=_refused(workspace, refusals),
+        nodes=node_views(workspace, evaluations, before.loads),
+        limits=to_document(policies.limits)["spec"],
+        notes=notes(workspace),
+        calibration=workspace.calibration(),
+    )
+    plan.digest = digest(plan)
+    plan.id = plan.digest[:_ID_LENGTH]
+    return plan
+
+
+def digest(plan: Plan) -> str:
+    """SHA-256 over what decides the moves and over the moves; the mode and the tool are left out.
+
+    Numbers are rounded to six decimals, so that it does not hang on the last bit of a sum.
+    """
+    moves = [
+        {
+            "pod": move.pod.uid,
+            "source": move.source,
+            "landing": {s.node: round(s.probability, _DIGEST_DIGITS) for s in move.landing},
+            "gain": round(move.gain, _DIGEST_DIGITS),
+            "disruption": round(move.disruption, _DIGEST_DIGITS),
+            "batch": move.batch,
+            "mode": move.mode,
+        }
+        for move in plan.moves
+    ]
+    decides = {
+        "schemaVersion": plan.schemaVersion,
+        "cluster": plan.cluster.uid,
+        "taken": plan.taken,
+        "seed": plan.seed,
+        "policies": [each.document for each in plan.policies],
+        "limits": plan.limits,
+        "schedulers": {each.name: each.digest for each in plan.schedulers},
+        "guards": [each.code for each in plan.guards],
+        "moves": moves,
+        "refused": plan.totals.refused,
+    }
+    return hashlib.sha256(msgspec.json.encode(decides, order="deterministic")).hexdigest()
+
+
+def _moves(workspace: Workspace, passes: list[tuple[Mode, list[Evaluation]]]) -> list[PlannedMove]:
+    answer: list[PlannedMove] = []
+    last = 0
+    for mode, found in passes:
+        batches = number(
+            (
+                (int(workspace.snapshot.pod_workload[j.pod]), workspace.budgets.budgets_of(j.pod))
+                for j in found
+            ),
+            workspace.limits.batchSize,
+        )
+        answer += [
+            _move(workspace, evaluation, last + batch, mode)
+            for evaluation, batch in zip(found, batches, strict=True)
+        ]
+        last += max(batches, default=0)
+    return answer
+
+
+def _move(workspace: Workspace, evaluation: Evaluation, batch: int, mode: Mode) -> PlannedMove:
+    snapshot, landing = workspace.snapshot, evaluation.landing
+    owner = owner_ref(workspace.snapshot, evaluation.pod)
+    if landing is None or owner is None:
+        raise AssertionError("a committed move has a landing and an owner")
+    usage: dict[str, float] = {}
+    for binding in workspace.bindings:
+        if binding.loaded is not None:
+            usage.update(binding.loaded.usage(evaluation.pod))
+    return PlannedMove(
+        pod=pod_ref(workspace.snapshot, evaluation.pod),
+        owner=owner,
+        source=snapshot.nodes[evaluation.source].metadata.name,
+        landing=[
+            LandingShare(node=snapshot.nodes[node].metadata.name, probability=probability)
+            for node, probability in zip(
+                landing.nodes.tolist(), landing.probabilities.tolist(), strict=True
+            )
+        ],
+        returns=landing.returns,
+        unschedulable=landing.unschedulable,
+        gain=evaluation.gain,
+        disruption=evaluation.disruption,
+        batch=batch,
+        mode=mode,
+        reasons=list(evaluation.reasons),
+        gains=evaluation.gains,
+        usage=usage,
+        budget=evaluation.budget,
+        crashLooping=snapshot.pods[evaluation.pod].crash_looping,
+    )
+
+
+def _refused(workspace: Workspace, refusals: dict[int, Code]) -> list[Refusal]:
+    """The refused candidates by code and name, some of each code."""
+    pods = workspace.snapshot.pods
+    by_code: dict[str, list[int]] = {}
+    for pod, refusal in refusals.items():
+        by_code.setdefault(refusal.code, []).append(pod)
+    shown = [
+        pod
+        for _, found in sorted(by_code.items())
+        for pod in nsmallest(MOST_REFUSED_PER_CODE, found, key=lambda each: pods[each].key)
+    ]
+    return [
+        Refusal(
+            pod=pod_ref(workspace.snapshot, pod),
+            code=refusals[pod].code,
+            message=refusals[pod].message,
+            owner=owner_ref(workspace.snapshot, pod),
+            node=pods[pod].node,
+        )
+        for pod in shown
+    ]

@@ -1,0 +1,188 @@
+"""What a plan shows of the cluster: policies, readings and nodes, before and after."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import nsmallest
+
+import numpy as np
+
+from rescheduler.model.plan import (
+    Change,
+    Code,
+    Cost,
+    FindingView,
+    NodeView,
+    PolicyResult,
+    ReadingResult,
+)
+from rescheduler.model.readings import FloatArray, ReadingRequest
+from rescheduler.planning.binding import Binding
+from rescheduler.planning.search.evaluation import Evaluation
+from rescheduler.planning.search.workspace import Workspace
+from rescheduler.policies.files.policy_set import PolicySet, to_document
+
+MOST_FINDINGS = 20
+MOST_NODES = 2000
+ZONE = "topology.kubernetes.io/zone"
+
+
+@dataclass(frozen=True)
+class Before:
+    """The working copy before anything moved: what the terms say, by policy name."""
+
+    costs: dict[str, float]
+    findings: dict[str, list[FindingView]]
+    loads: dict[str, FloatArray]
+
+    @classmethod
+    def of(cls, bindings: Iterable[Binding]) -> "Before":
+        """Ask every term; the loads are copied, because terms go on with theirs."""
+        told = [each for each in bindings if each.term is not None]
+        found = {
+            each.policy.name: [
+                FindingView(code=f.code, subject=f.subject, cost=f.cost, message=f.message)
+                for f in nsmallest(
+                    MOST_FINDINGS, each.findings, key=lambda each: (-each.cost, each.subject)
+                )
+            ]
+            for each in told
+        }
+        return cls(
+            {each.policy.name: each.term.cost() for each in told if each.term is not None},
+            found,
+            {name: load.copy() for name, load in loads(told).items()},
+        )
+
+
+def loads(bindings: Iterable[Binding]) -> dict[str, FloatArray]:
+    """Node reading name to the (nodes,) load of the working copy; the first policy tells it."""
+    answer: dict[str, FloatArray] = {}
+    for binding in bindings:
+        if binding.loaded is not None:
+            for name, load in binding.loaded.load_after().items():
+                answer.setdefault(name, load)
+    return answer
+
+
+def policy_results(workspace: Workspace, policies: PolicySet, before: Before) -> list[PolicyResult]:
+    """What each policy says, in the order of the set."""
+    return [_policy_result(binding, policies, before) for binding in workspace.bindings]
+
+
+def _policy_result(binding: Binding, policies: PolicySet, before: Before) -> PolicyResult:
+    policy, term, problem = binding.policy, binding.term, binding.problem
+    name = policy.name
+    return PolicyResult(
+        name=name,
+        kind=policy.kind,
+        mode=policy.mode,
+        weight=policy.weight,
+        cost=Cost(before=before.costs.get(name, 0.0), after=term.cost() if term else 0.0),
+        scope=term.scope() if term else 0,
+        worst=term.worst() if term else 0.0,
+        digest=policies.digests.get(name, ""),
+        source=policies.files.get(name, ""),
+        findings=before.findings.get(name, []),
+        problem=Code(code=problem.code, message=problem.message) if problem else None,
+        document=to_document(policy),
+    )
+
+
+def reading_results(workspace: Workspace) -> list[ReadingResult]:
+    """How good each reading was that a policy asked for; one that is not there has RDG007."""
+    requests = dict.fromkeys(r for b in workspace.bindings for r in b.policy.requests())
+    return [_reading_result(workspace, request) for request in requests]
+
+
+def _reading_result(workspace: Workspace, request: ReadingRequest) -> ReadingResult:
+    reading = workspace.snapshot.readings.find(request)
+    readings = workspace.snapshot.readings
+    problem = reading.problem if reading is not None else readings.missing(request)
+    code = Code(code=problem.code, message=problem.message) if problem is not None else None
+    return ReadingResult(
+        name=request.name,
+        coverage=reading.coverage if reading is not None else 0.0,
+        ageSeconds=reading.age if reading is not None else None,
+        windowSeconds=request.window,
+        maxAgeSeconds=request.max_age,
+        minCoverage=request.min_coverage,
+        unit=reading.unit if reading is not None else "",
+        query=reading.query if reading is not None else "",
+        notes=list(reading.notes) if reading is not None else [],
+        problem=code,
+    )
+
+
+def node_views(
+    workspace: Workspace, moves: list[Evaluation], before: dict[str, FloatArray]
+) -> list[NodeView]:
+    """Every node before and after; of more than 2,000 only those that change or are hot."""
+    snapshot = workspace.snapshot
+    counts = np.bincount(
+        snapshot.pod_node[snapshot.pod_node >= 0], minlength=len(snapshot.nodes)
+    ).tolist()
+    change = [0] * len(snapshot.nodes)
+    touched: set[int] = set()
+    for move in moves:
+        change[move.source] -= 1
+        change[move.destination] += 1
+        touched.update((move.source, move.destination))
+    for binding in workspace.bindings:
+        if binding.loaded is not None:
+            touched.update(binding.loaded.hot_nodes().tolist())
+    after = loads(workspace.bindings)
+    everyone = len(snapshot.nodes) <= MOST_NODES
+    return [
+        NodeView(
+            name=node.metadata.name,
+            zone=(node.metadata.labels or {}).get(ZONE, ""),
+            pods=Change(before=counts[index], after=counts[index] + change[index]),
+            load={
+                name: Change(before=_known(values[index]), after=_known(after[name][index]))
+                for name, values in before.items()
+            },
+        )
+        for index, node in enumerate(snapshot.nodes)
+        if everyone or index in touched
+    ]
+
+
+def score(results: list[PolicyResult]) -> Change:
+    """100 at no cost, 0 at the worst there could be, over every policy that has a say."""
+    told = [each for each in results if each.problem is None]
+    if not told:
+        return Change(before=None, after=None)
+    worst = sum(each.weight * each.worst for each in told)
+    costs = [
+        sum(each.weight * cost for each, cost in zip(told, side, strict=True))
+        for side in ([t.cost.before for t in told], [t.cost.after for t in told])
+    ]
+    before, after = (
+        100.0 if worst <= 0 else 100.0 * min(max(1.0 - cost / worst, 0.0), 1.0) for cost in costs
+    )
+    return Change(before=before, after=after)
+
+
+def notes(workspace: Workspace) -> list[Code]:
+    """What was odd about the data: undecodable objects, unread kinds, warnings of the terms."""
+    snapshot = workspace.snapshot
+    found = [
+        Code(
+            code="DAT001",
+            message=f"{q.kind} {q.namespace}/{q.name}".replace(" /", " ") + f": {q.message}",
+        )
+        for q in snapshot.undecodable
+    ]
+    if snapshot.unread:
+        kinds = ", ".join(snapshot.unread)
+        found.append(Code(code="DAT002", message=f"not read: {kinds}"))
+    for binding in workspace.bindings:
+        found += [
+            Code(code=warning.code, message=f"{binding.policy.name}: {warning.message}")
+            for warning in binding.warnings()
+        ]
+    return found
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

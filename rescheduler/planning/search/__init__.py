@@ -1,0 +1,1 @@
+"""Which moves are worth making: the working copy, evaluation and search."""

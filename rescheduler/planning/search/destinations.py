@@ -1,0 +1,89 @@
+"""What a predicted landing says against a move, in the words of the report."""
+
+import numpy as np
+
+from rescheduler.model.move import Landing
+from rescheduler.model.plan import Code
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
+from rescheduler.planning.binding import Binding
+from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.policies.limits import Limits
+
+_SHOWN = 3
+_CERTAIN = 1.0 - 1e-9
+
+
+def refuse_landing(
+    snapshot: Snapshot, landing: Landing, source: int, limits: Limits
+) -> Code | None:
+    """FEA001, FEA002, FEA004, or the scheduler model's own refusal (FEA005, ELG018)."""
+    if landing.refusal is not None:
+        return Code(code=landing.refusal.code, message=landing.refusal.message)
+    if landing.unschedulable > limits.maxUnschedulable:
+        filters = ", ".join(
+            f"{name} rejects {count}"
+            for name, count in sorted(
+                landing.rejections.items(), key=lambda each: (-each[1], each[0])
+            )
+        )
+        if landing.unschedulable >= _CERTAIN:
+            text = f"none of {counted(len(snapshot.nodes), 'node')} is feasible"
+            return Code(code="FEA001", message=f"{text}: {filters}" if filters else text)
+        return Code(
+            code="FEA004",
+            message=f"it may stay Pending ({landing.unschedulable:.0%}, at most "
+            f"{limits.maxUnschedulable:.0%} by maxUnschedulable)"
+            + (f": {filters}" if filters else ""),
+        )
+    if landing.returns > limits.maxReturn:
+        name = snapshot.nodes[source].metadata.name
+        return Code(
+            code="FEA002",
+            message=f"it would come back to {name} ({landing.returns:.0%}, at most "
+            f"{limits.maxReturn:.0%} by maxReturn); {describe(snapshot, landing)}",
+        )
+    return None
+
+
+def refuse_untrusted(
+    landing: Landing,
+    source: int,
+    wanting: list[Binding],
+    eligibility: Eligibility,
+    snapshot: Snapshot,
+) -> Code | None:
+    """FEA006: whether its node or one where it may land is not one to count on.
+
+    wanting: the policies that gain by the move; only their missing readings matter.
+    """
+    blind = np.logical_or.reduce([eligibility.unsettled, *(each.unknown for each in wanting)])
+    doubted = blind[landing.nodes]
+    for node, probability in [
+        *([(source, 1.0)] if blind[source] else []),
+        *zip(landing.nodes[doubted].tolist(), landing.probabilities[doubted].tolist(), strict=True),
+    ]:
+        name = snapshot.nodes[node].metadata.name
+        place = "its node" if node == source else f"it may land ({probability:.0%}) on"
+        settled = eligibility.node(node)
+        if settled is not None:
+            return Code(code="FEA006", message=f"{place} {name}: {settled.message}")
+        for binding in wanting:
+            if binding.unknown[node]:
+                return Code(
+                    code="FEA006",
+                    message=f"{place} {name}: {binding.policy.name} has no trusted reading of it",
+                )
+    return None
+
+
+def describe(snapshot: Snapshot, landing: Landing) -> str:
+    """The likely landings in words: `expected on n2 (60 %), n3 (40 %)`."""
+    shown = [
+        f"{snapshot.nodes[node].metadata.name} ({probability:.0%})"
+        for node, probability in zip(
+            landing.nodes[:_SHOWN].tolist(), landing.probabilities[:_SHOWN].tolist(), strict=True
+        )
+    ]
+    more = len(landing.nodes) - len(shown)
+    return f"expected on {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")

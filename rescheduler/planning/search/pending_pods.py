@@ -1,0 +1,83 @@
+"""Pending pods that would take the room a replacement counts on (GRD008)."""
+
+from functools import cached_property
+
+import numpy as np
+
+from rescheduler.kube.objects import Pod
+from rescheduler.model.move import Landing
+from rescheduler.model.plan import Code
+from rescheduler.model.readings import BoolArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.scheduler.model import SchedulerModel
+
+
+class Waiting:
+    """The Pending pods of one snapshot, and the nodes that are feasible for them now.
+
+    A move is refused where a Pending pod of the same or a higher priority could be placed on the
+    pod's own node or on one where it may land: both wait for the same room, so the landing cannot
+    be told. A Pending pod that fits nowhere holds nothing: a move takes no room from it, and real
+    clusters always have one. One whose landing cannot be predicted may go wherever the resources
+    for it are free, and one that may preempt anywhere. Pods that are gated or being deleted do not
+    wait for room.
+    """
+
+    def __init__(self, snapshot: Snapshot, scheduler: SchedulerModel) -> None:
+        self._snapshot = snapshot
+        self._scheduler = scheduler
+
+    @cached_property
+    def _groups(self) -> list[tuple[int, int, BoolArray]]:
+        """Priority, a pod and its feasible nodes: one per owner and priority, highest first."""
+        chosen: dict[tuple[int, str], int] = {}
+        for index, pod in enumerate(self._snapshot.pods):
+            if _waits(pod):
+                owner = pod.controller
+                key = (pod.spec.priority or 0, owner.uid if owner else pod.metadata.uid)
+                other = chosen.get(key)
+                if other is None or pod.key < self._snapshot.pods[other].key:
+                    chosen[key] = index
+        found = (
+            (priority, index, self._feasible(index)) for (priority, _), index in chosen.items()
+        )
+        return sorted(
+            (group for group in found if group[2].any()),
+            key=lambda group: (-group[0], self._snapshot.pods[group[1]].key),
+        )
+
+    def _feasible(self, pod: int) -> BoolArray:
+        """(nodes,) where the Pending pod could be placed, as far as that is known."""
+        feasible = self._scheduler.feasible(pod)
+        if feasible.any():
+            return feasible
+        refusal = self._scheduler.landing(pod).refusal
+        if refusal is None:
+            return feasible
+        if refusal.code == "FEA009":
+            return np.ones(len(feasible), dtype=np.bool_)
+        return self._scheduler.room(pod)
+
+    def refusal(self, pod: int, landing: Landing) -> Code | None:
+        """GRD008, naming the Pending pod of the highest priority that is in the way, or None."""
+        mine = self._snapshot.pods[pod].spec.priority or 0
+        nodes = np.append(landing.nodes, self._snapshot.pod_node[pod])
+        for priority, index, feasible in self._groups:
+            if priority < mine:
+                return None
+            if feasible[nodes].any():
+                name = self._snapshot.pods[index].key
+                return Code(
+                    code="GRD008",
+                    message=f"pod {name} (priority {priority}) is Pending and could take its room",
+                )
+        return None
+
+
+def _waits(pod: Pod) -> bool:
+    return (
+        not pod.node
+        and pod.status.phase == "Pending"
+        and pod.metadata.deletionTimestamp is None
+        and not pod.spec.schedulingGates
+    )

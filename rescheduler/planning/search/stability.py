@@ -1,0 +1,228 @@
+"""Whether the trouble that would move a pod has held for as long as its policy asks (`stableFor`).
+
+Of load and signs the past is known from the readings; of all else, what earlier cycles remembered.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.finding_history import KEY_BYTES, MOST_FINDINGS, FindingHistory, Observation
+from rescheduler.model.plan import Code
+from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.binding import Binding, gained
+from rescheduler.planning.search.evaluation import Evaluation, Gate
+from rescheduler.policies.base import Lasting, Policy, duration_text
+
+_MEANINGLESS = {"mode", "weight", "maxPriority", "stableFor"}
+"""Fields that may change without changing what the policy calls trouble."""
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """One policy that waits. known: (pods,) seconds for which its trouble has held; NaN: unknown.
+
+    measured: whether readings tell it. crowded_out: whether more was found than is remembered.
+    """
+
+    policy: Policy
+    known: FloatArray
+    measured: bool
+    crowded_out: bool = False
+
+
+class Stability:
+    """What each waiting policy knows of the past, before anything moves in the working copy.
+
+    looks: what was found now, to be remembered for the next cycle.
+    """
+
+    def __init__(
+        self, bindings: Iterable[Binding], snapshot: Snapshot, finding_history: FindingHistory
+    ) -> None:
+        self._taken = snapshot.taken
+        waiting = [each for each in bindings if each.policy.span and each.term is not None]
+        found = {
+            each.policy.name: _troubles(each, snapshot, codes)
+            for each in waiting
+            if (codes := _measured(each)) is not None
+        }
+        self.observations = tuple(
+            Observation(
+                policy=each.policy.name,
+                meaning=_meaning(each.policy),
+                patience=timedelta(seconds=each.policy.span),
+                troubles=tuple(dict.fromkeys(key for key, _ in found[each.policy.name])),
+            )
+            for each in waiting
+            if each.policy.name in found
+        )
+        known = finding_history.after(self.observations, self._taken)
+        self._waiting: dict[str, _Waiting] = {}
+        for each in waiting:
+            name, term = each.policy.name, _lasting(each)
+            told = np.full(len(snapshot.pods), np.nan) if term is None else term.lasted()
+            if name in found:
+                self._waiting[name] = self._remembered(each.policy, found[name], known, told)
+            else:
+                self._waiting[name] = _Waiting(each.policy, told, measured=True)
+
+    def ready(self, binding: Binding, pods: IntArray) -> IntArray:
+        """Those of the pods whose trouble has held for long enough."""
+        waiting = self._waiting.get(binding.policy.name)
+        if waiting is None:
+            return pods
+        return pods[waiting.known[pods] >= waiting.policy.span - _ROUNDING]
+
+    def refusals(self, bindings: Iterable[Binding], candidates: Iterable[int]) -> dict[int, Code]:
+        """The candidates of these policies whose trouble is too new for each, and why."""
+        wanted: dict[int, list[Binding]] = {}
+        ready: set[int] = set()
+        for binding in bindings:
+            pods = binding.candidates()
+            ready.update(self.ready(binding, pods).tolist())
+            if binding.policy.name in self._waiting:
+                for pod in pods.tolist():
+                    wanted.setdefault(pod, []).append(binding)
+        answer: dict[int, Code] = {}
+        for pod in candidates:
+            refusal = None if pod in ready else self._refusal(wanted.get(pod, ()), pod)
+            if refusal is not None:
+                answer[pod] = refusal
+        return answer
+
+    def refuse_move(
+        self,
+        evaluation: Evaluation,
+        bindings: Iterable[Binding],
+        deciding: Iterable[Binding],
+        gate: Gate,
+    ) -> Code | None:
+        """Why a move is not worth it without what policies gain whose trouble is too new.
+
+        bindings: all that count. deciding: those for whose sake the pod may be moved; one of which
+        the trouble is old enough must gain by itself.
+        """
+        pod = np.array([evaluation.pod], dtype=np.int32)
+        new = [
+            each
+            for each in bindings
+            if evaluation.gains[each.policy.name] > 0 and not len(self.ready(each, pod))
+        ]
+        old = [each for each in deciding if each not in new]
+        rest = evaluation.gain - gained(new, evaluation.gains)
+        if not new or (
+            gained(old, evaluation.gains) > 0 and gate.refusal(rest, evaluation.disruption) is None
+        ):
+            return None
+        return self._refusal(new, evaluation.pod)
+
+    def _refusal(self, bindings: Iterable[Binding], pod: int) -> Code | None:
+        """STB001 or STB002 where the trouble that these policies have with the pod is too new.
+
+        Of several that wait, the one that may act first is told.
+        """
+        names = [each.policy.name for each in bindings]
+        waiting = [self._waiting[name] for name in names if name in self._waiting]
+        known = [each for each in waiting if not np.isnan(each.known[pod])]
+        if known:
+            return self._too_new(
+                min(known, key=lambda each: each.policy.span - float(each.known[pod])), pod
+            )
+        return _unknown(waiting[0]) if waiting else None
+
+    def _too_new(self, waiting: _Waiting, pod: int) -> Code:
+        policy, seconds = waiting.policy, float(waiting.known[pod])
+        since = self._taken - timedelta(seconds=seconds)
+        until = since + timedelta(seconds=policy.span)
+        held = duration_text(timedelta(seconds=round(seconds)))
+        text = f"{policy.name}: known to hold since {since:%Y-%m-%d %H:%M:%S} UTC ({held})"
+        if seconds <= 0:
+            text = f"{policy.name}: not known to hold before {since:%Y-%m-%d %H:%M:%S} UTC"
+        needed = duration_text(timedelta(seconds=policy.span))
+        day = "" if until.date() == self._taken.date() else f"{until:%Y-%m-%d} "
+        return Code(
+            code="STB001",
+            message=f"{text}, and stableFor is {needed}: it may act from {day}{until:%H:%M:%S} UTC "
+            "on, if it holds until then",
+        )
+
+    def _remembered(
+        self,
+        policy: Policy,
+        found: list[tuple[bytes, tuple[int, ...]]],
+        finding_history: FindingHistory,
+        told: FloatArray,
+    ) -> _Waiting:
+        """Since when each pod has had the oldest of its troubles. told: what readings tell."""
+        watch = finding_history.of(policy.name)
+        since = {} if watch is None else watch.since()
+        known = told.copy()
+        for key, concerned in found:
+            if key in since:
+                seconds = (self._taken - since[key]).total_seconds()
+                index = list(concerned)
+                known[index] = np.fmax(known[index], seconds)
+        missing = any(key not in since for key, _ in found)
+        return _Waiting(policy, known, measured=False, crowded_out=missing)
+
+
+def _lasting(binding: Binding) -> Lasting | None:
+    """The term, where readings tell it how long trouble has held."""
+    term: object = binding.term
+    return term if isinstance(term, Lasting) else None
+
+
+def _unknown(waiting: _Waiting) -> Code:
+    policy = waiting.policy
+    if waiting.measured:
+        why = (
+            "no reading tells of it before: it comes from other moves of this plan, or the past "
+            "could not be read, or a recording was made without this policy"
+        )
+    elif waiting.crowded_out:
+        why = f"more than {MOST_FINDINGS:,} troubles were found, and not all are remembered"
+    else:
+        why = "no trouble that was found names the pod, before the other moves of this plan"
+    needed = duration_text(timedelta(seconds=policy.span))
+    return Code(
+        code="STB002",
+        message=f"{policy.name}: for how long it has held is not known, and stableFor is {needed}: "
+        f"{why}",
+    )
+
+
+def _measured(binding: Binding) -> frozenset[str] | None:
+    """The codes of what the policy finds of which readings tell the past; None: of all."""
+    term = _lasting(binding)
+    return frozenset() if term is None else term.measured()
+
+
+def _troubles(
+    binding: Binding, snapshot: Snapshot, measured: frozenset[str]
+) -> list[tuple[bytes, tuple[int, ...]]]:
+    """Key of each trouble that is remembered, with the pods that it concerns; costliest first."""
+    remembered = [each for each in binding.findings if each.code not in measured]
+    found = sorted(remembered, key=lambda each: (-each.cost, each.code, each.subject))
+    if not binding.policy.each_alone:
+        return [(_key(each, each.subject), each.pods) for each in found if each.pods]
+    return [
+        (_key(each, snapshot.pods[pod].metadata.uid), (pod,)) for each in found for pod in each.pods
+    ]
+
+
+def _key(finding: Finding, subject: str) -> bytes:
+    """What tells a trouble from all others of its policy, in any cycle."""
+    text = f"{finding.code}/{finding.aspect}/{subject}".encode()
+    return hashlib.blake2b(text, digest_size=KEY_BYTES).digest()
+
+
+def _meaning(policy: Policy) -> str:
+    text = policy.model_dump_json(exclude=_MEANINGLESS).encode()
+    return hashlib.blake2b(text, digest_size=KEY_BYTES).hexdigest()

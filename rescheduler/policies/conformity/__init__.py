@@ -1,0 +1,1 @@
+"""Kind Conformity: rules of placement that must hold later too."""

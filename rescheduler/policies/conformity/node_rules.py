@@ -1,0 +1,116 @@
+"""What pods have against nodes: taints that they do not tolerate, node affinity that is not met.
+
+Each answer is a charge from 0 to 1. A broken requirement is 1.0. A broken preference is at most
+0.5: half of the share of what could be had, and is not, on the nodes that accept the pod, so that
+what no node could give costs nothing.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from rescheduler.kube.objects import PodSpec, Taint
+from rescheduler.model.readings import BoolArray, FloatArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.shared.acceptance import HARD, Acceptance
+
+SOFT = 0.5
+"""What a preference that is not met at all costs."""
+
+
+class NodeRules(NamedTuple):
+    """Which rules are judged.
+
+    effects: of the taints that count; none where taints are not judged. only, ignored: of which
+    taints, as `key`, `key=value`, or `prefix/`; `only` empty is all of them.
+    """
+
+    effects: frozenset[str] = frozenset()
+    only: Sequence[str] = ()
+    ignored: Sequence[str] = ()
+    required: bool = False
+    preferred: bool = False
+
+
+class Charges(NamedTuple):
+    """(nodes,) of each node for the pods of one shape; total is the highest of them."""
+
+    taints: BoolArray
+    affinity: BoolArray
+    required_terms: FloatArray
+    total: FloatArray
+
+
+class NodeCharges:
+    """Answers per shape of pod for all nodes at once; None where no node is charged."""
+
+    def __init__(self, rules: NodeRules, snapshot: Snapshot) -> None:
+        self._rules = rules
+        self._acceptance = Acceptance(snapshot)
+        self._known: dict[bytes, Charges | None] = {}
+        self._of_spec: dict[int, Charges | None] = {}
+
+    def of(self, spec: PodSpec) -> Charges | None:
+        """The charges of a pod with this spec."""
+        # The snapshot keeps every spec alive, so an id stands for one spec.
+        if id(spec) not in self._of_spec:
+            affinity = spec.affinity.nodeAffinity if spec.affinity else None
+            key = msgspec.msgpack.encode((spec.nodeSelector, affinity, spec.tolerations))
+            if key not in self._known:
+                self._known[key] = self._judge(spec)
+            self._of_spec[id(spec)] = self._known[key]
+        return self._of_spec[id(spec)]
+
+    def _judge(self, spec: PodSpec) -> Charges | None:
+        nowhere = np.zeros(self._acceptance.labels.count, dtype=np.bool_)
+        hard = self._rules.effects & frozenset(HARD)
+        taints = self._shunned(spec, hard) > 0 if hard else nowhere
+        affinity = ~self._acceptance.selected(spec) if self._rules.required else nowhere
+        required_terms = np.maximum(self._disliked(spec), self._missed(spec))
+        total = np.where(taints | affinity, 1.0, required_terms)
+        return Charges(taints, affinity, required_terms, total) if total.any() else None
+
+    def _shunned(self, spec: PodSpec, effects: frozenset[str]) -> FloatArray:
+        return self._acceptance.shunned(
+            spec, lambda taint: taint.effect in effects and self._counted(taint)
+        ).astype(np.float64)
+
+    def _disliked(self, spec: PodSpec) -> FloatArray:
+        """PreferNoSchedule taints above the fewest that an accepting node has, of the most.
+
+        Source: pkg/scheduler/framework/plugins/tainttoleration, Score and its normalization.
+        """
+        counts = self._shunned(spec, self._rules.effects & {"PreferNoSchedule"})
+        return _missing(-counts, counts.max(initial=0.0), self._acceptance.nodes(spec))
+
+    def _missed(self, spec: PodSpec) -> FloatArray:
+        """Weight of preferred node affinity below the best of the accepting nodes, of that best.
+
+        Source: pkg/scheduler/framework/plugins/nodeaffinity, Score and its normalization.
+        """
+        weight = self._acceptance.preferred(spec) if self._rules.preferred else None
+        if weight is None:
+            return np.zeros(self._acceptance.labels.count)
+        return _missing(weight, weight.max(initial=0.0), self._acceptance.nodes(spec))
+
+    def _counted(self, taint: Taint) -> bool:
+        rules = self._rules
+        return (not rules.only or _among(taint, rules.only)) and not _among(taint, rules.ignored)
+
+
+def _missing(worth: FloatArray, most: float, accepting: BoolArray) -> FloatArray:
+    """(nodes,) how far each node is below the best accepting one, as a part of the most."""
+    if most <= 0 or not accepting.any():
+        return np.zeros(len(worth))
+    answer: FloatArray = SOFT * np.clip((worth[accepting].max() - worth) / most, 0.0, 1.0)
+    return answer
+
+
+def _among(taint: Taint, named: Sequence[str]) -> bool:
+    whole = f"{taint.key}={taint.value or ''}"
+    return any(
+        each in (taint.key, whole) or (each.endswith("/") and taint.key.startswith(each))
+        for each in named
+    )

@@ -1,0 +1,357 @@
+"""Required inter-pod terms: who breaks its own, and what a move of any pod changes about that."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from rescheduler.kube.node_labels import Column, NodeLabels
+from rescheduler.kube.objects import Affinity, PodAffinityTerm
+from rescheduler.kube.pod_groups import PodGroups
+from rescheduler.kube.selectors import matches
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+
+Kind = Literal["apart", "near"]
+
+_Changes = npt.NDArray[np.int16]
+_CHUNK = 2_000_000
+"""How many (holder, node) pairs are looked at together."""
+
+
+@dataclass(slots=True, eq=False)
+class RequiredTerm:
+    """Pods that must be apart from, or near to, the same others.
+
+    columns: the topology of each term, with the domain of each node; one for `apart`.
+    holders: the pods that have it. members: the pods that it is about, those that match all terms.
+    own: (holders,) 1 for a holder that is a member itself. counts: members per domain, by column.
+    broken: (holders,) which of them break it where they are now.
+    """
+
+    kind: Kind
+    columns: list[Column]
+    keys: list[str]
+    holders: IntArray
+    members: IntArray
+    own: IntArray
+    counts: list[IntArray]
+    broken: BoolArray
+
+    @property
+    def topology(self) -> str:
+        """The topology keys, as people read them."""
+        return " and ".join(self.keys)
+
+    def others(self, at: int, nodes: IntArray, own: IntArray) -> IntArray:
+        """(k,) members in the domain of each node by that column, but for the pod itself."""
+        codes = self.columns[at].codes[nodes]
+        answer: IntArray = np.where(codes >= 0, self.counts[at][codes] - own, 0)
+        return answer
+
+    def breaks(self, nodes: IntArray, own: IntArray) -> BoolArray:
+        """(k,) whether pods on these nodes, already counted there, break it."""
+        alone = len(self.members) - own <= 0
+        answer = np.zeros(len(nodes), dtype=np.bool_)
+        for at, column in enumerate(self.columns):
+            others = self.others(at, nodes, own)
+            if self.kind == "apart":
+                answer |= others > 0
+            else:
+                first = alone & (own > 0) & (column.codes[nodes] >= 0)
+                answer |= (others <= 0) & ~first
+        return answer
+
+
+class RequiredPodAffinity:
+    """The preferences of some pods on a working copy, and who breaks them.
+
+    A pod on a node without the topology's label is in no domain: it is apart from all, and near to
+    none. A pod that must be near its own kind may be the first of it. Pods that are being deleted
+    are neither holders nor members. Source: pkg/scheduler/framework/plugins/interpodaffinity,
+    Kubernetes 1.36.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, chosen: IntArray, everyone: IntArray, kinds: Iterable[Kind]
+    ) -> None:
+        """Find the required terms. chosen: of these pods. everyone: whom they may be about."""
+        self._snapshot = snapshot
+        self._node = snapshot.pod_node.copy()
+        self._labels = NodeLabels(snapshot.nodes)
+        self._everyone = everyone
+        self.required_terms: list[RequiredTerm] = []
+        self.held: dict[int, tuple[int, ...]] = {}
+        self.about: dict[int, tuple[int, ...]] = {}
+        self.broken: _Changes = np.zeros(len(snapshot.pods), dtype=np.int16)
+        """(pods,) how many of its preferences each pod breaks."""
+        self._gather(chosen, frozenset(kinds))
+
+    def first(self, pod: int) -> RequiredTerm | None:
+        """A preference that the pod breaks, or None."""
+        for number in self.held.get(pod, ()):
+            required_term = self.required_terms[number]
+            if required_term.broken[np.searchsorted(required_term.holders, pod)]:
+                return required_term
+        return None
+
+    def beside(self, pod: int) -> IntArray:
+        """The pods from which this one must be apart, and is not."""
+        found = [np.zeros(0, dtype=np.int32)]
+        for number in self.held.get(pod, ()):
+            required_term = self.required_terms[number]
+            here = required_term.columns[0].codes[self._node[pod]]
+            if required_term.kind == "apart" and here >= 0:
+                there = required_term.columns[0].codes[self._node[required_term.members]] == here
+                found.append(required_term.members[there & (required_term.members != pod)])
+        return np.unique(np.concatenate(found))
+
+    def own(self, pod: int, nodes: IntArray) -> BoolArray:
+        """(k,) whether the pod would break one of its preferences on each of these nodes."""
+        answer = np.zeros(len(nodes), dtype=np.bool_)
+        here = self._node[pod]
+        for number in self.held.get(pod, ()):
+            required_term = self.required_terms[number]
+            counted = number in self.about.get(pod, ())
+            # A member is counted where it is: there, and nowhere else, it is not another.
+            self_there = np.zeros(len(nodes), dtype=np.int32)
+            for at, column in enumerate(required_term.columns):
+                codes = column.codes[nodes]
+                same = (codes == column.codes[here]) & (codes >= 0) & counted
+                others = required_term.others(at, nodes, self_there) - same
+                if required_term.kind == "apart":
+                    answer |= others > 0
+                else:
+                    alone = counted and len(required_term.members) == 1
+                    answer |= (others <= 0) & ~(alone & (codes >= 0))
+        return answer
+
+    def change(self, pod: int, nodes: IntArray, rest: FloatArray) -> FloatArray:
+        """(k,) change of what other pods are charged if this one moved to each of these nodes.
+
+        rest: (pods,) what each pod is charged where it breaks no preference, below 1; with one, it
+        is 1.
+        """
+        total = np.zeros(len(nodes))
+        required_terms = [self.required_terms[number] for number in self.about.get(pod, ())]
+        found = [
+            (required_term, slots)
+            for required_term in required_terms
+            if len(slots := self._sensitive(required_term, pod))
+        ]
+        if not found:
+            return total
+        every = np.concatenate([required_term.holders[slots] for required_term, slots in found])
+        touched = np.unique(every)
+        if len(touched) == len(every) and all(
+            len(required_term.columns) == 1 for required_term, _ in found
+        ):
+            for required_term, slots in found:
+                total += self._by_domain(required_term, slots, pod, rest)[
+                    required_term.columns[0].codes[nodes]
+                ]
+            return total
+        before = self.broken[touched]
+        charged = np.where(before > 0, 1.0, rest[touched])
+        step = max(1, _CHUNK // len(touched))
+        for start in range(0, len(nodes), step):
+            part = nodes[start : start + step]
+            after = np.repeat(before[:, None], len(part), axis=1)
+            for required_term, slots in found:
+                rows = np.searchsorted(touched, required_term.holders[slots])
+                after[rows] += self._after(required_term, slots, int(self._node[pod]), part)
+                after[rows] -= required_term.broken[slots, None]
+            later = np.where(after > 0, 1.0, rest[touched][:, None])
+            total[start : start + step] = (later - charged[:, None]).sum(axis=0)
+        return total
+
+    def most(self, pods: IntArray) -> FloatArray:
+        """(k,) at most how much moving each pod could lower what other pods are charged."""
+        broken = [int(required_term.broken.sum()) for required_term in self.required_terms]
+        about = (self.about.get(pod, ()) for pod in pods.tolist())
+        most = [sum(broken[number] for number in numbers) for numbers in about]
+        return np.array(most, dtype=np.float64)
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        self._node[shift.pod] = shift.destination
+        about = self.about.get(shift.pod, ())
+        for number in about:
+            required_term = self.required_terms[number]
+            for column, counts in zip(required_term.columns, required_term.counts, strict=True):
+                for node, step in ((shift.source, -1), (shift.destination, 1)):
+                    if column.codes[node] >= 0:
+                        counts[column.codes[node]] += step
+        for number in {*about, *self.held.get(shift.pod, ())}:
+            self._judge(self.required_terms[number])
+
+    def involved(self) -> Iterator[IntArray]:
+        """The pods that break a preference, and those that keep others from being apart."""
+        for required_term in self.required_terms:
+            broken = required_term.holders[required_term.broken]
+            if not len(broken):
+                continue
+            yield broken
+            if required_term.kind == "apart":
+                codes = required_term.columns[0].codes
+                there = np.unique(codes[self._node[broken]])
+                yield required_term.members[
+                    np.isin(codes[self._node[required_term.members]], there)
+                ]
+
+    def _judge(self, required_term: RequiredTerm) -> None:
+        self.broken[required_term.holders] -= required_term.broken
+        required_term.broken = required_term.breaks(
+            self._node[required_term.holders], required_term.own
+        )
+        self.broken[required_term.holders] += required_term.broken
+
+    def _sensitive(self, required_term: RequiredTerm, pod: int) -> IntArray:
+        """The slots of the holders, but for the pod, to which one member more or less matters."""
+        nodes = self._node[required_term.holders]
+        answer = np.zeros(len(nodes), dtype=np.bool_)
+        for at, column in enumerate(required_term.columns):
+            codes = column.codes[nodes]
+            others = required_term.others(at, nodes, required_term.own)
+            here = column.codes[self._node[pod]]
+            answer |= (codes >= 0) & ((others == 0) | ((others == 1) & (codes == here)))
+        answer &= required_term.holders != pod
+        return np.flatnonzero(answer).astype(np.int32)
+
+    def _by_domain(
+        self, required_term: RequiredTerm, slots: IntArray, pod: int, rest: FloatArray
+    ) -> FloatArray:
+        """(domains + 1,) `change` by the domain to which a member goes; the last is for none.
+
+        For a preference of one topology, of which these holders have no other that the member is
+        about.
+        """
+        column, holders = required_term.columns[0], required_term.holders[slots]
+        at, own = self._node[holders], required_term.own[slots]
+        here, codes = column.codes[self._node[pod]], column.codes[at]
+        left = required_term.others(0, at, own) - ((codes == here) & (codes >= 0))
+        more = self.broken[holders] > required_term.broken[slots]
+        charged = np.where(self.broken[holders] > 0, 1.0, rest[holders])
+        gone, there = (
+            np.where(more | broken, 1.0, rest[holders])
+            for broken in (
+                (left > 0, left + 1 > 0)
+                if required_term.kind == "apart"
+                else (left <= 0, left + 1 <= 0)
+            )
+        )
+        answer = np.full(len(column.values) + 1, float((gone - charged).sum()))
+        inside = codes >= 0
+        np.add.at(answer, codes[inside], (there - gone)[inside])
+        return answer
+
+    def _after(
+        self, required_term: RequiredTerm, slots: IntArray, source: int, nodes: IntArray
+    ) -> BoolArray:
+        """(slots, k) whether these holders break the preference once a member went to each node."""
+        at = self._node[required_term.holders[slots]]
+        answer = np.zeros((len(slots), len(nodes)), dtype=np.bool_)
+        for number, column in enumerate(required_term.columns):
+            codes = column.codes[at]
+            others = required_term.others(number, at, required_term.own[slots])
+            others = others - ((codes == column.codes[source]) & (codes >= 0))
+            arrived = (codes[:, None] == column.codes[nodes][None, :]) & (codes >= 0)[:, None]
+            there = others[:, None] + arrived
+            answer |= there > 0 if required_term.kind == "apart" else there <= 0
+        return answer
+
+    def _gather(self, chosen: IntArray, kinds: frozenset[Kind]) -> None:
+        holders: dict[bytes, list[int]] = defaultdict(list)
+        terms: dict[bytes, tuple[Kind, list[PodAffinityTerm], str]] = {}
+        known: dict[tuple[int, str], list[bytes]] = {}
+        pods = self._snapshot.pods
+        with_affinity = np.array(
+            [each.affinity is not None for each in self._snapshot.specs], dtype=np.bool_
+        )
+        for pod in chosen[with_affinity[self._snapshot.pod_spec[chosen]]].tolist():
+            affinity, namespace = pods[pod].spec.affinity, pods[pod].metadata.namespace
+            if affinity is None:
+                continue
+            keys = known.get((id(affinity), namespace))
+            if keys is None:
+                keys = known[id(affinity), namespace] = []
+                for kind, group in _required(affinity):
+                    if kind in kinds:
+                        key = msgspec.msgpack.encode((kind, namespace, group))
+                        terms[key] = (kind, group, namespace)
+                        keys.append(key)
+            for key in keys:
+                holders[key].append(pod)
+        held: dict[int, list[int]] = defaultdict(list)
+        about: dict[int, list[int]] = defaultdict(list)
+        for number, (key, (kind, group, namespace)) in enumerate(terms.items()):
+            required_term = self._required_term(
+                kind, group, namespace, np.array(holders[key], dtype=np.int32)
+            )
+            self.required_terms.append(required_term)
+            self._judge(required_term)
+            for pod in required_term.holders.tolist():
+                held[pod].append(number)
+            for pod in required_term.members.tolist():
+                about[pod].append(number)
+        self.held = {pod: tuple(numbers) for pod, numbers in held.items()}
+        self.about = {pod: tuple(numbers) for pod, numbers in about.items()}
+
+    @cached_property
+    def _groups(self) -> PodGroups:
+        return PodGroups(self._snapshot.pods, self._everyone)
+
+    def _required_term(
+        self, kind: Kind, group: list[PodAffinityTerm], namespace: str, holders: IntArray
+    ) -> RequiredTerm:
+        members: IntArray | None = None
+        for term in group:
+            selected = np.sort(
+                self._groups.select(term.labelSelector, self._namespaces(term, namespace))
+            )
+            members = selected if members is None else np.intersect1d(members, selected)
+        chosen = np.zeros(0, dtype=np.int32) if members is None else members.astype(np.int32)
+        columns = [self._labels.column(term.topologyKey) for term in group]
+        return RequiredTerm(
+            kind=kind,
+            columns=columns,
+            keys=[term.topologyKey for term in group],
+            holders=holders,
+            members=chosen,
+            own=np.isin(holders, chosen).astype(np.int32),
+            counts=[self._count(column, chosen) for column in columns],
+            broken=np.zeros(len(holders), dtype=np.bool_),
+        )
+
+    def _count(self, column: Column, members: IntArray) -> IntArray:
+        codes = column.codes[self._node[members]]
+        size = len(column.values) + 1
+        return np.bincount(codes[codes >= 0], minlength=size).astype(np.int32)
+
+    def _namespaces(self, term: PodAffinityTerm, own: str) -> frozenset[str] | None:
+        """The namespaces that a term is about; None is all of them."""
+        selector = term.namespaceSelector
+        if selector is None:
+            return frozenset(term.namespaces or (own,))
+        if not selector.matchLabels and not selector.matchExpressions:
+            return None
+        labels = self._snapshot.namespace_labels
+        named = (name for name, each in labels.items() if matches(selector, each))
+        return frozenset((*(term.namespaces or ()), *named))
+
+
+def _required(affinity: Affinity) -> Iterator[tuple[Kind, list[PodAffinityTerm]]]:
+    """The required terms: each anti-affinity by itself, those of an affinity together."""
+    if affinity.podAntiAffinity:
+        for term in affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution or ():
+            yield "apart", [term]
+    if affinity.podAffinity:
+        terms = affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution
+        if terms:
+            yield "near", list(terms)

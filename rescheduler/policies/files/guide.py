@@ -1,0 +1,134 @@
+"""The guide to all policy kinds, written from their models so that it cannot be wrong."""
+
+import inspect
+from typing import Any
+
+import msgspec
+
+from rescheduler.model.reasons import CATALOG
+from rescheduler.policies.base import (
+    DURATION_PATTERN,
+    POSITIVE_DURATION_PATTERN,
+    RATIO_PATTERN,
+    Policy,
+)
+from rescheduler.policies.files.json_schema import json_schema
+from rescheduler.policies.registry import DOCUMENTS
+
+_INTRODUCTION = """\
+# Policies
+
+What the rescheduler wants, in YAML. `rescheduler check PATH` tells every mistake with its line,
+and `rescheduler schema` writes [schema.json](schema.json), from which editors complete and check.
+Each file here has a sibling `*_test.yaml` that shows what it does to small clusters, and
+`rescheduler test PATH` tells whether it does. `gallery/` has ready sets, from cautious to bold.
+
+Every document has `apiVersion: rescheduler.io/v1alpha1`, a `kind`, `metadata.name` (unique among
+all policies) and a `spec`. `metadata.labels` and `metadata.annotations` are free for owners.
+Unknown fields, repeated keys, anchors and tags are errors. Only `true` and `false` are booleans;
+`no`, `on`, `010` and `22:30` are text. Durations have units (`90s`, `1h30m`), shares are `50%` or
+`0.5`. An empty selector is refused: who means everything writes `all: true`.
+
+The unit of every cost is one badly placed pod, so weights mean the same in every kind.
+
+This page is generated from the models; change it there.
+"""
+
+_COMMON = "Fields of every policy"
+_HEAD = ("| field | value | default | meaning |", "|---|---|---|---|")
+
+_CODES = {
+    "Conformity": ("CNF001", "CNF002", "CNF003", "CNF004", "CNF005", "CNF006", "CNF007", "CNF008"),
+    "Fragmentation": ("FRG001", "FRG002", "FRG003"),
+    "Health": ("HLT001", "HLT002", "HLT003", "RDG003"),
+    "Locality": ("LOC001", "LOC002", "LOC003", "LOC004", "LOC005", "LOC006", "RDG011"),
+    "Numa": ("NUM001", "NUM002", "NUM003", "NUM004", "FEA007"),
+    "Scheduler": ("ELG018", "FEA005", "GRD010"),
+    "Spread": ("SPR001", "SPR002", "SPR003"),
+    "Utilization": ("UTL001", "UTL002", "RDG003", "RDG010"),
+}
+
+_CLASSES = {
+    DURATION_PATTERN: "duration",
+    POSITIVE_DURATION_PATTERN: "duration above 0",
+    RATIO_PATTERN: "percentage",
+}
+
+
+_TYPES = {
+    "integer": "whole number",
+    "number": "number",
+    "string": "text",
+    "boolean": "`true` or `false`",
+}
+
+
+def guide() -> str:
+    """The text of policies/README.md."""
+    definitions = json_schema()["definitions"]
+    kinds = [kind for kind, model in DOCUMENTS.items() if issubclass(model, Policy)]
+    common = set.intersection(*(set(_rows(definitions[kind])) for kind in kinds))
+    shared = [row for row in _rows(definitions[kinds[0]]) if row in common]
+    parts = [_INTRODUCTION, f"## {_COMMON}", "", *_HEAD, *shared, ""]
+    for kind, model in DOCUMENTS.items():
+        file = f"{kind.lower()}.yaml"
+        own = [row for row in _rows(definitions[kind]) if row not in common]
+        parts += _section(kind, model.__doc__, own, shares=kind in kinds)
+        parts += [f"Example: [{file}]({file})", ""]
+        if kind in _CODES:
+            parts += ["Reason codes:", ""]
+            parts += [f"- `{code}` {CATALOG[code].sentence}" for code in _CODES[kind]]
+            parts.append("")
+    for name, definition in definitions.items():
+        if name not in DOCUMENTS:
+            parts += _section(name, definition["description"], _rows(definition), shares=False)
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _section(name: str, said: str | None, rows: list[str], *, shares: bool) -> list[str]:
+    link = _COMMON.lower().replace(" ", "-")
+    beside = [f"Beside the [{_COMMON.lower()}](#{link}):", ""] if shares else []
+    return [f"## {name}", "", inspect.cleandoc(said or ""), "", *beside, *_HEAD, *rows, ""]
+
+
+def _rows(schema: dict[str, Any]) -> list[str]:
+    required = schema.get("required", [])
+    rows = []
+    for key, field in schema["properties"].items():
+        default = "required" if key in required else _default(field)
+        rows.append(f"| `{key}` | {_value(field)} | {default} | {field.get('description', '')} |")
+    return rows
+
+
+def _default(field: dict[str, Any]) -> str:
+    if field.get("default") in (None, {}, []):
+        return ""
+    return f"`{msgspec.json.encode(field['default']).decode()}`"
+
+
+def _value(field: dict[str, Any]) -> str:
+    choices = field.get("anyOf") or field.get("oneOf")
+    if choices:
+        return " or ".join(_value(each) for each in choices if each.get("type") != "null")
+    return _one(field)
+
+
+def _one(field: dict[str, Any]) -> str:
+    if "$ref" in field:
+        name = field["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "const" in field:
+        return f"`{msgspec.json.encode(field['const']).decode()}`"
+    if "enum" in field:
+        return " or ".join(f"`{each}`" for each in field["enum"])
+    if field.get("pattern") in _CLASSES:
+        return _CLASSES[field["pattern"]]
+    if field["type"] == "array":
+        return f"list of {_one(field['items'])}"
+    if field["type"] == "object":
+        held = field.get("additionalProperties")
+        return f"mapping of text to {_one(held)}" if isinstance(held, dict) else "mapping"
+    least, most = field.get("minimum"), field.get("maximum")
+    bounds = f" {least} to {most}" if most is not None else f" from {least}"
+    name = _TYPES[field["type"]]
+    return name + (bounds if least is not None else "")

@@ -1,0 +1,253 @@
+"""Policy files: read strictly, all problems told at once, and written back."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rescheduler.model.errors import PolicyError
+from rescheduler.policies.base import Policy, Strict
+from rescheduler.policies.config_files import completed, text_of
+from rescheduler.policies.flaws import FileProblem, Mark, policy_error
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.registry import KINDS
+from rescheduler.policies.scheduler import Scheduler
+from rescheduler.policies.strict_yaml import Tree, grown, read
+from rescheduler.policies.validation import API_VERSION, validate
+
+
+@dataclass(frozen=True)
+class PolicySet:
+    """The policies that are judged together, and the limits that hold for all of them.
+
+    schedulers: what is declared of the cluster's schedulers.
+    digests: name of each policy, and of the limits, to the SHA-256 of its document.
+    files: name to the file that it came from; limits that nobody wrote are in neither.
+    """
+
+    policies: tuple[Policy, ...]
+    limits: Limits
+    digests: dict[str, str]
+    files: dict[str, str]
+    schedulers: tuple[Scheduler, ...] = ()
+
+
+def load_policies(path: Path) -> PolicySet:
+    """The policies of one file, or of every *.yaml and *.yml but *_test in a directory.
+
+    Raises:
+        PolicyError: something cannot be used; the message holds every problem of every file.
+    """
+    files = _files(path)
+    collected = _Collection()
+    for file in files:
+        collected.add(str(file), file)
+    file_problems = collected.file_problems()
+    if file_problems:
+        raise policy_error(file_problems, len(files))
+    return collected.done(path)
+
+
+def policy_set(
+    policies: list[Policy], limits: Limits | None = None, schedulers: tuple[Scheduler, ...] = ()
+) -> PolicySet:
+    """A set of policies that come from no file.
+
+    Raises:
+        PolicyError: two have the same name.
+    """
+    names = [each.name for each in policies]
+    if len(set(names)) < len(names):
+        raise PolicyError(f"two policies have the same name: {', '.join(sorted(names))}")
+    return PolicySet(
+        policies=tuple(policies),
+        limits=limits or Limits(),
+        digests={each.name: digest(each) for each in policies},
+        files={},
+        schedulers=schedulers,
+    )
+
+
+def policy_from_document(document: dict[str, Any]) -> Policy:
+    """The policy that a document (as JSON) gives.
+
+    Raises:
+        PolicyError: it is not the document of a policy.
+    """
+    made = _from_document(document)
+    if not isinstance(made, Policy):
+        raise PolicyError(f"a document of kind {document.get('kind')!r} is not a policy")
+    return made
+
+
+def limits_from_document(document: dict[str, Any]) -> Limits:
+    """The limits that a document (as JSON) gives.
+
+    Raises:
+        PolicyError: it is not the document of limits.
+    """
+    made = _from_document(document)
+    if not isinstance(made, Limits):
+        raise PolicyError(f"a document of kind {document.get('kind')!r} does not give limits")
+    return made
+
+
+def scheduler_from_document(document: dict[str, Any]) -> Scheduler:
+    """The scheduler that a document (as JSON) declares.
+
+    Raises:
+        PolicyError: it is not the document of a scheduler.
+    """
+    made = _from_document(document)
+    if not isinstance(made, Scheduler):
+        raise PolicyError(f"a document of kind {document.get('kind')!r} declares no scheduler")
+    return made
+
+
+def to_document(made: Policy | Limits | Scheduler) -> dict[str, Any]:
+    """The document (as JSON) with every field written out; reading it gives an equal policy."""
+    spec = made.model_dump(mode="json", exclude_none=True, exclude={"kind", "name"})
+    return {
+        "apiVersion": API_VERSION,
+        "kind": made.kind,
+        "metadata": {"name": made.name},
+        "spec": spec,
+    }
+
+
+def digest(made: Policy | Limits | Scheduler) -> str:
+    """SHA-256 of the document, whatever the file's layout, order and comments."""
+    encoded = msgspec.json.encode(to_document(made), order="deterministic")
+    return hashlib.sha256(encoded).hexdigest()
+
+
+class _Collection:
+    """What was read so far, and what was wrong with it."""
+
+    def __init__(self) -> None:
+        self._file_problems: list[tuple[Path, str, FileProblem]] = []
+        self._referred: dict[Path, list[tuple[Path, str, FileProblem]]] = {}
+        self._policies: list[Policy] = []
+        self._limits: Limits | None = None
+        self._schedulers: list[Scheduler] = []
+        self._declared: dict[str, str] = {}
+        self._places: dict[str, str] = {}
+        self._files: dict[str, str] = {}
+
+    def add(self, name: str, file: Path) -> None:
+        """Everything in one file."""
+        text, unreadable = text_of(file)
+        if unreadable is not None:
+            self._file_problems.append((file, "", unreadable))
+            return
+        trees, file_problems = read(text)
+        for tree in trees:
+            made, wrong = validate(tree)
+            file_problems += wrong
+            if isinstance(made, Scheduler):
+                made = self._complete(made, tree, file)
+            if made is not None:
+                file_problems += self._keep(made, name, tree)
+        file_problems.sort(
+            key=lambda file_problem: (file_problem.mark.line, file_problem.mark.column)
+        )
+        self._file_problems += [(file, text, file_problem) for file_problem in file_problems]
+
+    def file_problems(self) -> list[tuple[str, str, FileProblem]]:
+        """All that is wrong; a file that a Scheduler refers to need not be a policy file."""
+        own = [each for each in self._file_problems if each[0].resolve() not in self._referred]
+        others = [each for file_problems in self._referred.values() for each in file_problems]
+        return [(str(file), text, file_problem) for file, text, file_problem in (*own, *others)]
+
+    def done(self, path: Path) -> PolicySet:
+        """The set, which must hold a policy."""
+        if not self._policies:
+            raise PolicyError(
+                f"{path} holds no policy",
+                f"a document of one of these kinds is missing: {', '.join(KINDS)}.",
+            )
+        named: list[Policy | Limits | Scheduler] = [*self._policies, *self._schedulers]
+        if self._limits:
+            named.append(self._limits)
+        return PolicySet(
+            policies=tuple(self._policies),
+            limits=self._limits or Limits(),
+            digests={each.name: digest(each) for each in named},
+            files=self._files,
+            schedulers=tuple(self._schedulers),
+        )
+
+    def _keep(self, made: Strict, file: str, tree: Tree) -> list[FileProblem]:
+        if not isinstance(made, Policy | Limits | Scheduler):
+            raise TypeError(f"{type(made).__name__} is nothing that a file may hold")
+        place = f"{file}:{tree.mark.line}"
+        if made.name in self._places:
+            there = self._places[made.name]
+            message = f"metadata.name: `{made.name}` is the name in {there} too"
+            return [FileProblem(_name_mark(tree), message)]
+        if isinstance(made, Limits) and self._limits is not None:
+            there = self._places[self._limits.name]
+            return [
+                FileProblem(
+                    tree.mark,
+                    f"kind: limits are given in {there} already",
+                    "merge the two, or give one of the files alone",
+                )
+            ]
+        for name in made.names if isinstance(made, Scheduler) else ():
+            if name in self._declared:
+                there = self._declared[name]
+                return [
+                    FileProblem(tree.mark, f"scheduler `{name}` is declared in {there} already")
+                ]
+            self._declared[name] = place
+        self._places[made.name] = place
+        self._files[made.name] = file
+        if isinstance(made, Limits):
+            self._limits = made
+        elif isinstance(made, Scheduler):
+            self._schedulers.append(made)
+        else:
+            self._policies.append(made)
+        return []
+
+    def _complete(self, made: Scheduler, tree: Tree, file: Path) -> Scheduler | None:
+        """The document with what its file says, or None where that cannot be used."""
+        if made.configFile is None:
+            return made
+        done, elsewhere, here = completed(made, tree, file.parent)
+        self._referred[(file.parent / made.configFile).resolve()] = elsewhere
+        if here is not None:
+            self._file_problems.append((file, text_of(file)[0], here))
+        return done
+
+
+def _name_mark(tree: Tree) -> Mark:
+    metadata = tree.value["metadata"] if isinstance(tree.value, dict) else tree
+    return metadata.value["name"].mark if isinstance(metadata.value, dict) else metadata.mark
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        files = [
+            file
+            for file in sorted(path.iterdir())
+            if file.suffix in (".yaml", ".yml")
+            and not file.stem.endswith("_test")
+            and file.is_file()
+        ]
+        if not files:
+            raise PolicyError(f"{path} holds no *.yaml file", "another directory is meant.")
+        return files
+    if not path.exists():
+        raise PolicyError(f"{path} does not exist", "it has a typo, or nothing is mounted there.")
+    return [path]
+
+
+def _from_document(document: dict[str, Any]) -> Strict:
+    made, file_problems = validate(grown(document))
+    if made is None:
+        raise policy_error([("document", "", file_problem) for file_problem in file_problems], 1)
+    return made

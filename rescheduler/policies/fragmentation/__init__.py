@@ -1,0 +1,1 @@
+"""Kind Fragmentation: free capacity that the pods of the cluster can use."""

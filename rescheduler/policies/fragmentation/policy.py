@@ -1,0 +1,162 @@
+"""Fragmentation: keep what is left usable, and make room for what waits."""
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import ConfigDict, Field, model_validator
+
+from rescheduler.model.readings import BoolArray, Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Match, NodeMatch, Policy, Strict
+from rescheduler.policies.fragmentation.free_capacity import FreeCapacity
+from rescheduler.policies.fragmentation.pending_places import Waiting
+from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stranding, tasks
+from rescheduler.policies.fragmentation.term import FragmentationTerm
+from rescheduler.policies.shared.acceptance import Acceptance
+from rescheduler.policies.shared.demand import WHOLE, Demand, Devices
+from rescheduler.policies.shared.matching import select_nodes, select_pods
+
+_GPU_ALONE: tuple[Resource, ...] = ("gpu",)
+
+_BOUND_TO_NODES = frozenset({"DaemonSet", "Node"})
+"""Owners whose pods come with their node: what is left is not for them."""
+
+
+class SharedGpus(Strict):
+    """How pods ask for a share of one GPU."""
+
+    resource: str = Field(
+        min_length=1, description="The resource, such as `alibabacloud.com/gpu-milli`."
+    )
+    perGpu: int = Field(WHOLE, ge=1, le=10**9, description="How much of it is one GPU.")
+
+
+class Fragmentation(Policy):
+    """Charge 1.0 for every average pod whose worth of capacity is left where no pod could use it.
+
+    What a node has left counts as far as the pods of the cluster, running or pending, could not use
+    it, on average over them: the fragmentation measure of FGD (USENIX ATC 2023), divided by what an
+    average pod asks for. For a pod that does not fit on the node that is all that is left there;
+    for one that fits, the GPUs that have less left than it asks for. GPUs may be asked for whole or
+    in shares of one (`sharedGpus`).
+
+    With `room`, each pending pod of that gang costs the share that is missing for it, of whatever
+    is missing most, on the nodes where the least is missing; so places that are nearly free are
+    freed first.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"properties": {"resources": {"minItems": 1}}},
+                {"properties": {"room": {"type": "object"}}, "required": ["room"]},
+            ]
+        }
+    )
+
+    summary: ClassVar[str] = "Keep free GPUs, CPU and memory usable, and make room for a gang."
+
+    kind: Literal["Fragmentation"] = "Fragmentation"
+    match: Match = Field(description="The pods that may be moved. What every pod takes counts.")
+    nodes: NodeMatch = Field(
+        default_factory=lambda: NodeMatch(all=True), description="The nodes to look at."
+    )
+    resources: list[Resource] = Field(
+        default_factory=lambda: list(_GPU_ALONE), description="What must not be stranded."
+    )
+    workloads: Match = Field(
+        default_factory=lambda: Match(all=True),
+        description="The pods, running or pending, that could use what is left.",
+    )
+    popularity: Literal["Needing", "All"] = Field(
+        "Needing",
+        description="Whether only pods that need a resource have a say about it, or all, as in the "
+        "paper: GPUs are then stranded for CPU pods too.",
+    )
+    room: Match | None = Field(None, description="Pending pods to make room for, such as a gang.")
+    gpu: str = Field(
+        "nvidia.com/gpu", min_length=1, description="The resource that counts whole GPUs."
+    )
+    sharedGpus: SharedGpus | None = Field(None, description="How shares of a GPU are asked for.")
+
+    @model_validator(mode="after")
+    def _wants_something(self) -> "Fragmentation":
+        if not self.resources and self.room is None:
+            raise ValueError("at least one of resources, room is required")
+        return self
+
+    def compile(self, snapshot: Snapshot) -> FragmentationTerm | Problem:
+        """The term; a problem where no pod asks for any of the resources."""
+        free_capacity = FreeCapacity(snapshot, self._devices())
+        acceptance = Acceptance(snapshot)
+        looked_at = select_nodes(self.nodes, snapshot) & acceptance.usable
+        free = _free(snapshot)
+        asking = np.flatnonzero(select_pods(self.workloads, snapshot) & free)
+        specs, first, counts = np.unique(
+            snapshot.pod_spec[asking], return_index=True, return_counts=True
+        )
+        asked = zip(specs.tolist(), asking[first].tolist(), counts.tolist(), strict=True)
+        types = tasks(
+            (
+                (free_capacity.demand(pod), acceptance.shape(spec), acceptance.nodes(spec), count)
+                for spec, pod, count in ((snapshot.specs[i], pod, count) for i, pod, count in asked)
+            ),
+            len(snapshot.nodes),
+        )
+        stranding = Stranding(types, self.resources, needing=self.popularity == "Needing")
+        silent = [each for each in self.resources if each not in stranding.units]
+        told = Problem("FRG003", f"no pod asks for {', '.join(silent)}")
+        if len(silent) == len(self.resources) and self.room is None:
+            return told
+        movable = select_pods(self.match, snapshot) & (snapshot.pod_node >= 0)
+        waiting = self._waiting(snapshot, free_capacity, acceptance, looked_at, movable & free)
+        return FragmentationTerm(
+            snapshot,
+            free_capacity,
+            stranding,
+            looked_at,
+            movable,
+            waiting,
+            (told,) if silent else (),
+        )
+
+    def _devices(self) -> Devices:
+        if self.sharedGpus is None:
+            return Devices(self.gpu)
+        return Devices(self.gpu, self.sharedGpus.resource, self.sharedGpus.perGpu)
+
+    def _waiting(
+        self,
+        snapshot: Snapshot,
+        free_capacity: FreeCapacity,
+        acceptance: Acceptance,
+        looked_at: BoolArray,
+        movable: BoolArray,
+    ) -> list[Waiting]:
+        """The pending pods of the gang, by shape."""
+        if self.room is None:
+            return []
+        chosen = select_pods(self.room, snapshot) & _free(snapshot) & (snapshot.pod_node < 0)
+        shapes: dict[tuple[Demand, bytes], list[int]] = {}
+        for pod in np.flatnonzero(chosen).tolist():
+            each = snapshot.pods[pod]
+            if each.status.phase == "Pending" and not each.node and not each.spec.schedulingGates:
+                key = (free_capacity.demand(pod), acceptance.shape(each.spec))
+                shapes.setdefault(key, []).append(pod)
+        most = free_capacity.most(movable)
+        return [
+            Waiting(
+                demand,
+                len(pods),
+                looked_at & acceptance.nodes(snapshot.pods[pods[0]].spec) & most.hold(demand),
+                f"{len(pods)} pending pods such as {snapshot.pods[pods[0]].key}",
+            )
+            for (demand, _), pods in sorted(shapes.items(), key=lambda each: each[1])
+        ]
+
+
+def _free(snapshot: Snapshot) -> BoolArray:
+    """(pods,) those that are not being deleted and do not come with their node."""
+    fixed = np.array([each.kind in _BOUND_TO_NODES for each in snapshot.workloads], dtype=np.bool_)
+    free: BoolArray = ~(np.append(fixed, False)[snapshot.pod_workload] | snapshot.leaving)
+    return free

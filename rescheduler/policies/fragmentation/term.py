@@ -1,0 +1,204 @@
+"""The term of Fragmentation: what is stranded and what is missing, as pods move."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.fragmentation.free_capacity import FreeCapacity, Rows
+from rescheduler.policies.fragmentation.pending_places import PendingPlaces, Waiting
+from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stranding
+
+_NOTHING = 1e-12
+_SCALE: dict[Resource, tuple[float, str]] = {
+    "gpu": (1.0, "GPUs"),
+    "cpu": (1e-3, "cores"),
+    "memory": (2.0**-30, "GiB"),
+}
+
+
+class FragmentationTerm:
+    """Fragmentation on one snapshot; two nodes change with every move.
+
+    What a pod would cost on a node depends on what it asks for and not on which pod it is, so the
+    answer for all nodes is kept per demand, and only the nodes that changed are measured again.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        free_capacity: FreeCapacity,
+        stranding: Stranding,
+        looked_at: BoolArray,
+        movable: BoolArray,
+        waiting: Sequence[Waiting],
+        warnings: Sequence[Problem] = (),
+    ) -> None:
+        self._snapshot = snapshot
+        self._node = snapshot.pod_node.copy()
+        self._home = snapshot.pod_node
+        self._free_capacity = free_capacity
+        self._stranding = stranding
+        self._looked_at = looked_at
+        self._movable = np.flatnonzero(movable).astype(np.int32)
+        self._warnings = tuple(warnings)
+        self._room = PendingPlaces(waiting, free_capacity.left())
+        self._now = self._measure(free_capacity.left())
+        self._leaving = np.full(len(self._node), np.nan)
+        self._freeing = np.full(len(self._node), np.nan)
+        self._arriving: dict[int, FloatArray] = {}
+        self._stale: dict[int, set[int]] = {}
+
+    def cost(self) -> float:
+        """Average pods' worth of stranded capacity, and pending pods without room."""
+        return float(self._now.sum()) + sum(self._room.costs())
+
+    def worst(self) -> float:
+        """All that the nodes have is stranded, and every pending pod misses all."""
+        amounts: dict[Resource, float] = {
+            "gpu": float(self._free_capacity.gpus[self._looked_at].sum()),
+            "cpu": float(self._free_capacity.cpu[self._looked_at].sum()),
+            "memory": float(self._free_capacity.memory[self._looked_at].sum()),
+        }
+        total = sum(amounts[each] / unit for each, unit in self._stranding.units.items())
+        return total + sum(each.count for each in self._room.waiting)
+
+    def stranded(self) -> dict[Resource, float]:
+        """How much of each resource is stranded: GPUs, milli-CPU, bytes."""
+        found = self._stranding.stranded(self._free_capacity.left())
+        return {each: float(amount[self._looked_at].sum()) for each, amount in found.items()}
+
+    def scope(self) -> int:
+        """How many nodes are looked at."""
+        return int(self._looked_at.sum())
+
+    def candidates(self) -> IntArray:
+        """The pods that may move and of which a move could lower the cost."""
+        found: IntArray = self._movable[self.bounds(self._movable) > 1e-9]
+        return found
+
+    def bounds(self, pods: IntArray) -> FloatArray:
+        """(k,) what leaving gains, and coming to the best of all nodes."""
+        unknown = pods[np.isnan(self._leaving[pods])]
+        if len(unknown):
+            nodes = self._node[unknown]
+            left = self._free_capacity.without(unknown, nodes)
+            self._leaving[unknown] = self._measure(left) - self._now[nodes]
+            self._freeing[unknown] = self._room.gains(left) if self._room.waiting else 0.0
+        numbers = self._free_capacity.of_pod[pods]
+        best = {
+            number: min(0.0, float(self._arrivals(number).min(initial=0.0)))
+            for number in np.unique(numbers).tolist()
+        }
+        arriving = np.array([best[number] for number in numbers.tolist()])
+        for place in np.flatnonzero(self._node[pods] != self._home[pods]).tolist():
+            pod = int(pods[place])
+            if self._free_capacity.keeps_device(pod):
+                back = (
+                    self._measure(self._free_capacity.returned(pod))[0] - self._now[self._home[pod]]
+                )
+                arriving[place] = min(arriving[place], float(back))
+        best_of: FloatArray = np.maximum(-self._leaving[pods] - arriving, 0.0)
+        best_of += self._freeing[pods]
+        return best_of
+
+    def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of the cost if the pod moved to each of the k nodes."""
+        source, number = int(self._node[pod]), int(self._free_capacity.of_pod[pod])
+        if source < 0:
+            return np.zeros(len(nodes))
+        here = np.array([source], dtype=np.int32)
+        left = self._free_capacity.without(np.array([pod], dtype=np.int32), here)
+        change = self._arrivals(number)[nodes] + float(self._measure(left)[0] - self._now[source])
+        if self._room.waiting:
+            change += self._room.changes(left, self._free_capacity.having(number, nodes))
+        home = np.flatnonzero(nodes == self._home[pod])
+        if len(home) and source != self._home[pod] and self._free_capacity.keeps_device(pod):
+            change[home] = self._coming_home(pod, left)
+        change[nodes == source] = 0.0
+        return change
+
+    def _coming_home(self, pod: int, left: Rows) -> float:
+        """The change if the pod went back to the device that it came from."""
+        row, source = self._free_capacity.returned(pod), int(self._node[pod])
+        change = float(self._measure(left)[0] - self._now[source])
+        change += float(self._measure(row)[0] - self._now[self._home[pod]])
+        return change + (float(self._room.changes(left, row)[0]) if self._room.waiting else 0.0)
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        self._free_capacity.commit(shift)
+        self._node[shift.pod] = shift.destination
+        changed = np.unique([shift.source, shift.destination]).astype(np.int32)
+        rows = self._free_capacity.left().take(changed)
+        self._now[changed] = self._measure(rows)
+        self._room.update(rows)
+        for stale in self._stale.values():
+            stale.update(changed.tolist())
+        self._leaving[np.isin(self._node, changed)] = np.nan
+        if self._room.waiting:
+            self._leaving[:] = np.nan  # a place that one node offers is no longer missed elsewhere
+
+    def findings(self) -> Iterator[Finding]:
+        """One finding per node with stranded capacity, and one per shape that has no room."""
+        found = self._stranding.stranded(self._free_capacity.left())
+        on = self._by_node()
+        for node in np.flatnonzero(self._now > _NOTHING).tolist():
+            lost = ", ".join(
+                f"{amount[node] * _SCALE[resource][0]:.2f} {_SCALE[resource][1]}"
+                for resource, amount in found.items()
+            )
+            yield Finding(
+                code="FRG001",
+                subject=f"node {self._snapshot.nodes[node].metadata.name}",
+                cost=float(self._now[node]),
+                message=f"{lost} are left that an average pod could not use",
+                pods=on(node),
+            )
+        for number, cost in enumerate(self._room.costs()):
+            if cost <= _NOTHING:
+                continue
+            near = self._room.nearest(number).tolist()
+            names = ", ".join(self._snapshot.nodes[node].metadata.name for node in near[:3])
+            yield Finding(
+                code="FRG002",
+                subject=self._room.waiting[number].subject,
+                cost=cost,
+                message=f"room for {cost:.2f} of them is missing"
+                + (f", the least on {names}" if near else ", and no node could be freed for one"),
+                pods=tuple(sorted(pod for node in near for pod in on(node))),
+            )
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """What nothing can be said about."""
+        return self._warnings
+
+    def _by_node(self) -> Callable[[int], tuple[int, ...]]:
+        """The movable pods of each node, ascending."""
+        nodes = self._node[self._movable]
+        order = np.argsort(nodes, kind="stable")
+        bounds = np.searchsorted(nodes[order], np.arange(len(self._now) + 1))
+        pods = self._movable[order]
+        return lambda node: tuple(pods[bounds[node] : bounds[node + 1]].tolist())
+
+    def _measure(self, rows: Rows) -> FloatArray:
+        """(rows,) the cost of what is stranded; nodes that are not looked at cost nothing."""
+        return np.where(self._looked_at[rows.nodes], self._stranding.cost(rows), 0.0)
+
+    def _arrivals(self, number: int) -> FloatArray:
+        """(nodes,) change of the cost of each node if a pod of that demand came there."""
+        known = self._arriving.get(number)
+        if known is None:
+            nodes = np.arange(len(self._now), dtype=np.int32)
+            known = self._measure(self._free_capacity.having(number, nodes)) - self._now
+            self._arriving[number] = known
+        elif self._stale[number]:
+            nodes = np.array(sorted(self._stale[number]), dtype=np.int32)
+            known[nodes] = (
+                self._measure(self._free_capacity.having(number, nodes)) - self._now[nodes]
+            )
+        self._stale[number] = set()
+        return known

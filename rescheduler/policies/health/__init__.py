@@ -1,0 +1,1 @@
+"""Kind Health: nodes and devices whose readings say that they are broken."""

@@ -1,0 +1,171 @@
+"""Which devices of a broken node are broken, and which pods have them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rescheduler.kube.dra.device_inventory import DeviceInventory, Holdings
+from rescheduler.kube.objects import PodSpec
+from rescheduler.kube.quantity import units
+from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.shared.node_signal import Signal
+
+_GPUS = ("nvidia.com/gpu", "nvidia.com/mig-")
+_GPU_DRIVER = "gpu.nvidia.com"
+_GPU_NAMES = (f"{_GPU_DRIVER}/uuid", f"{_GPU_DRIVER}/parentUUID")
+_LINK_NAMES = ("dra.net/ifName",)
+"""Attributes of devices by which readings name them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A signal with the value above which a node, or a device of it, is broken.
+
+    gpus: whether only pods with GPUs suffer. says: what it means, with a place for the value.
+    """
+
+    signal: Signal
+    above: float
+    gpus: bool
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A broken device. pods: who have it; open: who may have it, as far as nobody tells.
+
+    heat: at each instant of the past whether it was broken; empty where that is not known.
+    """
+
+    node: int
+    device: str
+    says: str
+    pods: tuple[int, ...]
+    open: tuple[int, ...]
+    heat: tuple[bool, ...] = ()
+
+
+class Attribution:
+    """Who has a broken device: told by the exporter's labels, or by claims that are allocated.
+
+    A pod with GPUs of which not all are told may have any of its node's, and so may one with claims
+    of which it is not told what they have. What a partition's
+    reading says holds for its whole GPU, whose hardware all its partitions share. An interface
+    belongs to the pods of a claim that has it, else to all pods of its node. A series that names a
+    pod of another node is of a pod that had its name before, and tells nothing of who has it now.
+    gpus: (pods,) how many GPUs, or partitions of them, each pod asks for.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        asked = np.array([_gpus(spec) for spec in snapshot.specs], dtype=np.float64)
+        self.gpus: FloatArray = asked[snapshot.pod_spec]
+        self._home = snapshot.pod_node
+        self._on: dict[int, list[int]] = {}
+        for pod, node in enumerate(snapshot.pod_node.tolist()):
+            self._on.setdefault(node, []).append(pod)
+        inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
+        holdings = Holdings(snapshot, inventory)
+        held, home = holdings.of_pod, snapshot.pod_node
+        claiming = (n for n, pod in enumerate(snapshot.pods) if pod.spec.resourceClaims)
+        self._unclear = {
+            pod
+            for pod in claiming
+            if pod in holdings.lost or not held.get(pod) or _nameless(held[pod], inventory)
+        }
+        self._claimed = {
+            True: _claimed(held, home, inventory, _GPU_NAMES),
+            False: _claimed(held, home, inventory, _LINK_NAMES),
+        }
+
+    @property
+    def with_gpus(self) -> BoolArray:
+        """(pods,) which have GPUs."""
+        answer: BoolArray = self.gpus > 0
+        for pods in self._claimed[True].values():
+            answer[list(pods)] = True
+        return answer
+
+    def faults(self, sign: Sign, node: int) -> list[Fault] | None:
+        """The broken devices of a broken node; None where it is broken as a whole."""
+        devices = sign.signal.devices.get(node, [])
+        broken = [each for each in devices if each.value > sign.above]
+        named = dict.fromkeys(each.whole for each in broken)
+        claimed = self._claimed[sign.gpus]
+        if not named or (not sign.gpus and any((node, name) not in claimed for name in named)):
+            return None
+        open_to = self._untold(devices, node) if sign.gpus else ()
+        answer = []
+        for name in named:
+            parts = [each for each in devices if each.whole == name]
+            pods = {pod for each in parts for pod in each.pods if self._home[pod] == node}
+            pods |= claimed.get((node, name), set())
+            worst = max(parts, key=lambda each: each.value)
+            answer.append(
+                Fault(
+                    node,
+                    _shown(worst, gpu=sign.gpus),
+                    sign.says.format(value=worst.value),
+                    tuple(sorted(pods)),
+                    tuple(pod for pod in open_to if pod not in pods),
+                    tuple(
+                        any(value > sign.above for value in then)
+                        # A part without a past leaves that of the whole device unknown.
+                        for then in zip(*(each.range_samples for each in parts), strict=False)
+                    ),
+                )
+            )
+        return answer
+
+    def _untold(self, devices: Iterable[DeviceValue], node: int) -> tuple[int, ...]:
+        """The node's pods of which not all GPUs are told."""
+        told = Counter(pod for each in devices for pod in each.pods)
+        return tuple(
+            pod
+            for pod in self._on.get(node, ())
+            if told[pod] < self.gpus[pod] or (pod in self._unclear and not told[pod])
+        )
+
+
+def _claimed(
+    held: Mapping[int, list[int]],
+    home: IntArray,
+    inventory: DeviceInventory,
+    attributes: tuple[str, ...],
+) -> dict[tuple[int, str], set[int]]:
+    """Node and name of a device, as readings tell it, to the pods that have it by a claim."""
+    answer: dict[tuple[int, str], set[int]] = {}
+    for pod, devices in held.items():
+        for device in devices:
+            for attribute in attributes:
+                found = inventory.attribute(device, attribute)
+                if found is not None and found.text:
+                    answer.setdefault((int(home[pod]), found.text), set()).add(pod)
+    return answer
+
+
+def _nameless(devices: Iterable[int], inventory: DeviceInventory) -> bool:
+    """Whether one of these devices is a GPU of which it is not told what readings call it."""
+    return any(
+        inventory.subjects[device].driver == _GPU_DRIVER
+        and not any(inventory.attribute(device, name) for name in _GPU_NAMES)
+        for device in devices
+    )
+
+
+def _shown(device: DeviceValue, *, gpu: bool) -> str:
+    if not gpu:
+        return f"interface {device.whole}"
+    return f"GPU {device.index} ({device.whole})" if device.index else f"GPU {device.whole}"
+
+
+def _gpus(spec: PodSpec) -> float:
+    """GPUs and partitions that all containers ask for."""
+    total = 0.0
+    for container in spec.containers:
+        given = container.resources
+        asked = {**((given and given.limits) or {}), **((given and given.requests) or {})}
+        total += sum(float(units(each)) for name, each in asked.items() if name.startswith(_GPUS))
+    return total

@@ -1,0 +1,156 @@
+"""Health: tell of nodes whose readings say that they are broken, and drain them when told."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import ClassVar, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from rescheduler.model.readings import Problem, ReadingRequest
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Match, NodeMatch, Policy, PositiveDuration, Ratio, Strict
+from rescheduler.policies.health.device_faults import Sign
+from rescheduler.policies.health.term import HealthTerm
+from rescheduler.policies.shared.matching import select_nodes, select_pods
+from rescheduler.policies.shared.node_signal import read_signal
+
+_SIGNS = {
+    "xid": ("node.gpu.xid", 1e4, "a GPU reported XID {value:.0f} within the window"),
+    "ecc": ("node.gpu.ecc", 1e9, "a GPU's memory had {value:.0f} uncorrectable errors"),
+    "remap": ("node.gpu.remap", 1e9, "a GPU could not remap a row of its memory"),
+    "drops": ("node.network.drops", 1.0, "its network drops {value:.2%} of the packets"),
+    "retransmits": ("node.network.retransmits", 1.0, "it sends {value:.2%} of TCP segments again"),
+}
+"""Field to the catalogue's reading, its highest legal value, and what it means."""
+
+
+class Signs(Strict):
+    """What makes a node broken; at least one."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"properties": {each: {"not": {"type": "null"}}}, "required": [each]}
+                for each in _SIGNS
+            ]
+        }
+    )
+
+    xid: Literal[True] | None = Field(
+        None,
+        description="A GPU reported an XID error within the window that is not the application's "
+        "(13, 31, 43, 45, 68 and 109 are).",
+    )
+    ecc: Literal[True] | None = Field(
+        None,
+        description="A GPU's memory had uncorrectable errors within the window. Needs "
+        "`DCGM_FI_DEV_ECC_DBE_VOL_TOTAL`, which dcgm-exporter does not collect unless told.",
+    )
+    remap: Literal[True] | None = Field(
+        None, description="A GPU has no rows left to replace broken ones."
+    )
+    drops: Ratio | None = Field(
+        None, description="Of a network interface's packets, a greater share is dropped."
+    )
+    retransmits: Ratio | None = Field(
+        None, description="Of the TCP segments that it sends, a greater share is sent again."
+    )
+
+    @model_validator(mode="after")
+    def _has_one(self) -> "Signs":
+        if not dict(self.given()):
+            raise ValueError(f"at least one of {', '.join(_SIGNS)} is required")
+        return self
+
+    @property
+    def of_gpus(self) -> bool:
+        """Whether one of them is of GPUs."""
+        return any(_of_gpus(sign) for sign, _ in self.given())
+
+    def given(self) -> Iterator[tuple[str, float]]:
+        """The signs that are looked for, each with the value above which it counts."""
+        for sign in _SIGNS:
+            value: float | bool | None = getattr(self, sign)
+            if value is not None:
+                yield sign, 0.0 if value is True else float(value)
+
+
+class Health(Policy):
+    """Charge each pod that suffers from a broken node, or has a broken device, with 1.0.
+
+    A node or device is broken while one of the signs holds. A GPU's sign concerns the pods that
+    have that GPU, as dcgm-exporter's labels or an allocated ResourceClaim tell; partitions (MIG)
+    of one GPU share its fate. Where that is not told of all pods with GPUs on the node, the others
+    may have it: `unattributed` says what becomes of them. An interface's drops concern the pods
+    of the claim that has it, or else all pods of the node, and so do retransmits; where a reading
+    tells of no devices, GPUs' signs concern all pods of the node that ask for GPUs. Pods of
+    DaemonSets belong to their node and do not count. With `action: Report` nothing is moved
+    because of it, and what would land on a node with something broken is charged, as nobody knows
+    which device it would get; with `action: Drain` pods gain by leaving, and nothing by a
+    replacement that may come back. A node of which a sign ought to be known and is not, is
+    neither: it is named, and no pod is moved there for its health's sake. Sources: dcgm-exporter's
+    and node_exporter's series; what XIDs mean, NVIDIA's device plugin.
+    """
+
+    summary: ClassVar[str] = "Tell of broken nodes and devices, and move pods away when told."
+
+    kind: Literal["Health"] = "Health"
+    nodes: NodeMatch = Field(description="The nodes to look at.")
+    match: Match = Field(description="The pods that count and may be moved.")
+    signs: Signs = Field(description="What makes a node or device broken; at least one.")
+    action: Literal["Report", "Drain"] = Field(
+        "Report", description="Report: findings only. Drain: pods are moved away."
+    )
+    unattributed: Literal["Report", "Drain"] = Field(
+        "Report",
+        description="With `action: Drain`, what becomes of pods of which nobody tells whether they "
+        "have the broken device of their node. Report: findings only. Drain: moved away too.",
+    )
+    window: PositiveDuration = Field(
+        timedelta(minutes=10), description="How long an event counts, and rates are averaged."
+    )
+    maxAge: PositiveDuration = Field(
+        timedelta(minutes=3), description="An older value counts as absent."
+    )
+    minCoverage: Ratio = Field(
+        0.9,
+        description="The share of nodes that must have a value; with less, the policy has no say.",
+    )
+
+    def requests(self) -> list[ReadingRequest]:
+        """The reading of every sign that is looked for."""
+        return [self._request(sign) for sign, _ in self.signs.given()]
+
+    def compile(self, snapshot: Snapshot) -> HealthTerm | Problem:
+        """The term, or the problem of the first reading that is not fit to act on."""
+        looked_at = select_nodes(self.nodes, snapshot)
+        signs = []
+        for sign, above in self.signs.given():
+            _, highest, says = _SIGNS[sign]
+            signal = read_signal(snapshot, self._request(sign), looked_at, highest)
+            if isinstance(signal, Problem):
+                return signal
+            signs.append(Sign(signal, above, _of_gpus(sign), says))
+        matched = select_pods(self.match, snapshot)
+        return HealthTerm(
+            snapshot,
+            signs,
+            looked_at,
+            matched,
+            drain=self.action == "Drain",
+            drain_open=self.unattributed == "Drain",
+            span=self.span,
+        )
+
+    def _request(self, sign: str) -> ReadingRequest:
+        return ReadingRequest(
+            _SIGNS[sign][0],
+            window=self.window.total_seconds(),
+            max_age=self.maxAge.total_seconds(),
+            min_coverage=self.minCoverage,
+            span=self.span,
+        )
+
+
+def _of_gpus(sign: str) -> bool:
+    return _SIGNS[sign][0].startswith("node.gpu.")

@@ -1,0 +1,230 @@
+"""The term of Health: the pods on nodes whose readings say that something is broken."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem, lasted
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import agreed, counted
+from rescheduler.policies.health.device_faults import Attribution, Fault, Sign
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    """What pods are charged for: a broken node or device, and the words around their number.
+
+    verbs: of one pod, and of more. lasted: seconds for which a device has been broken; NaN: of a
+    node, or not known.
+    """
+
+    code: str
+    subject: str
+    before: str
+    verbs: tuple[str, str]
+    after: str
+    lasted: float = np.nan
+
+
+class HealthTerm:
+    """Health on one snapshot: the number of pods that suffer from their node or devices.
+
+    A pod suffers where it is in the snapshot if it has a broken device, or if a sign of its whole
+    node is above its limit, from GPUs' signs only if it has some. Elsewhere it suffers if the node
+    or any device of that sort is broken there: which device it would get is not known. Pods that
+    suffer and are not to be moved for it are charged wherever they go, so that no move is made for
+    their sake: all of them without `drain`, and without `drain_open` those of which it is not told
+    whether they have the broken device.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        signs: Sequence[Sign],
+        looked_at: BoolArray,
+        matched: BoolArray,
+        *,
+        drain: bool,
+        drain_open: bool = False,
+        span: float = 0.0,
+    ) -> None:
+        """span: seconds of the past that is known."""
+        self._signs = list(signs)
+        self._drain = drain
+        self._looked_at = looked_at
+        self._names = [node.metadata.name for node in snapshot.nodes]
+        self._home = snapshot.pod_node
+        self._node = snapshot.pod_node.copy()
+        self._counted = matched & ~snapshot.on_own_node
+        self._attribution = Attribution(snapshot)
+        self._with_gpus = self._attribution.with_gpus
+        self._broken = np.zeros((2, len(self._names)), dtype=np.bool_)
+        self._span = span
+        self._lasted = np.full((2, len(self._names) + 1), np.nan)
+        whole = self._broken.copy()
+        faults: list[Fault] = []
+        for sign in self._signs:
+            above = looked_at & (np.nan_to_num(sign.signal.values) > sign.above)
+            self._broken[int(sign.gpus)] |= above
+            for node in np.flatnonzero(above).tolist():
+                found = self._attribution.faults(sign, node)
+                above[node] = found is None
+                faults += found or []
+            whole[int(sign.gpus)] |= above
+            if sign.signal.range_samples is not None:
+                long = np.where(above, lasted(sign.signal.range_samples > sign.above, span), np.nan)
+                row = self._lasted[int(sign.gpus)]
+                row[:-1] = np.fmax(row[:-1], long)
+        self._faults = sorted(faults, key=lambda each: each.node)
+        self._felt = np.append(self._broken, np.zeros((2, 1), dtype=np.bool_), axis=1)
+        self._causes: list[_Cause] = []
+        self._of_node: dict[int, int] = {}
+        self._cause = np.full(len(self._home), -1, dtype=np.int32)
+        self._pinned = np.full(len(self._home), not drain)
+        self._find_causes(np.append(whole, np.zeros((2, 1), dtype=np.bool_), axis=1), drain_open)
+        self._fixed = ((self._cause >= 0) & self._pinned).astype(np.float64)
+
+    def cost(self) -> float:
+        """Pods that suffer."""
+        return float((self._fixed + self._movable()).sum())
+
+    def worst(self) -> float:
+        """The cost if every node were broken."""
+        return float((self._counted & (self._home >= 0)).sum())
+
+    def scope(self) -> int:
+        """How many nodes are looked at."""
+        return int(self._looked_at.sum())
+
+    def candidates(self) -> IntArray:
+        """The pods that suffer where they are, where that is to be ended."""
+        return np.flatnonzero(self._movable() > 0).astype(np.int32)
+
+    def bounds(self, pods: IntArray) -> FloatArray:
+        """(k,) what each pod would no longer suffer elsewhere."""
+        return np.asarray(self._movable()[pods])
+
+    def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of the cost if the pod moved to each of the k nodes."""
+        pods = np.full(len(nodes), pod, dtype=np.int32)
+        change = self._suffers(pods, nodes) - self._suffers(pods[:1], self._node[pod : pod + 1])
+        return np.where(nodes == self._node[pod], 0.0, change)
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        self._node[shift.pod] = shift.destination
+
+    def findings(self) -> Iterator[Finding]:
+        """One finding for each broken node or device with pods that suffer."""
+        moving = self._movable()
+        of_node = np.array([self._of_node.get(n, -1) for n in range(len(self._names))] + [-1])
+        came = self._node != self._home
+        now = np.where(moving > 0, np.where(came, of_node[self._node], self._cause), -1)
+        order = np.argsort(now, kind="stable")
+        ends = np.searchsorted(now[order], np.arange(len(self._causes) + 1))
+        fixed = np.bincount(self._cause + 1, self._fixed, len(self._causes) + 1)
+        for number, each in enumerate(self._causes):
+            pods = order[ends[number] : ends[number + 1]]
+            cost = float(fixed[number + 1] + moving[pods].sum())
+            if cost > 0:
+                one_or_more = agreed(round(cost), *each.verbs)
+                text = f"{each.before}{counted(round(cost), 'pod')} {one_or_more}{each.after}"
+                yield Finding(each.code, each.subject, cost, text, tuple(pods.tolist()))
+
+    def hot_nodes(self) -> IntArray:
+        """The broken nodes, where they are to be drained: too many at once are a wrong query."""
+        nodes = np.flatnonzero(self._broken.any(axis=0)).astype(np.int32)
+        return nodes if self._drain else nodes[:0]
+
+    def unknown(self) -> BoolArray:
+        """(nodes,) whether a sign that ought to be known is not."""
+        answer = np.zeros(len(self._names), dtype=np.bool_)
+        for sign in self._signs:
+            answer |= sign.signal.unknown
+        return answer
+
+    def measured(self) -> None:
+        """Readings tell of all that is found."""
+
+    def lasted(self) -> FloatArray:
+        """(pods,) for how long the device that each has, or else its node, has been broken."""
+        nodes = self._lasted[:, self._home]
+        of_node = np.fmax(nodes[0], np.where(self._with_gpus, nodes[1], np.nan))
+        of_device = np.array([*(each.lasted for each in self._causes), np.nan])
+        device = np.array([*(each.code != "HLT001" for each in self._causes), False])
+        return np.where(device[self._cause], of_device[self._cause], of_node)
+
+    def load_after(self) -> dict[str, FloatArray]:
+        """Nothing that moves with pods is measured."""
+        return {}
+
+    def usage(self, pod: int) -> dict[str, float]:  # noqa: ARG002 - the protocol gives it
+        """Nothing that moves with pods is measured."""
+        return {}
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """The nodes of which a sign is not known, and broken devices that nobody has."""
+        answer = []
+        for sign in self._signs:
+            nodes = [self._names[node] for node in np.flatnonzero(sign.signal.unknown)]
+            if nodes:
+                more = f" and {len(nodes) - 5} more" if len(nodes) > 5 else ""
+                text = f"{sign.signal.name} is not known of {', '.join(nodes[:5])}{more}"
+                answer.append(Problem("RDG003", f"{text}; whether they are broken is open"))
+        for fault in self._faults:
+            if not fault.pods and not fault.open:
+                text = f"{fault.device} of node {self._names[fault.node]}: {fault.says}"
+                answer.append(Problem("HLT002", f"{text}; no pod has it"))
+        return tuple(answer)
+
+    def _find_causes(self, whole: BoolArray, drain_open: bool) -> None:
+        """The cause of each pod that suffers where it is: its devices before its whole node."""
+        left = "" if self._drain else ", and are left there (action: Report)"
+        stay = self._drain and not drain_open
+        untold = ", and are left there (unattributed: Report)" if stay else left
+        for node in np.flatnonzero(self._broken.any(axis=0)).tolist():
+            self._of_node[node] = len(self._causes)
+            told = "; ".join(self._told(node))
+            subject = f"node {self._names[node]}"
+            self._causes.append(_Cause("HLT001", subject, f"{told}; ", ("suffers", "suffer"), left))
+        for fault in self._faults:
+            self._charge(fault, fault.pods, "HLT002", left)
+        ends = self._counted & (whole[0, self._home] | (whole[1, self._home] & self._with_gpus))
+        for pod in np.flatnonzero(ends & (self._cause < 0)).tolist():
+            self._cause[pod] = self._of_node[int(self._home[pod])]
+        for fault in self._faults:
+            pods = self._charge(fault, fault.open, "HLT003", untold)
+            self._pinned[pods] |= not drain_open
+
+    def _charge(self, fault: Fault, pods: Sequence[int], code: str, after: str) -> list[int]:
+        """Charge those of these pods that count, and are not charged for something else."""
+        subject = f"{fault.device} of node {self._names[fault.node]}"
+        charged = [pod for pod in pods if self._counted[pod] and self._cause[pod] < 0]
+        self._cause[charged] = len(self._causes)
+        known = code == "HLT002"
+        before = f"{fault.says}; " if known else f"{fault.says}; it is not told which pod has it: "
+        verbs = ("has it", "have it") if known else ("may have it", "may have it")
+        heat = np.array(fault.heat, dtype=np.bool_)[:, None]
+        long = float(lasted(heat, self._span)[0]) if fault.heat else np.nan
+        self._causes.append(_Cause(code, subject, before, verbs, after, long))
+        return charged
+
+    def _told(self, node: int) -> Iterator[str]:
+        for sign in self._signs:
+            value = float(np.nan_to_num(sign.signal.values[node]))
+            if value > sign.above:
+                yield sign.says.format(value=value)
+
+    def _suffers(self, pods: IntArray, nodes: IntArray) -> FloatArray:
+        """(k,) 1 where the pod suffers on the node, and a move away would end it."""
+        there = self._felt[0, nodes] | (self._felt[1, nodes] & self._with_gpus[pods])
+        here = (self._cause[pods] >= 0) & ~self._pinned[pods]
+        suffers = np.where(nodes == self._home[pods], here, there & self._counted[pods])
+        return np.asarray(suffers, dtype=np.float64)
+
+    def _movable(self) -> FloatArray:
+        """(pods,) what each suffers that a move would end."""
+        return self._suffers(np.arange(len(self._home), dtype=np.int32), self._node)

@@ -1,0 +1,1 @@
+"""Kind Locality: pods near the pods and the data that they use."""

@@ -1,0 +1,108 @@
+"""Anchoring: pods that want to be near certain nodes, such as those that hold their data."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.wording import agreed, counted
+
+
+@dataclass(frozen=True, slots=True)
+class DataAffinity:
+    """Some pods, all bound to nodes, and how far each node is from what they want.
+
+    distances: (nodes,) 0 to 1. weight: what one pod costs at distance 1. shares: of how many
+    preferences of each pod this is one.
+    """
+
+    pods: IntArray
+    distances: FloatArray
+    weight: float
+    subject: str
+    wanted: str
+    code: str = "LOC003"
+    shares: int = 1
+
+
+class DataLocality:
+    """All data affinities of a policy on one snapshot: each pod costs the distance of its node."""
+
+    def __init__(self, data_affinities: Sequence[DataAffinity], node: IntArray) -> None:
+        self.data_affinities = tuple(data_affinities)
+        self._node: dict[int, int] = {}
+        self._of_pod: dict[int, list[int]] = {}
+        self._least = [
+            float(data_affinity.distances.min(initial=1.0)) for data_affinity in data_affinities
+        ]
+        for number, data_affinity in enumerate(data_affinities):
+            for pod in data_affinity.pods.tolist():
+                self._node[pod] = int(node[pod])
+                self._of_pod.setdefault(pod, []).append(number)
+
+    def cost(self) -> float:
+        """The distances of all pods from their data affinities."""
+        return float(sum(self._costs(number).sum() for number in range(len(self.data_affinities))))
+
+    def worst(self) -> float:
+        """Every pod at distance 1 from each of its data affinities."""
+        return float(
+            sum(
+                len(data_affinity.pods) * data_affinity.weight
+                for data_affinity in self.data_affinities
+            )
+        )
+
+    def members(self) -> IntArray:
+        """Every pod with an data affinity."""
+        return np.array(sorted(self._of_pod), dtype=np.int32)
+
+    def deltas(self, pod: int, source: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of the cost for each node."""
+        total = np.zeros(len(nodes))
+        for number in self._of_pod[pod]:
+            data_affinity = self.data_affinities[number]
+            total += data_affinity.weight * (
+                data_affinity.distances[nodes] - data_affinity.distances[source]
+            )
+        return total
+
+    def bound(self, pod: int, source: int) -> float:
+        """The way to the nearest node there is."""
+        return sum(
+            self.data_affinities[number].weight
+            * (float(self.data_affinities[number].distances[source]) - self._least[number])
+            for number in self._of_pod[pod]
+        )
+
+    def commit(self, shift: Shift) -> IntArray:
+        """Make the move in the working copy; only the pod itself has another bound now."""
+        self._node[shift.pod] = shift.destination
+        return np.array([shift.pod], dtype=np.int32)
+
+    def findings(self) -> Iterator[Finding]:
+        """One finding for each data affinity that some of its pods are far from."""
+        for number, data_affinity in enumerate(self.data_affinities):
+            costs = self._costs(number)
+            far = costs > 1e-12
+            if far.any():
+                yield Finding(
+                    code=data_affinity.code,
+                    subject=data_affinity.subject,
+                    cost=float(costs.sum()),
+                    message=f"{int(far.sum())} of {counted(len(far), 'pod')} "
+                    f"{agreed(int(far.sum()), 'is', 'are')} away from {data_affinity.wanted}, "
+                    f"at a mean distance of {costs[far].mean() / data_affinity.weight:.2f}",
+                    pods=tuple(data_affinity.pods[far].tolist()),
+                    aspect=f"{data_affinity.wanted}, one of {data_affinity.shares}",
+                )
+
+    def _costs(self, number: int) -> FloatArray:
+        """(pods of the data affinity,) what each of them costs."""
+        data_affinity = self.data_affinities[number]
+        nodes = [self._node[pod] for pod in data_affinity.pods.tolist()]
+        costs: FloatArray = data_affinity.weight * data_affinity.distances[nodes]
+        return costs

@@ -1,0 +1,178 @@
+"""Assembling: the pods of one group in one domain, or no two of them in the same one."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.wording import agreed
+from rescheduler.policies.locality.domain_tree import NOWHERE, Domains
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Pods that belong together, all bound to nodes.
+
+    together, apart: a level of the tree, or -1 where it is not asked for. weight: what one pod
+    counts that is in the way of all that is asked for.
+    """
+
+    pods: IntArray
+    together: int
+    apart: int
+    weight: float
+    subject: str
+
+    @property
+    def share(self) -> float:
+        """What one pod counts for each of the preferences."""
+        return self.weight / ((self.together >= 0) + (self.apart >= 0))
+
+
+class PlacementGroupTerm:
+    """All groups of a policy on one snapshot.
+
+    Together costs the pods outside of the domain that holds the most of them, apart the pods that
+    are not the first in their domain. Both are the fewest moves that would repair it.
+    """
+
+    def __init__(self, groups: Sequence[Group], domains: Domains, node: IntArray) -> None:
+        self._domains = domains
+        self._groups = tuple(groups)
+        self._of_pod: dict[int, list[int]] = {}
+        self._near: list[Counts] = []
+        self._shared: list[Counts] = []
+        for number, group in enumerate(groups):
+            self._near.append(self._count(group.together, node[group.pods]))
+            self._shared.append(self._count(group.apart, node[group.pods]))
+            for pod in group.pods.tolist():
+                self._of_pod.setdefault(pod, []).append(number)
+
+    def _count(self, level: int, nodes: IntArray) -> Counts:
+        """(domains,) the pods on these nodes; without a level there are no domains."""
+        if level < 0:
+            return np.zeros(0, dtype=np.int64)
+        found = self._domains.of[level, nodes]
+        return np.bincount(found[found != NOWHERE], minlength=self._domains.size(level))
+
+    def cost(self) -> float:
+        """Pods to move, over all groups."""
+        return float(sum(sum(self._costs(number)) for number in range(len(self._groups))))
+
+    def worst(self) -> float:
+        """Every pod is in the way of all that is asked for."""
+        return float(sum(len(group.pods) * group.weight for group in self._groups))
+
+    def members(self) -> IntArray:
+        """Every pod of a group."""
+        return np.array(sorted(self._of_pod), dtype=np.int32)
+
+    def deltas(self, pod: int, source: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of the cost for each node."""
+        total = np.zeros(len(nodes))
+        for number in self._of_pod[pod]:
+            group = self._groups[number]
+            change = np.zeros(len(nodes))
+            if group.together >= 0:
+                change += self._gathered(number, source, nodes)
+            if group.apart >= 0:
+                change += self._parted(number, source, nodes)
+            total += group.share * change
+        return total
+
+    def _gathered(self, number: int, source: int, nodes: IntArray) -> FloatArray:
+        of, counts = self._domains.of[self._groups[number].together], self._near[number]
+        here, places = of[source], of[nodes]
+        before = counts.max(initial=0)
+        left = _without(counts, here)
+        after = np.maximum(left.max(initial=0), np.append(left + 1, 0)[places])
+        change: FloatArray = np.where(places == here, 0.0, before - after)
+        return change
+
+    def _parted(self, number: int, source: int, nodes: IntArray) -> FloatArray:
+        of, counts = self._domains.of[self._groups[number].apart], self._shared[number]
+        here, places = of[source], of[nodes]
+        leaves = 1.0 if here != NOWHERE and counts[here] > 1 else 0.0
+        joins = np.append(counts > 0, values=False)[places]
+        change: FloatArray = np.where(places == here, 0.0, joins - leaves)
+        return change
+
+    def bound(self, pod: int, source: int) -> float:
+        """What joining the largest domain, and leaving a shared one, would gain."""
+        total = 0.0
+        for number in self._of_pod[pod]:
+            group, gain = self._groups[number], 0.0
+            if group.together >= 0:
+                counts = self._near[number]
+                left = _without(counts, self._domains.of[group.together, source])
+                gain += max(0, int(left.max(initial=0)) + 1 - int(counts.max(initial=0)))
+            if group.apart >= 0:
+                here = self._domains.of[group.apart, source]
+                gain += here != NOWHERE and self._shared[number][here] > 1
+            total += group.share * gain
+        return total
+
+    def commit(self, shift: Shift) -> IntArray:
+        """Make the move in the working copy; the pod's groups have other bounds now."""
+        touched: list[IntArray] = []
+        for number in self._of_pod[shift.pod]:
+            group = self._groups[number]
+            for level, counts in (
+                (group.together, self._near[number]),
+                (group.apart, self._shared[number]),
+            ):
+                for node, change in ((shift.source, -1), (shift.destination, 1)):
+                    place = self._domains.of[level, node] if level >= 0 else NOWHERE
+                    if place != NOWHERE:
+                        counts[place] += change
+            touched.append(group.pods)
+        return np.concatenate(touched)
+
+    def findings(self) -> Iterator[Finding]:
+        """One finding for each preference of a group that is not met."""
+        for number, group in enumerate(self._groups):
+            outside, sharing = self._costs(number)
+            pods = tuple(group.pods.tolist())
+            size, counts = len(group.pods), self._near[number]
+            if outside > 0:
+                name = self._domains.names[group.together]
+                yield Finding(
+                    code="LOC002",
+                    subject=group.subject,
+                    cost=outside,
+                    message=f"no {name} has more than {counts.max(initial=0)} of the {size} pods",
+                    pods=pods,
+                    aspect=f"together in one {name}",
+                )
+            if sharing > 0:
+                name = self._domains.names[group.apart]
+                extra = int(np.maximum(self._shared[number] - 1, 0).sum())
+                yield Finding(
+                    code="LOC002",
+                    subject=group.subject,
+                    cost=sharing,
+                    message=f"{extra} of {size} pods {agreed(extra, 'shares', 'share')} a {name} "
+                    "with another",
+                    pods=pods,
+                    aspect=f"apart on every {name}",
+                )
+
+    def _costs(self, number: int) -> tuple[float, float]:
+        """What the pods outside of the largest domain cost, and those that share one."""
+        group = self._groups[number]
+        outside = len(group.pods) - int(self._near[number].max(initial=0))
+        sharing = int(np.maximum(self._shared[number] - 1, 0).sum())
+        return group.share * outside * (group.together >= 0), group.share * sharing
+
+
+def _without(counts: Counts, place: int) -> Counts:
+    left = counts.copy()
+    if place != NOWHERE:
+        left[place] -= 1
+    return left

@@ -1,0 +1,361 @@
+"""Locality: keep pods near the pods, and the data, that they exchange traffic with."""
+
+from datetime import timedelta
+from typing import ClassVar, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from rescheduler.model.readings import Problem, ReadingRequest
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import (
+    Match,
+    Policy,
+    PositiveDuration,
+    Ratio,
+    Strict,
+)
+from rescheduler.policies.files.promql import Query, SeriesSelector
+from rescheduler.policies.locality.domain_tree import KNOWN, Level
+from rescheduler.policies.locality.preferences import Preferences
+from rescheduler.policies.locality.term import LocalityTerm
+
+_SOURCES = ("pairs", "groups", "traffic", "podAffinity", "datasets")
+
+_LABEL = r"^[a-zA-Z_][a-zA-Z0-9_]*$"
+"""The name of a label of Prometheus."""
+
+_Weight = Field(1.0, gt=0, le=1000, description="What each pod of it counts.")
+
+
+class Pair(Strict):
+    """Two sets of pods that exchange traffic with each other; a pod in both belongs to `pods`."""
+
+    pods: Match = Field(description="One side.")
+    near: Match = Field(description="The other side.")
+    weight: float = _Weight
+
+
+class PodGroup(Strict):
+    """Pods that belong together, such as those of one job."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"properties": {each: {"type": "string"}}, "required": [each]}
+                for each in ("together", "apart")
+            ]
+        }
+    )
+
+    pods: Match = Field(description="The pods to look at.")
+    by: Literal["Workload", "All"] = Field(
+        "Workload", description="Whether each workload is a group, or all of them are one."
+    )
+    together: str | None = Field(
+        None, min_length=1, description="The level within which they shall be, such as `rack`."
+    )
+    apart: str | None = Field(
+        None, min_length=1, description="The level that no two shall share, such as `host`."
+    )
+    weight: float = _Weight
+
+    @model_validator(mode="after")
+    def _wants_something(self) -> "PodGroup":
+        if self.together is None and self.apart is None:
+            raise ValueError("at least one of together, apart is required")
+        return self
+
+
+class End(Strict):
+    """The labels of a traffic series that name one end of it."""
+
+    namespace: str = Field(pattern=_LABEL, description="The label with the namespace.")
+    name: str = Field(pattern=_LABEL, description="The label with the name.")
+    kind: Literal["Workload", "Pod"] = Field(
+        "Workload", description="Whether it is the name of a workload (a Deployment) or of a pod."
+    )
+
+
+class Traffic(Strict):
+    """Measured traffic, from each workload to another one or to a domain."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {
+                    "properties": {each: {"not": {"type": "null"}}},
+                    "required": [each],
+                }
+                for each in ("destination", "destinationDomain")
+            ]
+        }
+    )
+
+    series: SeriesSelector = Field(
+        description="A PromQL selector of the counter of bytes or requests; it tells the age too. "
+        "`$match` stands for the matchers of the metric source, and must be there if it has any.",
+    )
+    query: Query | None = Field(
+        None,
+        description="PromQL for one row per pair, `$window` is the window and `$match` as in "
+        "`series`. Unless given, the rate of `series`, summed by the labels below.",
+    )
+    source: End = Field(description="Who exchanges traffic.")
+    destination: End | None = Field(None, description="To whom.")
+    destinationDomain: str | None = Field(
+        None,
+        pattern=_LABEL,
+        description="Instead: the label with the domain at the other end of the traffic: then "
+        "`source` names the labels of the workload that is talked to.",
+    )
+    destinationLevel: str = Field(
+        "zone", min_length=1, description="The level of the domains of `destinationDomain`."
+    )
+    window: PositiveDuration = Field(
+        timedelta(minutes=30), description="Over what time traffic is averaged."
+    )
+    maxAge: PositiveDuration = Field(
+        timedelta(minutes=5), description="An older series counts as absent."
+    )
+    minCoverage: Ratio = Field(
+        0.9, description="The share of the known pairs that must have a fresh value."
+    )
+    weight: float = Field(1.0, gt=0, le=1000, description="What an average talking pod counts.")
+
+    @model_validator(mode="after")
+    def _has_one_other_end(self) -> "Traffic":
+        if (self.destination is None) == (self.destinationDomain is None):
+            raise ValueError("exactly one of destination, destinationDomain is required")
+        return self
+
+    def request(self) -> ReadingRequest:
+        """The reading of pairs that it needs."""
+        other: tuple[str, ...] = ("", self.destinationDomain or "", "Domain")
+        if self.destination is not None:
+            end = self.destination
+            other = (end.namespace, end.name, end.kind)
+        source = (self.source.namespace, self.source.name, self.source.kind)
+        return ReadingRequest(
+            "pair.traffic",
+            window=self.window.total_seconds(),
+            max_age=self.maxAge.total_seconds(),
+            min_coverage=self.minCoverage,
+            query=self.query or "",
+            series=self.series,
+            columns=(*source, *other),
+        )
+
+
+class Distances(Strict):
+    """How far the domains of a level are from each other: measured, not the same for each pair.
+
+    Rows tell of one domain and another: bytes between zones, seconds of a round trip, a price. The
+    pair with the most is as far as the level's `weight` says, each other pair its share of that. Of
+    both directions the mean counts. What is measured within a domain does not count. Traffic
+    changes with every move: over a long window, or better by round trips or prices, distances stay.
+    """
+
+    level: str = Field("zone", min_length=1, description="The level of the domains.")
+    series: SeriesSelector = Field(
+        description="A PromQL selector of a counter, such as of bytes; it tells the age too. "
+        "`$match` stands for the matchers of the metric source, and must be there if it has any.",
+    )
+    query: Query | None = Field(
+        None,
+        description="PromQL for one row per pair, `$window` is the window and `$match` as in "
+        "`series`; needed where `series` is no counter. Unless given, the rate of `series`, summed "
+        "by the labels below.",
+    )
+    source: str = Field(pattern=_LABEL, description="The label with the one domain.")
+    destination: str = Field(pattern=_LABEL, description="The label with the other.")
+    window: PositiveDuration = Field(
+        timedelta(minutes=30), description="Over what time is averaged."
+    )
+    maxAge: PositiveDuration = Field(
+        timedelta(minutes=5), description="An older series counts as absent."
+    )
+    minCoverage: Ratio = Field(
+        1.0,
+        description="The share of all pairs of domains that must have a value, else the policy has "
+        "no say; a pair without one is as far as the farthest.",
+    )
+
+    def request(self) -> ReadingRequest:
+        """The reading of pairs that it needs; what it covers is judged by the nodes' domains."""
+        return ReadingRequest(
+            "pair.distance",
+            window=self.window.total_seconds(),
+            max_age=self.maxAge.total_seconds(),
+            min_coverage=0.0,
+            query=self.query or "",
+            series=self.series,
+            columns=("", self.source, "Domain", "", self.destination, "Domain"),
+        )
+
+
+class Datasets(Strict):
+    """Pods that annotation `rescheduler.io/dataset` ties to data, and where that data is."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"properties": {each: {"type": "string"}}, "required": [each]}
+                for each in ("nodeLabel", "catalog")
+            ]
+        }
+    )
+
+    nodeLabel: str | None = Field(
+        None,
+        min_length=1,
+        description="The key of the label of nodes that hold a dataset; `{dataset}` and "
+        "`{namespace}` are filled in, as in `fluid.io/s-{namespace}-{dataset}`.",
+    )
+    catalog: str | None = Field(
+        None,
+        pattern=r"^https?://",
+        description="The address of a JSON document `{datasets: {NAME: {LEVEL: [DOMAIN]}}}`.",
+    )
+    timeout: PositiveDuration = Field(
+        timedelta(seconds=5), description="How long the catalog may take to answer."
+    )
+    maxAge: PositiveDuration = Field(
+        timedelta(minutes=10), description="How long its last answer counts while it is down."
+    )
+    weight: float = _Weight
+
+    @model_validator(mode="after")
+    def _knows_where(self) -> "Datasets":
+        if self.nodeLabel is None and self.catalog is None:
+            raise ValueError("at least one of nodeLabel, catalog is required")
+        return self
+
+    def request(self) -> ReadingRequest | None:
+        """The reading of the catalog, if one is named."""
+        if self.catalog is None:
+            return None
+        return ReadingRequest(
+            "pair.dataset",
+            window=self.timeout.total_seconds(),
+            max_age=self.maxAge.total_seconds(),
+            min_coverage=0.0,
+            query=self.catalog,
+        )
+
+
+class Locality(Policy):
+    """Charge 1.0 for every pod that is as far as can be from its partners, less where nearer.
+
+    The distance of two nodes is the sum of the steps of all levels that they do not share, 0 on
+    one host and 1 where nothing is shared; levels without labels, or alike everywhere, are left
+    out. With `distances` the step between two domains of that level is their measured share of the
+    farthest two. What each source of preferences costs:
+
+    - `pairs`: pods of the smaller side, times the mean distance of the traffic: over the levels
+      the sum of step * (1 - G), where G = sum over domains of min(share of one side, share of the
+      other) is the gained affinity (RASA, ICDE 2024); with `distances`, 1 - G is multiplied by the
+      mean share of what leaves a domain, spread over the domains that lack some in proportion;
+    - `traffic`: the same, with the measured traffic of a pair divided by that of an average pod;
+    - `groups`: the pods outside of the domain that holds most of the group (`together`), and those
+      that share a domain with one before them (`apart`); half each where both are asked for;
+    - `podAffinity`: of each pod the share of its terms, by weight, that are not met;
+    - `datasets`: the distance to the nearest node that holds the data.
+
+    A source without data says nothing, and the report says so. Without its `distances` the whole
+    policy says nothing: everything would seem farther than it is.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"properties": {"pairs": {"minItems": 1}}, "required": ["pairs"]},
+                {"properties": {"groups": {"minItems": 1}}, "required": ["groups"]},
+                {"properties": {"traffic": {"type": "object"}}, "required": ["traffic"]},
+                {"properties": {"podAffinity": {"const": True}}, "required": ["podAffinity"]},
+                {"properties": {"datasets": {"type": "object"}}, "required": ["datasets"]},
+            ]
+        }
+    )
+
+    summary: ClassVar[str] = "Keep pods near the pods and the data that they exchange traffic with."
+
+    kind: Literal["Locality"] = "Locality"
+    match: Match = Field(description="The pods that may be moved. Every pod counts as a partner.")
+    levels: list[Level] = Field(
+        default_factory=lambda: list(KNOWN),
+        min_length=1,
+        description="The tree of domains, nearest level first.",
+    )
+    distances: Distances | None = Field(
+        None, description="How far the domains of one level are from each other, as measured."
+    )
+    pairs: list[Pair] = Field(default_factory=list, description="Declared pairs.")
+    groups: list[PodGroup] = Field(default_factory=list, description="Declared groups.")
+    traffic: Traffic | None = Field(None, description="Measured traffic.")
+    podAffinity: bool = Field(
+        default=False, description="Whether the podAffinity of the pods themselves counts."
+    )
+    datasets: Datasets | None = Field(None, description="Where the pods' data is.")
+
+    @model_validator(mode="after")
+    def _has_a_source(self) -> "Locality":
+        if not any(getattr(self, each) for each in _SOURCES):
+            raise ValueError(f"at least one of {', '.join(_SOURCES)} is required")
+        names = [level.name for level in self.levels]
+        if len(set(names)) < len(names):
+            raise ValueError("two levels have the same name")
+        for wanted in self._levels_named():
+            if wanted not in names:
+                raise ValueError(f"there is no level {wanted}; levels are {', '.join(names)}")
+        return self
+
+    def _levels_named(self) -> list[str]:
+        named = [name for group in self.groups for name in (group.together, group.apart) if name]
+        if self.traffic is not None and self.traffic.destinationDomain is not None:
+            named.append(self.traffic.destinationLevel)
+        if self.distances is not None:
+            named.append(self.distances.level)
+        return named
+
+    @property
+    def uses_distances(self) -> bool:
+        """Whether a source is judged by how far nodes are from each other, not by domains alone."""
+        return bool(self.pairs or self.traffic or self.datasets)
+
+    def requests(self) -> list[ReadingRequest]:
+        """The readings of distances, of traffic and of the catalog."""
+        wanted = [
+            self.distances.request() if self.distances is not None else None,
+            self.traffic.request() if self.traffic is not None else None,
+            self.datasets.request() if self.datasets is not None else None,
+        ]
+        return [each for each in wanted if each is not None]
+
+    def compile(self, snapshot: Snapshot) -> LocalityTerm | Problem:
+        """The term, or why none of its sources has a say."""
+        preferences = Preferences(self.levels, snapshot)
+        if self.distances is not None:
+            far = self.distances
+            problem = preferences.measure(far.request(), far.level, far.minCoverage)
+            if problem is not None:
+                return problem
+        for pair in self.pairs:
+            preferences.add_pair(pair.pods, pair.near, pair.weight)
+        for group in self.groups:
+            preferences.add_groups(
+                group.pods,
+                one=group.by == "All",
+                together=group.together,
+                apart=group.apart,
+                weight=group.weight,
+            )
+        if self.podAffinity:
+            preferences.add_affinity()
+        if self.traffic is not None:
+            traffic = self.traffic
+            level = traffic.destinationLevel if traffic.destination is None else None
+            preferences.add_traffic(traffic.request(), level, traffic.weight)
+        if self.datasets is not None:
+            data = self.datasets
+            preferences.add_datasets(data.nodeLabel, data.request(), data.weight)
+        return preferences.term(self.match)

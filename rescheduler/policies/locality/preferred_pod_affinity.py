@@ -1,0 +1,188 @@
+"""Affinity: what pods say themselves, in their podAffinity, about whom they want to be near.
+
+kube-scheduler looks at it when it places a pod and never again: partners that came later, or moved
+away, leave it unmet. A pod none of whose terms is met costs 1.0; a required term counts as much as
+a preferred one of the highest weight, 100. A term for which no partner exists anywhere is left out.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.wording import agreed, counted
+from rescheduler.policies.locality.domain_tree import NOWHERE
+
+REQUIRED = 100
+"""The weight of a required term: that of the strongest preference the API allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One affinity term: pods that hold it, and the pods that would meet it.
+
+    holders, weights: (k,) the pods and what each counts, 0 to 1. targets: the partners; a holder
+    among them does not meet its own preference. of: (nodes + 1,) the domain of each node by the
+    term's topologyKey, NOWHERE without the label. term: the namespace and the term itself, in full.
+    """
+
+    holders: IntArray
+    weights: FloatArray
+    targets: IntArray
+    of: IntArray
+    key: str
+    subject: str
+    term: str = ""
+
+
+@dataclass(slots=True)
+class _TermCounts:
+    """What one domain holds: partners, and the weights of holders that are (not) partners too."""
+
+    targets: int = 0
+    both: float = 0.0
+    holders: float = 0.0
+
+    def cost(self) -> float:
+        """The preferences of the domain that are not met."""
+        if self.targets == 0:
+            return self.holders
+        return self.both if self.targets == 1 else 0.0
+
+
+class Affinities:
+    """All affinity terms of the pods that a policy looks at."""
+
+    def __init__(self, preferences: Sequence[Wish], node: IntArray) -> None:
+        self._preferences = tuple(preferences)
+        self._tallies: list[dict[int, _TermCounts]] = []
+        self._roles: dict[int, list[tuple[int, float, bool]]] = {}
+        self._node: dict[int, int] = {}
+        for number, preference in enumerate(preferences):
+            self._tallies.append({})
+            weights = dict(
+                zip(preference.holders.tolist(), preference.weights.tolist(), strict=True)
+            )
+            targets = set(preference.targets.tolist())
+            for pod in sorted({*weights, *targets}):
+                self._node[pod] = int(node[pod])
+                self._roles.setdefault(pod, []).append(
+                    (number, weights.get(pod, 0.0), pod in targets)
+                )
+                self._add(
+                    number, int(preference.of[node[pod]]), (weights.get(pod, 0.0), pod in targets)
+                )
+
+    def _add(self, number: int, place: int, role: tuple[float, bool], sign: int = 1) -> None:
+        weight, target = role
+        term_counts = self._tallies[number].setdefault(place, _TermCounts())
+        term_counts.targets += sign * target
+        if target:
+            term_counts.both += sign * weight
+        else:
+            term_counts.holders += sign * weight
+
+    def cost(self) -> float:
+        """The weights of the preferences that are not met."""
+        return float(sum(self._cost(number) for number in range(len(self._preferences))))
+
+    def worst(self) -> float:
+        """No preference is met."""
+        return float(sum(preference.weights.sum() for preference in self._preferences))
+
+    def members(self) -> IntArray:
+        """Every pod that holds a preference or would meet one."""
+        return np.array(sorted(self._roles), dtype=np.int32)
+
+    def deltas(self, pod: int, source: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of the cost for each node."""
+        total = np.zeros(len(nodes))
+        for number, weight, target in self._roles[pod]:
+            of = self._preferences[number].of
+            here, places = int(of[source]), of[nodes]
+            left = self._change(number, here, (weight, target), -1)
+            fresh = self._change(number, NOWHERE - 1, (weight, target), 1)
+            table = np.full(int(of.max(initial=0)) + 2, fresh)  # the last is NOWHERE
+            for place in self._tallies[number]:
+                table[place] = self._change(number, place, (weight, target), 1)
+            table[NOWHERE] = weight
+            total += np.where(places == here, 0.0, table[places] + left)
+        return total
+
+    def bound(self, pod: int, source: int) -> float:
+        """Its own preferences are met, no partner loses it, and those that it joins gain."""
+        total = 0.0
+        for number, weight, target in self._roles[pod]:
+            here = int(self._preferences[number].of[source])
+            left = self._change(number, here, (weight, target), -1)
+            best = min(
+                (
+                    self._change(number, place, (weight, target), 1)
+                    for place in self._tallies[number]
+                    if place not in (here, NOWHERE)
+                ),
+                default=0.0,
+            )
+            total += max(0.0, -left - min(best, weight))
+        return total
+
+    def commit(self, shift: Shift) -> IntArray:
+        """Make the move in the working copy. Answers all who share a preference with the pod."""
+        self._node[shift.pod] = shift.destination
+        touched: list[IntArray] = []
+        for number, weight, target in self._roles[shift.pod]:
+            preference = self._preferences[number]
+            self._add(number, int(preference.of[shift.source]), (weight, target), -1)
+            self._add(number, int(preference.of[shift.destination]), (weight, target))
+            touched += [preference.holders, preference.targets]
+        return np.concatenate(touched)
+
+    def findings(self) -> Iterator[Finding]:
+        """One finding for each preference that is not met everywhere."""
+        for number, preference in enumerate(self._preferences):
+            cost = self._cost(number)
+            if cost <= 1e-12:
+                continue
+            alone = [pod for pod in preference.holders.tolist() if not self._met(number, pod)]
+            yield Finding(
+                code="LOC004",
+                subject=preference.subject,
+                cost=cost,
+                message=f"{len(alone)} of {counted(len(preference.holders), 'pod')} "
+                f"{agreed(len(alone), 'has', 'have')} none of the "
+                f"{counted(len(preference.targets), 'pod')} of their podAffinity in their "
+                f"{preference.key}",
+                pods=tuple(np.union1d(alone, preference.targets).astype(int).tolist()),
+                aspect=preference.term,
+            )
+
+    def _met(self, number: int, pod: int) -> bool:
+        place = int(self._preferences[number].of[self._node[pod]])
+        own = next(target for preference, _, target in self._roles[pod] if preference == number)
+        return place != NOWHERE and self._tallies[number][place].targets > own
+
+    def _cost(self, number: int) -> float:
+        term_counts = self._tallies[number]
+        total = sum(
+            term_counts.cost() for place, term_counts in term_counts.items() if place != NOWHERE
+        )
+        outside = term_counts.get(NOWHERE)
+        if outside is not None:  # who is in no domain is near to nobody, partner or not
+            total += outside.both + outside.holders
+        return max(0.0, total)
+
+    def _change(self, number: int, place: int, role: tuple[float, bool], sign: int) -> float:
+        """How the cost of one domain changes when such a pod comes (1) or goes (-1)."""
+        weight, target = role
+        if place == NOWHERE:
+            return sign * weight
+        term_counts = self._tallies[number].get(place, _TermCounts())
+        after = _TermCounts(
+            term_counts.targets + sign * target,
+            term_counts.both + sign * weight * target,
+            term_counts.holders + sign * weight * (not target),
+        )
+        return after.cost() - term_counts.cost()

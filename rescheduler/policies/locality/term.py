@@ -1,0 +1,127 @@
+"""A term made of parts, each of which knows one sort of preference and adds its own cost."""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
+
+
+class Part(Protocol):
+    """One sort of preference over some pods of a snapshot.
+
+    `source` is the pod's node in the working copy, which the whole term keeps.
+    """
+
+    def cost(self) -> float:
+        """Its share of the term's cost, in badly placed pods."""
+        ...
+
+    def worst(self) -> float:
+        """The highest that its cost could be."""
+        ...
+
+    def members(self) -> IntArray:
+        """The pods of which a move could change its cost."""
+        ...
+
+    def deltas(self, pod: int, source: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of its cost if the pod moved from `source` to each of the k nodes."""
+        ...
+
+    def bound(self, pod: int, source: int) -> float:
+        """At most how much moving the pod could lower its cost, wherever it went."""
+        ...
+
+    def commit(self, shift: Shift) -> IntArray:
+        """Make the move in the working copy; answers the pods whose bounds may have changed."""
+        ...
+
+    def findings(self) -> Iterator[Finding]:
+        """Why its cost is what it is; they sum to it."""
+        ...
+
+
+class LocalityTerm:
+    """The sum of its parts.
+
+    movable: (pods,) which pods the policy may move. The bound of each pod is kept until a move
+    changes what it rests on.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        node: IntArray,
+        movable: BoolArray,
+        warnings: Sequence[Problem] = (),
+    ) -> None:
+        self._node = node.copy()
+        self._movable = movable & (node >= 0)
+        self._warnings = tuple(warnings)
+        self._bound = np.full(len(node), np.nan)
+        self.parts = tuple(parts)
+        self._has = np.zeros((len(parts), len(node)), dtype=np.bool_)
+        for number, part in enumerate(parts):
+            self._has[number, part.members()] = True
+        self._members = np.flatnonzero(self._has.any(axis=0)).astype(np.int32)
+
+    def cost(self) -> float:
+        """Badly placed pods, over all parts."""
+        return max(0.0, float(sum(part.cost() for part in self.parts)))
+
+    def worst(self) -> float:
+        """The sum of what each part could cost."""
+        return float(sum(part.worst() for part in self.parts))
+
+    def scope(self) -> int:
+        """How many pods have a preference."""
+        return len(self._members)
+
+    def candidates(self) -> IntArray:
+        """The pods that may move and of which a move could lower the cost."""
+        free = self._members[self._movable[self._members]]
+        found: IntArray = free[self.bounds(free) > 1e-12]
+        return found
+
+    def bounds(self, pods: IntArray) -> FloatArray:
+        """(k,) at most how much moving each pod could lower the cost, wherever it went."""
+        unknown = np.unique(pods[np.isnan(self._bound[pods])])
+        self._bound[unknown] = 0.0
+        for part, has in zip(self.parts, self._has, strict=True):
+            concerned = unknown[has[unknown]]
+            nodes = self._node[concerned].tolist()
+            for pod, source in zip(concerned.tolist(), nodes, strict=True):
+                self._bound[pod] += part.bound(pod, source)
+        bounds: FloatArray = self._bound[pods]
+        return bounds
+
+    def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of the cost if the pod moved to each of the k nodes."""
+        total = np.zeros(len(nodes))
+        source = int(self._node[pod])
+        for part in self._parts_of(pod):
+            total += part.deltas(pod, source, nodes)
+        return total
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        self._node[shift.pod] = shift.destination
+        for part in self._parts_of(shift.pod):
+            self._bound[part.commit(shift)] = np.nan
+
+    def findings(self) -> Iterator[Finding]:
+        """The findings of every part."""
+        for part in self.parts:
+            yield from part.findings()
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """What the term was not told, or could not use."""
+        return self._warnings
+
+    def _parts_of(self, pod: int) -> Iterator[Part]:
+        """The parts of which a move of the pod could change the cost."""
+        return (self.parts[number] for number in np.flatnonzero(self._has[:, pod]).tolist())

@@ -1,0 +1,1 @@
+"""Kind Numa: the devices, CPUs and memory of a pod in one NUMA zone."""

@@ -1,0 +1,285 @@
+"""Devices of a working copy: on which NUMA zones those of each pod lie, and would lie."""
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import combinations
+
+import numpy as np
+
+from rescheduler.kube.dra.device_inventory import Holdings
+from rescheduler.kube.dra.device_needs import DeviceNeeds
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.numa.device_choice import Places, Wanted, narrowed, wanted_of
+from rescheduler.policies.numa.device_zones import DeviceZones
+from rescheduler.policies.shared.numa_zone_use import ZoneFit
+
+_IMPLICIT = "deviceclass.resource.kubernetes.io/"
+"""How the names of extended resources begin that a class serves without having named any."""
+
+
+class DeviceUse:
+    """The devices of every node with the pods that came and went, and what that is worth.
+
+    A pod's charge is (zones its devices lie on - fewest) / (zones of the node's devices -
+    fewest), 0 to 1: fewest is what an empty node would need. Where it stands now, its allocated
+    claims tell its devices. Where it would go, it gets what the allocator's first choice is, as
+    far as that can be told, and else is charged for the widest choice that there is; without free
+    devices it is charged 1. What is asked for in ways that are not modeled is charged by how few
+    zones hold as many devices of the same drivers, and nothing is gained for it. On a node of
+    which the zone of some device that would do is not known, it is charged what it is charged
+    now: nothing is gained by what is not known.
+
+    looked_at: (nodes,) where charges are judged. counted: (pods,) whose charges count.
+    users: (pods,) which take devices. unmodeled: those whose devices lie on several zones, and why
+    no other place can be judged.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        zones: DeviceZones,
+        looked_at: BoolArray,
+        counted: BoolArray,
+    ) -> None:
+        inventory = zones.inventory
+        self.zones = zones
+        self._held = Holdings(snapshot, inventory)
+        self._free: BoolArray = self._held.claims == 0
+        self.home = snapshot.pod_node
+        self.node = snapshot.pod_node.copy()
+        self._looked_at = looked_at
+        self._wanted: list[Wanted] = []
+        self.users = _users(snapshot)
+        self._settled = not (self.users & (self.home < 0)).any()
+        self._of_pod = np.full(len(snapshot.pods), -1, dtype=np.int32)
+        self.unmodeled: dict[int, str] = {}
+        if self.zones.known.any():
+            self._read(snapshot, DeviceNeeds(snapshot, inventory), counted)
+        self.counted: BoolArray = self._of_pod >= 0
+        self.counted[list(self.unmodeled)] = True
+        self._fresh: dict[int, FloatArray] = {}
+        self._fewest: dict[int, IntArray] = {}
+        self._judged: dict[int, BoolArray] = {}
+        self._narrow: dict[tuple[int, int], Wanted] = {}
+        self._known: dict[int, ZoneFit] = {}
+        self._away: dict[int, set[int]] = {}
+        self._guests: dict[int, set[int]] = {}
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        pod, source, destination = shift
+        if not self.users[pod]:
+            return
+        home = int(self.home[pod])
+        for holder, node, comes in (
+            (self._away, home, destination != home),
+            (self._guests, source, False),
+            (self._guests, destination, destination != home),
+        ):
+            pods = holder.setdefault(node, set())
+            (pods.add if comes else pods.discard)(pod)
+        self.node[pod] = destination
+
+    def zone_fit(self, pod: int) -> ZoneFit:
+        """How the pod's devices lie where the snapshot has it."""
+        if pod not in self._known:
+            self._known[pod] = self._fit_at_home(pod)
+        return self._known[pod]
+
+    def told(self, pod: int) -> set[int]:
+        """The NUMA nodes on which devices of the pod are known to lie."""
+        names = self.zones.names.get(int(self.home[pod]), [])
+        return {names[zone] for zone in self._lies(pod)}
+
+    def guests(self, node: int) -> dict[int, float]:
+        """Pod to its charge, of the pods that came to the node in the working copy."""
+        return self._charges(node, self._guests.get(node, set()), self._away.get(node, set()))
+
+    def after(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) the charge of the pod on each node, and the change of the charge of guests there."""
+        home = int(self.home[pod])
+        answer = np.zeros(len(nodes))
+        if not self.users[pod]:
+            return answer
+        if self.counted[pod]:
+            answer = self._charge_on(int(self._of_pod[pod]), self.zone_fit(pod).charge)[nodes]
+        changed = [n for holder in (self._guests, self._away) for n, pods in holder.items() if pods]
+        for row in np.flatnonzero(np.isin(nodes, [home, *changed])).tolist():
+            answer[row] = self._with(pod, int(nodes[row]))
+        return answer
+
+    def without(self, pod: int) -> float:
+        """How the charges of the guests on the pod's node change when it leaves."""
+        node = int(self.node[pod])
+        guests = self._guests.get(node, set()) - {pod}
+        if node < 0 or not guests:
+            return 0.0
+        away = self._away.get(node, set())
+        before = sum(charge for each, charge in self.guests(node).items() if each != pod)
+        left = away | {pod} if node == self.home[pod] else away
+        return sum(self._charges(node, guests, left).values()) - before
+
+    def _with(self, pod: int, node: int) -> float:
+        """The pod's charge on the node, and what its coming changes for the guests there."""
+        guests, away = self._guests.get(node, set()) - {pod}, self._away.get(node, set()) - {pod}
+        if node == self.home[pod]:
+            own = self.zone_fit(pod).charge if self.counted[pod] else 0.0
+            before = sum(self._charges(node, guests, away | {pod}).values())
+            return own + sum(self._charges(node, guests, away).values()) - before
+        before = sum(self._charges(node, guests, away).values())
+        return sum(self._charges(node, guests | {pod}, away).values()) - before
+
+    def _charges(self, node: int, guests: Iterable[int], away: set[int]) -> dict[int, float]:
+        """Each guest's charge."""
+        pods = sorted(guests)
+        answer = {}
+        for pod in pods:
+            if not self.counted[pod]:
+                continue
+            number = int(self._of_pod[pod])
+            charge = self.zone_fit(pod).charge
+            if len(pods) == 1 and not away:
+                charge = float(self._charge_on(number, charge)[node])
+            elif number >= 0 and self._provable(number)[node]:
+                at = np.array([node], dtype=np.int32)
+                places = Places(self.zones, self._here(number, node), at, len(self._looked_at))
+                spread = places.spread(self._free_without(away), alone=False)
+                charge = float(self._share(number, spread, at)[0])
+            answer[pod] = charge
+        return answer
+
+    def _free_without(self, away: set[int]) -> BoolArray:
+        """(devices,) which are free once those pods are gone, which may be before or after."""
+        left = self._held.claims.copy()
+        for pod in away:
+            left[self._held.of_pod.get(pod, [])] -= 1
+        return left <= 0
+
+    def _charge_on(self, number: int, zone_fit: float) -> FloatArray:
+        """(nodes,) the charge of such a pod where nobody else comes or goes."""
+        if number < 0:
+            return np.full(len(self._looked_at), zone_fit)
+        if number not in self._fresh:
+            nodes = np.arange(len(self._looked_at), dtype=np.int32)
+            spread = self._places(number, nodes).spread(self._free, alone=self._settled)
+            self._fresh[number] = self._share(number, spread, nodes)
+        return np.where(self._provable(number), self._fresh[number], zone_fit)
+
+    def _share(self, number: int, spread: IntArray, nodes: IntArray) -> FloatArray:
+        """(k,) how much wider than it has to be, of how much wider it could be; 1 for nowhere."""
+        least, width = self._least(number)[nodes], self.zones.width[nodes]
+        share = np.clip((spread - least) / np.maximum(width - least, 1), 0.0, 1.0)
+        return np.where(spread > 0, share, 1.0)
+
+    def _least(self, number: int) -> IntArray:
+        if number not in self._fewest:
+            nodes = np.arange(len(self._looked_at), dtype=np.int32)
+            self._fewest[number] = self._places(number, nodes).fewest()
+        return self._fewest[number]
+
+    def _provable(self, number: int) -> BoolArray:
+        """(nodes,) where it is looked at and the zones of all devices that would do are known."""
+        if number not in self._judged:
+            nodes = np.arange(len(self._looked_at), dtype=np.int32)
+            judged = self._places(number, nodes).judged() & self.zones.known
+            self._judged[number] = judged & self._looked_at
+        return self._judged[number]
+
+    def _places(self, number: int, nodes: IntArray) -> Places:
+        return Places(self.zones, self._wanted[number], nodes, len(self._looked_at))
+
+    def _here(self, number: int, node: int) -> Wanted:
+        key = number, node
+        if key not in self._narrow:
+            self._narrow[key] = narrowed(self._wanted[number], self.zones, node)
+        return self._narrow[key]
+
+    def _lies(self, pod: int) -> set[int]:
+        """The zones on which devices of the pod are known to lie."""
+        held = self._held.of_pod.get(pod, [])
+        return {int(self.zones.zone[each]) for each in held if self._is_told(pod, each)}
+
+    def _is_told(self, pod: int, device: int) -> bool:
+        """Whether the device lies on a known zone of the pod's node.
+
+        Claims and pods are read one after the other, so a claim may tell of where a pod was to go.
+        """
+        here = self.zones.inventory.node[device] == self.home[pod]
+        return bool(here and self.zones.zone[device] >= 0)
+
+    def _fit_at_home(self, pod: int) -> ZoneFit:
+        node, number = int(self.home[pod]), int(self._of_pod[pod])
+        lies = self._lies(pod)
+        if node < 0 or not lies:
+            return ZoneFit(0.0, certain=False)
+        names = ", ".join(str(self.zones.names[node][zone]) for zone in sorted(lies))
+        least = self._alike(pod) if number < 0 else int(self._least(number)[node])
+        width = int(self.zones.width[node])
+        charge = min(max((len(lies) - least) / max(width - least, 1), 0.0), 1.0)
+        how = f"its devices lie on NUMA nodes {names}, as ResourceSlices tell, and {least} of "
+        how += f"{width} could hold them"
+        if number < 0:
+            return ZoneFit(charge, how)
+        held = self._held.of_pod[pod]
+        untold = [device for device in held if not self._is_told(pod, device)]
+        needs = self._wanted[number].needs if untold else []
+        unknown = any(device in each.devices for each in needs for device in untold)
+        return ZoneFit(charge, how, certain=not unknown and pod not in self._held.lost)
+
+    def _alike(self, pod: int) -> int:
+        """On how few zones of its node as many devices of the same drivers lie as it has."""
+        node, inventory = int(self.home[pod]), self.zones.inventory
+        width = int(self.zones.width[node])
+        there = np.flatnonzero((inventory.node == node) & (self.zones.zone >= 0)).tolist()
+        cells = Counter((inventory.subjects[d].driver, int(self.zones.zone[d])) for d in there)
+        held = {d for d in self._held.of_pod[pod] if self._is_told(pod, d)}
+        wanted = Counter(inventory.subjects[d].driver for d in held)
+        for size in range(1, width):
+            for chosen in combinations(range(width), size):
+                if all(sum(cells[name, z] for z in chosen) >= n for name, n in wanted.items()):
+                    return size
+        return width
+
+    def _read(
+        self,
+        snapshot: Snapshot,
+        needs: DeviceNeeds,
+        counted: BoolArray,
+    ) -> None:
+        """What each pod with claims wants, where that is to be aligned."""
+        numbers: dict[int, int] = {}
+        for pod in np.flatnonzero(counted & (self.home >= 0)).tolist():
+            spec = snapshot.pods[pod].spec
+            if not self.users[pod]:
+                continue
+            if not spec.resourceClaims:
+                if len(self._lies(pod)) > 1:
+                    self.unmodeled[pod] = "a claim serves its extended resources"
+                continue
+            known = needs.of(snapshot.pods[pod].metadata.namespace, spec)
+            if isinstance(known, str):
+                if len(self._lies(pod)) > 1:
+                    self.unmodeled[pod] = known
+                continue
+            if id(known) not in numbers:
+                wanted = wanted_of(known, self.zones)
+                numbers[id(known)] = -1 if wanted is None else len(self._wanted)
+                self._wanted += [] if wanted is None else [wanted]
+            self._of_pod[pod] = numbers[id(known)]
+
+
+def _users(snapshot: Snapshot) -> BoolArray:
+    """(pods,) which take devices: by claims, or by extended resources that a class may serve."""
+    names = {each.spec.extendedResourceName for each in snapshot.device_classes}
+    uses = []
+    for spec in snapshot.specs:
+        given = [each.resources for each in spec.containers if each.resources]
+        asked = {
+            name for each in given for side in (each.requests, each.limits) for name in side or ()
+        }
+        extended = names & asked or any(name.startswith(_IMPLICIT) for name in asked)
+        uses.append(bool(spec.resourceClaims) or bool(extended))
+    answer: BoolArray = np.array(uses, dtype=np.bool_)[snapshot.pod_spec]
+    return answer

@@ -1,0 +1,126 @@
+"""Numa: keep a pod's devices, CPUs and memory in one NUMA zone."""
+
+from datetime import timedelta
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from rescheduler.kube.dra.device_inventory import DeviceInventory
+from rescheduler.model.readings import BoolArray, FloatArray, Problem, ReadingRequest, lasted
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Match, NodeMatch, Policy, PositiveDuration, Ratio
+from rescheduler.policies.numa.device_zones import NUMA_ATTRIBUTES, DeviceZones
+from rescheduler.policies.numa.term import NumaTerm
+from rescheduler.policies.shared.matching import select_nodes, select_pods
+from rescheduler.policies.shared.node_signal import read_signal
+
+READING = "node.numa.memory"
+"""How full the fullest zone of a node is."""
+ATTRIBUTE = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/[A-Za-z_][A-Za-z0-9_]*$"
+"""An attribute's full name: its domain and its own."""
+
+
+class Numa(Policy):
+    """Charge a pod for the NUMA zones it lies in beyond the fewest that could hold it.
+
+    A pod is charged (zones it lies in - fewest) / (zones of its node - fewest), so 1.0 is a pod
+    spread over all of its node. Devices (GPUs, NICs) count for every pod, CPUs, memory and huge
+    pages for Guaranteed pods, as kubelet aligns them. Where a pod lies is told by the annotation
+    `kai.scheduler/numa-placement-observed`, or follows for certain from what the zones have given
+    away; else the pod counts as well placed. A move gains only where NodeResourceTopology proves
+    that the kubelet there (`single-numa-node`, `restricted` or `best-effort`, scope `container` or
+    `pod`) has zones that hold the pod; a node without one, or whose object disagrees with its
+    pods, is neither left nor counted on. Whatever the policies say, no pod is moved to where a
+    kubelet would refuse it (FEA007). Devices of resource claims (dynamic resource allocation) are
+    charged alike and besides, for the NUMA nodes that they lie on, as `attributes` in
+    ResourceSlices tell, or the PCIe root that they share with a device of which it is told.
+    kube-scheduler does not look at NUMA nodes when it allocates: where the pod would go it counts
+    with the first free devices of the slice, which is what it gets, or, where that is not certain
+    (several slices; other pods with claims that come, go or wait), with the widest choice that
+    there is; a `matchAttribute` constraint on such an attribute makes one NUMA node certain.
+    Nothing is gained where the NUMA node of a device is not told, or where what is asked for is
+    not modeled. With `crowded`, a pod is also charged for lying on a node
+    whose fullest zone is above that: (load - crowded) / (1 - crowded), times what the pod's memory
+    is of a zone. Sources: kubelet's topology manager and `topology.node.k8s.io/v1alpha2`.
+    """
+
+    summary: ClassVar[str] = "Keep the GPUs, CPUs, memory and NICs of a pod in one NUMA zone."
+
+    each_alone: ClassVar[bool] = True
+
+    kind: Literal["Numa"] = "Numa"
+    nodes: NodeMatch = Field(description="The nodes to look at.")
+    match: Match = Field(description="The pods to look at.")
+    attributes: list[Annotated[str, Field(pattern=ATTRIBUTE)]] = Field(
+        list(NUMA_ATTRIBUTES),
+        description="Attributes of devices in ResourceSlices that tell their NUMA node; the first "
+        "that a device has counts. An empty list reads none of them.",
+    )
+    crowded: Ratio | None = Field(
+        None,
+        description="A node of which a zone's memory is fuller than this is crowded. Needs "
+        "node_exporter's collector meminfo_numa.",
+    )
+    window: PositiveDuration = Field(
+        timedelta(minutes=5), description="Over what time the zones' memory is averaged."
+    )
+    maxAge: PositiveDuration = Field(
+        timedelta(minutes=3), description="An older value counts as absent."
+    )
+    minCoverage: Ratio = Field(
+        0.9,
+        description="The share of nodes that must have a value; with less, the policy has no say.",
+    )
+
+    def requests(self) -> list[ReadingRequest]:
+        """The zones' memory, where crowds are looked at."""
+        return [] if self.crowded is None else [self._request]
+
+    def compile(self, snapshot: Snapshot) -> NumaTerm | Problem:
+        """The term, or the problem that nothing tells of zones."""
+        devices = self._devices(snapshot)
+        if not snapshot.topologies and not devices.known.any():
+            return Problem(
+                "NUM004",
+                "no NodeResourceTopology is in the cluster, and no ResourceSlice tells the NUMA "
+                "node of a device: where pods lie in NUMA zones is not known",
+            )
+        looked_at = select_nodes(self.nodes, snapshot)
+        crowding = self._crowding(snapshot, looked_at)
+        if isinstance(crowding, Problem):
+            return crowding
+        matched = select_pods(self.match, snapshot)
+        since = self._crowded_for(snapshot)
+        return NumaTerm(snapshot, looked_at, matched, crowding, devices, since)
+
+    def _devices(self, snapshot: Snapshot) -> DeviceZones:
+        inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
+        return DeviceZones(inventory, tuple(self.attributes), len(snapshot.nodes))
+
+    @property
+    def _request(self) -> ReadingRequest:
+        return ReadingRequest(
+            READING,
+            window=self.window.total_seconds(),
+            max_age=self.maxAge.total_seconds(),
+            min_coverage=self.minCoverage,
+            span=self.span,
+        )
+
+    def _crowded_for(self, snapshot: Snapshot) -> FloatArray | None:
+        """(nodes,) seconds for which each has been crowded; None where the past is not known."""
+        reading = snapshot.readings.find(self._request)
+        if self.crowded is None or reading is None or reading.range_samples is None:
+            return None
+        return lasted(reading.range_samples > self.crowded, self.span)
+
+    def _crowding(self, snapshot: Snapshot, looked_at: BoolArray) -> FloatArray | Problem:
+        """(nodes,) how far the fullest zone is beyond the limit, 0 to 1; NaN is not known."""
+        if self.crowded is None:
+            return np.zeros(len(snapshot.nodes))
+        signal = read_signal(snapshot, self._request, looked_at, highest=1.05)
+        if isinstance(signal, Problem):
+            return signal
+        known = np.where(signal.unknown, np.nan, np.nan_to_num(signal.values))
+        return np.clip((known - self.crowded) / max(1.0 - self.crowded, 1e-9), 0.0, 1.0)

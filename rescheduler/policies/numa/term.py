@@ -1,0 +1,268 @@
+"""The term of Numa: which pods lie over more zones than they need, or in a crowded one."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import agreed, counted
+from rescheduler.policies.numa.device_use import DeviceUse
+from rescheduler.policies.numa.device_zones import DeviceZones
+from rescheduler.policies.shared.numa_zone_use import ZoneUse
+from rescheduler.policies.shared.numa_zones import BEST_EFFORT, NONE, UNKNOWN
+
+_LEAST = 1e-9
+_SHOWN = 5
+_ZONES, _DEVICES, _CROWD = range(3)
+
+
+class NumaTerm:
+    """Numa on one snapshot.
+
+    cost = sum over the pods that it looks at of
+        zones(pod, node) + devices(pod, node) + crowd(pod, node)
+
+    zones, devices: see ZoneUse and DeviceUse, 0 to 1. crowd: (load - limit) / (1 - limit) of the
+    node's fullest zone, 0 to 1, for a pod as large as a zone, and less for a smaller one: what its
+    memory is of a zone. crowding: (nodes,) that first factor; NaN where it ought to be known and
+    is not. devices: where devices lie that claims can have.
+    crowded_for: (nodes,) seconds for which each has been crowded; NaN where it is not known.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        looked_at: BoolArray,
+        matched: BoolArray,
+        crowding: FloatArray,
+        devices: DeviceZones,
+        crowded_for: FloatArray | None = None,
+    ) -> None:
+        home = snapshot.pod_node
+        here = np.append(looked_at, False)[home]
+        self._use = ZoneUse(snapshot, looked_at, matched & here)
+        self._devices = DeviceUse(snapshot, devices, looked_at, matched & here)
+        self._uses: tuple[ZoneUse | DeviceUse, ...] = (self._use, self._devices)
+        self._names = [node.metadata.name for node in snapshot.nodes]
+        self._keys = [pod.key for pod in snapshot.pods]
+        self._home = home
+        self._node = home.copy()
+        self._looked_at = looked_at
+        self._counted = self._use.counted
+        self._unknown = looked_at & np.isnan(crowding)
+        self._crowding = np.where(looked_at & ~self._unknown, crowding, 0.0)
+        unknown = np.full(len(self._names), np.nan)
+        self._crowded_for = unknown if crowded_for is None else crowded_for
+        self._size = self._sizes()
+        self._zone_fit: list[dict[int, float]] = []
+        for use in self._uses:
+            pods = np.flatnonzero(use.counted).tolist()
+            found = {pod: c for pod in pods if (c := use.zone_fit(pod).charge) > 0}
+            self._zone_fit.append(found)
+        self._unclear = self._count_unclear(np.flatnonzero(self._counted).tolist())
+
+    def cost(self) -> float:
+        """Pods as badly placed as can be."""
+        return float(sum(charge for _, charge, _ in self._pieces()))
+
+    def worst(self) -> float:
+        """The cost if every pod lay as badly as it could, in a full zone where that is asked."""
+        full = float(self._counted.sum())
+        crowded = full if self._crowding.any() else 0.0
+        return full + crowded + float(self._devices.counted.sum())
+
+    def scope(self) -> int:
+        """How many pods want something from a zone, or devices that lie on one."""
+        return int((self._counted | self._devices.counted).sum())
+
+    def candidates(self) -> IntArray:
+        """The pods that are charged where they are."""
+        return np.array(sorted({pod for pod, _, _ in self._pieces()}), dtype=np.int32)
+
+    def bounds(self, pods: IntArray) -> FloatArray:
+        """(k,) each pod's own charge, and those of all guests, to whom it may give way."""
+        charged: dict[int, float] = {}
+        guests = 0.0
+        for pod, charge, _ in self._pieces():
+            charged[pod] = charged.get(pod, 0.0) + charge
+            guests += charge if self._node[pod] != self._home[pod] else 0.0
+        return np.array([charged.get(pod, 0.0) + guests for pod in pods.tolist()], dtype=np.float64)
+
+    def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of the cost if the pod moved to each of the k nodes."""
+        source = int(self._node[pod])
+        change = self._crowd(pod, nodes)
+        for use in self._uses:
+            change = change + use.after(pod, nodes)
+        if source >= 0:
+            here = np.array([source], dtype=np.int32)
+            change = change - float(self._crowd(pod, here)[0])
+            for which, use in enumerate(self._uses):
+                change = change + (use.without(pod) - self._own(which, pod))
+        return np.where(nodes == source, 0.0, change)
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        for use in self._uses:
+            use.commit(shift)
+        self._node[shift.pod] = shift.destination
+
+    def findings(self) -> Iterator[Finding]:
+        """One finding for each pod and cause."""
+        for pod, charge, which in self._pieces():
+            node = int(self._node[pod])
+            name = self._names[node]
+            if which == _CROWD:
+                code = "NUM002"
+                text = f"on {name}, whose fullest NUMA zone is {self._crowding[node]:.0%} of the "
+                text += "way from its limit to full"
+            elif node == self._home[pod]:
+                code = "NUM001"
+                text = f"on {name}: {self._uses[which].zone_fit(pod).how}"
+            elif which == _DEVICES:
+                code = "NUM001"
+                text = f"on {name}: the devices that it would get there may lie apart"
+            else:
+                code, text = "NUM001", f"on {name}: no zone there is known to hold it as planned"
+            aspect = "devices" if which == _DEVICES else ""
+            yield Finding(code, f"pod {self._keys[pod]}", charge, text, (pod,), aspect)
+
+    def measured(self) -> frozenset[str]:
+        """Only a crowd is a reading's; where pods lie is not."""
+        return frozenset(("NUM002",))
+
+    def lasted(self) -> FloatArray:
+        """(pods,) for how long the node of each has been crowded."""
+        crowded = np.where(self._crowding > 0, self._crowded_for, np.nan)
+        here = np.append(crowded, np.nan)[self._home]
+        return np.where(self._counted, here, np.nan)
+
+    def hot_nodes(self) -> IntArray:
+        """None: zones are not a load that a wrong query could make out of nothing."""
+        return np.zeros(0, dtype=np.int32)
+
+    def unknown(self) -> BoolArray:
+        """(nodes,) looked at, and without zones that we could count on."""
+        aligned = (self._use.zones.policy >= BEST_EFFORT) | self._devices.zones.known
+        return self._looked_at & (~aligned | self._unknown)
+
+    def load_after(self) -> dict[str, FloatArray]:
+        """Nothing is measured."""
+        return {}
+
+    def usage(self, pod: int) -> dict[str, float]:  # noqa: ARG002 - the protocol gives it
+        """Nothing is measured."""
+        return {}
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """Which nodes and pods it can say nothing about."""
+        zones = self._use.zones
+        answer = []
+        if zones.odd:
+            named = [f"{self._names[node]}: {why}" for node, why in sorted(zones.odd.items())]
+            answer.append(
+                Problem("NUM003", f"{counted(len(named), 'node')} left alone: {_few(named)}")
+            )
+        known = zones.known | self._devices.zones.known
+        lacking = np.flatnonzero(self._looked_at & ~known).tolist()
+        without = [self._names[node] for node in lacking if node not in zones.odd]
+        if without:
+            text = f"{counted(len(without), 'node')} "
+            text += (
+                f"{agreed(len(without), 'has', 'have')} no NodeResourceTopology ({_few(without)})"
+            )
+            answer.append(Problem("NUM003", f"{text}; no pod goes there for its zones' sake"))
+        if self._unclear:
+            text = (
+                f"where {self._unclear} of {counted(self.scope(), 'pod')} lie is neither told by "
+            )
+            text += "an annotation nor follows from what their zones have given away"
+            answer.append(Problem("NUM003", f"{text}; they count as well placed"))
+        if self._use.unreadable:
+            text = f"placement annotations cannot be read: {_few(self._use.unreadable)}"
+            answer.append(Problem("NUM003", text))
+        answer += self._of_devices()
+        return tuple(answer)
+
+    def _of_devices(self) -> Iterator[Problem]:
+        """Of which pods with claims it is not known where their devices lie, or could lie."""
+        devices = self._devices
+        pods = np.flatnonzero(devices.counted).tolist()
+        open_ = sum(not devices.zone_fit(pod).certain for pod in pods)
+        if open_:
+            text = f"the NUMA node of some devices of {open_} of {counted(len(pods), 'pod')} with "
+            text += "claims is not told; of them only what is told counts"
+            yield Problem("NUM003", text)
+        apart = []
+        for pod in np.flatnonzero(self._counted & devices.users).tolist():
+            other, own = self._use.told(pod), devices.told(pod)
+            if own and other - own:
+                apart.append(self._keys[pod])
+        if apart:
+            text = f"what a kubelet gave to {counted(len(apart), 'pod')} lies on other NUMA nodes "
+            text += "than the devices of their claims; which nodes would bring them together is "
+            yield Problem("NUM003", f"{text}not known, so that they stay: {_few(apart)}")
+        if devices.unmodeled:
+            named = [f"{self._keys[pod]}: {why}" for pod, why in sorted(devices.unmodeled.items())]
+            text = f"devices of {counted(len(named), 'pod')} lie on several NUMA nodes, and where "
+            yield Problem("NUM003", f"{text}others could lie is not worked out: {_few(named)}")
+
+    def _sizes(self) -> FloatArray:
+        """(nodes, demands) what a pod's memory is of a zone, 0 to 1."""
+        zones, demands = self._use.zones, self._use.demands
+        if "memory" not in zones.resources or not demands:
+            return np.zeros((len(self._names), max(len(demands), 1)))
+        column = zones.resources.index("memory")
+        room = zones.total[:, :, column].max(axis=1)
+        wanted = np.array([demand.whole[column] for demand in demands])
+        return np.clip(wanted[None, :] / np.where(room > 0, room, np.inf)[:, None], 0.0, 1.0)
+
+    def _count_unclear(self, pods: list[int]) -> int:
+        """Pods on nodes that may spread them, of which nothing tells whether they do."""
+        policy = np.append(self._use.zones.policy, UNKNOWN)[self._home]
+        return sum(
+            1
+            for pod in pods
+            if policy[pod] in (NONE, BEST_EFFORT) and not self._use.zone_fit(pod).certain
+        )
+
+    def _crowd(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) what the pod is charged for the crowd on each node."""
+        number = int(self._use.demand_of[pod])
+        if not self._counted[pod]:
+            return np.zeros(len(nodes))
+        return np.asarray(self._crowding[nodes] * self._size[nodes, number])
+
+    def _own(self, which: int, pod: int) -> float:
+        """The pod's own charge for its zones or devices where it is."""
+        node = int(self._node[pod])
+        if node == self._home[pod]:
+            return self._zone_fit[which].get(pod, 0.0)
+        return self._uses[which].guests(node).get(pod, 0.0) if node >= 0 else 0.0
+
+    def _pieces(self) -> Iterator[tuple[int, float, int]]:
+        """Pod, charge above zero, and what it is for."""
+        moved = np.flatnonzero(self._node != self._home).tolist()
+        for which, use in enumerate(self._uses):
+            for pod, charge in self._zone_fit[which].items():
+                if self._node[pod] == self._home[pod]:
+                    yield pod, charge, which
+            for pod in moved:
+                charge = self._own(which, pod)
+                if self._node[pod] >= 0 and use.counted[pod] and charge > _LEAST:
+                    yield pod, charge, which
+        crowded = self._crowding > 0
+        if crowded.any():
+            there = np.append(crowded, False)[self._node] & self._counted
+            for pod in np.flatnonzero(there).tolist():
+                charge = float(self._crowd(pod, self._node[pod : pod + 1])[0])
+                if charge > _LEAST:
+                    yield pod, charge, _CROWD
+
+
+def _few(texts: list[str]) -> str:
+    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return "; ".join(texts[:_SHOWN]) + more

@@ -1,0 +1,65 @@
+"""One reading of nodes that no pod's usage adds up to, made ready to be judged."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rescheduler.model.readings import (
+    BoolArray,
+    DeviceValue,
+    FloatArray,
+    Problem,
+    ReadingRequest,
+)
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A reading of the nodes that are looked at.
+
+    values: (nodes,) NaN where it is not known, too old, or not a number in 0 to `highest`.
+    blind: (nodes,) looked at, ought to have a value, and has none.
+    trail: (instants, nodes) the values in the past that was asked for; None: it is not known.
+    devices: node to its devices, of the nodes with a value of which the reading tells any.
+    """
+
+    name: str
+    values: FloatArray
+    unknown: BoolArray
+    range_samples: FloatArray | None = None
+    devices: dict[int, list[DeviceValue]] = field(default_factory=dict)
+
+
+def read_signal(
+    snapshot: Snapshot, request: ReadingRequest, looked_at: BoolArray, highest: float
+) -> Signal | Problem:
+    """The signal, or why it must not be relied on: no reading, or too few of the nodes."""
+    name, nodes = request.name, len(snapshot.nodes)
+    reading = snapshot.readings.find(request)
+    if reading is None:
+        return snapshot.readings.missing(request)
+    if reading.problem is not None:
+        return Problem(reading.problem.code, f"{name}: {reading.problem.message}")
+    if any(len(each) != nodes for each in (reading.values, reading.ages, reading.expected)):
+        return Problem("RDG006", f"{name} has {len(reading.values)} values for {nodes} nodes")
+    fit = (reading.ages <= request.max_age) & (reading.values >= 0) & (reading.values <= highest)
+    values = np.where(fit, reading.values, np.nan)
+    wanted = reading.expected & looked_at
+    unknown = wanted & np.isnan(values)
+    present, count = int((wanted & ~unknown).sum()), int(wanted.sum())
+    if present < request.min_coverage * count:
+        text = f"{name} has a fresh value for {present} of {counted(count, 'node')} that the "
+        text += "policy looks at"
+        return Problem("RDG003", f"{text}, less than {request.min_coverage:.0%}")
+    range_samples = reading.range_samples
+    if range_samples is not None:
+        range_samples = np.where(
+            (range_samples >= 0) & (range_samples <= highest), range_samples, np.nan
+        )
+    devices: dict[int, list[DeviceValue]] = {}
+    for each in reading.devices:
+        if looked_at[each.node] and not np.isnan(values[each.node]):
+            devices.setdefault(each.node, []).append(each)
+    return Signal(name, values, unknown, range_samples, devices)

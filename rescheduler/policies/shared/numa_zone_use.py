@@ -1,0 +1,277 @@
+"""NUMA zones of a working copy: what is left of each when pods come and go."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from rescheduler.kube.annotations import NUMA_OBSERVED
+from rescheduler.kube.objects import Resources
+from rescheduler.kube.quantity import NANO, nanos
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.shared.numa_zones import (
+    BEST_EFFORT,
+    RESTRICTED,
+    demands,
+    read_zones,
+    resources_of,
+)
+from rescheduler.policies.shared.topology_manager import fewest, least_spread, place
+
+
+class _Amounts(msgspec.Struct):
+    """One entry of the annotation: what the pod has in one zone."""
+
+    zone: str
+    amount: Resources
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneFit:
+    """How a pod lies where it is. charge: 0 to 1. how: the evidence, as people read it.
+
+    certain: whether the charge is what it is, and not just the least that it can be.
+    """
+
+    charge: float
+    how: str = ""
+    certain: bool = True
+
+
+class ZoneUse:
+    """The zones of every node with the pods that came and went, and what that is worth.
+
+    A pod's charge is (zones it lies in - fewest) / (zones of the node - fewest), 0 to 1: fewest is
+    how many an empty node would need. Where it stands now, a placement annotation tells its zones;
+    without one they are at least as many as it takes for what the zones have given away to cover
+    what it asked for. Where it would go, kubelet's own choice tells; without a fitting choice it
+    is charged 1. On a node whose zones are not known, or whose kubelet aligns nothing, it is
+    charged what it is charged now: nothing is gained by what is not known.
+
+    looked_at: (nodes,) where charges are judged, counted: (pods,) whose charges count; others
+    take their room all the same.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        looked_at: BoolArray | None = None,
+        counted: BoolArray | None = None,
+    ) -> None:
+        resources = resources_of(snapshot.topologies)
+        self.demands, self.demand_of = demands(snapshot, resources)
+        self.zones = read_zones(snapshot, resources, self.demands, self.demand_of)
+        self.home = snapshot.pod_node
+        self.node = snapshot.pod_node.copy()
+        self.unreadable: list[str] = []
+        self._provable = self.zones.policy >= BEST_EFFORT
+        if looked_at is not None:
+            self._provable = self._provable & looked_at
+        self.counted = self.demand_of >= 0 if counted is None else counted & (self.demand_of >= 0)
+        self._observed = self._read_annotations(snapshot)
+        self._zone_fit: dict[int, ZoneFit] = {}
+        self._fresh: dict[int, tuple[FloatArray, BoolArray]] = {}
+        self._least: dict[int, IntArray] = {}
+        self._away: dict[int, set[int]] = {}
+        self._guests: dict[int, set[int]] = {}
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        pod, source, destination = shift
+        if self.demand_of[pod] < 0:
+            return
+        home = int(self.home[pod])
+        if source == home >= 0:
+            self._away.setdefault(home, set()).add(pod)
+        elif source >= 0:
+            self._guests[source].discard(pod)
+        if destination == home >= 0:
+            self._away[home].discard(pod)
+        elif destination >= 0:
+            self._guests.setdefault(destination, set()).add(pod)
+        self.node[pod] = destination
+
+    def zone_fit(self, pod: int) -> ZoneFit:
+        """How the pod lies where the snapshot has it."""
+        if pod not in self._zone_fit:
+            self._zone_fit[pod] = self._fit_at_home(pod)
+        return self._zone_fit[pod]
+
+    def told(self, pod: int) -> set[int]:
+        """The NUMA nodes that the pod's annotation names; empty where there is none."""
+        amounts = self._observed.get(pod)
+        if amounts is None:
+            return set()
+        names = self.zones.names[int(self.home[pod])]
+        ends = [names[zone].rpartition("-")[2] for zone in np.flatnonzero(amounts.any(axis=1))]
+        return {int(end) for end in ends if end.isdecimal()}
+
+    def guests(self, node: int) -> dict[int, float]:
+        """Pod to its charge, of the pods that came to the node in the working copy."""
+        return self._charges(node, self._guests.get(node, ()), self._away.get(node, ()))[0]
+
+    def after(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) the charge of the pod on each node, and the change of the charge of guests there."""
+        number = int(self.demand_of[pod])
+        if number < 0:
+            return np.zeros(len(nodes))
+        home = int(self.home[pod])
+        here = self.zone_fit(pod).charge
+        if number not in self._fresh:
+            self._fresh[number] = self._on_fresh_nodes(number)
+        charges, _ = self._fresh[number]
+        there: FloatArray = np.where(self._provable[nodes], charges[nodes], here)
+        answer = there * float(self.counted[pod])
+        changed = self._changed
+        for row, node in enumerate(nodes.tolist()):
+            if node == home or node in changed:
+                answer[row] = self._with(pod, node)
+        return answer
+
+    def without(self, pod: int) -> float:
+        """How the charges of the guests on the pod's node change when it leaves."""
+        node = int(self.node[pod])
+        if node < 0 or self.demand_of[pod] < 0 or not self._guests.get(node):
+            return 0.0
+        guests, away = self._guests[node] - {pod}, set(self._away.get(node, ()))
+        if node == self.home[pod]:
+            away.add(pod)
+        before = sum(c for p, c in self.guests(node).items() if p != pod)
+        return sum(self._charges(node, guests, away)[0].values()) - before
+
+    def rejected(self, pod: int, nodes: IntArray) -> BoolArray:
+        """(k,) whether the node's kubelet would refuse the pod, the guests there being first."""
+        number = int(self.demand_of[pod])
+        if number < 0:
+            return np.zeros(len(nodes), dtype=np.bool_)
+        if number not in self._fresh:
+            self._fresh[number] = self._on_fresh_nodes(number)
+        answer: BoolArray = self._fresh[number][1][nodes].copy()
+        changed = self._changed
+        for row, node in enumerate(nodes.tolist()):
+            if node in changed and self._provable[node]:
+                guests = self._guests.get(node, set()) - {pod}
+                free = self._charges(node, guests, self._away.get(node, ()))[1]
+                placement = place(self.zones, _one(node), free[None], self.demands[number])
+                answer[row] = not placement.admitted[0]
+        return answer
+
+    @property
+    def _changed(self) -> set[int]:
+        """The nodes where somebody came or went."""
+        return {
+            node for holder in (self._away, self._guests) for node, pods in holder.items() if pods
+        }
+
+    def _fewest(self, number: int) -> IntArray:
+        """(nodes,) in how few zones of each node a pod of that demand could lie."""
+        if number not in self._least:
+            nodes = np.arange(len(self.zones.policy), dtype=np.int32)
+            self._least[number] = fewest(self.zones, nodes, self.demands[number])
+        return self._least[number]
+
+    def _on_fresh_nodes(self, number: int) -> tuple[FloatArray, BoolArray]:
+        """(nodes,) the charge, and (nodes,) whether it is rejected, where nothing has changed."""
+        nodes = np.arange(len(self.zones.policy), dtype=np.int32)
+        placement = place(self.zones, nodes, self.zones.free, self.demands[number])
+        least = self._fewest(number)
+        charge = self._share(placement.spread, least, self.zones.width)
+        rejected = (self.zones.policy >= RESTRICTED) & ~placement.admitted
+        return np.where(placement.aligned, charge, 1.0), rejected
+
+    def _with(self, pod: int, node: int) -> float:
+        """The pod's charge on the node, and what its coming changes for the guests there."""
+        guests, away = self._guests.get(node, set()) - {pod}, self._away.get(node, set()) - {pod}
+        old = away | {pod} if node == self.home[pod] else away
+        before = sum(self._charges(node, guests, old)[0].values())
+        if node == self.home[pod]:
+            return (
+                self.zone_fit(pod).charge
+                + sum(self._charges(node, guests, away)[0].values())
+                - before
+            )
+        return sum(self._charges(node, guests | {pod}, away)[0].values()) - before
+
+    def _charges(
+        self, node: int, guests: Iterable[int], away: Iterable[int]
+    ) -> tuple[dict[int, float], FloatArray]:
+        """Each guest's charge in the order of the pods, and what is left of the zones."""
+        free = self.zones.free[node]
+        for pod in away:
+            if pod in self._observed:
+                free = free + self._observed[pod]
+        answer: dict[int, float] = {}
+        here = _one(node)
+        for pod in sorted(guests):
+            if not self._provable[node]:
+                answer[pod] = self.zone_fit(pod).charge
+                continue
+            demand = self.demands[self.demand_of[pod]]
+            placement = place(self.zones, here, free[None], demand)
+            if placement.admitted[0]:
+                free = placement.free[0]
+            least = self._fewest(int(self.demand_of[pod]))[here]
+            share = self._share(placement.spread, least, self.zones.width[here])
+            charge = float(share[0]) if placement.aligned[0] else 1.0
+            answer[pod] = charge if self.counted[pod] else 0.0
+        return answer, free
+
+    @staticmethod
+    def _share(spread: IntArray, least: IntArray, width: IntArray) -> FloatArray:
+        """(k,) how much wider than it has to be, of how much wider it could be, 0 to 1."""
+        return np.asarray(np.clip((spread - least) / np.maximum(width - least, 1), 0.0, 1.0))
+
+    def _fit_at_home(self, pod: int) -> ZoneFit:
+        node, number = int(self.home[pod]), int(self.demand_of[pod])
+        if node < 0 or not self.counted[pod] or not self.zones.known[node]:
+            return ZoneFit(0.0)
+        demand = self.demands[number]
+        least = self._fewest(number)[node : node + 1]
+        observed = self._observed.get(pod)
+        if observed is not None:
+            observed = observed[:, demand.whole > 0]
+            spread = int((observed > 0).any(axis=1).sum())
+            names = [self.zones.names[node][zone] for zone in np.flatnonzero(observed.any(axis=1))]
+            how = f"it lies in {', '.join(names)}, as its annotation tells"
+        else:
+            width = int(self.zones.width[node])
+            used = (self.zones.total[node] - self.zones.free[node])[:width]
+            spread = least_spread(used, demand.whole)
+            how = f"{spread - 1} of its node's zones cannot have given away all that it holds"
+        width_here = self.zones.width[_one(node)]
+        charge = float(self._share(np.array([spread], np.int32), least, width_here)[0])
+        certain = observed is not None or charge > 0 or int(least[0]) >= int(width_here[0])
+        how += f", and {int(least[0])} of {int(width_here[0])} could hold it"
+        return ZoneFit(charge, how, certain)
+
+    def _read_annotations(self, snapshot: Snapshot) -> dict[int, FloatArray]:
+        """Pod to its (zones, resources), of those whose annotation can be read and fits."""
+        column = {name: index for index, name in enumerate(self.zones.resources)}
+        decoder = msgspec.json.Decoder(list[_Amounts])
+        answer = {}
+        for pod in np.flatnonzero((self.demand_of >= 0) & (self.home >= 0)).tolist():
+            text = (snapshot.pods[pod].metadata.annotations or {}).get(NUMA_OBSERVED)
+            node = int(self.home[pod])
+            if not text or not self.zones.known[node]:
+                continue
+            amounts = np.zeros(self.zones.total.shape[1:])
+            rows = {name: row for row, name in enumerate(self.zones.names[node])}
+            try:
+                for entry in decoder.decode(text):
+                    for name, quantity in entry.amount.items():
+                        if name in column:
+                            amount = nanos(quantity) / NANO
+                            amounts[rows[entry.zone], column[name]] += max(amount, 0.0)
+            except (msgspec.DecodeError, ValueError, KeyError) as error:
+                self.unreadable.append(f"pod {snapshot.pods[pod].key}: {error}")
+                continue
+            if amounts.any():
+                answer[pod] = amounts
+        return answer
+
+
+def _one(node: int) -> IntArray:
+    return np.array([node], dtype=np.int32)

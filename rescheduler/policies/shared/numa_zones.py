@@ -1,0 +1,244 @@
+"""NUMA zones of all nodes as arrays, and what the pods of a snapshot want from one zone."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rescheduler.kube.node_resource_topology import NUMA_NODE, NodeResourceTopology, Zone
+from rescheduler.kube.objects import Container, PodSpec, Resources
+from rescheduler.kube.quantity import NANO, nanos
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+
+MOST_ZONES = 8
+"""kubelet's own limit (max-allowable-numa-nodes): above it the combinations are too many."""
+UNKNOWN, NONE, BEST_EFFORT, RESTRICTED, SINGLE = range(5)
+_ROUNDING = 1e-6
+_POLICIES = {
+    "none": NONE,
+    "best-effort": BEST_EFFORT,
+    "restricted": RESTRICTED,
+    "single-numa-node": SINGLE,
+}
+_SCOPES = frozenset({"container", "pod"})
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What the pods of one spec want from zones. Arrays are (resources,), 0 is not wanted.
+
+    steps: each container in kubelet's order, sidecars and containers; a plain init container
+    counts only where it asks for more than all of them. whole: the pod at once. modeled: False
+    where pod-level resources are set, which a kubelet may refuse for reasons of its own.
+    """
+
+    steps: tuple[FloatArray, ...]
+    whole: FloatArray
+    modeled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Zones:
+    """What the NodeResourceTopology objects tell, in the order of the snapshot's nodes.
+
+    total, free: (nodes, zones, resources) what a zone holds, and what of it is not given to pods;
+    nodes with fewer zones have empty ones. width: (nodes,) number of zones, 0 where it is not
+    known. policy: (nodes,) UNKNOWN to SINGLE. by_pod: (nodes,) whether the scope is `pod`.
+    names: of each node's zones. odd: why nodes that have an object are not known all the same.
+    """
+
+    resources: tuple[str, ...]
+    total: FloatArray
+    free: FloatArray
+    width: IntArray
+    policy: IntArray
+    by_pod: BoolArray
+    names: list[list[str]]
+    odd: dict[int, str]
+
+    @property
+    def known(self) -> BoolArray:
+        """(nodes,) whether zones and kubelet's policy are known, and agree with the pods."""
+        return np.asarray(self.policy != UNKNOWN, dtype=np.bool_)
+
+
+def demands(snapshot: Snapshot, resources: tuple[str, ...]) -> tuple[list[Demand], IntArray]:
+    """The demands that there are, and (pods,) the number of each pod's, -1 where it wants nothing.
+
+    Devices are aligned for every pod; CPUs, memory and huge pages for Guaranteed pods alone, and
+    CPUs only where a container asks for whole ones.
+    Source: pkg/kubelet/cm/{cpumanager,memorymanager,devicemanager}, Kubernetes 1.36.
+    """
+    found: list[Demand] = []
+    # The snapshot keeps every spec alive, so an id stands for one spec.
+    numbers: dict[int, int] = {}
+    for pod in snapshot.pods:
+        key = id(pod.spec)
+        if key not in numbers:
+            demand = _demand(pod.spec, resources)
+            wanted = bool(demand.whole.any())
+            numbers[key] = len(found) if wanted else -1
+            found += [demand] if wanted else []
+    of_pod = [numbers[id(pod.spec)] for pod in snapshot.pods]
+    return found, np.array(of_pod, dtype=np.int32)
+
+
+def resources_of(topologies: Iterable[NodeResourceTopology]) -> tuple[str, ...]:
+    """Every resource of which some zone tells."""
+    names = {
+        resource.name
+        for each in topologies
+        for zone in each.zones or ()
+        for resource in zone.resources or ()
+    }
+    return tuple(sorted(names))
+
+
+def read_zones(
+    snapshot: Snapshot, resources: tuple[str, ...], asked: list[Demand], of_pod: IntArray
+) -> Zones:
+    """The zones of every node; those that cannot be relied on are left out and named.
+
+    Devices must be in use exactly as far as the node's pods ask for them: otherwise the object is
+    older than the pods, or somebody else holds them, and no proof can rest on it.
+    """
+    nodes, kinds = len(snapshot.nodes), len(resources)
+    policy = np.zeros(nodes, dtype=np.int32)
+    by_pod = np.zeros(nodes, dtype=np.bool_)
+    width = np.zeros(nodes, dtype=np.int32)
+    found, odd = _modeled(snapshot)
+    most = max((len(zones) for _, _, zones in found.values()), default=1)
+    total, free = np.zeros((nodes, most, kinds)), np.zeros((nodes, most, kinds))
+    column = {name: index for index, name in enumerate(resources)}
+    names: list[list[str]] = [[] for _ in snapshot.nodes]
+    for node, (each_policy, each_by_pod, zones) in found.items():
+        policy[node], by_pod[node], width[node] = each_policy, each_by_pod, len(zones)
+        names[node] = [zone.name for zone in zones]
+        try:
+            for row, zone in enumerate(zones):
+                for one in zone.resources or ():
+                    total[node, row, column[one.name]] = _amount(one.allocatable or one.capacity)
+                    free[node, row, column[one.name]] = _amount(one.available)
+        except ValueError as error:
+            odd[node] = str(error)
+    wanted = _asked_by_node(snapshot, asked, of_pod, nodes, kinds)
+    odd = {**_disagreeing(resources, total, free, wanted, policy), **odd}
+    for node in odd:
+        policy[node], width[node] = UNKNOWN, 0
+    return Zones(resources, total, free, width, policy, by_pod, names, odd)
+
+
+def _modeled(
+    snapshot: Snapshot,
+) -> tuple[dict[int, tuple[int, bool, list[Zone]]], dict[int, str]]:
+    """Node to kubelet's policy, whether its scope is the pod, and zones; and why others are out."""
+    found: dict[int, tuple[int, bool, list[Zone]]] = {}
+    odd: dict[int, str] = {}
+    for each in snapshot.topologies:
+        node = snapshot.node_index.get(each.metadata.name, -1)
+        if node < 0:
+            continue
+        name, scope = each.kubelet
+        zones = sorted((z for z in each.zones or () if z.type == NUMA_NODE), key=_order)
+        if name not in _POLICIES or scope not in _SCOPES:
+            odd[node] = f"kubelet's policy {name or 'unknown'!r} is not one that we model"
+        elif not 1 <= len(zones) <= MOST_ZONES:
+            odd[node] = f"it has {len(zones)} NUMA zones, and 1 to {MOST_ZONES} are modeled"
+        else:
+            found[node] = (_POLICIES[name], scope == "pod", zones)
+    return found, odd
+
+
+def _disagreeing(
+    resources: tuple[str, ...],
+    total: FloatArray,
+    free: FloatArray,
+    wanted: FloatArray,
+    policy: IntArray,
+) -> dict[int, str]:
+    """Node to the first device of which its zones and its pods do not tell the same."""
+    devices = np.array([is_device(name) for name in resources], dtype=np.bool_)
+    used = (total - free).sum(axis=1)
+    differs = devices & (total.sum(axis=1) > 0) & (np.abs(used - wanted) > _ROUNDING)
+    answer: dict[int, str] = {}
+    for node, kind in np.argwhere(differs & (policy != UNKNOWN)[:, None]).tolist():
+        text = f"its zones tell of {used[node, kind]:g} {resources[kind]} in use, "
+        answer.setdefault(node, f"{text}and its pods ask for {wanted[node, kind]:g}")
+    return answer
+
+
+def _asked_by_node(
+    snapshot: Snapshot, asked: list[Demand], of_pod: IntArray, nodes: int, kinds: int
+) -> FloatArray:
+    answer = np.zeros((nodes, kinds))
+    if asked:
+        rows = np.flatnonzero((of_pod >= 0) & (snapshot.pod_node >= 0))
+        table = np.stack([each.whole for each in asked])
+        np.add.at(answer, snapshot.pod_node[rows], table[of_pod[rows]])
+    return answer
+
+
+def _order(zone: Zone) -> tuple[int, str]:
+    """`node-2` before `node-10`: kubelet prefers the lower id."""
+    digits = zone.name.rpartition("-")[2]
+    return (int(digits) if digits.isdecimal() else 0, zone.name)
+
+
+def is_device(resource: str) -> bool:
+    """Whether a resource is one that a device plugin gives."""
+    return resource not in ("cpu", "memory") and not resource.startswith("hugepages-")
+
+
+def _amount(quantity: str | float) -> float:
+    return nanos(quantity) / NANO
+
+
+def _demand(spec: PodSpec, resources: tuple[str, ...]) -> Demand:
+    containers = [*(spec.initContainers or ()), *spec.containers]
+    guaranteed = all(_guaranteed(each) for each in containers)
+    sidecars = [c for c in spec.initContainers or () if c.restartPolicy == "Always"]
+    lasting = [_wanted(c, resources, guaranteed) for c in (*sidecars, *spec.containers)]
+    passing = [
+        _wanted(c, resources, guaranteed)
+        for c in spec.initContainers or ()
+        if c.restartPolicy != "Always"
+    ]
+    whole = np.sum(lasting, axis=0) if lasting else np.zeros(len(resources))
+    for each in passing:
+        whole = np.maximum(whole, each)
+    steps = tuple(each for each in lasting if each.any())
+    larger = [each for each in passing if (each > np.sum(lasting, axis=0)).any()]
+    return Demand(steps or tuple(larger), whole, modeled=spec.resources is None and not larger)
+
+
+def _wanted(container: Container, resources: tuple[str, ...], guaranteed: bool) -> FloatArray:
+    asked = dict(_effective(container))
+    values = []
+    for name in resources:
+        amount = _amount(asked.get(name, 0))
+        if not is_device(name) and (
+            not guaranteed or (name == "cpu" and not float(amount).is_integer())
+        ):
+            amount = 0.0
+        values.append(amount)
+    return np.array(values, dtype=np.float64)
+
+
+def _effective(container: Container) -> Iterator[tuple[str, str | float]]:
+    """Requests, and limits where there is no request: the API server's default."""
+    given = container.resources
+    if given is None:
+        return
+    yield from {**(given.limits or {}), **(given.requests or {})}.items()
+
+
+def _guaranteed(container: Container) -> bool:
+    """Whether CPU and memory are limited, and requested in full: pkg/apis/core/v1/helper/qos."""
+    given = container.resources
+    limits: Resources = (given.limits if given else None) or {}
+    requests: Resources = (given.requests if given else None) or {}
+    return all(
+        name in limits and _amount(requests.get(name, limits[name])) == _amount(limits[name]) > 0
+        for name in ("cpu", "memory")
+    )

@@ -1,0 +1,1 @@
+"""Kind Spread: pods evenly over the domains of a topology."""

@@ -1,0 +1,241 @@
+"""One group of pods, counted over the domains of one topology."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from rescheduler.kube.node_labels import Column
+from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.policies.spread import skew
+
+OUTSIDE = -1
+"""The place of a pod that is in no domain that counts for its group."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EligibleDomains:
+    """The domains that count for some pods.
+
+    key: the node label. names: of each domain. codes: (nodes + 1,) the domain of each node, OUTSIDE
+    where it is in none that counts; so is the last, for no node.
+    parent domain: (domains,) domains are compared with those of the same parent domain alone: of
+    one parent domain, or of one per domain of a wider topology. sizes: (parent domains,) how many
+    domains count in each.
+    """
+
+    key: str
+    names: list[str]
+    codes: IntArray
+    parent: IntArray
+    sizes: IntArray
+
+
+def eligible_domains(
+    key: str, column: Column, eligible: BoolArray, wider: Column | None = None
+) -> EligibleDomains:
+    """The domains of the eligible nodes; with a wider topology, those within each of its domains.
+
+    A domain that reaches over two wider ones is two.
+    """
+    eligible = eligible & column.present
+    outer = np.zeros(len(eligible), dtype=np.int32) if wider is None else wider.codes
+    eligible = eligible & (outer >= 0)
+    pairs = np.stack([outer, column.codes], axis=1)[eligible]
+    found, codes_of = np.unique(pairs, axis=0, return_inverse=True)
+    codes = np.full(len(eligible) + 1, OUTSIDE, dtype=np.int32)
+    codes[:-1][eligible] = codes_of.reshape(-1)
+    values = list(column.values)
+    parent = found[:, 0].astype(np.int32)
+    return EligibleDomains(
+        key=key,
+        names=[values[code] for code in found[:, 1].tolist()],
+        codes=codes,
+        parent=parent,
+        sizes=np.bincount(parent, minlength=1).astype(np.int32),
+    )
+
+
+class Giving(NamedTuple):
+    """A domain that must give pods away. lowest, highest: counts in its parent domain."""
+
+    domain: int
+    held: int
+    gives: int
+    lowest: int
+    highest: int
+
+
+@dataclass(slots=True, eq=False)
+class DomainCounts:
+    """Where the pods of a group are, and what that costs.
+
+    name: whose pods they are. pods: of which a move changes the counts. weight: of one needed move.
+    places: pods by domain, OUTSIDE included. outside: how many were outside in the snapshot, which
+    is nobody's fault. What was worked out is kept until one of the pods moves.
+    """
+
+    name: str
+    eligible_domains: EligibleDomains
+    rule: skew.Rule
+    pods: IntArray
+    weight: float
+    places: Counter[int] = field(default_factory=Counter)
+    outside: int = 0
+    _needed: int | None = None
+    _welcome: list[tuple[int, int]] | None = None
+    _best: dict[tuple[int, int], int] = field(default_factory=dict)
+    _histograms: dict[int, skew.Counts] = field(default_factory=dict)
+
+    def start(self, at: IntArray) -> None:
+        """Count the pods; at: (pods,) their nodes."""
+        self.places.update(self.eligible_domains.codes[at].tolist())
+        self.outside = self.places[OUTSIDE]
+
+    def needed(self) -> int:
+        """The fewest moves that make the group even, and the pods that left every domain."""
+        if self._needed is None:
+            parents = {int(self.eligible_domains.parent[place]) for place in self.held()}
+            self._needed = self.departed() + sum(
+                skew.moves_needed(self._histogram(parent), self.rule) for parent in parents
+            )
+        return self._needed
+
+    def most(self) -> int:
+        """What `needed` could be at the worst: with all pods in one domain of many."""
+        counts = np.array([len(self.pods)], dtype=np.int64)
+        empty = max(int(self.eligible_domains.sizes.max()) - 1, 0)
+        return skew.moves_needed(skew.histogram(counts, empty), self.rule)
+
+    def held(self) -> dict[int, int]:
+        """Pods by domain, where there are any."""
+        return {place: count for place, count in self.places.items() if count and place != OUTSIDE}
+
+    def departed(self) -> int:
+        """How many more pods than in the snapshot are outside of every domain."""
+        return max(0, self.places[OUTSIDE] - self.outside)
+
+    def changes(self, source: int, nodes: IntArray) -> IntArray:
+        """(k,) change of `needed` if a pod of the group moved from one node to each of these."""
+        start = int(self.eligible_domains.codes[source])
+        ends = self.eligible_domains.codes[nodes]
+        leaving = self._leaving(start)
+        answer = np.full(len(nodes), leaving, dtype=np.int64)
+        counts = np.zeros(len(self.eligible_domains.names) + 1, dtype=np.int64)
+        for place, count in self.held().items():
+            counts[place] = count
+        inside = ends != OUTSIDE
+        parents = self.eligible_domains.parent[ends[inside]]
+        several = len(self.eligible_domains.sizes) > 1
+        for parent in np.unique(parents).tolist() if several else [0] * bool(len(parents)):
+            there = inside
+            if several:
+                there = inside.copy()
+                there[inside] = parents == parent
+            answer[there] = self._entering(start, parent)[counts[ends[there]]]
+        answer[~inside] += self.places[OUTSIDE] >= self.outside if start != OUTSIDE else 0
+        return np.where(ends == start, 0, answer).astype(np.int32)
+
+    def best(self, start: int) -> int:
+        """The least change of `needed` that a pod which leaves that place could bring."""
+        own = int(self.eligible_domains.parent[start]) if start != OUTSIDE else OUTSIDE
+        alike = (own, self.places[start])
+        if alike not in self._best:
+            self._best[alike] = self._work_out(start, own)
+        return self._best[alike]
+
+    def givers(self) -> IntArray:
+        """The domains, OUTSIDE included, whose pods could lower `needed` by leaving."""
+        found = [place for place, count in [*self.places.items()] if count and self.best(place) < 0]
+        return np.array(found, dtype=np.int32)
+
+    def move(self, source: int, destination: int) -> None:
+        """Move one pod of the group between nodes."""
+        self.places[int(self.eligible_domains.codes[source])] -= 1
+        self.places[int(self.eligible_domains.codes[destination])] += 1
+        self._needed = None
+        self._welcome = None
+        self._best.clear()
+        self._histograms.clear()
+
+    def giving(self) -> Iterator[Giving]:
+        """The domains that must give pods away; with `departed` they make up `needed`."""
+        held = self.held()
+        for parent in sorted({int(self.eligible_domains.parent[place]) for place in held}):
+            places = sorted(
+                place for place in held if self.eligible_domains.parent[place] == parent
+            )
+            counts = np.array([held[place] for place in places], dtype=np.int64)
+            domains = self._histogram(parent)
+            gives = skew.surplus(counts, domains, self.rule)
+            lowest = int(np.flatnonzero(domains)[0])
+            for slot in np.flatnonzero(gives).tolist():
+                yield Giving(
+                    places[slot], int(counts[slot]), int(gives[slot]), lowest, int(counts.max())
+                )
+
+    def _histogram(self, parent: int) -> skew.Counts:
+        known = self._histograms.get(parent)
+        if known is None:
+            counts = [
+                count
+                for place, count in self.held().items()
+                if self.eligible_domains.parent[place] == parent
+            ]
+            empty = int(self.eligible_domains.sizes[parent]) - len(counts)
+            known = skew.histogram(np.array(counts, dtype=np.int64), empty)
+            self._histograms[parent] = known
+        return known
+
+    def _work_out(self, start: int, own: int) -> int:
+        values = [0]
+        if start != OUTSIDE:
+            values.append(_least(self._entering(start, own)))
+            values.append(self._leaving(start) + (self.places[OUTSIDE] >= self.outside))
+        welcomes = [value for parent, value in self._welcomes() if parent != own]
+        if welcomes:
+            values.append(self._leaving(start) + welcomes[0])
+        return min(values)
+
+    def _welcomes(self) -> list[tuple[int, int]]:
+        """Each parent domain with the least change that a newcomer brings, the two lowest first."""
+        if self._welcome is None:
+            changes = [
+                (min(each for count, each in self._arrivals(parent).items() if count >= 0), parent)
+                for parent in range(len(self.eligible_domains.sizes))
+                if self.eligible_domains.sizes[parent]
+            ]
+            self._welcome = [(parent, change) for change, parent in sorted(changes)[:2]]
+        return self._welcome
+
+    def _arrivals(self, parent: int) -> dict[int, int]:
+        return skew.changes(self._histogram(parent), self.rule, None)
+
+    def _leaving(self, start: int) -> int:
+        """The change when a pod leaves that place, before it is anywhere else."""
+        if start == OUTSIDE:
+            return -1 if self.places[OUTSIDE] > self.outside else 0
+        domains = self._histogram(int(self.eligible_domains.parent[start]))
+        return skew.changes(domains, self.rule, self.places[start])[-1]
+
+    def _entering(self, start: int, parent: int) -> skew.Counts:
+        """The change when a pod goes from there to a domain of the parent domain, by its count."""
+        domains = self._histogram(parent)
+        table = np.full(len(domains) + 1, _NEVER, dtype=np.int64)
+        same = start != OUTSIDE and int(self.eligible_domains.parent[start]) == parent
+        held = self.places[start] if same else None
+        already = 0 if same else self._leaving(start)
+        for count, change in skew.changes(domains, self.rule, held).items():
+            if count >= 0:
+                table[count] = change + already
+        return table
+
+
+def _least(table: skew.Counts) -> int:
+    return int(table[table != _NEVER].min(initial=0))
+
+
+_NEVER = np.iinfo(np.int64).max
+"""The change at a count that no other domain holds."""

@@ -1,0 +1,358 @@
+"""Whose pods are counted together, and over which domains: the domain counts of a Spread."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import msgspec
+import numpy as np
+
+from rescheduler.kube import annotations
+from rescheduler.kube.objects import LabelSelector, Pod, PodSpec, TopologySpreadConstraint
+from rescheduler.kube.pod_groups import PodGroups
+from rescheduler.kube.selectors import matches
+from rescheduler.model.readings import BoolArray, IntArray, Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Match, NodeMatch
+from rescheduler.policies.shared.acceptance import Acceptance
+from rescheduler.policies.shared.matching import select_nodes, select_pods
+from rescheduler.policies.spread.domain_counts import (
+    DomainCounts,
+    EligibleDomains,
+    eligible_domains,
+)
+from rescheduler.policies.spread.follow import Following
+from rescheduler.policies.spread.skew import Rule
+
+GroupBy = Literal["Workload", "Gang", "Match"]
+
+SOFT = 0.5
+"""What a pod too many costs where the constraint is only a wish."""
+
+_BOUND_TO_NODES = frozenset({"DaemonSet", "Node"})
+"""Owners whose pods belong to their node: spreading them has no meaning."""
+
+_Key = tuple[str, ...]
+
+
+class Tier(Protocol):
+    """A constraint as a policy declares it, or as a pod has it."""
+
+    @property
+    def topologyKey(self) -> str: ...  # noqa: D102, N802
+    @property
+    def maxSkew(self) -> int: ...  # noqa: D102, N802
+    @property
+    def minDomains(self) -> int | None: ...  # noqa: D102, N802
+    @property
+    def whenUnsatisfiable(self) -> str: ...  # noqa: D102, N802
+    @property
+    def nodeAffinityPolicy(self) -> str | None: ...  # noqa: D102, N802
+    @property
+    def nodeTaintsPolicy(self) -> str | None: ...  # noqa: D102, N802
+
+
+class DeclaredTier(Tier, Protocol):
+    """What only a policy can say."""
+
+    @property
+    def maxPerDomain(self) -> int | None: ...  # noqa: D102, N802
+    @property
+    def matchLabelKeys(self) -> list[str]: ...  # noqa: D102, N802
+    @property
+    def within(self) -> str | None: ...  # noqa: D102
+    @property
+    def follow(self) -> Match | None: ...  # noqa: D102
+
+
+@dataclass(slots=True)
+class SpreadCounts:
+    """Every domain counts, and the pods of which a move changes each.
+
+    of_pod: pod to the numbers of its domain counts. led_by: leader to the domain counts that follow
+    it.
+    """
+
+    spread_counts: list[DomainCounts] = field(default_factory=list)
+    of_pod: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    led_by: dict[int, tuple[Following, ...]] = field(default_factory=dict)
+    warnings: tuple[Problem, ...] = ()
+
+    def add(self, domain_counts: DomainCounts, at: IntArray) -> None:
+        """Count one more; at: (pods of the snapshot,) their nodes."""
+        domain_counts.start(at[domain_counts.pods])
+        number = (len(self.spread_counts),)
+        if isinstance(domain_counts, Following):
+            domain_counts.number = len(self.spread_counts)
+        self.spread_counts.append(domain_counts)
+        known: dict[tuple[int, ...], tuple[int, ...]] = {}
+        for pod in domain_counts.pods.tolist():
+            before = self.of_pod.get(pod, ())
+            self.of_pod[pod] = known.setdefault(before, before + number)
+
+
+class _KnownDomains:
+    """Finds the domains that count for pods of some specs; equal answers are shared."""
+
+    def __init__(self, nodes: NodeMatch, snapshot: Snapshot) -> None:
+        self._acceptance = Acceptance(snapshot)
+        self.labels = self._acceptance.labels
+        self._looked_at = select_nodes(nodes, snapshot) & self._acceptance.usable
+        self._known: dict[tuple[str, str | None, bytes], EligibleDomains] = {}
+        self._eligible: dict[tuple[frozenset[bytes], str, str, _Key], BoolArray] = {}
+
+    def of(
+        self, specs: Iterable[PodSpec], tier: Tier, taints: str, keys: _Key, within: str | None
+    ) -> EligibleDomains:
+        """The eligible domains. keys: what a node must carry. taints: the policy's default."""
+        shapes = {self._acceptance.shape(spec): spec for spec in specs}
+        policies = (tier.nodeAffinityPolicy or "Honor", tier.nodeTaintsPolicy or taints)
+        question = (frozenset(shapes), *policies, keys)
+        eligible = self._eligible.get(question)
+        if eligible is None:
+            eligible = np.zeros(self.labels.count, dtype=np.bool_)
+            for spec in shapes.values():
+                eligible |= self._accepting(spec, *policies)
+            for key in keys:
+                eligible &= self.labels.column(key).present
+            self._eligible[question] = eligible
+        answer = (tier.topologyKey, within, eligible.tobytes())
+        if answer not in self._known:
+            wider = None if within is None else self.labels.column(within)
+            column = self.labels.column(tier.topologyKey)
+            self._known[answer] = eligible_domains(tier.topologyKey, column, eligible, wider)
+        return self._known[answer]
+
+    def _accepting(self, spec: PodSpec, affinity: str, taints: str) -> BoolArray:
+        answer = self._looked_at
+        if affinity == "Honor":
+            answer = answer & self._acceptance.selected(spec)
+        if taints == "Honor":
+            answer = answer & self._acceptance.tolerated(spec)
+        return answer
+
+
+def declared(
+    match: Match,
+    nodes: NodeMatch,
+    group_by: GroupBy,
+    tiers: Sequence[DeclaredTier],
+    snapshot: Snapshot,
+) -> SpreadCounts:
+    """The domain counts of the constraints that a policy declares."""
+    made = SpreadCounts()
+    known_domains = _KnownDomains(nodes, snapshot)
+    keys = tuple(sorted({tier.topologyKey for tier in tiers}))
+    leaders = [_leaders(tier.follow, snapshot) for tier in tiers]
+    led_by: dict[int, list[Following]] = {}
+    for (name, *_), pods in _groups(match, group_by, snapshot).items():
+        for tier, weight, leading in zip(tiers, weights(len(tiers)), leaders, strict=True):
+            for part in _parts(pods, tier.matchLabelKeys, snapshot):
+                specs = {id(spec): spec for spec in (snapshot.pods[pod].spec for pod in part)}
+                there = known_domains.of(specs.values(), tier, "Honor", keys, tier.within)
+                domain_counts = _domain_counts(name, there, tier, part, weight, tier.maxPerDomain)
+                if leading is not None:
+                    ahead = leading[~np.isin(leading, domain_counts.pods)]
+                    domain_counts = _following(domain_counts, ahead, snapshot)
+                    for pod in ahead.tolist():
+                        led_by.setdefault(pod, []).append(domain_counts)
+                made.add(domain_counts, snapshot.pod_node)
+    made.led_by = {pod: tuple(led) for pod, led in led_by.items()}
+    return made
+
+
+def weights(tiers: int) -> list[float]:
+    """Of each tier, twice that of the next; they sum to 1."""
+    return [2.0 ** (tiers - 1 - tier) / (2**tiers - 1) for tier in range(tiers)]
+
+
+def _domain_counts(
+    name: str,
+    there: EligibleDomains,
+    tier: Tier,
+    pods: Sequence[int],
+    weight: float,
+    cap: int | None = None,
+) -> DomainCounts:
+    few = tier.minDomains is not None and len(there.names) < tier.minDomains
+    hard = tier.whenUnsatisfiable == "DoNotSchedule"
+    return DomainCounts(
+        name,
+        there,
+        Rule(tier.maxSkew, floored=few and cap is None, cap=cap),
+        np.array(pods, dtype=np.int32),
+        weight if hard else weight * SOFT,
+    )
+
+
+def _following(domain_counts: DomainCounts, leaders: IntArray, snapshot: Snapshot) -> Following:
+    made = Following(
+        domain_counts.name,
+        domain_counts.eligible_domains,
+        domain_counts.rule,
+        domain_counts.pods,
+        domain_counts.weight,
+    )
+    made.leaders.update(domain_counts.eligible_domains.codes[snapshot.pod_node[leaders]].tolist())
+    return made
+
+
+def _leaders(follow: Match | None, snapshot: Snapshot) -> IntArray | None:
+    if follow is None:
+        return None
+    return _staying(select_pods(follow, snapshot), snapshot)
+
+
+def _staying(chosen: BoolArray, snapshot: Snapshot) -> IntArray:
+    """The chosen pods that are on a node and not being deleted."""
+    return np.flatnonzero(chosen & (snapshot.pod_node >= 0) & ~snapshot.leaving).astype(np.int32)
+
+
+def _groups(match: Match, group_by: GroupBy, snapshot: Snapshot) -> dict[_Key, list[int]]:
+    """Pods by their group: its name as people write it, and what tells it from others."""
+    groups: dict[_Key, list[int]] = {}
+    named: dict[int, _Key] = {}
+    owners = snapshot.pod_workload.tolist()
+    for pod in _staying(select_pods(match, snapshot), snapshot).tolist():
+        workload = owners[pod]
+        gang = _gang(snapshot.pods[pod]) if group_by == "Gang" else None
+        if gang is None and workload < 0:
+            continue
+        if workload >= 0 and snapshot.workloads[workload].kind in _BOUND_TO_NODES:
+            continue
+        key = gang or named.get(workload)
+        if key is None:
+            each = snapshot.workloads[workload]
+            key = (f"{each.kind} {each.namespace}/{each.name}", each.uid, each.controller_kind)
+            named[workload] = key
+        groups.setdefault(("all matching pods",) if group_by == "Match" else key, []).append(pod)
+    return groups
+
+
+def _gang(pod: Pod) -> _Key | None:
+    """The gang that the pod is a member of, by the first of the known marks."""
+    metadata = pod.metadata
+    for marks, known in (
+        (metadata.labels, annotations.GANG_LABELS),
+        (metadata.annotations, annotations.GANGS),
+    ):
+        for mark in sorted(known.intersection(marks or ())):
+            name = (marks or {})[mark]
+            return f"gang {metadata.namespace}/{name}", mark
+    return None
+
+
+def _parts(pods: list[int], keys: Sequence[str], snapshot: Snapshot) -> Iterable[list[int]]:
+    """The pods of a group that agree in these labels."""
+    if not keys:
+        return [pods]
+    parts: dict[tuple[str | None, ...], list[int]] = {}
+    for pod in pods:
+        labels = snapshot.pods[pod].metadata.labels or {}
+        parts.setdefault(tuple(labels.get(key) for key in keys), []).append(pod)
+    return parts.values()
+
+
+@dataclass(slots=True)
+class _Shared:
+    """A constraint that pods of one namespace have in common. specs: of those that have it."""
+
+    namespace: str
+    constraint: TopologySpreadConstraint
+    selector: LabelSelector
+    keys: _Key
+    specs: dict[int, PodSpec] = field(default_factory=dict)
+    weight: float = 0.0
+
+
+def from_pods(
+    match: Match, nodes: NodeMatch, snapshot: Snapshot, *, hard: bool = False
+) -> SpreadCounts:
+    """The domain counts of the matched pods' constraints; hard: without the soft ones."""
+    everyone = _staying(np.ones(len(snapshot.pods), dtype=np.bool_), snapshot)
+    chosen = select_pods(match, snapshot)
+    groups = PodGroups(snapshot.pods, everyone)
+    known_domains = _KnownDomains(nodes, snapshot)
+    found: dict[bytes, _Shared] = {}
+    others = 0
+    for pod in _distinct(everyone[chosen[everyone]], snapshot.pods):
+        ranked = _ranked(pod.spec.topologySpreadConstraints or [], known_domains)
+        if hard:
+            ranked = [each for each in ranked if each.whenUnsatisfiable == "DoNotSchedule"]
+        keys = tuple(sorted({each.topologyKey for each in ranked}))
+        for each, weight in zip(ranked, weights(len(ranked)), strict=True):
+            selector = _selector(each, pod.metadata.labels or {})
+            if selector is None or not matches(selector, pod.metadata.labels):
+                others += 1
+                continue
+            key = msgspec.msgpack.encode((pod.metadata.namespace, selector, each, keys))
+            shared = found.setdefault(key, _Shared(pod.metadata.namespace, each, selector, keys))
+            shared.specs[id(pod.spec)] = pod.spec
+            shared.weight = max(shared.weight, weight)
+    made = SpreadCounts()
+    for shared in found.values():
+        pods = groups.select(shared.selector, frozenset({shared.namespace}))
+        there = known_domains.of(
+            shared.specs.values(), shared.constraint, "Ignore", shared.keys, None
+        )
+        name = _name(int(pods[0]), snapshot)
+        domain_counts = _domain_counts(
+            name, there, shared.constraint, np.sort(pods).tolist(), shared.weight
+        )
+        made.add(domain_counts, snapshot.pod_node)
+    if others:
+        message = f"{others} constraints do not select the pods that have them; they are left alone"
+        made.warnings = (Problem("SPR003", message),)
+    return made
+
+
+def _name(pod: int, snapshot: Snapshot) -> str:
+    workload = int(snapshot.pod_workload[pod])
+    if workload < 0:
+        return f"Pod {snapshot.pods[pod].key}"
+    each = snapshot.workloads[workload]
+    return f"{each.kind} {each.namespace}/{each.name}"
+
+
+def _distinct(chosen: IntArray, pods: Sequence[Pod]) -> Iterator[Pod]:
+    """One pod of each spec and labels, of those with constraints."""
+    known: set[tuple[int, int, str]] = set()
+    for number in chosen.tolist():
+        pod = pods[number]
+        if pod.spec.topologySpreadConstraints:
+            metadata = pod.metadata
+            identity = (id(pod.spec), id(metadata.labels), metadata.namespace)
+            if identity not in known:
+                known.add(identity)
+                yield pod
+
+
+def _ranked(
+    constraints: Sequence[TopologySpreadConstraint], known_domains: _KnownDomains
+) -> list[TopologySpreadConstraint]:
+    """From few domains to many; of equals, hard before soft, then as they stand."""
+    return sorted(
+        constraints,
+        key=lambda each: (
+            len(known_domains.labels.column(each.topologyKey).values),
+            each.whenUnsatisfiable != "DoNotSchedule",
+        ),
+    )
+
+
+def _selector(
+    constraint: TopologySpreadConstraint, labels: Mapping[str, str]
+) -> LabelSelector | None:
+    """The selector with the pod's own values of `matchLabelKeys`; None selects nobody.
+
+    An empty one selects nobody, as countPodsMatchSelector of the scheduler's plugin has it.
+    """
+    selector = constraint.labelSelector
+    if selector is None:
+        return None
+    own = {key: labels[key] for key in constraint.matchLabelKeys or () if key in labels}
+    made = LabelSelector(
+        matchLabels={**own, **(selector.matchLabels or {})},
+        matchExpressions=selector.matchExpressions,
+    )
+    return made if made.matchLabels or made.matchExpressions else None

@@ -1,0 +1,331 @@
+"""Spread: keep pods evenly over the domains of a topology."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import FloatArray, IntArray, Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import agreed, counted
+from rescheduler.policies.base import Match, NodeMatch, Policy, Strict
+from rescheduler.policies.spread.domain_counts import OUTSIDE, DomainCounts, Giving
+from rescheduler.policies.spread.follow import Following
+from rescheduler.policies.spread.groups import GroupBy, SpreadCounts, declared, from_pods
+
+ZONE = "topology.kubernetes.io/zone"
+
+_SHORT = {"topologyKey": ZONE, "maxSkew": 1}
+"""The short form's fields, and what they are unless given."""
+
+
+class SpreadConstraint(Strict):
+    """One tier of a Spread: its fields mean what they mean in a pod's topology spread constraint.
+
+    `within`, `maxPerDomain` and `follow` are our own.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "not": {
+                "properties": {"maxPerDomain": {"not": {"type": "null"}}},
+                "required": ["maxPerDomain"],
+                "anyOf": [
+                    {"properties": {each: {"not": {"type": "null"}}}, "required": [each]}
+                    for each in ("minDomains", "follow")
+                ],
+            }
+        }
+    )
+
+    topologyKey: str = Field(
+        min_length=1, description="The node label whose values are the domains."
+    )
+    maxSkew: int = Field(
+        1,
+        ge=1,
+        le=10_000,
+        description="How many more pods than the emptiest domain a domain may hold; with `follow`, "
+        "1 is the fair share rounded up or down, and each more widens that by one pod.",
+    )
+    minDomains: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="With fewer domains than this the emptiest counts as holding no pod.",
+    )
+    maxPerDomain: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="Instead of any skew: how many pods a domain may hold, or its fair share "
+        "rounded up where that is more. 1 over hostnames finds duplicates.",
+    )
+    whenUnsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = Field(
+        "DoNotSchedule", description="A pod too many costs 1.0, or half of that."
+    )
+    matchLabelKeys: list[str] = Field(
+        default_factory=list, description="Pods that differ in one of these labels are apart."
+    )
+    nodeAffinityPolicy: Literal["Honor", "Ignore"] = Field(
+        "Honor", description="Whether only nodes that the pods select count."
+    )
+    nodeTaintsPolicy: Literal["Honor", "Ignore"] = Field(
+        "Honor", description="Whether only nodes that the pods tolerate count."
+    )
+    within: str | None = Field(
+        None,
+        min_length=1,
+        description="A wider topology's key: domains are compared only within one of its domains.",
+    )
+    follow: Match | None = Field(
+        None,
+        description="Instead of even shares: as many pods in each domain as its share of these.",
+    )
+
+    @model_validator(mode="after")
+    def _measures_one_thing(self) -> "SpreadConstraint":
+        if self.maxPerDomain is not None and (self.minDomains is not None or self.follow):
+            raise ValueError("maxPerDomain excludes minDomains and follow")
+        return self
+
+
+def _form(given: Any) -> str:
+    """So that what is wrong is told of the form that was meant; brackets keep it out of paths."""
+    return "[word]" if isinstance(given, str) else "[list]"
+
+
+Tiers = Annotated[list[SpreadConstraint], Field(min_length=1), Tag("[list]")]
+Words = Annotated[Literal["FromPods", "HardFromPods"], Tag("[word]")]
+Constraints = Annotated[Tiers | Words, Discriminator(_form)]
+
+
+class Spread(Policy):
+    """Charge 1.0 for every pod that must move before its group is even over the domains.
+
+    The skew is the highest count of a domain less the lowest, as in the topology spread API; the
+    cost is the fewest single moves that bring it down to `maxSkew`. A domain counts, with 0 pods if
+    it is empty, when one of its nodes is Ready, not cordoned, and accepted by the group's own
+    nodeSelector, required node affinity and tolerations. Pods that are being deleted, DaemonSets
+    and pods without an owner are not counted; nor are pods on nodes outside of every such domain,
+    but moving a pod out there is charged 1.0.
+
+    Several constraints are judged jointly, and each counts twice as much as the next: the order in
+    which they are written, or from few domains to many where they are taken from the pods. A pod
+    that all of them want elsewhere costs 1.0 together; a soft constraint weighs half.
+
+    `constraints: FromPods` takes each pod's own constraints, over all pods that their selectors
+    select, whoever owns them; `HardFromPods` only those that are DoNotSchedule. Constraints that do
+    not select the pod itself are left alone.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {
+                "properties": {"constraints": {"not": {"type": "null"}}},
+                "required": ["constraints"],
+            },
+            "then": {"properties": {each: {"type": "null"} for each in _SHORT}},
+        }
+    )
+
+    summary: ClassVar[str] = "Keep the pods of each workload evenly over zones, racks or nodes."
+
+    kind: Literal["Spread"] = "Spread"
+    match: Match = Field(description="The pods to look at.")
+    groupBy: GroupBy = Field(
+        "Workload",
+        description="Whose pods are counted together: those of a workload, of a gang (a job group; "
+        "pods in none by their workload), or all that match. Not for FromPods.",
+    )
+    topologyKey: str | None = Field(
+        None,
+        min_length=1,
+        description="Short for one constraint: the node label whose values are the domains. "
+        f"`{ZONE}`, unless given.",
+    )
+    maxSkew: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="Short for one constraint: how many more pods than the emptiest domain a "
+        "domain may hold. 1, unless given.",
+    )
+    constraints: Constraints | None = Field(
+        None,
+        description="Instead of the two before: the tiers, first things first, or the pods' own "
+        "constraints, or of these the ones that are DoNotSchedule.",
+    )
+    nodes: NodeMatch = Field(
+        default_factory=lambda: NodeMatch(all=True),
+        description="The nodes whose domains count. All, unless narrowed.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_the_short_form(cls, data: Any) -> Any:
+        """A default that is written out and one that is not are the same policy."""
+        if not isinstance(data, dict) or data.get("constraints") is not None:
+            return data
+        return data | {key: default for key, default in _SHORT.items() if data.get(key) is None}
+
+    @model_validator(mode="after")
+    def _says_it_once(self) -> "Spread":
+        if self.constraints is not None and (self.topologyKey, self.maxSkew) != (None, None):
+            raise ValueError("constraints exclude topologyKey and maxSkew")
+        return self
+
+    def tiers(self) -> list[SpreadConstraint]:
+        """The constraints that the policy declares; none where they are taken from the pods."""
+        if self.constraints is None:
+            short = {key: getattr(self, key) for key in _SHORT}
+            return [SpreadConstraint.model_validate(short)]
+        return [] if isinstance(self.constraints, str) else list(self.constraints)
+
+    def compile(self, snapshot: Snapshot) -> "SpreadTerm":
+        """The term for this snapshot; spreading needs no readings, so it always has a say."""
+        if isinstance(self.constraints, str):
+            hard = self.constraints == "HardFromPods"
+            made = from_pods(self.match, self.nodes, snapshot, hard=hard)
+        else:
+            made = declared(self.match, self.nodes, self.groupBy, self.tiers(), snapshot)
+        return SpreadTerm(made, snapshot)
+
+
+class SpreadTerm:
+    """Spread on one snapshot: the weighted sum of what its domain counts need."""
+
+    def __init__(self, made: SpreadCounts, snapshot: Snapshot) -> None:
+        self._spread_counts = made.spread_counts
+        self._of_pod = made.of_pod
+        self._led_by = made.led_by
+        self._warnings = made.warnings
+        self._node = snapshot.pod_node.copy()
+        self._candidates: dict[int, IntArray] = {}
+
+    def cost(self) -> float:
+        """Pods that must move, over all groups."""
+        return float(sum(each.weight * each.needed() for each in self._spread_counts))
+
+    def worst(self) -> float:
+        """The cost if every group sat in one domain."""
+        return float(sum(each.weight * each.most() for each in self._spread_counts))
+
+    def scope(self) -> int:
+        """How many pods are looked at."""
+        return len(self._of_pod)
+
+    def candidates(self) -> IntArray:
+        """The pods whose best move lowers the cost of one of their groups."""
+        found = [np.empty(0, dtype=np.int32)]
+        for number, each in enumerate(self._spread_counts):
+            if each.needed():
+                if number not in self._candidates:
+                    places = each.eligible_domains.codes[self._node[each.pods]]
+                    self._candidates[number] = each.pods[np.isin(places, each.givers())]
+                found.append(self._candidates[number])
+        return np.unique(np.concatenate(found))
+
+    def bounds(self, pods: IntArray) -> FloatArray:
+        """(k,) at most how much moving each pod could lower the cost, wherever it went."""
+        return np.array([self._bound(pod) for pod in pods.tolist()], dtype=np.float64)
+
+    def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of the cost if the pod moved to each of the k nodes."""
+        answer = np.zeros(len(nodes))
+        source = int(self._node[pod])
+        for number in self._of_pod.get(pod, ()):
+            domain_counts = self._spread_counts[number]
+            answer += domain_counts.weight * domain_counts.changes(source, nodes)
+        for following in self._led_by.get(pod, ()):
+            answer += following.weight * following.led(source, nodes)
+        return answer
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        self._node[shift.pod] = shift.destination
+        for number in self._of_pod.get(shift.pod, ()):
+            self._spread_counts[number].move(shift.source, shift.destination)
+            self._candidates.pop(number, None)
+        for following in self._led_by.get(shift.pod, ()):
+            following.lead(shift.source, shift.destination)
+            self._candidates.pop(following.number, None)
+
+    def findings(self) -> Iterator[Finding]:
+        """One finding per group and domain that must give pods away."""
+        for domain_counts in self._spread_counts:
+            if not domain_counts.needed():
+                continue
+            places = domain_counts.eligible_domains.codes[self._node[domain_counts.pods]]
+            givings = list(domain_counts.giving())
+            # Any of the fullest domains may give: the others' pods serve the finding as well.
+            spare = (
+                set(domain_counts.givers().tolist()) - {each.domain for each in givings} - {OUTSIDE}
+            )
+            parent = domain_counts.eligible_domains.parent
+            for giving in givings:
+                alike = [each for each in spare if parent[each] == parent[giving.domain]]
+                yield Finding(
+                    code="SPR001",
+                    subject=f"{domain_counts.name} in {domain_counts.eligible_domains.key}="
+                    f"{domain_counts.eligible_domains.names[giving.domain]}",
+                    cost=domain_counts.weight * giving.gives,
+                    message=_told(domain_counts, giving),
+                    pods=tuple(
+                        domain_counts.pods[np.isin(places, [giving.domain, *alike])].tolist()
+                    ),
+                )
+            if departed := domain_counts.departed():
+                yield Finding(
+                    code="SPR002",
+                    subject=domain_counts.name,
+                    cost=domain_counts.weight * departed,
+                    message=f"{counted(departed, 'more pod')} than before "
+                    f"{agreed(departed, 'is', 'are')} outside of the domains",
+                    pods=tuple(domain_counts.pods[places == OUTSIDE].tolist()),
+                )
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """How many pods of how many groups are on nodes that are in no domain that counts."""
+        outside = [each for each in self._spread_counts if each.outside]
+        if not outside:
+            return self._warnings
+        pods = sum(each.outside for each in outside)
+        message = (
+            f"{counted(pods, 'pod')} of {counted(len(outside), 'workload')} "
+            f"({outside[0].name} first) {agreed(pods, 'runs', 'run')} on nodes that are in no "
+            f"domain of {outside[0].eligible_domains.key} that their workload could use; "
+            "they are not counted"
+        )
+        return (*self._warnings, Problem("SPR002", message))
+
+    def _bound(self, pod: int) -> float:
+        source = int(self._node[pod])
+        own = [self._spread_counts[number] for number in self._of_pod.get(pod, ())]
+        best = sum(
+            each.weight * each.best(int(each.eligible_domains.codes[source])) for each in own
+        )
+        led = sum(each.weight * each.needed() for each in self._led_by.get(pod, ()))
+        return float(led - best)
+
+
+def _told(domain_counts: DomainCounts, giving: Giving) -> str:
+    eligible_domains = domain_counts.eligible_domains
+    parent = eligible_domains.parent[giving.domain]
+    total = sum(
+        count
+        for place, count in domain_counts.held().items()
+        if eligible_domains.parent[place] == parent
+    )
+    holds = f"holds {giving.held} of {counted(total, 'pod')}; "
+    leave = f"so {giving.gives} must leave"
+    if isinstance(domain_counts, Following):
+        return f"{holds}its share is {giving.lowest} to {giving.highest}, {leave}"
+    among = f"the {eligible_domains.sizes[parent]} domains hold {giving.lowest} to {giving.highest}"
+    if domain_counts.rule.cap is not None:
+        return f"{holds}{among} and maxPerDomain is {domain_counts.rule.cap}, {leave}"
+    few = ", too few domains count" if domain_counts.rule.floored else ""
+    return f"{holds}{among} and maxSkew is {domain_counts.rule.allowed}{few}, {leave}"

@@ -1,0 +1,1 @@
+"""Kind Utilization: measured load below a target, balanced, or packed."""

@@ -1,0 +1,152 @@
+"""Measured load, made ready to be moved about: what each node carries and each pod contributes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rescheduler.model.readings import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Problem,
+    Reading,
+    ReadingRequest,
+)
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
+from rescheduler.policies.utilization.young_pods import estimated, unseen, young
+
+_SANE = (1e-9, 1e18)
+"""Capacities beyond this are errors of an exporter in any unit that we know."""
+
+_MOST_LOAD = 10.0
+"""A node at ten times its capacity, or a pod at ten times the largest, is an error of a query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One resource reading of all nodes, and of all pods that make it up.
+
+    Amounts are in the pods' unit (cores, bytes, bytes/s, GPUs). name, pod_name: the two readings.
+    measured: (nodes,) amount, NaN where it is not known. capacity: (nodes,), NaN where not known.
+    expected: (nodes,) whether the node ought to have a value: it has the resource.
+    used: (pods,) amount, 0 where it is not known; of pods too young for a value by their requests.
+    missing: (pods,) expected, and not known. known: (pods,) whether the amount was measured.
+    trail: (instants, nodes) the shares that `measured` was of the capacity in the past that was
+    asked for, NaN where not known; None where that past is not known.
+    shadow: (nodes,) what pods that were just bound use and `measured` has not seen yet.
+    trusted: (nodes,) whether node and pods agree well enough to say what leaving would free.
+    """
+
+    name: str
+    pod_name: str
+    measured: FloatArray
+    capacity: FloatArray
+    expected: BoolArray
+    used: FloatArray
+    known: BoolArray
+    missing: BoolArray
+    trusted: BoolArray
+    shadow: FloatArray
+    range_samples: FloatArray | None = None
+
+
+def read_load(
+    snapshot: Snapshot,
+    requests: tuple[ReadingRequest, ReadingRequest],
+    looked_at: BoolArray,
+    residual: tuple[float, float],
+) -> Load | Problem:
+    """The load that these readings tell of, or why they must not be relied on.
+
+    requests: of the nodes and of the pods. looked_at: (nodes,) where coverage is demanded.
+    residual: the least and the most share of a node's capacity that may lie outside of its pods
+    before the pods' usage no longer explains the node's load.
+    """
+    node_request, pod_request = requests
+    nodes = _find(snapshot, node_request, len(snapshot.nodes))
+    pods = _find(snapshot, pod_request, len(snapshot.pods))
+    if isinstance(nodes, Problem):
+        return nodes
+    if isinstance(pods, Problem):
+        return pods
+    if nodes.capacity is None or nodes.capacity.shape != nodes.values.shape:
+        return Problem("RDG006", f"{node_request.name} does not say how much a whole node is")
+    capacity = np.where(_within(nodes.capacity, *_SANE), nodes.capacity, np.nan)
+    ratio = np.where(_fresh(nodes) & _within(nodes.values, 0.0, _MOST_LOAD), nodes.values, np.nan)
+    measured = ratio * capacity
+    largest = float(np.max(capacity, initial=0.0, where=~np.isnan(capacity)))
+    known = _fresh(pods) & _within(pods.values, 0.0, _MOST_LOAD * largest)
+    placed = snapshot.pod_node
+    in_scope = np.where(placed >= 0, looked_at[placed] if len(looked_at) else False, False)
+    thin = _thin(node_request, ~np.isnan(measured), nodes.expected & looked_at) or _thin(
+        pod_request, known, pods.expected & in_scope
+    )
+    if thin:
+        return thin
+    seen = np.where(known, pods.values, 0.0)
+    late = unseen(snapshot, node_request.window)
+    guess = np.where(young(pods.expected, known, late), estimated(snapshot, pod_request.name), 0.0)
+    used = seen + guess
+    return Load(
+        name=node_request.name,
+        pod_name=pod_request.name,
+        measured=measured,
+        capacity=capacity,
+        expected=nodes.expected,
+        used=used,
+        known=known,
+        missing=pods.expected & ~known,
+        trusted=_explained(measured, capacity, sum_by_node(seen, placed, len(capacity)), residual),
+        shadow=sum_by_node(used * late, placed, len(capacity)),
+        range_samples=None
+        if nodes.range_samples is None
+        else np.where(_within(nodes.range_samples, 0.0, _MOST_LOAD), nodes.range_samples, np.nan),
+    )
+
+
+def sum_by_node(amounts: FloatArray, placed: IntArray, nodes: int) -> FloatArray:
+    """(nodes,) the sum of the pods' amounts on each node; unbound pods are on none."""
+    bound = placed >= 0
+    return np.bincount(placed[bound], weights=amounts[bound], minlength=nodes).astype(np.float64)
+
+
+def _find(snapshot: Snapshot, request: ReadingRequest, subjects: int) -> Reading | Problem:
+    reading = snapshot.readings.find(request)
+    if reading is None:
+        return snapshot.readings.missing(request)
+    if reading.problem is not None:
+        return Problem(reading.problem.code, f"{request.name}: {reading.problem.message}")
+    if any(len(each) != subjects for each in (reading.values, reading.ages, reading.expected)):
+        return Problem(
+            "RDG006", f"{request.name} has {len(reading.values)} values for {subjects} subjects"
+        )
+    return reading
+
+
+def _within(values: FloatArray, least: float, most: float) -> BoolArray:
+    """(k,) whether each value is a number in this range; NaN is not."""
+    return np.asarray((values >= least) & (values <= most), dtype=np.bool_)
+
+
+def _fresh(reading: Reading) -> BoolArray:
+    return np.asarray(reading.ages <= reading.request.max_age, dtype=np.bool_)
+
+
+def _thin(request: ReadingRequest, known: BoolArray, expected: BoolArray) -> Problem | None:
+    wanted, present = int(expected.sum()), int((known & expected).sum())
+    if present >= request.min_coverage * wanted:
+        return None
+    return Problem(
+        "RDG003",
+        f"{request.name} has a fresh value for {present} of "
+        f"{counted(wanted, request.subject)} that the "
+        f"policy looks at, less than {request.min_coverage:.0%}",
+    )
+
+
+def _explained(
+    measured: FloatArray, capacity: FloatArray, used: FloatArray, residual: tuple[float, float]
+) -> BoolArray:
+    least, most = residual
+    return _within((measured - used) / capacity, least, most)

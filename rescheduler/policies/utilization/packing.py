@@ -1,0 +1,193 @@
+"""The term of Utilization that also empties cold nodes."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from rescheduler.kube.quantity import milli, units
+from rescheduler.model.finding import Finding
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, lasted
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import agreed, counted
+from rescheduler.policies.shared.demand import Devices, demands
+from rescheduler.policies.utilization.term import ResourceTarget, UtilizationTerm
+
+_GPU = "nvidia.com/gpu"
+
+
+class PackingTerm(UtilizationTerm):
+    """Utilization, with a charge of 1.0 for each pod that keeps a node from being free.
+
+    Kept from being free are the nodes that were chosen to be freed, and those that are empty in
+    the snapshot. Pods of DaemonSets and static pods go with their node and do not count.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        resource_targets: Sequence[ResourceTarget],
+        looked_at: BoolArray,
+        movable: BoolArray,
+        cold: float,
+        span: float = 0.0,
+    ) -> None:
+        self._spare = np.zeros(len(snapshot.nodes), dtype=np.bool_)
+        self._lasting = ~snapshot.on_own_node
+        super().__init__(snapshot, resource_targets, looked_at, movable, span)
+        self._held = self._count()
+        usable = [node.ready and not node.spec.unschedulable for node in snapshot.nodes]
+        self._usable = looked_at & np.array(usable, dtype=np.bool_)
+        self._cold = self._find_cold(cold)
+        self._calm = self._calmed(cold)
+        self._carried, self._room = self._burdens(snapshot, self._usable & (self._held > 0))
+        self._choose(lambda _: False)
+
+    def leave(self, stays: Callable[[int], bool]) -> None:
+        """Leave the nodes alone that would not be free in the end.
+
+        stays: whether a pod may never be moved, whatever is gained. Ask before the first move.
+        """
+        self._choose(stays)
+
+    def cost(self) -> float:
+        """Average pods too many, and pods that keep nodes from being free."""
+        return super().cost() + float(self._count()[self._spare].sum())
+
+    def worst(self) -> float:
+        """The cost if every node were full and to be freed."""
+        return super().worst() + float(self._lasting.sum())
+
+    def candidates(self) -> IntArray:
+        """The pods that relieve their node, and those that keep one from being free."""
+        here = np.append(self._spare, False)[self._node]
+        keeping = np.flatnonzero(self._movable & self._lasting & here)
+        return np.union1d(super().candidates(), keeping).astype(np.int32)
+
+    def bounds(self, pods: IntArray) -> FloatArray:
+        """(k,) how much each pod relieves its node, and 1 where it keeps it from being free."""
+        here = np.append(self._spare, False)[self._node[pods]] & self._lasting[pods]
+        return super().bounds(pods) + here
+
+    def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of the cost if the pod moved to each of the k nodes."""
+        change = super().deltas(pod, nodes)
+        if not self._lasting[pod]:
+            return change
+        source = int(self._node[pod])
+        before = float(self._spare[source]) if source >= 0 else 0.0
+        return change + np.where(nodes == source, 0.0, self._spare[nodes] - before)
+
+    def findings(self) -> Iterator[Finding]:
+        """Those of the load, and one for each node that is kept from being free."""
+        yield from super().findings()
+        counts = self._count()
+        for node in np.flatnonzero(self._spare & (counts > 0)).tolist():
+            pods = np.flatnonzero((self._node == node) & self._lasting & self._movable)
+            text = "it is cold, and the other nodes have room for what it carries"
+            if not self._chosen[node]:
+                text = "it was empty, and load would be moved there"
+            yield Finding(
+                code="UTL002",
+                subject=f"node {self._names[node]}",
+                cost=float(counts[node]),
+                message=f"{text}: {counted(int(counts[node]), 'pod')} "
+                f"{agreed(int(counts[node]), 'keeps', 'keep')} it from being free",
+                pods=tuple(pods.tolist()),
+            )
+
+    def _count(self) -> IntArray:
+        """(nodes,) pods that would have to leave for the node to be free."""
+        here = self._node[self._lasting & (self._node >= 0)]
+        return np.bincount(here, minlength=len(self._spare)).astype(np.int32)
+
+    def _find_cold(self, cold: float) -> list[int]:
+        """The nodes below that share in all that has a target, those with the fewest pods first."""
+        share = self._amounts / self._capacity
+        targeted = np.isfinite(self._limits)
+        calm = np.where(targeted, share < cold, True).all(axis=0) & targeted.any(axis=0)
+        sure = ~(self._unknown_load | self._distrusted | self._unknown_peak | self._hot).any(axis=0)
+        stuck = self._node[self._lasting & ~self._movable & (self._node >= 0)]
+        free = np.bincount(stuck, minlength=len(self._usable)) == 0
+        wanted = self._usable & calm & sure & free & (self._held > 0)
+        fullest = np.nanmax(np.where(targeted, share, 0.0), axis=0, initial=0.0)
+        return sorted(
+            np.flatnonzero(wanted).tolist(), key=lambda node: (self._held[node], fullest[node])
+        )
+
+    def _calmed(self, cold: float) -> FloatArray:
+        """(nodes,) seconds for which every resource with a target has been cold; NaN: it is not."""
+        range_samples = [
+            resource_target.load.range_samples for resource_target in self._resource_targets
+        ]
+        known = [range_samples for range_samples in range_samples if range_samples is not None]
+        if len(known) < len(range_samples):
+            return np.full(len(self._names), np.nan)
+        targeted = np.isfinite(self._limits)[:, None, :]
+        calm = np.where(targeted, np.stack(known) < cold, True).all(axis=0)
+        return lasted(np.asarray(calm & targeted.any(axis=0)), self._span)
+
+    def _choose(self, stays: Callable[[int], bool]) -> None:
+        """Free the cold nodes whose pods may all leave, and that the others can take in."""
+        chosen = np.zeros(len(self._usable), dtype=np.bool_)
+        left, moved = self._room.sum(axis=1), np.zeros(len(self._room))
+        for node in self._cold:
+            room, more = left - self._room[:, node], moved + self._carried[:, node]
+            if (room < more - 1e-9).any():
+                continue
+            pods = np.flatnonzero((self._node == node) & self._lasting)
+            if not any(stays(pod) for pod in pods.tolist()):
+                left, moved = room, more
+                chosen[node] = True
+        self._chosen = chosen
+        self._spare = chosen | (self._usable & (self._held == 0))
+        self._start = self.cost()
+
+    def lasted(self) -> FloatArray:
+        """(pods,) for how long the load that the pod relieves was high, or its node was cold."""
+        chosen = np.where(self._chosen, self._calm, np.nan)
+        keeping = self._lasting & (self._home >= 0)
+        here = np.where(keeping, np.append(chosen, np.nan)[self._home], np.nan)
+        return np.asarray(np.fmax(super().lasted(), here))
+
+    def _burdens(self, snapshot: Snapshot, taking: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """(resource targets and requests, nodes) what each node's pods carry, and its room.
+
+        taking: (nodes,) whether pods may go there. Requests are CPU, memory, GPUs and pods.
+        """
+        nodes = len(taking)
+        bound = self._lasting & (self._node >= 0)
+        places = self._node[bound]
+
+        def by_node(amounts: FloatArray) -> FloatArray:
+            summed = np.bincount(places, weights=amounts[bound], minlength=nodes)
+            return summed.astype(np.float64)
+
+        limits = np.where(np.isfinite(self._limits), self._limits, 0.0)
+        room = np.maximum(limits - self._amounts, 0.0)
+        carried = [by_node(used) for used in self._used]
+        found, of_pod = demands(snapshot, Devices(_GPU))
+        table = np.array([[d.cpu, d.memory, d.gpus, 1] for d in found], dtype=np.float64)
+        asked = table.reshape(-1, 4)[of_pod].T if len(found) else np.zeros((4, len(of_pod)))
+        everyone = self._node >= 0
+        held = np.stack(
+            [
+                np.bincount(self._node[everyone], weights=row[everyone], minlength=nodes)
+                for row in asked
+            ]
+        )
+        offered = np.array([_offered(node.status.allocatable or {}) for node in snapshot.nodes])
+        spare = np.maximum(offered.reshape(-1, 4).T - held, 0.0)
+        everything = np.concatenate([room, spare])
+        return (
+            np.stack([*carried, *(by_node(row) for row in asked)]),
+            np.where(taking, everything, 0.0),
+        )
+
+
+def _offered(resources: dict[str, str | int | float]) -> tuple[float, float, float, float]:
+    return (
+        float(milli(resources.get("cpu", 0))),
+        float(units(resources.get("memory", 0))),
+        float(units(resources.get(_GPU, 0))),
+        float(units(resources.get("pods", 0))),
+    )

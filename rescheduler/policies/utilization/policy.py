@@ -1,0 +1,260 @@
+"""Utilization: keep measured load of nodes below a target, balance it, or pack it."""
+
+from datetime import timedelta
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from rescheduler.model.readings import BoolArray, FloatArray, Problem, ReadingRequest
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import (
+    Match,
+    NodeMatch,
+    Policy,
+    PositiveDuration,
+    Ratio,
+)
+from rescheduler.policies.shared.matching import select_nodes, select_pods
+from rescheduler.policies.shared.node_signal import Signal, read_signal
+from rescheduler.policies.utilization.load import Load, read_load
+from rescheduler.policies.utilization.packing import PackingTerm
+from rescheduler.policies.utilization.targets import (
+    READINGS,
+    Headroom,
+    NodeGroup,
+    PressedTarget,
+    Target,
+    Targets,
+)
+from rescheduler.policies.utilization.term import ResourceTarget, UtilizationTerm
+
+_RESIDUAL = {"gpu": (-0.1, 0.1), "gpuMemory": (-0.1, 0.1)}
+"""Devices are used by pods alone."""
+
+_BASE_LOAD = (-0.1, 0.3)
+"""The system itself uses CPU, memory and network; far more than this is not the system."""
+
+
+class Utilization(Policy):
+    """Charge a node for the load above its target, in average pods of a hot node.
+
+    A node above `high` is hot and is charged for all that is above `low`; the others for what is
+    above `high`. The unit is what a pod uses on average on the hot nodes. A node whose load is not
+    known, or not explained by its pods (within 10% of the node below, and 10% of GPUs or 30% of all
+    else above), gives no pods away; what would land on a node of unknown load is charged in full.
+    Pods too young for a value count by their requests (85% of CPU, 70% of memory), and what pods
+    that were just bound use is taken from the room of their node until the window has seen it.
+
+    `strategy: Balance` lowers the targets to the mean of the nodes: a node more than `tolerance`
+    above the mean is hot, and drained down to the mean. `strategy: Pack` charges 1.0 besides for
+    each pod on a node that is to be freed, and for each that would land on an empty one. To be
+    freed are the cold nodes, those with the fewest pods first, as far as the others have room for
+    their load below `high` and for their requests; a node keeps its pods if one of them may not be
+    moved. With `stableFor`, the load must have held of which a pod relieves its node most. Sources:
+    descheduler's deviation thresholds; koordinator's estimator.
+    """
+
+    summary: ClassVar[str] = (
+        "Keep the measured load of GPUs, CPU, memory and network of each node below a target, "
+        "balance it, or pack it onto fewer nodes."
+    )
+
+    kind: Literal["Utilization"] = "Utilization"
+    nodes: NodeMatch = Field(description="The nodes to look at.")
+    match: Match = Field(description="The pods that may be moved. Every pod's load counts.")
+    targets: Targets = Field(description="What is too full, by resource; at least one.")
+    groups: list[NodeGroup] = Field(
+        default_factory=list,
+        description="Nodes with other targets; of several groups the first that selects a node "
+        "counts.",
+    )
+    strategy: Literal["Relieve", "Balance", "Pack"] = Field(
+        "Relieve",
+        description="Relieve: hot nodes give pods away. Balance: so do nodes far above the mean. "
+        "Pack: so do cold nodes, until they are free.",
+    )
+    tolerance: Ratio = Field(
+        0.1, description="With `Balance`: how far a node may be above the mean."
+    )
+    cold: Ratio = Field(
+        0.3, description="With `Pack`: a node below this in every resource is cold."
+    )
+    headroom: Headroom | None = Field(
+        None, description="Room for peaks on the nodes where pods go. None is left unless given."
+    )
+    window: PositiveDuration = Field(
+        timedelta(minutes=5), description="Over what time the load is averaged."
+    )
+    maxAge: PositiveDuration = Field(
+        timedelta(minutes=3), description="An older value counts as absent."
+    )
+    minCoverage: Ratio = Field(
+        0.9,
+        description="The share of nodes and of pods that must have a value; with less, the policy "
+        "has no say.",
+    )
+
+    def requests(self) -> list[ReadingRequest]:
+        """The node's and the pods' readings of every resource with a target."""
+        requests: list[ReadingRequest] = []
+        for resource in self._resources():
+            for reading in READINGS[resource]:
+                requests += self._pair(reading)
+                requests += [self._peak(reading)] if self.headroom else []
+            requests += [self._pressure(resource)] if self._pressed(resource) else []
+        return requests
+
+    def compile(self, snapshot: Snapshot) -> UtilizationTerm | Problem:
+        """The term, or the problem of the first reading that is not fit to act on."""
+        looked_at = select_nodes(self.nodes, snapshot)
+        group_of = self._groups(snapshot)
+        resource_targets: list[ResourceTarget] = []
+        for resource in self._resources():
+            wanted = looked_at & ~np.isnan(self._values(resource, group_of, "high"))
+            pressed = self._read_pressure(snapshot, resource, group_of, wanted)
+            if isinstance(pressed, Problem):
+                return pressed
+            for reading in READINGS[resource]:
+                residual = _RESIDUAL.get(resource, _BASE_LOAD)
+                load = read_load(snapshot, self._pair(reading), wanted, residual)
+                if isinstance(load, Problem):
+                    return load
+                hidden = self._read_peaks(snapshot, reading, load, wanted)
+                if isinstance(hidden, Problem):
+                    return hidden
+                high, low = self._band(resource, group_of, load, wanted)
+                floor = self._values(resource, group_of, "floor")
+                heat = self._heat(snapshot, resource, group_of, load, wanted)
+                resource_targets.append(
+                    ResourceTarget(resource, load, high, low, pressed, floor, hidden, heat)
+                )
+        matched = select_pods(self.match, snapshot)
+        if self.strategy == "Pack":
+            return PackingTerm(snapshot, resource_targets, looked_at, matched, self.cold, self.span)
+        return UtilizationTerm(snapshot, resource_targets, looked_at, matched, self.span)
+
+    def _resources(self) -> list[str]:
+        """The resources that some node has a target for."""
+        named = {r for each in self._all_targets() for r, _ in each.given()}
+        return [resource for resource in READINGS if resource in named]
+
+    def _all_targets(self) -> list[Targets]:
+        return [self.targets, *(group.targets for group in self.groups)]
+
+    def _pressed(self, resource: str) -> bool:
+        found = [dict(each.given()).get(resource) for each in self._all_targets()]
+        return any(isinstance(t, PressedTarget) and t.pressure is not None for t in found)
+
+    def _groups(self, snapshot: Snapshot) -> list[int]:
+        """The number of each node's targets: 0 the policy's own, then the groups'."""
+        answer = [0] * len(snapshot.nodes)
+        for number, group in reversed(list(enumerate(self.groups, start=1))):
+            chosen = select_nodes(NodeMatch(labels=group.nodes), snapshot)
+            for node in np.flatnonzero(chosen).tolist():
+                answer[node] = number
+        return answer
+
+    def _values(self, resource: str, group_of: list[int], what: str) -> FloatArray:
+        """(nodes,) that field of each node's target; NaN where it has none."""
+        targets = [dict(each.given()).get(resource) for each in self._all_targets()]
+        given = [_value(each, what) for each in targets]
+        return np.array([given[group] for group in group_of], dtype=np.float64)
+
+    def _band(
+        self, resource: str, group_of: list[int], load: Load, wanted: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """(nodes,) where a node is hot, and what it is then drained down to."""
+        high = self._values(resource, group_of, "high")
+        low = self._values(resource, group_of, "bottom")
+        if self.strategy != "Balance":
+            return high, low
+        mean = _mean(load.measured / load.capacity, wanted, 0.0)
+        return np.minimum(high, mean + self.tolerance), np.minimum(low, mean)
+
+    def _heat(
+        self,
+        snapshot: Snapshot,
+        resource: str,
+        group_of: list[int],
+        load: Load,
+        wanted: BoolArray,
+    ) -> BoolArray | None:
+        """(instants, nodes) whether each node was hot in the past; None where that is not known."""
+        if load.range_samples is None:
+            return None
+        high = np.broadcast_to(self._values(resource, group_of, "high"), load.range_samples.shape)
+        if self.strategy == "Balance":
+            means = np.array(
+                [_mean(share, wanted, self.minCoverage) for share in load.range_samples]
+            )
+            high = np.minimum(high, means[:, None] + self.tolerance)
+        hot = load.range_samples > high
+        if self._pressed(resource):
+            waits = snapshot.readings.find(self._pressure(resource))
+            if waits is None or waits.range_samples is None:
+                return np.asarray(hot)
+            pressed = waits.range_samples > self._values(resource, group_of, "pressure")
+            hot = hot | (pressed & (load.range_samples > self._values(resource, group_of, "floor")))
+        return np.asarray(hot)
+
+    def _read_pressure(
+        self, snapshot: Snapshot, resource: str, group_of: list[int], wanted: BoolArray
+    ) -> BoolArray | Problem:
+        """(nodes,) whether tasks wait for the resource too long; where it is not known, not."""
+        if not self._pressed(resource):
+            return np.zeros(len(snapshot.nodes), dtype=np.bool_)
+        limit = self._values(resource, group_of, "pressure")
+        scope = wanted & ~np.isnan(limit)
+        signal = read_signal(snapshot, self._pressure(resource), scope, highest=1.05)
+        if isinstance(signal, Problem):
+            return signal
+        return np.asarray(scope & (np.nan_to_num(signal.values) > np.nan_to_num(limit, nan=2.0)))
+
+    def _read_peaks(
+        self, snapshot: Snapshot, reading: str, load: Load, wanted: BoolArray
+    ) -> FloatArray | Problem:
+        """(nodes,) what each node's peaks take beyond its mean, as a share; NaN is not known."""
+        if self.headroom is None:
+            return np.zeros(len(snapshot.nodes))
+        signal: Signal | Problem = read_signal(snapshot, self._peak(reading), wanted, highest=1.1)
+        if isinstance(signal, Problem):
+            return signal
+        return np.maximum(signal.values - load.measured / load.capacity, 0.0)
+
+    def _pair(self, reading: str) -> tuple[ReadingRequest, ReadingRequest]:
+        node = self._request(f"node.{reading}", span=self.span)
+        return node, self._request(f"pod.{reading}")
+
+    def _pressure(self, resource: str) -> ReadingRequest:
+        return self._request(f"node.{resource}.pressure", span=self.span)
+
+    def _peak(self, reading: str) -> ReadingRequest:
+        window = (self.headroom or Headroom()).window
+        return self._request(f"node.{reading}.peak", window)
+
+    def _request(
+        self, name: str, window: timedelta | None = None, span: float = 0.0
+    ) -> ReadingRequest:
+        quality: dict[str, Any] = {
+            "window": (window or self.window).total_seconds(),
+            "max_age": self.maxAge.total_seconds(),
+            "min_coverage": self.minCoverage,
+            "span": span,
+        }
+        return ReadingRequest(name, **quality)
+
+
+def _mean(share: FloatArray, wanted: BoolArray, least: float) -> float:
+    """The mean of the nodes that count and are known; without one there is no bound to take.
+
+    least: the share of those that count which must be known, lest the mean be that of some.
+    """
+    known = wanted & ~np.isnan(share)
+    enough = known.any() and known.sum() >= least * wanted.sum()
+    return float(share[known].mean()) if enough else np.inf
+
+
+def _value(target: Target | None, what: str) -> float:
+    value: float | None = getattr(target, what, None)
+    return np.nan if value is None else value

@@ -1,0 +1,325 @@
+"""The term of Utilization: what moving a pod does to the load of the nodes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem, lasted
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
+from rescheduler.policies.utilization.load import Load
+
+_LEAST = 1e-9
+"""Relative differences below this are rounding."""
+
+_LEAST_UNIT = 0.001
+"""The smallest average pod, as a share of the largest node."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceTarget:
+    """A load with its targets. resource: of one resource the worst load is charged.
+
+    high, low: (nodes,) shares of the node; NaN where it has no target. pressed: (nodes,) whether
+    tasks wait for the resource too long, which makes the node hot above `floor`. hidden: (nodes,)
+    share of the node that its peaks take beyond its mean; NaN where that is not known.
+    heat: (instants, nodes) whether the node was hot in the past; None where that is not known.
+    """
+
+    resource: str
+    load: Load
+    high: FloatArray
+    low: FloatArray
+    pressed: BoolArray
+    floor: FloatArray
+    hidden: FloatArray
+    heat: BoolArray | None = None
+
+
+class UtilizationTerm:
+    """Utilization on one snapshot.
+
+    cost of a node = sum over resources of max over its resource targets of (amount - limit)+ / unit
+
+    amount: the measured load in the pods' unit, less what left, plus what came.
+    limit: `low` where the snapshot has the node above `high`, else `high`, times its capacity; the
+    floor where tasks wait for the resource. Where the node is not hot, what its peaks and the pods
+    that were just bound take besides is subtracted, but never so that the node would be above it.
+    unit: what a pod on a hot node uses on average, so that 1.0 is one such pod too many.
+
+    Nothing is gained from what is not known. Where a node's load is not explained by its pods, the
+    pods free nothing when they leave, and yet burden where they go. A node that ought to have a
+    reading and has none counts as full: what comes is charged, what leaves frees nothing. A pod
+    whose usage is not known moves no load, and is no candidate.
+    Arrays below are (resource targets, nodes) and (resource targets, pods).
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        resource_targets: Sequence[ResourceTarget],
+        looked_at: BoolArray,
+        movable: BoolArray,
+        span: float = 0.0,
+    ) -> None:
+        """span: seconds of the past that is known."""
+        loads = [resource_target.load for resource_target in resource_targets]
+        resources = [resource_target.resource for resource_target in resource_targets]
+        self._names = [node.metadata.name for node in snapshot.nodes]
+        self._resource_targets = list(resource_targets)
+        self._span = span
+        # Gauges of one resource are neighbors; each resource begins at one of these rows.
+        self._begins = [row for row, name in enumerate(resources) if resources.index(name) == row]
+        self._home = snapshot.pod_node
+        self._node = snapshot.pod_node.copy()
+        self._measured = np.stack([load.measured for load in loads])
+        self._capacity = np.stack([load.capacity for load in loads])
+        self._used = np.stack([load.used for load in loads])
+        self._known = np.stack([load.known for load in loads])
+        known = ~np.isnan(self._measured)
+        self._high = np.stack([resource_target.high for resource_target in resource_targets])
+        targeted = looked_at & ~np.isnan(self._high)
+        in_scope = targeted & (np.stack([load.expected for load in loads]) | known)
+        self._unknown_load = in_scope & ~known
+        self._scope = in_scope.any(axis=0)
+        high = self._high * self._capacity
+        low = (
+            np.stack([resource_target.low for resource_target in resource_targets]) * self._capacity
+        )
+        floor = (
+            np.stack([resource_target.floor for resource_target in resource_targets])
+            * self._capacity
+        )
+        self._pressed = np.stack(
+            [resource_target.pressed for resource_target in resource_targets]
+        ) & (self._measured > floor)
+        self._hot = in_scope & known & ((self._measured > high) | self._pressed)
+        hidden = (
+            np.stack([resource_target.hidden for resource_target in resource_targets])
+            * self._capacity
+        )
+        self._unknown_peak = in_scope & known & np.isnan(hidden)
+        taken = np.nan_to_num(hidden, nan=np.inf) + np.stack([load.shadow for load in loads])
+        room = np.maximum(high - taken, np.minimum(self._measured * (1 + _LEAST), high))
+        limits = np.where(self._hot, np.where(self._pressed, np.minimum(low, floor), low), room)
+        self._limits = np.where(in_scope, np.where(self._unknown_load, 0.0, limits), np.inf)
+        self._amounts = np.where(known, self._measured, 0.0)
+        trusted = np.stack([load.trusted for load in loads]) & known
+        self._distrusted = in_scope & known & ~trusted
+        bound = self._home >= 0
+        leaves = bound & self._known & self._at(trusted, self._home)
+        self._freed = np.where(leaves, self._used, 0.0)
+        missing = np.stack([load.missing for load in loads]).any(axis=0)
+        self._movable = movable & bound & ~missing
+        self._unit = self._average_pod()
+        self._start = self.cost()
+
+    def cost(self) -> float:
+        """Average pods too many, over all nodes."""
+        return float(self._node_costs(self._amounts, self._limits).sum())
+
+    def worst(self) -> float:
+        """The cost if every node that is looked at were full, or the cost now if that is more."""
+        full = np.where(np.isfinite(self._limits) & ~self._unknown_load, self._capacity, 0.0)
+        return max(float(self._node_costs(full, self._limits).sum()), self._start)
+
+    def scope(self) -> int:
+        """How many nodes are looked at."""
+        return int(self._scope.sum())
+
+    def candidates(self) -> IntArray:
+        """The pods that relieve their node when they leave it, and whose usage is known."""
+        costs = self._node_costs(self._amounts, self._limits)
+        pods = np.flatnonzero(self._movable & (self._node >= 0)).astype(np.int32)
+        pods = pods[costs[self._node[pods]] > _LEAST]
+        nodes = self._node[pods]
+        left = self._amounts[:, nodes] - self._leaving(pods)
+        after = self._node_costs(left, self._limits[:, nodes])
+        return pods[after < costs[nodes] * (1 - _LEAST)]
+
+    def bounds(self, pods: IntArray) -> FloatArray:
+        """(k,) how much each pod relieves its node; where it goes, it can only burden."""
+        placed = self._node[pods] >= 0
+        nodes = np.where(placed, self._node[pods], 0)
+        if not len(self._names):
+            return np.zeros(len(pods))
+        amounts, limits = self._amounts[:, nodes], self._limits[:, nodes]
+        left = amounts - self._leaving(pods)
+        relief = self._node_costs(amounts, limits) - self._node_costs(left, limits)
+        return np.where(placed, np.maximum(relief, 0.0), 0.0)
+
+    def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of the cost if the pod moved to each of the k nodes."""
+        source = int(self._node[pod])
+        relief = 0.0
+        if source >= 0:
+            here = slice(source, source + 1)
+            amounts, limits = self._amounts[:, here], self._limits[:, here]
+            left = amounts - self._leaving(np.array([pod], dtype=np.int32))
+            relief = float((self._node_costs(left, limits) - self._node_costs(amounts, limits))[0])
+        used, freed = self._used[:, pod, None], self._freed[:, pod, None]
+        amounts, limits = self._amounts[:, nodes], self._limits[:, nodes]
+        come = amounts + np.where(nodes == self._home[pod], freed, used)
+        burden = self._node_costs(come, limits) - self._node_costs(amounts, limits)
+        return np.where(nodes == source, 0.0, relief + burden)
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        pod, source, destination = shift
+        for node, sign in ((source, -1.0), (destination, 1.0)):
+            if node >= 0:
+                moved = self._freed if node == self._home[pod] else self._used
+                self._amounts[:, node] += sign * moved[:, pod]
+        self._node[pod] = destination
+
+    def findings(self) -> Iterator[Finding]:
+        """One finding per node and resource with too much load."""
+        shares = self._resource_costs(self._amounts, self._limits)
+        candidates = self.candidates()
+        ends = [*self._begins[1:], len(self._resource_targets)]
+        for resource, node in zip(*np.nonzero(shares), strict=True):
+            begin = self._begins[resource]
+            excess = self._excess(self._amounts[:, node], self._limits[:, node])
+            row = begin + int(excess[begin : ends[resource]].argmax())
+            yield Finding(
+                code="UTL001",
+                subject=f"node {self._names[node]}",
+                cost=float(shares[resource, node]),
+                message=self._sentence(row, int(node)),
+                pods=tuple(int(pod) for pod in candidates[self._node[candidates] == node]),
+                aspect=self._resource_targets[begin].resource,
+            )
+
+    def hot_nodes(self) -> IntArray:
+        """The nodes above `high` in the snapshot."""
+        return np.flatnonzero(self._hot.any(axis=0)).astype(np.int32)
+
+    def unknown(self) -> BoolArray:
+        """(nodes,) whether a load that ought to be known is not, or its peaks are not."""
+        return np.asarray((self._unknown_load | self._unknown_peak).any(axis=0))
+
+    def load_after(self) -> dict[str, FloatArray]:
+        """Node reading name to the (nodes,) load of the working copy; NaN is unknown."""
+        ratios = np.where(np.isnan(self._measured), np.nan, self._amounts) / self._capacity
+        return {
+            resource_target.load.name: row
+            for resource_target, row in zip(self._resource_targets, ratios, strict=True)
+        }
+
+    def usage(self, pod: int) -> dict[str, float]:
+        """Pod reading name to what the pod uses; unknown is left out."""
+        return {
+            resource_target.load.pod_name: float(self._used[row, pod])
+            for row, resource_target in enumerate(self._resource_targets)
+            if self._known[row, pod]
+        }
+
+    def measured(self) -> None:
+        """Readings tell of all that is found."""
+
+    def lasted(self) -> FloatArray:
+        """(pods,) for how long the load of which each relieves its node most has been too high."""
+        bound = np.flatnonzero(self._home >= 0)
+        nodes = self._home[bound]
+        amounts, limits = self._amounts[:, nodes], self._limits[:, nodes]
+        relief = self._resource_costs(amounts, limits)
+        relief -= self._resource_costs(amounts - self._freed[:, bound], limits)
+        held = np.full((len(self._resource_targets), len(bound)), np.nan)
+        for row, resource_target in enumerate(self._resource_targets):
+            if resource_target.heat is not None:
+                hot = np.where(self._hot[row], lasted(resource_target.heat, self._span), np.nan)
+                held[row] = np.where(self._freed[row, bound] > 0, hot[nodes], np.nan)
+        of_resource = np.fmax.reduceat(held, self._begins, axis=0)
+        answer = np.full(len(self._home), np.nan)
+        answer[bound] = of_resource[relief.argmax(axis=0), np.arange(len(bound))]
+        return answer
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """The nodes that are left alone, by reading and reason."""
+        answer = []
+        for row, resource_target in enumerate(self._resource_targets):
+            name = resource_target.load.name
+            if self._unknown_load[row].any():
+                text = f"{name} is not known of {self._listed(self._unknown_load[row])}"
+                answer.append(
+                    Problem("RDG003", f"{text}; no pod leaves or goes there for its sake")
+                )
+            if self._unknown_peak[row].any():
+                text = (
+                    f"the peaks of {name} are not known of {self._listed(self._unknown_peak[row])}"
+                )
+                answer.append(Problem("RDG003", f"{text}; no pod goes there for its sake"))
+            if self._distrusted[row].any():
+                text = f"{name} is not explained by {resource_target.load.pod_name} on "
+                text += self._listed(self._distrusted[row])
+                answer.append(Problem("RDG010", f"{text}; no pod leaves there because of it"))
+        return tuple(answer)
+
+    def _listed(self, nodes: BoolArray) -> str:
+        names = [self._names[node] for node in np.flatnonzero(nodes)]
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        return f"{counted(len(names), 'node')} ({', '.join(names[:5])}{more})"
+
+    def _sentence(self, row: int, node: int) -> str:
+        resource_target = self._resource_targets[row]
+        if self._unknown_load[row, node]:
+            return f"{resource_target.load.name} is not known, and load would be moved here"
+        capacity = self._capacity[row, node]
+        load, limit = self._amounts[row, node] / capacity, self._limits[row, node] / capacity
+        hot = ""
+        if self._pressed[row, node]:
+            hot = ", because tasks wait for it"
+        elif self._hot[row, node] and resource_target.low[node] < resource_target.high[node]:
+            hot = f" (hot above {resource_target.high[node]:.0%})"
+        return (
+            f"{resource_target.load.name} is {load:.1%}, target {limit:.0%}{hot}: "
+            f"about {self._excess(self._amounts[:, node], self._limits[:, node])[row]:.2g} "
+            f"average pods too many"
+        )
+
+    def _leaving(self, pods: IntArray) -> FloatArray:
+        """(resource targets, k) what each pod frees when it leaves the node where it is now."""
+        at_home = self._node[pods] == self._home[pods]
+        return np.where(at_home, self._freed[:, pods], self._used[:, pods])
+
+    @staticmethod
+    def _at(flags: BoolArray, nodes: IntArray) -> BoolArray:
+        """(targets, k) the nodes' flags; the caller masks what stands for no node."""
+        if flags.shape[1] == 0:
+            return np.zeros((len(flags), len(nodes)), dtype=np.bool_)
+        return flags[:, nodes]
+
+    def _excess(self, amounts: FloatArray, limits: FloatArray) -> FloatArray:
+        """Gauges first: how far each amount is above its limit, in units."""
+        unit = self._unit.reshape(-1, *[1] * (amounts.ndim - 1))
+        return np.maximum(amounts - limits, 0.0) / unit
+
+    def _resource_costs(self, amounts: FloatArray, limits: FloatArray) -> FloatArray:
+        """(resources, k) from (resource targets, k)."""
+        return np.maximum.reduceat(self._excess(amounts, limits), self._begins, axis=0)
+
+    def _node_costs(self, amounts: FloatArray, limits: FloatArray) -> FloatArray:
+        """(k,) from (resource targets, k)."""
+        return np.asarray(self._resource_costs(amounts, limits).sum(axis=0))
+
+    def _average_pod(self) -> FloatArray:
+        """(resource targets,) mean usage of the pods that use something, on hot nodes if any.
+
+        It is at least a thousandth of the largest node: idle pods must not make a pod so small a
+        unit that any load costs millions.
+        """
+        known = ~np.isnan(self._capacity)
+        largest = np.max(self._capacity, axis=1, initial=0.0, where=known)
+        answer = np.where(largest > 0, largest, 1.0)
+        least = answer * _LEAST_UNIT
+        bound = self._home >= 0
+        for row, used in enumerate(self._used):
+            using = bound & (used > 0)
+            blamed = using & self._at(self._hot, self._home)[row]
+            chosen = blamed if blamed.any() else using
+            if chosen.any():
+                answer[row] = used[chosen].mean()
+        return np.maximum(answer, least)

@@ -1,0 +1,1 @@
+"""Policy tests: small clusters in YAML and what must come out."""

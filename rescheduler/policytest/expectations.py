@@ -1,0 +1,161 @@
+"""A policy test told: what the policies make of its cluster, beside what was expected."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from msgspec.structs import replace
+
+from rescheduler.model.finding_history import FindingHistory, Observation
+from rescheduler.model.history import History
+from rescheduler.model.plan import Plan
+from rescheduler.model.readings import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.plan.planner import plan_and_observations
+from rescheduler.planning.plan.result import Outline
+from rescheduler.policies.base import Term
+from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.policytest.device_readings import with_devices
+from rescheduler.policytest.document import PolicyTest
+from rescheduler.policytest.drawing import drawn
+from rescheduler.policytest.listing import listed
+from rescheduler.policytest.measured import measured
+
+_CENT = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One expectation that does not hold. what: its path, such as `cost.zone-spread`."""
+
+    what: str
+    expected: Any
+    found: Any
+
+
+def cluster_of(test: PolicyTest, policies: PolicySet) -> Snapshot:
+    """The policy test's cluster with its readings.
+
+    Raises:
+        DrawingError, ListingError, ValueError: it cannot be understood.
+    """
+    if test.cluster is not None:
+        bare = drawn(
+            test.cluster,
+            requests=test.requests,
+            specs=test.specs,
+            budgets=test.budgets,
+            zones=test.zones,
+        )
+    else:
+        bare = listed(test.objects or [], test.zones)
+    interval = test.interval.total_seconds()
+    return with_devices(measured(bare, test.readings, policies.policies, interval), test.devices)
+
+
+def evaluate(test: PolicyTest, policies: PolicySet) -> list[Difference]:
+    """Everything that is not as the policy test expects; empty when it holds.
+
+    Raises:
+        DrawingError, ListingError, ValueError: its cluster cannot be understood, or it expects
+        something of a policy that is not there.
+    """
+    snapshot = cluster_of(test, policies)
+    reported = _Evaluated(snapshot, policies, test.foundFor)
+    expect = test.expect
+    answer: list[Difference] = []
+    for name, cost in (expect.cost or {}).items():
+        found = reported.cost(name)
+        if isinstance(found, str) or abs(found - cost) > _CENT:
+            shown = found if isinstance(found, str) else round(found, 2)
+            answer.append(Difference(f"cost.{name}", cost, shown))
+    answer += _compared("problem", expect.problem, reported.problem)
+    answer += _compared("candidates", expect.candidates, reported.candidates)
+    wanted = {name: sorted(each) for name, each in (expect.findings or {}).items()}
+    answer += _compared("findings", wanted, reported.findings)
+    answer += _compared("refused", expect.refused, reported.refused)
+    if expect.moves is not None and reported.moves() != expect.moves:
+        answer.append(Difference("moves", expect.moves, reported.moves()))
+    return answer
+
+
+def _compared(field: str, expected: Mapping[str, Any] | None, ask: Any) -> list[Difference]:
+    answer = []
+    for name, value in (expected or {}).items():
+        found = ask(name)
+        if found != value:
+            answer.append(Difference(f"{field}.{name}", value, found))
+    return answer
+
+
+class _Evaluated:
+    """What the policies say, worked out where it is asked for."""
+
+    def __init__(
+        self, snapshot: Snapshot, policies: PolicySet, found_for: timedelta | None
+    ) -> None:
+        self._snapshot = snapshot
+        self._policies = policies
+        self._terms: dict[str, Term | Problem] = {
+            each.name: each.compile(snapshot) for each in policies.policies
+        }
+        self._plan: Plan | None = None
+        self._found_for = found_for
+
+    def _term(self, name: str) -> Term | Problem:
+        if name not in self._terms:
+            known = ", ".join(sorted(self._terms))
+            raise ValueError(f"there is no policy `{name}`; there is {known}")
+        return self._terms[name]
+
+    def _planned(self) -> Plan:
+        if self._plan is None:
+            self._plan, observations = self._plan_after(FindingHistory())
+            if self._found_for is not None:
+                first = FindingHistory().after(observations, self._snapshot.taken - self._found_for)
+                watches = [replace(each, looked=self._snapshot.taken) for each in first.watches]
+                self._plan, _ = self._plan_after(FindingHistory(tuple(watches)))
+        return self._plan
+
+    def _plan_after(self, finding_history: FindingHistory) -> tuple[Plan, tuple[Observation, ...]]:
+        outline = Outline(mode="Enforce", seed=0, tool="", recorded=False)
+        return plan_and_observations(
+            self._snapshot, self._policies, History(), finding_history, outline
+        )
+
+    def cost(self, name: str) -> float | str:
+        term = self._term(name)
+        return f"no say: {term.code}" if isinstance(term, Problem) else term.cost()
+
+    def problem(self, name: str) -> str | None:
+        term = self._term(name)
+        return term.code if isinstance(term, Problem) else None
+
+    def candidates(self, name: str) -> list[str] | str:
+        term = self._term(name)
+        if isinstance(term, Problem):
+            return f"no say: {term.code}"
+        pods = (self._snapshot.pods[pod] for pod in term.candidates().tolist())
+        return sorted({(pod.metadata.labels or {}).get("app", pod.metadata.name) for pod in pods})
+
+    def findings(self, name: str) -> list[str] | str:
+        term = self._term(name)
+        if isinstance(term, Problem):
+            return f"no say: {term.code}"
+        return sorted(f"{each.code} {each.subject}" for each in term.findings())
+
+    def refused(self, workload: str) -> str | None:
+        codes = {
+            each.code
+            for each in self._planned().refused
+            if each.owner is not None and each.owner.name == workload
+        }
+        return ", ".join(sorted(codes)) or None
+
+    def moves(self) -> list[str]:
+        return [
+            f"{move.owner.name} {move.source} -> "
+            f"{max(move.landing, key=lambda share: share.probability).node}"
+            for move in self._planned().moves
+        ]

@@ -1,0 +1,142 @@
+"""A node explained, as text for a terminal."""
+
+from collections import Counter
+
+from rich.text import Text
+
+from rescheduler.model.explanation import NodeExplanation, PodOnNode
+from rescheduler.model.wording import counted
+from rescheduler.reporting.columns import Column, Grid
+from rescheduler.reporting.explain.pod_report import draw_policies
+from rescheduler.reporting.explain.words import fate_words, where_and_when
+from rescheduler.reporting.phrasing import (
+    age,
+    amount,
+    percent,
+    pod_name,
+    quantity,
+    shorten,
+)
+from rescheduler.reporting.screen import Screen, coded
+
+MOST_PODS = 25
+_NARROW = 100
+_LABEL = 10
+
+
+def draw_node(screen: Screen, seen: NodeExplanation) -> None:
+    """Its loads, what policies find about it, and its pods."""
+    zone = f"  zone {seen.zone}" if seen.zone else ""
+    screen.line(Text.assemble((f"NODE {seen.node}", "bold"), zone), fold=True)
+    screen.line(Text(where_and_when(seen.header), style="dim"), fold=True)
+    screen.line()
+    moving = sum(one.verdict.fate == "moves" for one in seen.pods)
+    told = f"{counted(len(seen.pods), 'pod')}, {moving} of which would move"
+    screen.paragraph(Text(told), first=Text("Pods", style="dim"), indent=_LABEL)
+    settled = Text("Ready, and may be left and counted on" if seen.ready else "not Ready")
+    if seen.problem is not None:
+        settled = Text.assemble(coded(seen.problem.code), seen.problem.message)
+    screen.paragraph(settled, first=Text("State", style="dim"), indent=_LABEL)
+    taints = ", ".join(seen.taints) or "none"
+    screen.paragraph(Text(taints), first=Text("Taints", style="dim"), indent=_LABEL)
+    screen.line()
+    _loads(screen, seen)
+    _room(screen, seen)
+    draw_policies(screen, seen.policies, gains=False)
+    _pods(screen, seen)
+
+
+def _loads(screen: Screen, seen: NodeExplanation) -> None:
+    if not seen.loads:
+        return
+    grid = Grid(
+        [
+            Column("reading", flexible=True),
+            Column("load", "right"),
+            Column("of", "right"),
+            Column("window", "right"),
+            Column("age", "right"),
+        ]
+    )
+    for load in seen.loads:
+        unit = "GPUs" if load.reading == "node.gpu" else ""
+        problem = load.problem
+        grid.add(
+            load.reading,
+            "no value" if load.value is None else quantity(load.value, load.unit),
+            "-" if load.capacity is None else quantity(load.capacity, unit),
+            age(load.windowSeconds),
+            age(load.ageSeconds),
+            below=None if problem is None else Text.assemble(coded(problem.code), problem.message),
+        )
+    screen.grid(grid)
+
+
+def _room(screen: Screen, seen: NodeExplanation) -> None:
+    grid = Grid(
+        [
+            Column("resource", flexible=True),
+            Column("requested", "right"),
+            Column("allocatable", "right"),
+            Column("share", "right"),
+        ]
+    )
+    for room in seen.room:
+        unit = "bytes" if room.resource in ("memory", "ephemeral-storage") else ""
+        share = percent(room.requested / room.allocatable) if room.allocatable else "-"
+        grid.add(
+            room.resource,
+            quantity(room.requested, unit),
+            quantity(room.allocatable, unit),
+            share,
+        )
+    screen.grid(grid)
+
+
+def _pods(screen: Screen, seen: NodeExplanation) -> None:
+    if not seen.pods:
+        return
+    shown = seen.pods[:MOST_PODS]
+    screen.line(Text.assemble(("Pods ", "bold"), "by what moving them could save at best"))
+    alike = len({(one.verdict.code, one.verdict.message) for one in shown}) == 1 < len(shown)
+    grid = Grid(
+        [
+            Column("pod", flexible=True),
+            Column("saves", "right"),
+            Column("disruption", "right"),
+            Column("uses", flexible=True),
+            Column("verdict"),
+        ]
+    )
+    for one in shown:
+        style = {"moves": "green", "held": "bold red"}.get(one.verdict.fate, "")
+        grid.add(
+            pod_name(one.pod, one.owner, 30 if screen.width < _NARROW else 0),
+            amount(one.relief),
+            amount(one.disruption),
+            _usage(one),
+            Text(fate_words(one.verdict), style=style),
+            below=None if alike else _why(one),
+        )
+    screen.grid(grid)
+    if alike:
+        screen.paragraph(Text.assemble("Of each of them: ", _why(shown[0])))
+    left = seen.pods[MOST_PODS:]
+    if left:
+        codes = Counter(one.verdict.code or "no candidate" for one in left)
+        told = ", ".join(f"{count} {code}" for code, count in codes.most_common(6))
+        screen.paragraph(Text(f"and {counted(len(left), 'more pod')}, in the JSON: {told}"))
+
+
+def _why(one: PodOnNode) -> Text:
+    return Text.assemble(coded(one.verdict.code), (shorten(one.verdict.message, 300), "dim"))
+
+
+def _usage(one: PodOnNode) -> str:
+    """What it uses of the first things that are known."""
+    units = {"pod.cpu": "cores", "pod.gpu": "GPUs"}
+    told = [
+        quantity(value, units.get(name, "bytes/s" if "network" in name else "bytes"))
+        for name, value in sorted(one.usage.items())
+    ]
+    return ", ".join(told[:2]) or "-"

@@ -1,0 +1,184 @@
+"""A pod explained, as text for a terminal."""
+
+from rich.text import Text
+
+from rescheduler.model.explanation import Check, PodExplanation, PolicyView
+from rescheduler.model.wording import counted
+from rescheduler.reporting.alerts import advice
+from rescheduler.reporting.columns import Column, Grid
+from rescheduler.reporting.explain.words import (
+    HEADINGS,
+    TITLES,
+    fate_words,
+    landing_words,
+    where_and_when,
+    worth_words,
+)
+from rescheduler.reporting.phrasing import percent, signed
+from rescheduler.reporting.screen import KEPT, Screen, coded
+
+_LABEL = 13
+_STATES = {
+    "overlap": "scheduled beside the old pod, which still holds its place",
+    "gone": "scheduled once the old pod is gone",
+}
+_FATES = {"moves": "green", "held": "bold red", "stays": "yellow", "unknown": "dim"}
+
+
+def draw_pod(screen: Screen, seen: PodExplanation) -> None:
+    """What becomes of it, and everything that leads there."""
+    owner = seen.owner
+    name = f"{seen.pod.namespace}/{seen.pod.name}"
+    screen.line(Text.assemble(("POD ", "bold"), (name, "bold")), fold=True)
+    screen.line(Text(where_and_when(seen.header), style="dim"), fold=True)
+    screen.line()
+    _fact(screen, "Verdict", _verdict(seen))
+    _fact(screen, "Owner", Text(f"{owner.kind} {owner.name}" if owner else "none: a bare pod"))
+    place = f"{seen.node}, {seen.phase}" if seen.node else f"on no node, {seen.phase}"
+    _fact(screen, "Node", Text(f"{place}; placed by {seen.scheduler}"))
+    _landing(screen, seen)
+    screen.line()
+    draw_policies(screen, seen.policies, gains=True)
+    _checks(screen, seen.eligibility)
+    _filters(screen, seen)
+    _scores(screen, seen)
+    _steps(screen, seen)
+
+
+def _fact(screen: Screen, label: str, text: Text) -> None:
+    screen.paragraph(text, first=Text(label, style="dim"), indent=_LABEL)
+
+
+def _verdict(seen: PodExplanation) -> Text:
+    verdict = seen.verdict
+    worth = worth_words(verdict) if verdict.fate == "moves" else ""
+    text = Text.assemble((fate_words(verdict), _FATES[verdict.fate]))
+    text.append(f": {worth}; " if worth else ": ")
+    return text.append_text(coded(verdict.code)).append(verdict.message)
+
+
+def _landing(screen: Screen, seen: PodExplanation) -> None:
+    if seen.refusal is not None:
+        text = Text.assemble(coded(seen.refusal.code), seen.refusal.message)
+        _fact(screen, "Would land", text)
+        return
+    if not seen.landing:
+        _fact(screen, "Would land", Text.assemble(("nowhere: ", "bold red"), seen.event))
+        return
+    _fact(screen, "Would land", Text(landing_words(seen.landing, 4), style="bold"))
+    told = f"comes back {percent(seen.returns)}, stays Pending {percent(seen.unschedulable)}"
+    _fact(screen, "", Text(f"{told}; {_STATES[seen.state]}" if seen.node else told))
+
+
+def draw_policies(screen: Screen, policies: list[PolicyView], *, gains: bool) -> None:
+    """What each policy says, with its costliest findings."""
+    if not policies:
+        return
+    columns = [Column("policy", flexible=True), Column("kind"), Column("mode")]
+    columns.append(Column("weight", "right"))
+    if gains:
+        columns.append(Column("gain of a move now", "right"))
+    grid = Grid(columns)
+    for policy in policies:
+        gain = "no say" if policy.problem else "-"
+        if policy.gain is not None:
+            gain = signed(policy.gain)
+        style = "green" if (policy.gain or 0.0) > 0 else ""
+        row: list[str | Text] = [policy.name, policy.kind, policy.mode, f"{policy.weight:g}"]
+        grid.add(*row, *([Text(gain, style=style)] if gains else []), below=_findings(policy))
+    screen.grid(grid)
+
+
+def _findings(policy: PolicyView) -> Text | None:
+    if policy.problem is not None:
+        return Text.assemble(coded(policy.problem.code), policy.problem.message)
+    if not policy.findings:
+        return Text("finds nothing about it", style="dim")
+    found = policy.findings[0]
+    more = len(policy.findings) - 1
+    text = Text.assemble(coded(found.code), f"{found.subject}: {found.message}")
+    return text.append(f"; and {counted(more, 'more finding')}" if more else "")
+
+
+def _checks(screen: Screen, checks: list[Check]) -> None:
+    passed = [check for check in checks if check.result == "passed"]
+    failed = [check for check in checks if check.result == "failed"]
+    unasked = [check for check in checks if check.result == "not asked"]
+    told = f"{len(passed)} passed, {len(failed)} failed"
+    told += f", {len(unasked)} not asked" if unasked else ""
+    screen.line(Text.assemble(("Checks ", "bold"), told))
+    for check in failed:
+        first = Text.assemble(("  !  ", "bold red"), (check.code, "cyan"))
+        screen.paragraph(Text(f"{_title(check)}: {check.message}"), first=first, indent=_LABEL)
+        if advice(check.code):
+            screen.paragraph(Text(advice(check.code), style="italic dim"), indent=_LABEL)
+    for sign, some in (("ok", passed), ("-", unasked)):
+        if some:
+            listed = ", ".join(f"{check.code} {_title(check)}".replace(" ", KEPT) for check in some)
+            screen.paragraph(Text(listed, style="dim"), first=Text(f"  {sign}"), indent=5)
+    screen.line()
+
+
+def _title(check: Check) -> str:
+    return TITLES.get(check.code, check.code)
+
+
+def _filters(screen: Screen, seen: PodExplanation) -> None:
+    if seen.refusal is not None:
+        return
+    good = f"{seen.feasible:,} of {counted(seen.nodes, 'node')} feasible"
+    screen.line(Text.assemble(("Filters ", "bold"), good))
+    grid = Grid(
+        [
+            Column("plugin"),
+            Column("rejects", "right"),
+            Column("as the first", "right"),
+            Column("for example", flexible=True),
+        ]
+    )
+    for each in seen.filters:
+        words = ", ".join(f"{count} {reason}" for reason, count in each.reasons.items())
+        grid.add(
+            each.plugin,
+            f"{each.rejects:,}",
+            f"{each.first:,}",
+            each.example or "-",
+            below=Text(words, style="dim") if words else None,
+        )
+    screen.grid(grid)
+
+
+def _scores(screen: Screen, seen: PodExplanation) -> None:
+    if not seen.scores:
+        return
+    plugins = list(seen.scores[0].points)
+    note = "of the best nodes, weighted" if seen.feasible > len(seen.scores) else "weighted"
+    screen.line(Text.assemble(("Scores ", "bold"), note))
+    grid = Grid(
+        [
+            Column("node", flexible=True),
+            Column("total", "right"),
+            *(Column(HEADINGS.get(plugin, plugin[:8]), "right") for plugin in plugins),
+            Column("lands", "right"),
+        ]
+    )
+    for score in seen.scores:
+        own = " (its own)" if score.node == seen.node else ""
+        style = "bold" if score.probability else ""
+        grid.add(
+            Text(score.node + own, style=style),
+            Text(str(score.total), style=style),
+            *(str(score.points[plugin]) for plugin in plugins),
+            Text(percent(score.probability), style=style),
+        )
+    screen.grid(grid)
+
+
+def _steps(screen: Screen, seen: PodExplanation) -> None:
+    if not seen.policies:
+        screen.line(Text("With policies: add --policies PATH", style="dim"))
+    if seen.node:
+        screen.line(Text(f"Its node: rescheduler explain node {seen.node}", style="dim"))
+    elif seen.unschedulable:
+        name = f"{seen.pod.namespace}/{seen.pod.name}"
+        screen.line(Text(f"Make room: rescheduler explain pending {name}", style="dim"))

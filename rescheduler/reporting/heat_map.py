@@ -1,0 +1,190 @@
+"""Node strips: each node as one cell above another, before and after, on one color scale."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rescheduler.model.plan import Change, NodeView, Plan
+from rescheduler.model.wording import counted
+from rescheduler.reporting.phrasing import ARROW, UNKNOWN, percent, resource
+
+MOST = 400
+"""Cells of a strip. Of larger clusters the nodes that change most and the hottest are shown."""
+
+_ORDER = ("gpu", "gpu.memory", "network.receive", "network.transmit", "cpu", "memory")
+_TARGETS = {
+    "gpu": "gpu",
+    "gpu.memory": "gpuMemory",
+    "network.receive": "network",
+    "network.transmit": "network",
+    "cpu": "cpu",
+    "memory": "memory",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A node in a strip. Levels are 0 to 9, tenths of the load, or "x" where it is not known."""
+
+    title: str
+    before: str
+    after: str
+    hot_before: bool
+    hot_after: bool
+    changed: bool
+
+
+@dataclass(frozen=True)
+class HeatMapRow:
+    """One reading of all nodes. summary: what the picture shows, in words."""
+
+    label: str
+    target: str
+    summary: str
+    cells: list[Cell]
+    omitted: str
+
+
+@dataclass(frozen=True)
+class Zone:
+    """The pods of a zone before and after, and their share of the fullest zone, 0 to 1."""
+
+    name: str
+    nodes: int
+    before: int
+    after: int
+    share_before: float
+    share_after: float
+
+
+def strips(plan: Plan) -> list[HeatMapRow]:
+    """A strip for each node reading, GPU first; one without any value has no cells."""
+    names = {name for node in plan.nodes for name in node.load}
+    order = {f"node.{name}": place for place, name in enumerate(_ORDER)}
+    ordered = sorted(names, key=lambda name: (order.get(name, len(order)), name))
+    return [_strip(plan, name) for name in ordered]
+
+
+def _known(node: NodeView, name: str) -> bool:
+    load = node.load.get(name)
+    return load is not None and load.before is not None
+
+
+def _strip(plan: Plan, name: str) -> HeatMapRow:
+    high = _target(plan, name)
+    if not any(_known(node, name) for node in plan.nodes):
+        return HeatMapRow(resource(name), "", "No node has a value.", [], "")
+    unknown = Change(before=None, after=None)
+    loads = [(node, node.load.get(name, unknown)) for node in plan.nodes]
+    loads.sort(
+        key=lambda pair: (-(pair[1].before if pair[1].before is not None else -1), pair[0].name)
+    )
+    shown = loads
+    if len(loads) > MOST:
+        by_change = sorted(range(len(loads)), key=lambda place: -abs(_step(loads[place][1])))
+        moved = {place for place in by_change[: MOST // 2] if _step(loads[place][1])}
+        rest = [place for place in range(len(loads)) if place not in moved]
+        shown = [loads[place] for place in sorted([*moved, *rest[: MOST - len(moved)]])]
+    omitted = len(loads) - len(shown)
+    return HeatMapRow(
+        label=resource(name),
+        target="" if high is None else percent(high),
+        summary=_summary([load for _, load in loads], high),
+        cells=[_cell(node, load, high) for node, load in shown],
+        omitted=f"{counted(omitted, 'node')} not drawn: cooler, or changed less" if omitted else "",
+    )
+
+
+def _step(load: Change) -> float:
+    """By how much the load changes; below a thousandth it does not."""
+    if load.before is None or load.after is None:
+        return 0.0
+    step = load.after - load.before
+    return step if abs(step) >= 0.001 else 0.0
+
+
+def _summary(loads: list[Change], high: float | None) -> str:
+    def told(values: Iterable[float | None]) -> str:
+        known = [value for value in values if value is not None]
+        if not known:
+            return UNKNOWN
+        text = f"hottest {percent(max(known))}, mean {percent(sum(known) / len(known))}"
+        if high is None:
+            return text
+        return f"{sum(value > high for value in known)} above {percent(high)}, {text}"
+
+    missing = sum(load.before is None for load in loads)
+    absent = f"; {counted(missing, 'node')} without a value" if missing else ""
+    before, after = told(load.before for load in loads), told(load.after for load in loads)
+    return f"{counted(len(loads), 'node')}. Before: {before}. After: {after}{absent}."
+
+
+def _cell(node: NodeView, load: Change, high: float | None) -> Cell:
+    zone = f" ({node.zone})" if node.zone else ""
+    known = load.before is not None and load.after is not None
+    step = f"{ARROW} {_shown(load.after)}" if known and _step(load) else ""
+    return Cell(
+        title=f"{node.name}{zone} {_shown(load.before)} {step}".strip(),
+        before=_level(load.before),
+        after=_level(load.after),
+        hot_before=_hot(load.before, high),
+        hot_after=_hot(load.after, high),
+        changed=bool(_step(load)),
+    )
+
+
+def _shown(value: float | None) -> str:
+    return "no value" if value is None else percent(value)
+
+
+def _level(value: float | None) -> str:
+    return "x" if value is None else str(max(0, min(9, int(10 * value))))
+
+
+def _hot(value: float | None, high: float | None) -> bool:
+    return value is not None and high is not None and value > high
+
+
+def _target(plan: Plan, name: str) -> float | None:
+    """The `high` of this reading, where the plan's policies agree on one."""
+    key = _TARGETS.get(name.removeprefix("node."), "")
+    found = set()
+    for policy in plan.policies:
+        high = _dig(policy.document, "spec", "targets", key, "high")
+        if isinstance(high, str) and high.endswith("%"):
+            high = _number(high[:-1])
+        if isinstance(high, int | float):
+            found.add(float(high))
+    return found.pop() if len(found) == 1 else None
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text) / 100
+    except ValueError:
+        return None
+
+
+def _dig(value: Any, *path: str) -> Any:
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def zones(plan: Plan) -> list[Zone]:
+    """Pods by zone, where there is more than one zone and all pods were counted."""
+    sums: dict[str, list[float]] = {}
+    for node in plan.nodes:
+        if node.pods.before is None or node.pods.after is None:
+            return []
+        entry = sums.setdefault(node.zone or "no zone", [0, 0, 0])
+        entry[0] += 1
+        entry[1] += node.pods.before
+        entry[2] += node.pods.after
+    most = max((max(entry[1], entry[2]) for entry in sums.values()), default=0)
+    if len(sums) < 2 or not most:
+        return []
+    return [
+        Zone(name, int(nodes), int(before), int(after), before / most, after / most)
+        for name, (nodes, before, after) in sorted(sums.items())
+    ]

@@ -1,0 +1,239 @@
+"""The attempts of one run: each at most one eviction, gated, charged before it is sent."""
+
+from datetime import datetime, timedelta
+
+from rescheduler.actions.evict import EvictionAnswer, was_evicted
+from rescheduler.kube.objects import Pod
+from rescheduler.model.calibration import scheduler_version
+from rescheduler.model.errors import ActionError, SourceError
+from rescheduler.model.history import IN_FLIGHT_NODES, History, PastMove, likeliest
+from rescheduler.model.plan import Code, PlannedMove, Result
+from rescheduler.model.reasons import CATALOG
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.runtime.enforce.actor import Actor, Check
+from rescheduler.runtime.enforce.awaiting import follow, siblings
+
+
+class Halted(Exception):
+    """Nothing more may be sent in this run; the verdict says why."""
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        super().__init__(detail)
+        self.verdict = told(code, detail)
+
+
+def told(code: str, detail: str = "") -> Code:
+    """A reason code with its sentence and what it was in this case."""
+    return Code(code=code, message=f"{CATALOG[code].sentence} {detail}".strip())
+
+
+class Attempts:
+    """Sends evictions for one plan, and keeps the history of them."""
+
+    def __init__(self, plan: str, actor: Actor, history: History) -> None:
+        """plan: its id. history: as loaded in this turn; it is written through here."""
+        self.history = history
+        self.evicted: list[tuple[PlannedMove, PastMove]] = []
+        """What was evicted since `begin`."""
+        self._plan = plan
+        self._actor = actor
+        self._pods: list[Pod] = []
+        self._scheduler = ""
+        self._check: Check = lambda _, __: told("ACT010")
+        self._last: datetime | None = None
+        self._barred: dict[tuple[str, str], Code] = {}
+
+    def begin(self, snapshot: Snapshot) -> None:
+        """Begin a batch, whose moves are checked against this snapshot."""
+        self.evicted = []
+        self._pods = snapshot.pods
+        self._scheduler = scheduler_version(snapshot.cluster.version)
+        self._check = self._actor.recheck(snapshot, self.history)
+
+    def attempt(self, move: PlannedMove) -> None:
+        """Try one move, and write into it what came of it.
+
+        Raises:
+            Halted: the run must end; the move says what became of itself.
+            ActionError, SourceError: a fault that ends the run; an intent may stay open, and is
+                settled by UID in the next run.
+        """
+        self._keep_pace()
+        made = [past for _, past in self.evicted]
+        # Where the others of the batch have landed decides where this one can.
+        follow(self._actor, self.history, [past for past in made if not past.landedOn])
+        fresh = self._objection(move) or self._check(move, made)
+        if isinstance(fresh, Code):
+            _tell(move, "refused", fresh)
+            return
+        # What an outcome is measured against is what was predicted when the eviction was sent.
+        move.landing, move.returns = fresh.landing, fresh.returns
+        move.unschedulable = fresh.unschedulable
+        answer = self._ask(move)
+        wait = None if answer is None else answer.retry_after
+        if answer is not None and wait is not None and wait <= self._actor.pace.retry_cap:
+            self._actor.sleep(wait)
+            self._keep_pace()
+            answer = self._ask(move)
+        if answer is not None:
+            self._heed(move, answer)
+
+    def _objection(self, move: PlannedMove) -> Code | None:
+        """Why our own budgets and what was answered before forbid it, whatever the snapshot says.
+
+        The re-check looks at these too; they are held here once more because they must hold.
+        """
+        namespace = move.pod.namespace
+        budget = move.budget.name if move.budget else ""
+        barred = self._barred.get((namespace, "")) or self._barred.get((namespace, budget))
+        if barred is not None:
+            return barred
+        limits, history = self._actor.limits, self.history
+        if any(past.charged and past.podUid == move.pod.uid for past in history.moves):
+            return told("ELG022", f"Pod {move.pod.uid} was evicted before.")
+        if history.in_flight(move.owner.uid) >= limits.inFlightPerWorkload:
+            return told("ELG022", f"inFlightPerWorkload is {limits.inFlightPerWorkload}.")
+        since = self._actor.clock() - timedelta(hours=1)
+        if len(history.charged_since(since)) >= limits.movesPerHour:
+            return told("PAC005", f"movesPerHour is {limits.movesPerHour}.")
+        return None
+
+    def _ask(self, move: PlannedMove) -> EvictionAnswer | None:
+        """One request with all its gates; None when the pod itself forbids it."""
+        actor = self._actor
+        self._may_send()
+        drift = drifted(move, actor.pod(move.pod.namespace, move.pod.name))
+        if drift is not None:
+            _tell(move, "refused", drift)
+            return None
+        past = self._intend(move)
+        try:
+            self._may_send()
+        except Halted:
+            past.state, past.code, past.settled = "refused", "ACT010", actor.clock()
+            if actor.lease.valid_for(actor.pace.call):
+                actor.ledger.write(self.history)
+            raise
+        self._last = actor.clock()
+        answer = actor.evict(move, self._plan, actor.ledger.fence)
+        if answer.result == "unknown":
+            answer = self._resolved(move, answer)
+        _tell(move, answer.result, Code(code=answer.code, message=answer.message))
+        if answer.result == "evicted":
+            past.state, past.code = "evicted", answer.code
+            self.evicted.append((move, past))
+        elif answer.result == "refused":
+            past.state, past.code, past.settled = "refused", answer.code, actor.clock()
+        actor.announce(move, self._plan)
+        actor.ledger.write(self.history)
+        return answer
+
+    def _keep_pace(self) -> None:
+        if self._last is not None:
+            since = (self._actor.clock() - self._last).total_seconds()
+            if since < self._actor.pace.gap:
+                self._actor.sleep(self._actor.pace.gap - max(since, 0.0))
+
+    def _may_send(self) -> None:
+        actor = self._actor
+        reason = actor.stop()
+        if reason:
+            raise Halted("ACT014", reason)
+        if actor.ledger.paused:
+            raise Halted("GRD006")
+        if not actor.lease.valid_for(actor.pace.call):
+            raise Halted("ACT015", "The lease is not sure to outlast an eviction.")
+
+    def _intend(self, move: PlannedMove) -> PastMove:
+        """Store what we are about to do; from here on the budgets are charged."""
+        now = self._actor.clock()
+        controller = move.owner.controllerUid or move.owner.uid
+        shares = {share.node: share.probability for share in move.landing}
+        past = PastMove(
+            plan=self._plan,
+            podUid=move.pod.uid,
+            namespace=move.pod.namespace,
+            pod=move.pod.name,
+            workload=move.owner.uid,
+            controller=controller,
+            controllerKind=move.owner.controllerKind or move.owner.kind,
+            source=move.source,
+            at=now,
+            fence=self._actor.ledger.fence,
+            policies=sorted(name for name, gain in move.gains.items() if gain > 0),
+            landing=likeliest(shares, IN_FLIGHT_NODES),
+            unschedulable=move.unschedulable,
+            scheduler=self._scheduler,
+            usage=dict(move.usage),
+            crashLooping=move.crashLooping,
+            siblings=siblings(controller, self._pods, now),
+        )
+        self.history.moves.append(past)
+        try:
+            self._actor.ledger.write(self.history)
+        except ActionError:
+            # Nothing was sent. Whether the intent is stored is not known; the next run finds out.
+            self.history.moves.remove(past)
+            raise
+        return past
+
+    def _resolved(self, move: PlannedMove, answer: EvictionAnswer) -> EvictionAnswer:
+        """Find out by UID whether an unanswered eviction took effect; it is never sent again."""
+        for pause in self._actor.pace.resolve:
+            try:
+                found = self._actor.pod(move.pod.namespace, move.pod.name)
+            except SourceError:
+                found = None
+            else:
+                if was_evicted(found, move.pod.uid):
+                    said = f"{CATALOG['ACT001'].sentence} No answer came ({answer.message})."
+                    return EvictionAnswer("evicted", "ACT001", said)
+            self._actor.sleep(pause)
+        return answer
+
+    def _heed(self, move: PlannedMove, answer: EvictionAnswer) -> None:
+        """Draw the conclusions for the moves to come."""
+        code = Code(code=answer.code, message=answer.message)
+        if answer.code == "ACT007":
+            self._barred[move.pod.namespace, ""] = code
+        elif answer.code == "ACT004" and move.budget is not None:
+            self._barred[move.pod.namespace, move.budget.name] = code
+        if answer.stops or answer.result == "unknown":
+            raise Halted(answer.code, answer.message)
+
+
+def drifted(move: PlannedMove, pod: Pod | None) -> Code | None:
+    """Why the pod, read right before the request, is not the one that was planned for."""
+    if pod is None:
+        return told("ACT002")
+    if pod.metadata.uid != move.pod.uid:
+        return told("ACT003", f"Its UID is {pod.metadata.uid}.")
+    if pod.metadata.deletionTimestamp is not None:
+        return told("ACT002", "It is being deleted.")
+    if pod.node != move.source:
+        return told("DRF001", f"It is on node {pod.node or '(none)'}, not {move.source}.")
+    if move.crashLooping:
+        if not pod.crash_looping:
+            return told("DRF001", "It does not crash-loop any more, or not just now.")
+        return None
+    # The API server skips budgets for a pod that is Pending or has ended.
+    if pod.status.phase != "Running" or not pod.ready:
+        return told("DRF001", f"Its phase is {pod.status.phase}, Ready: {pod.ready}.")
+    return None
+
+
+def conclude(move: PlannedMove, past: PastMove) -> None:
+    """Write into a move where its replacement landed, and how long that took."""
+    if past.landedOn:
+        move.landedOn = past.landedOn
+        shares = {share.node: share.probability for share in move.landing}
+        move.predicted = shares.get(past.landedOn, 0.0)
+    move.readySeconds = past.readySeconds
+    if past.state == "evicted":
+        move.message = f"{CATALOG['ACT001'].sentence} Its replacement is still awaited."
+    else:
+        move.code, move.message = past.code, CATALOG[past.code].sentence
+
+
+def _tell(move: PlannedMove, result: Result, code: Code) -> None:
+    move.result, move.code, move.message = result, code.code, code.message

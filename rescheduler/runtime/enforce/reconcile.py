@@ -1,0 +1,68 @@
+"""The beginning of a turn: the lock, the ledger, and what earlier runs left open."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from rescheduler.actions.evict import was_evicted
+from rescheduler.model.history import History, PastMove
+from rescheduler.runtime.enforce.actor import Actor
+from rescheduler.runtime.enforce.awaiting import follow
+
+APPLY_DELAY = timedelta(minutes=2)
+"""After so long an unanswered eviction that shows no effect was not applied: the API server gives
+up a request after one minute, and the disruption controller a disrupted pod after two."""
+
+
+@contextmanager
+def holding(actor: Actor) -> Iterator[History]:
+    """Hold the lock, with the ledger loaded and open moves of earlier runs settled by UID.
+
+    A lock that is held already stays held afterwards; one that is taken here is given back.
+
+    Raises:
+        LockHeld: somebody else holds it.
+        LedgerUnreadable, LockLost, ActionError: the ledger cannot be trusted or written.
+        SourceError: the pods of open moves cannot be read.
+    """
+    if actor.lease.held:
+        history = actor.ledger.load()
+        reconcile(actor, history)
+        yield history
+        return
+    actor.lease.acquire()
+    try:
+        actor.lease.start()
+        history = actor.ledger.open()
+        reconcile(actor, history)
+        yield history
+    finally:
+        actor.lease.release()
+
+
+def reconcile(actor: Actor, history: History) -> None:
+    """Settle every open move by what the cluster shows now, and store it.
+
+    An intent whose pod is gone, replaced or terminating was carried out. One that shows no effect
+    after `APPLY_DELAY` was not, and its budget is given back; younger ones keep their charge and
+    their workload is left alone. A lost replacement that has become Ready after all is not lost.
+    """
+    changed = False
+    for move in history.moves:
+        if move.state == "intended":
+            changed |= _resolve(actor, move)
+    open_moves = [move for move in history.moves if move.state in ("evicted", "lost")]
+    changed |= follow(actor, history, open_moves)
+    if changed:
+        actor.ledger.write(history)
+
+
+def _resolve(actor: Actor, move: PastMove) -> bool:
+    now = actor.clock()
+    if was_evicted(actor.pod(move.namespace, move.pod), move.podUid):
+        move.state, move.code = "evicted", "ACT001"
+        return True
+    if now - move.at >= APPLY_DELAY:
+        move.state, move.code, move.settled = "refused", "ACT009", now
+        return True
+    return False

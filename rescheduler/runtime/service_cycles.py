@@ -1,0 +1,123 @@
+"""The cycles of the service: each is run, told about and survived."""
+
+import secrets
+from collections.abc import Callable
+
+import structlog
+
+from rescheduler.model.errors import ReschedulerError
+from rescheduler.model.plan import Code, Plan
+from rescheduler.runtime.cycle import Parts, exit_code, run_cycle
+from rescheduler.runtime.health import Health
+from rescheduler.runtime.logs import logger
+from rescheduler.runtime.settings import Settings
+from rescheduler.runtime.telemetry import Telemetry
+
+
+class ServiceCycles:
+    """Runs one cycle after the other; a fault of one does not end the process.
+
+    fatal: is told what the process cannot be trusted after.
+    last: the newest plan or outcome.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        settings: Settings,
+        telemetry: Telemetry,
+        health: Health,
+        report: Callable[[Plan], None],
+        *,
+        fatal: Callable[[str], None],
+    ) -> None:
+        self.last: Plan | None = None
+        self._parts = parts
+        self._settings = settings
+        self._telemetry = telemetry
+        self._health = health
+        self._report = report
+        self._fatal = fatal
+
+    def run(self) -> None:
+        """One cycle. The scheduler would swallow whatever is raised here, so nothing is."""
+        # Bound here, in the worker's own thread: context does not cross threads.
+        with structlog.contextvars.bound_contextvars(
+            cycle_id=secrets.token_hex(4), mode=self._settings.mode
+        ):
+            self._health.begin()
+            problem = "the cycle did not end"
+            try:
+                problem = self._cycle()
+            except ReschedulerError as error:
+                problem = error.message
+                logger().error("cycle failed", error=error.message, hint=error.hint)
+                self._telemetry.ended("failed")
+            except MemoryError:
+                self._fatal("out of memory")
+            except Exception as error:  # noqa: BLE001 - the next cycle may be better
+                problem = f"{type(error).__name__}: {error}"
+                logger().exception("cycle failed unexpectedly")
+                self._telemetry.ended("failed")
+            except BaseException as error:
+                self._fatal(f"{type(error).__name__} in a cycle")
+                raise
+            finally:
+                self._health.finish(problem)
+
+    def _cycle(self) -> str:
+        """Run it and tell about it; what is wrong with our sources, or ""."""
+        logger().info("cycle begins")
+        plan = run_cycle(self._parts, seed=self._settings.seed)
+        self.last = plan
+        self._telemetry.observe(plan)
+        verdict = _verdict(plan)
+        self._telemetry.ended(verdict)
+        _tell(plan, verdict)
+        self._report(plan)
+        unread = [p for p in plan.policies if p.problem is not None and p.problem.code == "RDG001"]
+        if verdict == "failed" and isinstance(plan.verdict, Code):
+            return plan.verdict.message
+        return f"{unread[0].name}: {unread[0].problem.message}" if unread else ""  # type: ignore[union-attr]
+
+
+def _verdict(plan: Plan) -> str:
+    if plan.kind == "Outcome" and exit_code(plan) == 1 and not _mute(plan):
+        return "failed"
+    if plan.guards or (isinstance(plan.verdict, Code) and plan.verdict.code.startswith("GRD")):
+        return "held"
+    return "no-say" if _mute(plan) else "good"
+
+
+def _mute(plan: Plan) -> bool:
+    return any(policy.problem is not None for policy in plan.policies)
+
+
+def _tell(plan: Plan, verdict: str) -> None:
+    log = logger().bind(plan=plan.id)
+    for policy in plan.policies:
+        if policy.problem is not None:
+            problem = policy.problem
+            log.warning("no say", policy=policy.name, code=problem.code, message=problem.message)
+    for guard in plan.guards:
+        log.warning("guard holds", code=guard.code, message=guard.message)
+    for move in plan.moves:
+        result = {}
+        if plan.kind == "Outcome":
+            result = {"result": move.result, "code": move.code, "landed_on": move.landedOn}
+        log.info(
+            "move",
+            pod=f"{move.pod.namespace}/{move.pod.name}",
+            uid=move.pod.uid,
+            node=move.source,
+            move_mode=move.mode,
+            gain=round(move.gain, 3),
+            **result,
+        )
+    log.info(
+        "cycle ends",
+        verdict=verdict,
+        moves=len(plan.moves),
+        refused=sum(plan.totals.refused.values()),
+        message=plan.verdict.message if isinstance(plan.verdict, Code) else "",
+    )

@@ -1,0 +1,97 @@
+"""The past of a reading: the same reading, put together again at instants before the evaluation.
+
+The values of a subquery (`min_over_time((query)[10m:1m])`) could not be trusted: it passes over
+evaluations that had no value, a device at a time. Here each evaluation goes the whole way of the
+reading itself, with its ages, its devices and its folds, and costs about what the subquery does,
+because a range query reads the samples once.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import nan
+
+import numpy as np
+
+from rescheduler.model.errors import MetricsUnavailable
+from rescheduler.model.readings import DeviceValue, FloatArray, Reading, instants
+from rescheduler.sources.assembly import Assembly, Cluster
+from rescheduler.sources.definition import Definition
+from rescheduler.sources.prometheus_http import Vector
+
+MOST_ROWS = 60_000
+"""Rows of an answer that are held at a time: of nodes all instants, of many devices only some."""
+
+AskRange = Callable[[str, float, float, int], list[Vector]]
+"""Sends a template for `count` evaluations from `start` on, every `step` seconds."""
+
+
+def with_range_samples(
+    reading: Reading, definition: Definition, cluster: Cluster, at: float, ask: AskRange
+) -> Reading:
+    """The reading with its values at each instant of its request's span.
+
+    at: the evaluation time of the reading itself, which is the trail's last row. Where the past
+    cannot be read, the reading has none, and a note says why.
+    """
+    ago = instants(reading.request.span)
+    past = _Past(np.full((len(ago), len(reading.values)), np.nan), [{} for _ in ago])
+    past.add(len(ago) - 1, reading)
+    devices = int(cluster.expectation.gpus.sum()) if definition.only == "gpu" else 0
+    rows = max(len(reading.values), devices, 1)
+    try:
+        for first, piece in _pieces(ago[:-1], max(MOST_ROWS // rows, 1)):
+            for row, then in enumerate(_asked(piece, reading, definition, cluster, at, ask)):
+                past.add(first + row, then)
+    except MetricsUnavailable as error:
+        note = f"what it was in the last {reading.request.span:g} s is not known: {error}"
+        return replace(reading, notes=(*reading.notes, note))
+    return replace(reading, range_samples=past.values, devices=tuple(map(past.of, reading.devices)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """values: (instants, subjects). devices: at each instant the values of each node's devices."""
+
+    values: FloatArray
+    devices: list[dict[int, dict[str, float]]]
+
+    def add(self, row: int, reading: Reading) -> None:
+        """What the reading was at that instant."""
+        self.values[row] = reading.values
+        for each in reading.devices:
+            self.devices[row].setdefault(each.node, {})[each.device] = each.value
+
+    def of(self, device: DeviceValue) -> DeviceValue:
+        """The device with its past. Of nodes of which all devices were at 0 none is told."""
+        range_samples = tuple(
+            float(value) if not told.get(device.node) else told[device.node].get(device.device, nan)
+            for value, told in zip(self.values[:, device.node], self.devices, strict=True)
+        )
+        return replace(device, range_samples=range_samples)
+
+
+def _pieces(ago: FloatArray, size: int) -> Iterator[tuple[int, FloatArray]]:
+    for first in range(0, len(ago), size):
+        yield first, ago[first : first + size]
+
+
+def _asked(
+    ago: FloatArray,
+    reading: Reading,
+    definition: Definition,
+    cluster: Cluster,
+    at: float,
+    ask: AskRange,
+) -> Iterator[Reading]:
+    """The reading at each of these instants; a template is sent once for all of them."""
+    step = float(ago[0] - ago[1]) if len(ago) > 1 else 1.0
+    answers: dict[str, list[Vector]] = {}
+    for row, seconds in enumerate(ago.tolist()):
+
+        def then(template: str, row: int = row) -> Vector:
+            if template not in answers:
+                answers[template] = ask(template, at - float(ago[0]), step, len(ago))
+            return answers[template][row]
+
+        assembly = Assembly(reading.request, definition, cluster, at - seconds, then)
+        yield assembly.reading("", (), "")

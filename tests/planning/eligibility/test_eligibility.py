@@ -1,0 +1,185 @@
+"""One case and more for every code that makes a pod ineligible."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rescheduler.kube import annotations as names
+from rescheduler.kube.objects import Condition, OwnerReference, Taint
+from rescheduler.planning.eligibility.eligibility import Eligibility
+from tests.cluster import NOW
+from tests.planning.cases import Case, settled
+
+Change = Callable[[Case], Any]
+LATELY = (NOW - timedelta(seconds=30)).isoformat()
+LOCAL = {"hostPath": {"path": "/var"}}
+
+
+def change(path: str, value: Any) -> Change:
+    """Set the attribute at that path of the case."""
+
+    def do(case: Case) -> None:
+        at: Any = case
+        *steps, last = path.split(".")
+        for step in steps:
+            at = getattr(at, step)
+        setattr(at, last, value)
+
+    return do
+
+
+def annotate(name: str, value: str) -> Change:
+    return lambda case: case.annotate(**{name: value})
+
+
+def both(*changes: Change) -> Change:
+    return lambda case: [each(case) for each in changes]
+
+
+def job(**spec: Any) -> Change:
+    return lambda case: case.own("Job", **spec)
+
+
+def failure_policy(action: str, on: str = "DisruptionTarget") -> dict[str, Any]:
+    return {"podFailurePolicy": {"rules": [{"action": action, "onPodConditions": [{"type": on}]}]}}
+
+
+def taint(key: str) -> Change:
+    return change("node.spec.taints", [Taint(key=key, effect="NoSchedule")])
+
+
+REFUSED: list[tuple[str, Change]] = [
+    ("ELG001", change("pod.metadata.ownerReferences", None)),
+    ("ELG002", lambda c: c.own("DaemonSet")),
+    ("ELG003", annotate(names.MIRROR, "hash")),
+    ("ELG003", annotate(names.SOURCE, "file")),
+    ("ELG003", lambda c: c.own("Node")),
+    ("ELG004", change("pod.status.phase", "Pending")),
+    ("ELG005", change("pod.metadata.deletionTimestamp", NOW)),
+    ("ELG006", lambda c: c.condition("Ready", "False")),
+    ("ELG006", lambda c: c.condition("Ready", since=LATELY)),
+    ("ELG006", change("pod.status.conditions", None)),
+    ("ELG007", change("pod.metadata.creationTimestamp", NOW - timedelta(minutes=9))),
+    ("ELG007", change("pod.metadata.creationTimestamp", None)),
+    ("ELG008", lambda c: c.limit(protectedNamespaces=["default"])),
+    ("ELG009", change("pod.spec.priority", 2_000_000_000)),
+    ("ELG009", change("pod.spec.priorityClassName", "system-node-critical")),
+    ("ELG009", both(change("pod.spec.priority", 7), lambda c: c.limit(maxPriority=6))),
+    ("ELG010", lambda c: c.mount(**LOCAL)),
+    ("ELG010", lambda c: c.mount(emptyDir={})),
+    ("ELG011", annotate(names.SAFE_TO_EVICT, "false")),
+    ("ELG011", annotate(names.SAFE_TO_EVICT, "on-completion")),
+    ("ELG011", annotate(names.DO_NOT_DISRUPT, "true")),
+    ("ELG011", annotate(names.DO_NOT_DISRUPT, "48h")),
+    ("ELG011", annotate(names.DO_NOT_DISRUPT, "soon")),
+    ("ELG011", annotate(names.PREFER_NO_EVICTION, "")),
+    ("ELG011", annotate(names.EVICTION_IN_PROGRESS, "true")),
+    ("ELG011", annotate(names.OPT_OUT, "true")),
+    ("ELG011", annotate(names.OPT_OUT, "until 2026-11-21T12:00:01Z")),
+    ("ELG011", annotate(names.OPT_OUT, "until tomorrow")),
+    ("ELG011", annotate(names.OPT_OUT, "until 2026-11-21T11:00:00")),
+    ("ELG011", change("top.metadata.annotations", {names.OPT_OUT: "true"})),
+    ("ELG012", lambda c: c.limit(minReplicas=4)),
+    ("ELG012", change("top.status.readyReplicas", 1)),
+    ("ELG013", change("top.metadata.generation", 2)),
+    ("ELG013", change("top.status.updatedReplicas", 2)),
+    ("ELG013", change("top.spec.replicas", 2)),
+    ("ELG013", lambda c: c.scale(currentReplicas=3, desiredReplicas=4)),
+    ("ELG013", lambda c: c.scale(currentReplicas=3, desiredReplicas=3, lastScaleTime=LATELY)),
+    ("ELG014", job()),
+    ("ELG014", job(**failure_policy("FailJob"))),
+    ("ELG014", job(**failure_policy("Ignore", "Other"))),
+    ("ELG015", lambda c: c.own("Shard")),
+    ("ELG015", lambda c: c.snapshot.controllers.clear()),
+    ("ELG015", change("top.metadata.deletionTimestamp", NOW)),
+    ("ELG016", change("pod.spec.schedulingGroup", {"podGroupName": "ring"})),
+    ("ELG016", change("pod.metadata.labels", {"scheduling.x-k8s.io/pod-group": "ring"})),
+    ("ELG016", annotate("scheduling.k8s.io/group-name", "ring")),
+    ("ELG017", lambda c: c.claim(nodes=["n1"])),
+    ("ELG017", lambda c: c.claim(modes=["ReadWriteOncePod"])),
+    ("ELG017", lambda c: c.mount(persistentVolumeClaim={"claimName": "nowhere"})),
+    ("ELG019", change("pod.metadata.labels", {"app.kubernetes.io/name": "prometheus"})),
+    ("ELG020", lambda c: c.node.status.conditions.clear()),
+    ("ELG020", change("node.spec.unschedulable", True)),
+    ("ELG020", change("node.metadata.creationTimestamp", NOW - timedelta(minutes=5))),
+    ("ELG020", taint("ToBeDeletedByClusterAutoscaler")),
+    ("ELG020", taint("DeletionCandidateOfClusterAutoscaler")),
+    ("ELG020", taint("karpenter.sh/disrupted")),
+    ("ELG020", change("pod.node", "elsewhere")),
+    ("ELG021", lambda c: c.condition("PodResizeInProgress")),
+    ("ELG022", lambda c: c.past()),
+    ("ELG022", lambda c: c.past(state="evicted", at=NOW - timedelta(hours=2))),
+    ("ELG022", lambda c: c.past(state="intended", at=NOW - timedelta(hours=2))),
+    ("ELG022", lambda c: c.past(podUid=c.pod.metadata.uid, workload="", state="lost")),
+    ("ELG022", lambda c: c.past(at=NOW - timedelta(minutes=50), landedOn="n2")),
+    ("DAT001", lambda c: c.quarantine("PodDisruptionBudget")),
+]
+
+
+@pytest.mark.parametrize(("code", "change"), REFUSED)
+def test_a_pod_is_refused_with_its_code(code: str, change: Change) -> None:
+    assert settled().verdict() == ""
+    assert settled(change).verdict() == code
+
+
+ALLOWED: list[Change] = [
+    lambda c: c.limit(localStorage="Allow") or c.mount(**LOCAL),
+    lambda c: c.mount(emptyDir={"medium": "Memory"}),
+    lambda c: c.mount(**LOCAL) or c.annotate(**{names.SAFE_TO_EVICT: "true"}),
+    lambda c: c.mount(**LOCAL) or c.annotate(**{names.SAFE_VOLUMES: "logs, data"}),
+    annotate(names.DO_NOT_DISRUPT, "false"),
+    annotate(names.DO_NOT_DISRUPT, "1h30m"),
+    annotate(names.OPT_OUT, "until 2026-11-21T11:59:59Z"),
+    annotate(names.OPT_OUT, "false"),
+    annotate(names.PREFER_NO_EVICTION, "false"),
+    job(**failure_policy("Ignore")),
+    lambda c: c.limit(jobs="Allow") or c.own("Job"),
+    lambda c: c.own("StatefulSet"),
+    lambda c: c.claim(nodes=["n1", "n2"]),
+    lambda c: c.claim(),
+    lambda c: c.scale(currentReplicas=3, desiredReplicas=3),
+    lambda c: c.past(at=NOW - timedelta(minutes=31)),
+    lambda c: c.past(state="refused"),
+    lambda c: c.past(workload="another"),
+    taint("dedicated"),
+]
+
+
+@pytest.mark.parametrize("change", ALLOWED)
+def test_a_pod_may_move(change: Change) -> None:
+    assert settled(change).verdict() == ""
+
+
+def test_moves_of_the_plan_itself_start_no_cool_down() -> None:
+    case = settled(lambda c: c.past(plan="now"))
+    asked = Eligibility(case.snapshot, case.limits, case.history, plan="now")
+    assert asked.refusal(0) is None
+    case.past(plan="now", state="evicted")
+    awaited = Eligibility(case.snapshot, case.limits, case.history, plan="now").refusal(0)
+    assert awaited is not None
+    assert awaited.code == "ELG022"
+
+
+def test_annotations_that_are_read_are_in_the_list_that_sources_keep() -> None:
+    read = {value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)}
+    assert read | names.GANGS | set(names.GPU_INDICES) == names.READ
+
+
+def test_a_job_may_be_run_by_a_cron_job_and_by_nothing_else() -> None:
+    case = settled(job(**failure_policy("Ignore")))
+    (made,) = case.snapshot.controllers
+    above = OwnerReference(kind="CronJob", name="nightly", uid="nightly", controller=True)
+    made.metadata.ownerReferences = [above]
+    assert case.verdict() == ""
+    above.kind = "TrainJob"
+    assert case.verdict() == "ELG015"
+
+
+def test_an_owner_that_cannot_make_pods_is_refused() -> None:
+    case = settled()
+    case.top.status.conditions = [
+        Condition(type="ReplicaFailure", status="True", reason="FailedCreate")
+    ]
+    assert case.verdict() == "ELG015"

@@ -1,0 +1,147 @@
+"""Budgets are spent along the plan, and never overdrawn at any prefix of it."""
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from rescheduler.kube.controllers import PodDisruptionBudget, ResourceQuota
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.limits.budgets import Budgets
+from rescheduler.policies.limits import Limits
+from tests.cluster import NOW, budget, controller, deployment, node, pod, snapshot
+
+WIDE = {
+    "movesPerCycle": 100,
+    "movesPerNode": 100,
+    "movesPerNamespace": 100,
+    "movesPerWorkload": 100,
+    "movesPerHour": 100,
+}
+
+
+def cluster(*budgets: PodDisruptionBudget, kind: str = "", quota: Any = None) -> Snapshot:
+    """Workloads `web` and `api` of three pods each, one of each on n1 to n3."""
+    pods, controllers = [], []
+    for app in ("web", "api"):
+        made = deployment(app)
+        owner = controller(kind, app) if kind else made[1]
+        controllers += [owner] if kind else list(made)
+        pods += [
+            pod(f"{app}-{i}", f"n{i}", owner=owner, labels={"app": app}, requests={"cpu": "1"})
+            for i in (1, 2, 3)
+        ]
+    quotas = [msgspec.convert(quota, ResourceQuota)] if quota else []
+    nodes = [node(f"n{i}") for i in (1, 2, 3)]
+    return snapshot(nodes, pods, controllers=controllers, budgets=budgets, quotas=quotas)
+
+
+def spent(made: Snapshot, limits: dict[str, Any], *pods: int, past: int = 0) -> Budgets:
+    """The budgets after moves of these pods, and so many others within the hour."""
+    moves = [
+        PastMove(
+            plan="", podUid=f"{i}", namespace="", pod="", workload="", source="", at=NOW,
+            state="ready",
+        )
+        for i in range(past)
+    ]  # fmt: skip
+    budgets = Budgets(made, Limits.model_validate(WIDE | limits), History(moves))
+    for each in pods:
+        assert budgets.refusal(each) is None
+        budgets.spend(each)
+    return budgets
+
+
+def code(budgets: Budgets, pod: int) -> str:
+    refusal = budgets.refusal(pod)
+    return refusal.code if refusal else ""
+
+
+@pytest.mark.parametrize(
+    ("limits", "refused", "allowed"),
+    [
+        ({"movesPerCycle": 1}, {1: "PAC001", 4: "PAC001"}, ()),
+        ({"movesPerNode": 1}, {3: "PAC002"}, (1, 4)),
+        ({"movesPerNamespace": 1}, {1: "PAC003", 5: "PAC003"}, ()),
+        ({"movesPerWorkload": 1}, {1: "PAC004", 2: "PAC004"}, (3, 4)),
+    ],
+)
+def test_own_limits(limits: dict[str, Any], refused: dict[int, str], allowed: Any) -> None:
+    budgets = spent(cluster(), limits, 0)
+    assert {each: code(budgets, each) for each in refused} == refused
+    assert [code(budgets, each) for each in allowed] == [""] * len(allowed)
+    budgets.release(0)
+    assert all(not code(budgets, each) for each in refused)
+
+
+def test_the_hour_counts_what_was_done_before() -> None:
+    assert code(spent(cluster(), {"movesPerHour": 3}, 0, past=1), 1) == ""
+    assert code(spent(cluster(), {"movesPerHour": 3}, 0, past=2), 1) == "PAC005"
+
+
+def test_a_budget_is_spent_by_every_move_of_the_plan() -> None:
+    made = cluster(budget("web", "web", allowed=2))
+    budgets = spent(made, {}, 0, 1)
+    assert code(budgets, 2) == "BUD002"
+    assert code(budgets, 3) == ""
+    use = budgets.use(2)
+    assert use is not None
+    assert (use.name, use.allowed) == ("web", 0)
+    budgets.release(1)
+    assert code(budgets, 2) == ""
+
+
+def test_two_budgets_or_a_stale_one_are_refused_for_good() -> None:
+    twice = Budgets(cluster(budget("a", "web"), budget("b", "web")), Limits(), History())
+    assert code(twice, 0) == "BUD001"
+    stale = budget("web", "web")
+    stale.metadata.generation = 2
+    behind = Budgets(cluster(stale), Limits(), History())
+    assert code(behind, 0) == "BUD003"
+    assert code(behind, 3) == ""
+
+
+QUOTA = {
+    "metadata": {"name": "q", "namespace": "default"},
+    "status": {"hard": {"requests.cpu": "8", "pods": "20"}, "used": {"requests.cpu": "6500m"}},
+}
+
+
+def test_a_quota_needs_room_for_the_replacement_beside_the_old_pod() -> None:
+    budgets = spent(cluster(quota=QUOTA), {}, 0)
+    refusal = budgets.refusal(1)
+    assert refusal is not None
+    assert refusal.code == "BUD004"
+    assert "0.5 left of requests.cpu" in refusal.message
+    budgets.release(0)
+    assert code(budgets, 1) == ""
+
+
+def test_a_stateful_set_waits_so_the_quota_has_room() -> None:
+    assert code(spent(cluster(quota=QUOTA, kind="StatefulSet"), {}, 0, 1), 2) == ""
+
+
+def test_a_quota_that_cannot_be_read_refuses() -> None:
+    odd = QUOTA | {"status": {"hard": {"requests.cpu": "many"}}}
+    assert code(Budgets(cluster(quota=odd), Limits(), History()), 0) == "BUD004"
+
+
+def test_the_audit_pass_has_limits_of_its_own_and_the_same_budgets() -> None:
+    made = cluster(budget("web", "web", allowed=1))
+    budgets = spent(made, {"movesPerCycle": 1}, 0)
+    assert code(budgets, 3) == "PAC001"
+    budgets.start_audit()
+    assert code(budgets, 3) == ""
+    assert code(budgets, 1) == "BUD002"
+
+
+def test_an_old_move_does_not_count() -> None:
+    old = PastMove(
+        plan="", podUid="", namespace="", pod="", workload="", source="",
+        at=NOW - timedelta(minutes=61),
+    )  # fmt: skip
+    budgets = Budgets(cluster(), Limits.model_validate({"movesPerHour": 1}), History([old]))
+    assert Counter(code(budgets, each) for each in range(6)) == {"": 6}

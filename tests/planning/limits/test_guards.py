@@ -1,0 +1,98 @@
+"""Guards hold the whole cycle; each has a case that trips it and a near one that does not."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from rescheduler.kube.objects import Taint
+from rescheduler.model.history import PastMove
+from rescheduler.policies.limits import Limits
+from tests.cluster import NOW
+from tests.planning.troubles import SWIFT, hot_gpus
+from tests.planning.world import World
+
+
+def limits(**changed: Any) -> Limits:
+    return SWIFT.model_copy(update=changed)
+
+
+def unready(world: World, count: int) -> None:
+    """The last so many nodes are no longer Ready, and have the taint that comes with it."""
+    for node in world.snapshot.nodes[-count:]:
+        node.spec.taints = [Taint(key="node.kubernetes.io/unreachable", effect="NoSchedule")]
+        node.status.conditions = [
+            msgspec.structs.replace(each, status="Unknown") for each in node.status.conditions or []
+        ]
+
+
+def lost(world: World, ready: int = 5, **changed: Any) -> None:
+    """A pod of `train-0` was evicted an hour ago, and its owner has so many Ready of 5."""
+    (top,) = [c for c in world.snapshot.controllers if c.metadata.name == "train-0"]
+    top.status.readyReplicas = ready
+    fields = {
+        "plan": "p",
+        "podUid": "gone",
+        "namespace": "default",
+        "pod": "train-0-9",
+        "workload": top.metadata.uid,
+        "source": "n1",
+        "at": NOW - timedelta(hours=1),
+        "state": "evicted",
+    }
+    world.history.moves.append(PastMove(**(fields | changed)))
+
+
+def skew(world: World, seconds: float) -> None:
+    world.snapshot = replace(world.snapshot, clock_skew=seconds)
+
+
+TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
+    ("GRD001", 0.08, lambda w: None),  # 5 of 60 are 8.3 %
+    ("", 0.09, lambda w: None),
+    ("GRD002", 0.5, lambda w: unready(w, 7)),
+    ("", 0.5, lambda w: unready(w, 6)),
+    ("GRD003", 0.5, lambda w: lost(w, ready=4)),
+    ("GRD003", 0.5, lambda w: lost(w, ready=4, state="lost", settled=NOW)),
+    ("GRD003", 0.5, lambda w: lost(w, ready=4, state="intended")),
+    ("", 0.5, lambda w: lost(w, ready=5)),
+    ("", 0.5, lambda w: lost(w, ready=4, at=NOW - timedelta(minutes=4))),
+    ("", 0.5, lambda w: lost(w, ready=4, workload="deleted since")),
+    (
+        "",
+        0.5,
+        lambda w: lost(w, ready=4, state="intended", podUid=w.snapshot.pods[0].metadata.uid),
+    ),
+    ("GRD007", 0.5, lambda w: skew(w, -31.0)),
+    ("", 0.5, lambda w: skew(w, 29.0)),
+]
+
+
+@pytest.mark.parametrize(("code", "share", "change"), TRIPPED)
+def test_a_guard_holds_everything_or_nothing(
+    code: str, share: float, change: Callable[[World], None]
+) -> None:
+    world = hot_gpus(limits=limits(maxHotShare=share))
+    change(world)
+    made = world.plan()
+    assert [each.code for each in made.guards] == [code] * bool(code)
+    assert bool(made.moves) != bool(code)
+    if code:
+        assert made.totals.refused[code] > 0
+        assert made.policies[0].cost.before == made.policies[0].cost.after > 0
+    assert sum(made.totals.refused.values()) + len(made.moves) == made.totals.candidates
+
+
+def test_one_hot_node_of_a_small_cluster_is_not_too_many() -> None:
+    world = hot_gpus(limits=limits(maxHotShare=0.0))
+    for each in world.snapshot.pods:
+        if each.node in ("n2", "n3", "n4", "n5"):
+            world.use = {**world.use, (each.metadata.labels or {})["app"]: 0.95}
+    keep = {"n1", *(f"n{i}" for i in range(6, 61))}
+    pods = [each for each in world.snapshot.pods if each.node in keep]
+    world.snapshot = replace(world.snapshot, pods=pods)
+    world.measure()
+    assert world.plan().guards == []

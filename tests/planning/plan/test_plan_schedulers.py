@@ -1,0 +1,81 @@
+"""A plan and its moves hold under the scheduler profiles that it was made with, and no other."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from rescheduler.model.observed_scheduler import ObservedScheduler
+from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.model.readings import Problem
+from rescheduler.planning.plan.planner import plan
+from rescheduler.planning.plan.recheck import Recheck
+from rescheduler.planning.schedulers import schedulers_of
+from rescheduler.planning.search.workspace import Workspace
+from rescheduler.policies.files.policy_set import policy_set, scheduler_from_document
+from rescheduler.policies.scheduler import Scheduler
+from rescheduler.runtime.parts import policies_in
+from tests.planning.troubles import hot_gpus
+from tests.policies.scheduler_documents import USUAL, configuration, document
+
+
+def declared(**spec: Any) -> Scheduler:
+    return scheduler_from_document(document("mine", **spec))
+
+
+def moved(pinned: dict[str, str], told: ObservedScheduler | None = None, **spec: Any) -> str:
+    """The code of the re-check of a plan's first move, under another word about the scheduler."""
+    world = hot_gpus()
+    made = world.plan()
+    assert [each.name for each in made.schedulers] == [USUAL]
+    fresh = Workspace(
+        replace(world.snapshot, scheduler=told),
+        world.policies,
+        world.limits,
+        world.history,
+        plan=made.id,
+        schedulers=[declared(**spec)] if spec else [],
+        pinned=pinned or {each.name: each.digest for each in made.schedulers},
+    )
+    answer = Recheck(fresh).look(made.moves[0])
+    return "" if isinstance(answer, PlannedMove) else f"{answer.code} {answer.message}"
+
+
+def test_a_planned_move_is_made_only_under_the_profile_of_its_plan() -> None:
+    assert moved({}) == ""
+    assert moved({}, weights={"ImageLocality": 1}) == ""
+    told = moved({}, weights={"ImageLocality": 9})
+    assert told.startswith("DRF004")
+    assert "another than the one that the plan was made with" in told
+    gone = ObservedScheduler("https://x", problem=Problem("GRD010", "no route"))
+    assert "no route" in moved({}, gone)
+
+
+def test_the_plans_digest_hangs_on_the_profile_and_the_guard_leaves_no_move() -> None:
+    world = hot_gpus()
+    policies = policy_set(world.policies, world.limits)
+    heavier = policy_set(world.policies, world.limits, (declared(weights={"ImageLocality": 9}),))
+    one, other = (
+        plan(world.snapshot, each, world.history, mode="Audit") for each in (policies, heavier)
+    )
+    assert one.moves
+    assert one.digest != other.digest
+    assert scheduler_from_document(other.schedulers[0].document) == heavier.schedulers[0]
+    gone = ObservedScheduler("https://x", problem=Problem("GRD010", "no route"))
+    held = plan(replace(world.snapshot, scheduler=gone), policies, world.history, mode="Audit")
+    assert [each.code for each in held.guards] == ["GRD010"]
+    assert not held.moves
+
+
+def test_apply_makes_the_same_schedulers_again_from_the_plan() -> None:
+    world = hot_gpus()
+    whole = declared(configuration=configuration({"schedulerName": "a"}, {"schedulerName": "b"}))
+    second = scheduler_from_document(document("second", schedulerName="c", version="1.35"))
+    policies = policy_set(world.policies, world.limits, (whole, second))
+    made = plan(world.snapshot, policies, world.history, mode="Audit")
+    assert [each.name for each in made.schedulers] == ["a", "b", "c", USUAL]
+    read = msgspec.json.decode(msgspec.json.encode(made), type=Plan)
+    again = policies_in(read).schedulers
+    assert schedulers_of(world.snapshot, again).profiles == (
+        schedulers_of(world.snapshot, policies.schedulers).profiles
+    )

@@ -1,0 +1,160 @@
+"""A planned move is checked again on a fresh snapshot before it is made."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from rescheduler.model.history import PastMove
+from rescheduler.model.plan import PlannedMove
+from rescheduler.planning.plan.recheck import Recheck
+from rescheduler.planning.search.workspace import Workspace
+from tests.planning.troubles import hot_gpus
+from tests.planning.world import World
+
+Change = Callable[[World, PlannedMove], None]
+
+
+def verdict(change: Change, which: int = 0) -> str:
+    """The code of the re-check of one move of the plan, after something has changed."""
+    world = hot_gpus()
+    made = world.plan()
+    move = made.moves[which]
+    change(world, move)
+    fresh = Workspace(world.snapshot, world.policies, world.limits, world.history, plan=made.id)
+    answer = Recheck(fresh).look(move)
+    if isinstance(answer, PlannedMove):
+        return ""
+    assert answer.message
+    return answer.code
+
+
+def nothing(world: World, move: PlannedMove) -> None:
+    pass
+
+
+def pods(world: World, move: PlannedMove, **changed: object) -> None:
+    """Change the pod of the move."""
+    index = world.snapshot.pod_index[move.pod.uid]
+    fresh = list(world.snapshot.pods)
+    fresh[index] = msgspec.structs.replace(fresh[index], **changed)
+    world.snapshot = replace(world.snapshot, pods=fresh)
+    world.measure()
+
+
+def gone(world: World, move: PlannedMove) -> None:
+    rest = [each for each in world.snapshot.pods if each.metadata.uid != move.pod.uid]
+    world.snapshot = replace(world.snapshot, pods=rest)
+    world.measure()
+
+
+def node_of(world: World, name: str) -> int:
+    return world.snapshot.node_index[name]
+
+
+def cordon_source(world: World, move: PlannedMove) -> None:
+    world.snapshot.nodes[node_of(world, move.source)].spec.unschedulable = True
+
+
+def annotate(world: World, move: PlannedMove) -> None:
+    index = world.snapshot.pod_index[move.pod.uid]
+    note = {"karpenter.sh/do-not-disrupt": "true"}
+    world.snapshot.pods[index].metadata.annotations = note
+
+
+def spend_budget(world: World, move: PlannedMove) -> None:
+    for each in world.snapshot.budgets:
+        each.status.disruptionsAllowed = 0
+
+
+def calm(world: World, move: PlannedMove) -> None:
+    world.use = dict.fromkeys(world.use, 0.1)
+    world.measure()
+
+
+def crowd_out(world: World, move: PlannedMove) -> None:
+    """All nodes where it was to land are cordoned, and it would land on others."""
+    for share in move.landing:
+        world.snapshot.nodes[node_of(world, share.node)].spec.unschedulable = True
+
+
+def blind(world: World, move: PlannedMove) -> None:
+    """All nodes where it may land have lost their reading."""
+    reading = next(r for r in world.snapshot.readings.entries if r.name == "node.gpu")
+    for share in move.landing[:4]:
+        reading.values[node_of(world, share.node)] = float("nan")
+
+
+def evict_sibling(plan: str) -> Change:
+    def do(world: World, move: PlannedMove) -> None:
+        past = PastMove(
+            plan=plan or world.plan().id,
+            podUid="other",
+            namespace="default",
+            pod="other",
+            workload=move.owner.uid,
+            source="n3",
+            at=world.snapshot.taken - timedelta(minutes=5),
+            state="ready",
+        )
+        world.limits = world.limits.model_copy(update={"coolDown": timedelta(minutes=30)})
+        world.history.moves.append(past)
+
+    return do
+
+
+CASES: list[tuple[str, Change]] = [
+    ("", nothing),
+    ("DRF001", gone),
+    ("DRF001", lambda w, m: pods(w, m, node="n9")),
+    ("DRF001", lambda w, m: pods(w, m, status=type(w.snapshot.pods[0].status)(phase="Running"))),
+    ("DRF003", cordon_source),
+    ("ELG011", annotate),
+    ("BUD002", spend_budget),
+    ("DRF004", calm),
+    ("DRF004", crowd_out),
+    ("DRF004", blind),
+    ("ELG022", evict_sibling("an earlier one")),
+    ("", evict_sibling("")),
+]
+
+
+@pytest.mark.parametrize(("code", "change"), CASES)
+def test_a_move_is_checked_again(code: str, change: Change) -> None:
+    assert verdict(change) == code
+
+
+def test_every_move_of_a_fresh_plan_passes() -> None:
+    for which in range(8):
+        assert verdict(nothing, which) == ""
+
+
+def test_where_the_others_of_a_batch_landed_decides_where_the_next_one_can() -> None:
+    world = hot_gpus()
+    made = world.plan()
+    first, second = made.moves[1:3]
+    taken = first.landing[-1].node
+    past = PastMove(
+        plan=made.id,
+        podUid=first.pod.uid,
+        namespace="default",
+        pod=first.pod.name,
+        workload=first.owner.uid,
+        source=first.source,
+        at=world.snapshot.taken,
+        state="evicted",
+        landedOn=taken,
+    )
+
+    def likely(after: list[PastMove]) -> set[str]:
+        fresh = Workspace(world.snapshot, world.policies, world.limits, world.history, plan=made.id)
+        recheck = Recheck(fresh)
+        assert isinstance(recheck.look(first), PlannedMove)
+        answer = recheck.look(second, after)
+        assert isinstance(answer, PlannedMove)
+        return {share.node for share in answer.landing}
+
+    assert taken in likely([])
+    assert taken not in likely([past])

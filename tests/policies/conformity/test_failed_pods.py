@@ -1,0 +1,121 @@
+"""Failed pods are told, cost nothing, and nothing is done about them."""
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from rescheduler.kube.controllers import Controller
+from rescheduler.kube.objects import Pod, PodStatus
+from rescheduler.model.history import History
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.plan.planner import plan
+from rescheduler.policies.conformity.policy import Conformity, ConformityTerm
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.policies.limits import Limits
+from tests.cluster import NOW, controller, node, pod, snapshot
+
+ENDED: dict[str, Any] = {"name": "main", "state": {"terminated": {"exitCode": 1}}}
+KILLED = {"name": "main", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
+WAITING = {"name": "main", "state": {"waiting": {"reason": "CreateContainerConfigError"}}}
+
+
+def failed(name: str, owner: Controller | None = None, hours: float = 24, **status: Any) -> Pod:
+    made = pod(name, "n1", owner=owner, labels={"app": name})
+    made.status = msgspec.convert({"phase": "Failed", **status}, PodStatus)
+    made.metadata.creationTimestamp = NOW - timedelta(hours=hours)
+    return made
+
+
+def bound(*pods: Pod, match: dict[str, Any] | None = None, **rule: Any) -> ConformityTerm:
+    made = snapshot([node("n1")], [], failed=list(pods))
+    given = {"above": "1h"} | rule
+    policy = Conformity(name="c", match=match or {"all": True}, failed=given)  # type: ignore[arg-type]
+    return policy.compile(made)
+
+
+def told(*pods: Pod, **rule: Any) -> list[str]:
+    return [each.subject for each in bound(*pods, **rule).findings()]
+
+
+def test_they_are_told_by_workload_with_what_they_failed_of_and_cost_nothing() -> None:
+    job = controller("Job", "train")
+    pods = [failed(f"train-{n}", job, containerStatuses=[KILLED]) for n in range(2)]
+    term = bound(*pods, failed("lone", reason="Evicted"), failed("train-2", job))
+    first, second = term.findings()
+    assert (first.code, first.subject, first.cost) == ("CNF008", "Job default/train", 0.0)
+    assert first.message == (
+        "3 pods older than 1h failed (2 OOMKilled, 1 without a reason); nothing is moved for it"
+    )
+    assert second.subject == "Pod default/lone"
+    assert first.pods == second.pods == ()
+    assert term.cost() == term.worst() == 0.0
+    assert term.candidates().tolist() == []
+    assert term.warnings() == ()
+
+
+@pytest.mark.parametrize(
+    ("hours", "above", "found"), [(1.1, "1h", 1), (1, "1h", 0), (0.1, "0s", 1), (-1, "0s", 0)]
+)
+def test_only_older_ones(hours: float, above: str, found: int) -> None:
+    assert len(told(failed("a", hours=hours), above=above)) == found
+
+
+def test_one_without_an_age_or_that_is_being_deleted_is_not_told() -> None:
+    ageless, leaving = failed("a"), failed("b")
+    ageless.metadata.creationTimestamp = None
+    leaving.metadata.deletionTimestamp = NOW
+    assert told(ageless, leaving) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        ({}, 1),
+        ({"reasons": ["OOMKilled"]}, 1),
+        ({"reasons": ["Evicted", "Shutdown"]}, 1),
+        ({"reasons": ["CreateContainerConfigError"]}, 0),
+        ({"reasons": ["CreateContainerConfigError"], "initContainers": True}, 1),
+        ({"exitCodes": [137]}, 1),
+        ({"exitCodes": [1, 2]}, 0),
+        ({"exitCodes": [0]}, 0),
+        ({"exitCodes": [1], "initContainers": True}, 1),
+        ({"reasons": ["OOMKilled"], "exitCodes": [2]}, 0),
+    ],
+)
+def test_only_what_is_asked_for(rule: dict[str, Any], found: int) -> None:
+    made = failed(
+        "a",
+        reason="Evicted",
+        containerStatuses=[KILLED, {"name": "sidecar"}],
+        initContainerStatuses=[WAITING, ENDED],
+    )
+    assert len(told(made, **rule)) == found
+
+
+def test_only_the_pods_that_are_looked_at() -> None:
+    chosen = {"labels": {"matchLabels": {"app": "a"}}}
+    assert told(failed("a"), failed("b"), match=chosen) == ["Pod default/a"]
+
+
+def test_where_nobody_looked_for_them_that_is_said() -> None:
+    policy = Conformity(name="c", match={"all": True}, failed={"above": "1h"})  # type: ignore[arg-type]
+    made = Snapshot(
+        taken=NOW, cluster=snapshot([], []).cluster, nodes=[node("n1")], pods=[], failed=None
+    )
+    term = policy.compile(made)
+    assert list(term.findings()) == []
+    assert [each.code for each in term.warnings()] == ["DAT002"]
+    silent = Conformity(name="c", match={"all": True}, podAffinity=True).compile(made)  # type: ignore[arg-type]
+    assert silent.warnings() == ()
+
+
+def test_a_plan_tells_them_and_moves_nothing() -> None:
+    policy = Conformity(name="c", match={"all": True}, failed={"above": "1h"})  # type: ignore[arg-type]
+    before = snapshot([node("n1"), node("n2")], [pod("web", "n1")], failed=[failed("lone")])
+    made = plan(before, policy_set([policy], Limits()), History(), mode="Enforce")
+    (result,) = made.policies
+    assert [each.code for each in result.findings] == ["CNF008"]
+    assert result.cost.before == result.cost.after == 0
+    assert (made.moves, made.totals.candidates, made.totals.pods) == ([], 0, 1)

@@ -1,0 +1,194 @@
+"""The JSON Schema accepts exactly what the models accept."""
+
+from copy import deepcopy
+from typing import Any
+
+import jsonschema
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from rescheduler.policies.conformity.policy import Conformity
+from rescheduler.policies.files.json_schema import json_schema
+from rescheduler.policies.files.policy_set import to_document
+from rescheduler.policies.fragmentation.policy import Fragmentation
+from rescheduler.policies.health.policy import Health
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.locality.policy import Locality
+from rescheduler.policies.numa.policy import Numa
+from rescheduler.policies.spread.policy import Spread
+from rescheduler.policies.strict_yaml import grown
+from rescheduler.policies.utilization.policy import Utilization
+from rescheduler.policies.validation import validate
+from tests.policies.scheduler_documents import CONTRADICTIONS, SCHEDULERS
+
+VALIDATOR = jsonschema.Draft7Validator(json_schema())
+
+COMPARISONS = (
+    "low must not be above high",
+    "coolDownCap must not be below coolDown",
+    "two levels have the same name",
+    "there is no level",
+    *CONTRADICTIONS,
+)
+"""What JSON Schema cannot say, and the models alone refuse."""
+
+WORDS = {"operator": "In", "key": "tier", "values": ["train"]}
+SELECTOR = {"matchLabels": {"app": "web"}, "matchExpressions": [WORDS]}
+
+VALID: list[dict[str, Any]] = [
+    *SCHEDULERS,
+    to_document(
+        Conformity(
+            name="c",
+            match={"all": True},
+            nodeTaints={"only": ["a/"]},
+            nodeAffinity={"required": False, "preferred": True},
+            podAntiAffinity=True,
+            restarts={"atLeast": 5, "states": ["Running"]},
+            lifetime={"above": "7d"},
+        )
+    ),
+    to_document(Limits()),
+    to_document(
+        Spread(
+            name="s",
+            match={"namespaces": ["ml"], "namespaceSelector": SELECTOR, "labels": SELECTOR},
+            nodes={"labels": SELECTOR},
+        )
+    ),
+    to_document(
+        Spread(
+            name="t",
+            match={"all": True},
+            groupBy="Gang",
+            constraints=[
+                {"topologyKey": "a", "maxPerDomain": 2, "matchLabelKeys": ["h"], "within": "b"},
+                {"topologyKey": "b", "minDomains": 2, "follow": {"all": True}},
+            ],
+        )
+    ),
+    to_document(Spread(name="p", match={"all": True}, constraints="FromPods")),
+    to_document(
+        Utilization(
+            name="u",
+            nodes={"all": True},
+            match={"all": True},
+            targets={each: {"high": 0.5, "low": 0.4} for each in ("gpu", "cpu", "network")},
+        )
+    ),
+    to_document(
+        Utilization(
+            name="u",
+            nodes={"all": True},
+            match={"all": True},
+            targets={"cpu": {"high": 0.5, "pressure": 0.2, "floor": 0.4}, "rdma": {"high": 0.5}},
+            groups=[{"nodes": SELECTOR, "targets": {"memory": {"high": 0.5}}}],
+            strategy="Pack",
+            cold=0.2,
+            headroom={"window": "1h"},
+        )
+    ),
+    to_document(Numa(name="n", nodes={"all": True}, match={"all": True}, crowded=0.9)),
+    to_document(
+        Health(
+            name="h",
+            nodes={"all": True},
+            match={"all": True},
+            action="Drain",
+            signs={"xid": True, "ecc": True, "remap": True, "drops": 0.01, "retransmits": 0.05},
+        )
+    ),
+    to_document(
+        Locality(
+            name="l",
+            match={"all": True},
+            pairs=[{"pods": {"labels": SELECTOR}, "near": {"all": True}}],
+            groups=[{"pods": {"all": True}, "by": "All", "together": "zone", "apart": "host"}],
+            traffic={
+                "series": "bytes_total",
+                "source": {"namespace": "a", "name": "b", "kind": "Pod"},
+                "destinationDomain": "c",
+            },
+            distances={"series": "s", "query": "q", "source": "a", "destination": "b"},
+            podAffinity=True,
+            datasets={"nodeLabel": "has/{dataset}", "catalog": "http://a.test/b"},
+        )
+    ),
+    to_document(
+        Fragmentation(
+            name="f",
+            match={"all": True},
+            resources=["gpu", "cpu"],
+            room={"labels": SELECTOR},
+            sharedGpus={"resource": "a/b"},
+        )
+    ),
+]
+
+ODD: list[Any] = [
+    *(None, True, False, 0, -1, 1, 2, 0.5, 1.5, 101, 1001, 10**30),
+    *("", "x", "5m", "0s", "1h30m", "90", "5m ", "50%", "101%", "100.0%", "-5%", "Audit", "In"),
+    *("Exists", "Spread", "Limits", "rescheduler.io/v1", "9999999d", "1.5h", "m", "1s1h"),
+    *([], ["a"], [1], [None], [WORDS], {}, {"a": "b"}, {"a": 1}, {"all": True}, {"all": False}),
+    *({"all": None}, {"high": 0.5}, {"high": "50%", "low": None}, {"labels": SELECTOR}),
+    *({"all": True, "labels": SELECTOR}, {"matchLabels": {}}, {"gpu": None}, {"gpu": {"high": 1}}),
+    {"matchLabels": {"a": "b"}, "matchExpressions": []},
+    {"key": "a", "operator": "Exists", "values": ["x"]},
+    {"key": "a", "operator": "Exists"},
+    {"key": "", "operator": "In", "values": ["x"]},
+    {"key": "a", "operator": "In", "values": []},
+]
+
+
+def paths(value: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a document but its root."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    found = []
+    for key, each in items:
+        found.append((*above, key))
+        if isinstance(each, dict | list):
+            found += paths(each, (*above, key))
+    return found
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> dict[str, Any]:
+    """A valid document with up to three things changed, dropped, added or misspelled."""
+    document: dict[str, Any] = deepcopy(draw(st.sampled_from(VALID)))
+    for _ in range(draw(st.integers(0, 3))):
+        places = paths(document)
+        if not places:
+            break
+        *above, key = draw(st.sampled_from(places))
+        holder: Any = document
+        for each in above:
+            holder = holder[each]
+        how = draw(st.sampled_from(["change", "change", "drop", "add", "misspell"]))
+        if how == "drop":
+            del holder[key]
+        elif how == "change" or not isinstance(holder, dict):
+            holder[key] = deepcopy(draw(st.sampled_from(ODD)))
+        elif how == "add":
+            extra = draw(st.sampled_from(["extra", "low", "all", "labels", "kind"]))
+            holder[extra] = deepcopy(draw(st.sampled_from(ODD)))
+        else:
+            holder[key[:-1]] = holder.pop(key)
+    return document
+
+
+@settings(max_examples=600, deadline=None)
+@given(document=mutated())
+def test_the_schema_accepts_exactly_what_the_models_accept(document: dict[str, Any]) -> None:
+    made, file_problems = validate(grown(document))
+    only_compared = bool(file_problems) and all(
+        any(each in file_problem.message for each in COMPARISONS) for file_problem in file_problems
+    )
+    accepted = made is not None or only_compared
+    event("accepted" if accepted else "refused")
+    errors = [each.message for each in VALIDATOR.iter_errors(document)]
+    assert accepted == (not errors), (file_problems, errors)
+
+
+def test_valid_documents_are_valid() -> None:
+    for document in VALID:
+        VALIDATOR.validate(document)

@@ -1,0 +1,233 @@
+"""Policy tests of Fragmentation: what is stranded, what is missing, and what moves free."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rescheduler.model.readings import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.fragmentation.free_capacity import Rows
+from rescheduler.policies.fragmentation.pending_places import PendingPlaces, Waiting
+from rescheduler.policies.fragmentation.policy import Fragmentation
+from rescheduler.policies.fragmentation.term import FragmentationTerm
+from rescheduler.policies.shared.demand import Demand, Devices, demand
+from tests.cluster import deployment, node, pod, snapshot
+from tests.picture import picture
+from tests.policies import kit
+from tests.policies.drawn import SHARE
+from tests.policies.test_conformance import _run
+
+GPU = "nvidia.com/gpu"
+
+
+def fragmentation(**more: Any) -> Fragmentation:
+    return Fragmentation(name="f", match={"all": True}, **more)
+
+
+def term(policy: Fragmentation, before: Snapshot) -> FragmentationTerm:
+    made = policy.compile(before)
+    assert isinstance(made, FragmentationTerm), made
+    return made
+
+
+def gpus(count: int) -> dict[str, Any]:
+    return {"cpu": "1", GPU: str(count)}
+
+
+def test_two_halves_become_a_whole_and_an_empty_node() -> None:
+    before = picture(
+        """
+        zone a | n1 gpu 8 cpu 16 | small
+        zone a | n2 gpu 8 cpu 64 | small
+        zone a | n3 gpu 8        | large large
+    """,
+        requests={"small": gpus(4), "large": gpus(4)},
+    )
+    whole = fragmentation(popularity="All", workloads={"labels": {"matchLabels": {"app": "huge"}}})
+    assert whole.compile(before) == Problem("FRG003", "no pod asks for gpu")
+    asked = snapshot(
+        before.nodes,
+        [*before.pods, pod("huge-0", requests=gpus(8), labels={"app": "huge"})],
+        controllers=before.controllers,
+    )
+    made = term(whole, asked)
+    assert made.stranded() == {"gpu": 8.0}
+    assert made.cost() == 1.0
+    assert made.candidates().tolist() == [0, 1]
+    assert made.deltas(0, np.array([0, 1], dtype=np.int32)).tolist() == [0, -1]
+
+
+def test_shares_of_a_gpu_strand_what_is_left_of_it() -> None:
+    """0.3 are left of one GPU: of use to a share of 0.3, of none to one of 0.7 or a whole one."""
+    owner = deployment("task")
+    room = {GPU: "2", "cpu": "8"}
+    asked = [{SHARE: "700"}, {SHARE: "300"}, {GPU: "1"}]
+    pods = [pod("p0", "n1", owner=owner[1], requests=asked[0])]
+    pods += [pod(f"p{i}", owner=owner[1], requests=asked[i]) for i in (1, 2)]
+    before = snapshot([node("n1", allocatable=room)], pods, controllers=owner)
+    made = term(fragmentation(sharedGpus={"resource": SHARE}), before)
+    # Idle are 1.3; the types are one pod each, and ask for 2/3 of a GPU on average.
+    assert made.stranded()["gpu"] == pytest.approx((0.3 + 0 + 0.3) / 3)
+    assert made.cost() == pytest.approx(0.2 / (2 / 3))
+
+
+def test_a_share_stays_on_the_device_that_its_annotation_names() -> None:
+    owner = deployment("task")
+    notes = [{"alibabacloud.com/gpu-index": str(device)} for device in (0, 1)]
+    pods = [
+        pod(f"p{i}", "n1", owner=owner[1], requests={SHARE: "500"}, annotations=notes[i])
+        for i in (0, 1)
+    ]
+    pods.append(pod("big", owner=owner[1], requests={GPU: "1"}))
+    nodes = [node("n1", allocatable={GPU: "2"}), node("n2", allocatable={GPU: "1"})]
+    before = snapshot(nodes, pods, controllers=owner)
+    made = term(fragmentation(sharedGpus={"resource": SHARE}), before)
+    # Both GPUs of n1 are half full, so that the whole one is good for nothing there.
+    assert made.stranded()["gpu"] == pytest.approx(1 / 3)
+    to_n2 = made.deltas(0, np.array([0, 1], dtype=np.int32))
+    assert to_n2[0] == 0
+
+
+def test_cpu_is_stranded_where_memory_is_short() -> None:
+    before = picture(
+        """
+        zone a | n1 cpu 8 memory 8Gi  | eater
+        zone a | n2 cpu 8 memory 32Gi | -
+    """,
+        requests={"eater": {"cpu": "1", "memory": "8Gi"}},
+    )
+    made = term(fragmentation(resources=["cpu"]), before)
+    assert made.stranded() == {"cpu": 7000.0}
+    assert made.cost() == 7.0
+
+
+def gang(count: int = 2) -> Snapshot:
+    owner = deployment("gang")
+    before = picture(
+        """
+        zone a | n1 gpu 8 cpu 64 | small
+        zone a | n2 gpu 8 cpu 64 | small small
+        zone a | n3 gpu 8 cpu 64 | small small small
+        zone a | n4 gpu 8 cpu 64 | rock rock rock rock rock
+    """,
+        requests={"small": gpus(1), "rock": gpus(1)},
+    )
+    waiting = [
+        pod(f"gang-{i}", owner=owner[1], requests=gpus(8), labels={"app": "gang"})
+        for i in range(count)
+    ]
+    controllers = [*before.controllers, *owner]
+    return snapshot(before.nodes, [*before.pods, *waiting], controllers=controllers)
+
+
+ROOM = {"labels": {"matchLabels": {"app": "gang"}}}
+
+
+def test_the_places_that_are_nearly_free_are_freed_first() -> None:
+    made = term(fragmentation(resources=[], room=ROOM), gang())
+    assert made.cost() == pytest.approx(1 / 8 + 2 / 8)
+    [finding] = made.findings()
+    assert finding.code == "FRG002"
+    assert finding.pods == (0, 1, 2)
+    # From n1 to n3 a place is free; from n2 to n1 both places miss more or the same.
+    assert made.deltas(0, np.array([0, 1, 2, 3], dtype=np.int32)).tolist() == pytest.approx(
+        [0, 0, -1 / 8, -1 / 8]
+    )
+
+
+def test_nodes_that_could_never_be_freed_are_not_counted_on() -> None:
+    policy = Fragmentation(
+        name="f",
+        match={"labels": {"matchLabels": {"app": "rock"}}},
+        resources=[],
+        room=ROOM,
+    )
+    made = term(policy, gang(1))
+    assert made.cost() == pytest.approx(5 / 8)
+    [finding] = made.findings()
+    assert "n4" in finding.message
+
+
+def test_a_gang_that_has_room_or_is_not_there_costs_nothing() -> None:
+    assert term(fragmentation(resources=[], room=ROOM), gang(0)).cost() == 0
+    before = picture("zone a | n1 gpu 8 | -")
+    pods = [pod("gang-0", requests=gpus(8), labels={"app": "gang"})]
+    made = term(fragmentation(resources=[], room=ROOM), snapshot(before.nodes, pods))
+    assert made.cost() == 0
+    assert list(made.findings()) == []
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    left=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=5),
+    asked=st.tuples(st.integers(1, 5), st.integers(0, 5)),
+    count=st.integers(1, 6),
+)
+def test_missing_room_is_that_of_the_best_places(
+    left: list[tuple[int, int]], asked: tuple[int, int], count: int
+) -> None:
+    """Against filling one place after the other, always the one that misses least."""
+    rows = Rows(
+        np.arange(len(left), dtype=np.int32),
+        np.array([cpu for cpu, _ in left], dtype=np.int64),
+        np.array([memory for _, memory in left], dtype=np.int64),
+        np.zeros((len(left), 1), dtype=np.int64),
+    )
+    every = np.ones(len(left), dtype=np.bool_)
+    made = PendingPlaces([Waiting(Demand(*asked), count, every, "")], rows)
+    places = []
+    for cpu, memory in left:
+        for _ in range(count):
+            lacks = [
+                max(0.0, 1 - have / want)
+                for have, want in zip((cpu, memory), asked, strict=True)
+                if want
+            ]
+            places.append(max(lacks))
+            if places[-1] > 0:
+                break
+            cpu, memory = cpu - asked[0], memory - asked[1]  # noqa: PLW2901
+    places += [1.0] * count
+    assert made.costs() == pytest.approx([sum(sorted(places)[:count])])
+
+
+def test_what_a_pod_asks_for_is_what_kube_scheduler_counts() -> None:
+    made = pod(
+        "p",
+        requests={"cpu": "1", GPU: "2"},
+        overhead={"cpu": "250m"},
+        initContainers=[
+            {"name": "side", "restartPolicy": "Always", "resources": {"requests": {"cpu": "500m"}}},
+            {"name": "once", "resources": {"requests": {"cpu": "3", "memory": "1Gi"}}},
+        ],
+    )
+    assert demand(made.spec, Devices(GPU)) == Demand(3750, 2**30, 2, 0)
+    shared = pod("q", requests={SHARE: "250"})
+    assert demand(shared.spec, Devices(GPU, SHARE, 1000)).share == 250
+
+
+@pytest.mark.parametrize(
+    ("part", "check", "wrong"),
+    [
+        (
+            "free_capacity.FreeCapacity.without",
+            kit.check_deltas,
+            lambda self, _p, nodes: self.left().take(nodes),
+        ),
+        ("term.FragmentationTerm._arrivals", kit.check_deltas, lambda self, _number: -self._now),
+        (
+            "stranded_capacity.Stranding.cost",
+            kit.check_bounds,
+            lambda _s, rows: rows.cpu.astype(float),
+        ),
+    ],
+)
+def test_the_kit_finds_a_part_that_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, part: str, check: Any, wrong: Any
+) -> None:
+    monkeypatch.setattr(f"rescheduler.policies.fragmentation.{part}", wrong)
+    with pytest.raises(AssertionError):
+        _run("Fragmentation", check, examples=1000)

@@ -1,0 +1,69 @@
+"""Which pods and nodes a policy looks at."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from rescheduler.kube.controllers import Namespace
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Match, NodeMatch
+from rescheduler.policies.shared.matching import select_nodes, select_pods
+from tests.cluster import node, pod, snapshot
+
+TRAIN = {"matchLabels": {"tier": "train"}}
+
+
+def cluster() -> Snapshot:
+    made = snapshot(
+        [node("n1", labels={"pool": "a"}), node("n2", labels={"pool": "b"}), node("n3")],
+        [
+            pod("p0", "n1", namespace="ml", labels={"tier": "train"}),
+            pod("p1", "n1", namespace="ml", labels={"tier": "serve"}),
+            pod("p2", "n1", namespace="web", labels={"tier": "train"}),
+            pod("p3", "n1", namespace="web"),
+        ],
+    )
+    made.namespaces[:] = [
+        msgspec.convert({"metadata": {"name": "ml", "labels": {"team": "x"}}}, Namespace),
+        *(each for each in made.namespaces if each.metadata.name != "ml"),
+    ]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("match", "pods"),
+    [
+        ({"all": True}, [0, 1, 2, 3]),
+        ({"namespaces": ["ml"]}, [0, 1]),
+        ({"namespaces": ["absent"]}, []),
+        ({"namespaceSelector": {"matchLabels": {"team": "x"}}}, [0, 1]),
+        ({"labels": TRAIN}, [0, 2]),
+        ({"labels": TRAIN, "namespaces": ["web"]}, [2]),
+        ({"labels": TRAIN, "namespaceSelector": {"matchLabels": {"team": "x"}}}, [0]),
+        ({"labels": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}}, [0, 1, 2]),
+        ({"labels": {"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}}, [3]),
+        (
+            {
+                "labels": {
+                    "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["train"]}]
+                }
+            },
+            [1, 3],
+        ),
+    ],
+)
+def test_pods(match: dict[str, Any], pods: list[int]) -> None:
+    assert select_pods(Match(**match), cluster()).nonzero()[0].tolist() == pods
+
+
+@pytest.mark.parametrize(
+    ("match", "nodes"),
+    [
+        ({"all": True}, [0, 1, 2]),
+        ({"labels": {"matchLabels": {"pool": "a"}}}, [0]),
+        ({"labels": {"matchExpressions": [{"key": "pool", "operator": "Exists"}]}}, [0, 1]),
+    ],
+)
+def test_nodes(match: dict[str, Any], nodes: list[int]) -> None:
+    assert select_nodes(NodeMatch(**match), cluster()).nonzero()[0].tolist() == nodes

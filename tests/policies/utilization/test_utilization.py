@@ -1,0 +1,378 @@
+"""Utilization, in policy tests."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import Problem, Reading, Readings
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Loaded, Warns
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.utilization.policy import Utilization
+from rescheduler.policies.utilization.term import UtilizationTerm
+from tests.picture import move, picture, proposed, workloads
+
+GPU = {"train": {"nvidia.com/gpu": "1"}, "serve": {"nvidia.com/gpu": "1"}}
+
+FIVE = """
+    zone a | n1 gpu 8 | train train train
+    zone a | n2 gpu 8 | serve serve
+    zone a | n3 gpu 8 | -
+    zone a | n4 gpu 8 | -
+    zone a | n5 gpu 8 | -
+"""
+FIVE_HOT = {
+    "node.gpu": {"n1": "90%", "n2": "20%", "n3": 0, "n4": 0, "n5": 0},
+    "pod.gpu": {"train": 2.4, "serve": 0.8},
+}
+
+
+def utilization(high: str = "80%", low: str = "70%", **spec: Any) -> Utilization:
+    given = {
+        "nodes": {"all": True},
+        "match": {"all": True},
+        "targets": {"gpu": {"high": high, "low": low}},
+        **spec,
+    }
+    return Utilization(name="u", **given)
+
+
+def bound(before: Snapshot, policy: Utilization | None = None) -> UtilizationTerm:
+    made = (policy or utilization()).compile(before)
+    assert not isinstance(made, Problem), made
+    return made
+
+
+def five(policy: Utilization | None = None, **changed: Mapping[str, Any]) -> Snapshot:
+    readings = {
+        name: {**values, **changed.get(name.split(".")[0], {})} for name, values in FIVE_HOT.items()
+    }
+    return picture(FIVE, requests=GPU, readings=readings, policies=[policy or utilization()])
+
+
+def altered(before: Snapshot, name: str, **fields: Any) -> Snapshot:
+    """The snapshot with other fields in one reading."""
+    entries: list[Reading] = [
+        replace(each, **fields) if each.name == name else each for each in before.readings.entries
+    ]
+    return replace(before, readings=Readings(tuple(entries)))
+
+
+def test_a_hot_node_gives_a_pod_to_a_cool_one() -> None:
+    [only] = proposed(five(), utilization())
+    assert only.workload == "train"
+    assert only.source == "n1"
+    assert only.destination != "n1"
+
+
+def test_it_is_drained_to_low_and_no_further() -> None:
+    roomy = Limits(movesPerNode=9, movesPerWorkload=9, inFlightPerWorkload=9, movesPerNamespace=9)
+    assert len(proposed(five(), utilization("80%", "70%"), limits=roomy)) == 1
+    assert len(proposed(five(), utilization("80%", "35%"), limits=roomy)) == 2
+    assert proposed(five(), utilization("95%", "10%"), limits=roomy) == []
+
+
+def test_the_cost_is_in_average_pods() -> None:
+    term = bound(five())
+    assert term.cost() == pytest.approx((0.9 - 0.7) * 8 / 2.4)
+    assert term.hot_nodes().tolist() == [0]
+    assert term.scope() == 5
+    assert term.worst() > term.cost()
+    [finding] = term.findings()
+    assert finding.subject == "node n1"
+    assert finding.message.startswith("node.gpu is 90.0%, target 70% (hot above 80%)")
+    assert finding.pods == (0, 1, 2)
+
+
+def test_load_follows_the_pod_in_the_working_copy() -> None:
+    term = bound(five())
+    term.commit(Shift(0, 0, 2))
+    after = term.load_after()["node.gpu"]
+    np.testing.assert_allclose(after, [0.6, 0.2, 0.3, 0, 0])
+    assert term.cost() == 0
+    assert term.hot_nodes().tolist() == [0]
+    assert term.usage(0) == {"pod.gpu": 2.4}
+
+
+def test_only_matched_pods_are_candidates() -> None:
+    before = picture(
+        "zone a | n1 gpu 8 | train serve\nzone a | n2 gpu 8 | -",
+        requests=GPU,
+        readings={"node.gpu": {"n1": "90%", "n2": 0}, "pod.gpu": {"train": 3.6, "serve": 3.6}},
+    )
+    narrow = utilization(match={"labels": {"matchLabels": {"app": "serve"}}})
+    assert workloads(before, bound(before, narrow).candidates()) == ["serve"]
+    assert workloads(before, bound(before).candidates()) == ["serve", "train"]
+
+
+def test_only_selected_nodes_are_looked_at() -> None:
+    cold = utilization(nodes={"labels": {"matchLabels": {"kubernetes.io/hostname": "n2"}}})
+    term = bound(five(), cold)
+    assert (term.cost(), term.scope()) == (0, 1)
+
+
+def test_a_node_without_a_value_is_neither_left_nor_landed_on() -> None:
+    policy = utilization(minCoverage="80%")
+    term = bound(five(policy, node={"n3": None}), policy)
+    assert isinstance(term, Loaded)
+    assert term.unknown().tolist() == [False, False, True, False, False]
+    change = term.deltas(0, np.arange(5, dtype=np.int32))
+    assert change[3] < 0
+    assert change[2] >= 0
+    assert np.isnan(term.load_after()["node.gpu"][2])
+    assert isinstance(term, Warns)
+    [warning] = term.warnings()
+    assert warning.code == "RDG003"
+    assert "n3" in warning.message
+
+
+def test_a_pod_without_a_value_is_no_candidate_and_carries_no_gain() -> None:
+    policy = utilization(minCoverage="50%")
+    before = picture(
+        "zone a | n1 gpu 8 | train serve\nzone a | n2 gpu 8 | -",
+        requests=GPU,
+        readings={"node.gpu": {"n1": "85%", "n2": 0}, "pod.gpu": {"train": 6.4, "serve": None}},
+        policies=[policy],
+    )
+    term = bound(before, policy)
+    assert workloads(before, term.candidates()) == ["train"]
+    assert term.deltas(1, np.array([1], dtype=np.int32)).tolist() == [0]
+    assert term.usage(1) == {}
+
+
+def test_pods_that_do_not_explain_their_node_are_not_blamed() -> None:
+    before = picture(
+        "zone a | n1 gpu 8 | train\nzone a | n2 gpu 8 | -",
+        requests={"train": GPU["train"]},
+        readings={"node.gpu": {"n1": "90%", "n2": 0}, "pod.gpu": {"train": 2.0}},
+    )
+    term = bound(before)
+    assert term.cost() > 0
+    assert len(term.candidates()) == 0
+    assert (term.deltas(0, np.array([0, 1], dtype=np.int32)) >= 0).all()
+    [warning] = term.warnings()
+    assert warning.code == "RDG010"
+    assert "n1" in warning.message
+    assert proposed(before, utilization(), limits=Limits(maxHotShare="100%")) == []
+
+
+def test_a_system_may_use_some_cpu_itself() -> None:
+    cpu = utilization(targets={"cpu": {"high": "80%"}})
+    text = "zone a | n1 | web web\nzone a | n2 | -"
+
+    def candidates(usage: float) -> int:
+        readings = {"node.cpu": {"n1": "90%", "n2": 0}, "pod.cpu": {"web": usage}}
+        return len(bound(picture(text, readings=readings), cpu).candidates())
+
+    assert candidates(2.5) == 2  # 5 of 7.2 cores are the pods'
+    assert candidates(1.0) == 0  # most of the load is nobody's
+    assert candidates(4.5) == 0  # the pods use more than the node
+
+
+def test_the_fuller_direction_counts_and_only_once() -> None:
+    network = utilization(targets={"network": {"high": "50%"}})
+    before = picture(
+        "zone a | n1 | cache cache\nzone a | n2 | -",
+        readings={
+            "node.network.receive": {"n1": "60%", "n2": 0},
+            "node.network.transmit": {"n1": "80%", "n2": 0},
+            "pod.network.receive": {"cache": 3.75e8},
+            "pod.network.transmit": {"cache": 5e8},
+        },
+    )
+    term = bound(before, network)
+    assert term.cost() == pytest.approx(0.3 * 1.25e9 / 5e8)
+    [finding] = term.findings()
+    assert finding.message.startswith("node.network.transmit is 80.0%")
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "code", "told"),
+    [
+        ("node.gpu", {"problem": Problem("RDG002", "a shard is down")}, "RDG002", "shard is down"),
+        ("pod.gpu", {"problem": Problem("RDG009", "no such metric")}, "RDG009", "pod.gpu"),
+        ("node.gpu", {"capacity": None}, "RDG006", "whole node"),
+        ("node.gpu", {"values": np.zeros(3)}, "RDG006", "3 values for 5"),
+        ("node.gpu", {"values": np.full(5, np.inf)}, "RDG003", "0 of 5 nodes"),
+        ("node.gpu", {"values": np.full(5, 9500.0)}, "RDG003", "0 of 5 nodes"),
+        ("node.gpu", {"ages": np.full(5, 181.0)}, "RDG003", "0 of 5 nodes"),
+        ("pod.gpu", {"values": np.full(5, -1.0)}, "RDG003", "0 of 5 pods"),
+    ],
+)
+def test_unfit_readings_take_the_say(
+    name: str, fields: dict[str, Any], code: str, told: str
+) -> None:
+    problem = utilization().compile(altered(five(), name, **fields))
+    assert isinstance(problem, Problem)
+    assert problem.code == code
+    assert told in problem.message
+
+
+def test_readings_of_another_window_do_not_count() -> None:
+    problem = utilization(window="10m").compile(five())
+    assert isinstance(problem, Problem)
+    assert (problem.code, "600 s" in problem.message) == ("RDG007", True)
+
+
+def test_it_asks_for_node_and_pods_of_every_target() -> None:
+    policy = utilization(
+        targets={"network": {"high": 0.5}, "gpuMemory": {"high": 0.5}}, window="2m"
+    )
+    assert [each.name for each in policy.requests()] == [
+        "node.gpu.memory",
+        "pod.gpu.memory",
+        "node.network.receive",
+        "pod.network.receive",
+        "node.network.transmit",
+        "pod.network.transmit",
+    ]
+    assert {(each.window, each.max_age, each.min_coverage) for each in policy.requests()} == {
+        (120.0, 180.0, 0.9)
+    }
+
+
+def test_moving_a_pod_cannot_make_another_node_hot_for_gain() -> None:
+    before = picture(
+        "zone a | n1 gpu 8 | train\nzone a | n2 gpu 8 | serve",
+        requests=GPU,
+        readings={
+            "node.gpu": {"n1": "90%", "n2": "70%"},
+            "pod.gpu": {"train": 7.2, "serve": 5.6},
+        },
+    )
+    assert bound(before).deltas(0, np.array([1], dtype=np.int32))[0] > 0
+    assert proposed(before, utilization(), limits=Limits(maxHotShare="100%")) == []
+
+
+def test_move_is_a_plain_tuple() -> None:
+    assert move("web", "n1", "n2") == ("web", "n1", "n2")
+
+
+def test_idle_pods_do_not_make_the_unit_tiny() -> None:
+    before = picture(
+        "zone a | n1 | web\nzone a | n2 | -",
+        readings={"node.cpu": {"n1": "90%", "n2": 0}, "pod.cpu": {"web": 1e-12}},
+    )
+    cpu = utilization(targets={"cpu": {"high": "80%"}})
+    assert bound(before, cpu).cost() == pytest.approx(0.1 / 0.001)
+
+
+COLD = """
+    zone a | n1 | web web web
+    zone a | n2 | web
+    zone a | n3 | web web
+    zone a | n4 | -
+"""
+COLD_LOADS = {
+    "node.cpu": {"n1": "30%", "n2": "10%", "n3": "20%", "n4": 0},
+    "pod.cpu": {"web": 0.8},
+}
+
+
+def packing(**spec: Any) -> Utilization:
+    given = {
+        "nodes": {"all": True},
+        "match": {"all": True},
+        "targets": {"cpu": {"high": "70%"}},
+        "strategy": "Pack",
+        "cold": "25%",
+        **spec,
+    }
+    return Utilization(name="u", **given)
+
+
+def packed(policy: Utilization, loads: Mapping[str, Mapping[str, Any]] = COLD_LOADS) -> Any:
+    before = picture(COLD, readings=loads, policies=[policy])
+    return before, bound(before, policy)
+
+
+def test_packing_frees_the_coldest_nodes_that_the_others_can_take_in() -> None:
+    _, term = packed(packing())
+    # n1 can take n2's 10% and n3's 20% in. The empty n4 is not to be woken up.
+    assert term.cost() == 3
+    assert [f.subject for f in term.findings()] == ["node n2", "node n3"]
+    np.testing.assert_allclose(term.deltas(3, np.arange(4, dtype=np.int32)), [-1, 0, 0, 0])
+    term.commit(Shift(3, 1, 0))
+    assert term.cost() == 2
+    term.commit(Shift(0, 0, 3))
+    assert term.cost() == 3
+    assert "was empty, and load would be moved there" in [f.message for f in term.findings()][-1]
+
+
+def test_packing_stops_where_the_others_are_full() -> None:
+    _, term = packed(packing(targets={"cpu": {"high": "42%"}}))
+    # n1 has room for one pod of 10% only.
+    assert [f.subject for f in term.findings()] == ["node n2"]
+
+
+def test_a_node_with_a_pod_that_may_not_move_is_not_freed() -> None:
+    narrow = packing(match={"labels": {"matchLabels": {"app": "other"}}})
+    assert packed(narrow)[1].cost() == 0
+
+
+def test_balance_takes_down_what_is_far_above_the_mean() -> None:
+    even = packing(strategy="Balance", targets={"cpu": {"high": "90%"}}, tolerance="10%")
+    _, term = packed(even)
+    # The mean is 15%: n1 is above 25%, and is drained down to the mean.
+    assert term.hot_nodes().tolist() == [0]
+    assert term.cost() == pytest.approx((0.30 - 0.15) * 8 / 0.8)
+    calm = packing(strategy="Balance", targets={"cpu": {"high": "90%"}}, tolerance="20%")
+    assert packed(calm)[1].cost() == 0
+
+
+def test_a_group_of_nodes_has_targets_of_its_own() -> None:
+    group = {
+        "nodes": {"matchLabels": {"kubernetes.io/hostname": "n3"}},
+        "targets": {"cpu": {"high": "15%"}},
+    }
+    _, term = packed(packing(strategy="Relieve", groups=[group]))
+    assert term.hot_nodes().tolist() == [2]
+
+
+def test_pressure_counts_only_above_the_floor() -> None:
+    target = {"high": "50%", "pressure": "20%", "floor": "25%"}
+    policy = packing(strategy="Relieve", targets={"cpu": target})
+    waits = {"node.cpu.pressure": {"n1": "40%", "n2": "90%", "n3": "1%", "n4": 0}}
+    _, term = packed(policy, {**COLD_LOADS, **waits})
+    assert term.hot_nodes().tolist() == [0]
+    assert term.cost() == pytest.approx((0.30 - 0.25) * 8 / 0.8)
+    assert "because tasks wait for it" in next(iter(term.findings())).message
+    # Without pressure's reading the policy has no say.
+    assert isinstance(
+        policy.compile(picture(COLD, readings=COLD_LOADS, policies=[policy])), Problem
+    )
+
+
+def test_room_is_what_the_peaks_leave() -> None:
+    policy = packing(strategy="Relieve", headroom={}, targets={"cpu": {"high": "50%"}})
+    peaks = {"node.cpu.peak": {"n1": "30%", "n2": "10%", "n3": "60%", "n4": None}}
+    _, term = packed(policy.model_copy(update={"minCoverage": 0.5}), {**COLD_LOADS, **peaks})
+    assert term.cost() == 0
+    # n3 peaks at 60%: no room, though its mean is 20%. Of n4 no peak is known.
+    np.testing.assert_allclose(term.deltas(0, np.arange(4, dtype=np.int32)), [0, 0, 1, 1])
+    assert term.unknown().tolist() == [False, False, False, True]
+
+
+def test_young_pods_count_by_their_requests_where_they_go_and_cast_a_shadow() -> None:
+    policy = packing(strategy="Relieve", targets={"cpu": {"high": "40%"}})
+    before, _ = packed(policy)
+    for each in before.pods[:2]:
+        each.status.startTime = before.taken
+        each.spec.containers[0].resources.requests = {"cpu": "2"}  # type: ignore[union-attr]
+    young = np.array([True, True, *[False] * 4])
+    [values] = [r.values for r in before.readings.entries if r.name == "pod.cpu"]
+    before = altered(before, "pod.cpu", values=np.where(young, np.nan, values), expected=~young)
+    term = bound(before, policy)
+    # 85% of 2 cores each, not seen in n1's 30% yet: 10% of room are gone.
+    np.testing.assert_allclose(term.deltas(3, np.array([0], np.int32)), [1.0 * 0.8 / _mean(term)])
+    assert term.usage(0) == {}
+    far = term.deltas(0, np.array([3], np.int32))
+    assert far == pytest.approx([0.0])
+
+
+def _mean(term: UtilizationTerm) -> float:
+    return float(term._unit[0])

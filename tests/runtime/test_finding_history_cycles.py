@@ -1,0 +1,135 @@
+"""What cycles find is known to later processes, whatever became of the earlier ones."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import yaml
+
+from rescheduler.actions.finding_history_store import FindingHistoryStore
+from rescheduler.model.plan import Plan
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Policy
+from rescheduler.policies.files.policy_set import PolicySet, policy_from_document, policy_set
+from rescheduler.policies.limits import Limits
+from rescheduler.runtime.cycle import Parts, recalled, run_cycle
+from rescheduler.runtime.enforce.actor import Actor
+from tests.fakes.stage import MAPS, Process, Stage
+from tests.runtime.crowded import SPREAD, crowded, hot, parts
+from tests.runtime.test_cycle import populate
+
+STABLE = timedelta(minutes=10)
+
+
+def waiting() -> Policy:
+    document = yaml.safe_load(SPREAD)
+    document["spec"]["stableFor"] = "10m"
+    return policy_from_document(document)
+
+
+def policies() -> PolicySet:
+    return policy_set([waiting()], Limits(minPodAge=timedelta(0), coolDown=timedelta(0)))
+
+
+def of(process: Process, *, acts: bool = False, remembers: bool = True, **more: Any) -> Parts:
+    """Parts of a cycle of this process, at its stage's time."""
+    memory = FindingHistoryStore(
+        process._stored(MAPS, "rescheduler-finding-history"),
+        where="rescheduler/rescheduler-finding-history",
+    )
+
+    def look(_: Any = None) -> Snapshot:
+        return replace(crowded(), taken=process.stage.now())
+
+    def actor(_: PolicySet) -> Actor:
+        return replace(process.actor(), observe=look)
+
+    made = parts(policies=policies, observe=look)
+    acting = actor if acts else None
+    return replace(made, memory=memory, remembers=remembers, actor=acting, **more)
+
+
+def refused(plan: Plan) -> dict[str, int]:
+    return plan.totals.refused
+
+
+def later(stage: Stage, time: timedelta) -> None:
+    stage.seconds += time.total_seconds()
+
+
+def test_audit_watches_and_the_first_enforcing_process_after_the_wait_acts() -> None:
+    stage = Stage()
+    populate(stage)
+    assert refused(run_cycle(of(Process(stage, "audit")))) == {"STB001": 4}
+    later(stage, STABLE / 2)
+    early = run_cycle(of(Process(stage, "early"), acts=True))
+    assert (early.moves, refused(early)) == ([], {"STB001": 4})
+    later(stage, STABLE / 2)
+    outcome = run_cycle(of(Process(stage, "ripe"), acts=True))
+    assert [move.result for move in outcome.moves] == ["evicted"]
+    assert stage.world.accepted == [move.pod.uid for move in outcome.moves]
+
+
+def test_a_plan_reads_and_writes_nothing() -> None:
+    stage = Stage()
+    run_cycle(of(Process(stage, "audit")))
+    later(stage, STABLE)
+    reader = Process(stage, "laptop")
+    plan = run_cycle(of(reader, remembers=False))
+    assert len(plan.moves) == 1
+    assert {method for method, _ in reader.sent} == {"GET"}
+
+
+def test_a_plan_from_where_nothing_was_remembered_waits() -> None:
+    stage = Stage()
+    plan = run_cycle(of(Process(stage, "laptop"), remembers=False))
+    assert refused(plan) == {"STB001": 4}
+    assert plan.notes == []
+
+
+def forbid(verbs: set[str]) -> Any:
+    return lambda _, method, __: 403 if method in verbs else None
+
+
+def test_what_may_not_be_read_counts_as_new_and_is_told() -> None:
+    stage = Stage()
+    run_cycle(of(Process(stage, "audit")))
+    later(stage, STABLE)
+    plan = run_cycle(of(Process(stage, "blind", before=forbid({"GET"})), remembers=False))
+    assert (plan.moves, refused(plan)) == ([], {"STB001": 4})
+    assert [each.code for each in plan.notes] == ["DAT002"]
+    assert "all trouble counts as new" in plan.notes[0].message
+
+
+def test_what_may_not_be_written_is_told_and_harms_nothing() -> None:
+    stage = Stage()
+    plan = run_cycle(of(Process(stage, "mute", before=forbid({"PUT", "POST"}))))
+    assert refused(plan) == {"STB001": 4}
+    assert "could not be remembered" in plan.notes[0].message
+
+
+def test_a_memory_that_is_lost_between_plan_and_eviction_stops_it() -> None:
+    stage = Stage()
+    populate(stage)
+    run_cycle(of(Process(stage, "audit")))
+    later(stage, STABLE)
+    process = Process(stage, "ripe")
+    made = of(process, acts=True)
+    reads = iter([False])
+
+    def lose(_: int, method: str, path: str) -> int | None:
+        if method == "GET" and path.endswith("rescheduler-finding-history"):
+            return None if next(reads, True) is False else 403
+        return None
+
+    process.before = lose
+    outcome = run_cycle(made)
+    assert stage.world.accepted == []
+    assert [(move.result, move.code) for move in outcome.moves] == [("refused", "STB001")]
+
+
+def test_nobody_asks_where_no_policy_waits() -> None:
+    process = Process(Stage(), "one")
+    run_cycle(replace(of(process), policies=lambda: policy_set([hot()])))
+    assert process.sent == []
+    assert recalled(of(process), policy_set([hot()]))[0].watches == ()

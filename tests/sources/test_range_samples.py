@@ -1,0 +1,227 @@
+"""The past of a reading, as a real range query's answer tells it: absent is never zero."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rescheduler.model.readings import Reading, ReadingRequest, instants, lasted
+from rescheduler.sources import range_samples
+from rescheduler.sources.catalog import CATALOG, fill
+from rescheduler.sources.prometheus import Prometheus, read_readings
+from tests.cluster import NOW, node, snapshot
+from tests.sources.metrics import WINDOW, Rows, answer, vector
+from tests.sources.server import Reply, Request, Served, serving
+
+AT = NOW.timestamp()
+CPU = CATALOG["node.cpu"].sources
+N1 = {"instance": "n1"}
+N2 = {"instance": "n2"}
+
+Then = Callable[[str, float], Rows]
+"""The rows of a query at a time."""
+
+
+def history(series: dict[str, Callable[[float], float | None]], age: float = 10.0) -> Then:
+    """CPU of each node as a function of the seconds before now; None where there is no sample."""
+
+    def rows(query: str, at: float) -> Rows:
+        values = {name: tell(AT - at) for name, tell in series.items()}
+        found = [({"instance": n}, v) for n, v in values.items() if v is not None]
+        if query == fill(CPU[0].value, WINDOW, ""):
+            return found
+        if query == fill(CPU[0].fresh, WINDOW, ""):
+            return [(labels, at - age) for labels, _ in found]
+        return []
+
+    return rows
+
+
+def matrix(then: Then, query: dict[str, str]) -> Reply:
+    """As Prometheus answers a range query: one series of all evaluations that had a value."""
+    start, end, step = (float(query[name]) for name in ("start", "end", "step"))
+    found: dict[str, tuple[dict[str, str], list[Any]]] = {}
+    at = start
+    while at <= end + 1e-6:
+        for labels, value in then(query["query"], at):
+            row = found.setdefault(str(sorted(labels.items())), (labels, []))
+            row[1].append([round(at, 3), str(value)])
+        at += step
+    result = [{"metric": labels, "values": values} for labels, values in found.values()]
+    return answer({"resultType": "matrix", "result": result})
+
+
+def read(
+    then: Then,
+    span: float = 600.0,
+    fail: Callable[[Request], Reply | None] = lambda _: None,
+    names: tuple[str, ...] = ("n1",),
+) -> tuple[Reading, Served]:
+    def reply(request: Request) -> Reply:
+        failed = fail(request)
+        if failed is not None:
+            return failed
+        query = request.query
+        if query["query"] == "vector(1)":
+            return vector([({}, 1)])
+        if request.path.endswith("/query_range"):
+            return matrix(then, query)
+        return vector(then(query["query"], AT))
+
+    with serving(reply) as served:
+        prometheus = Prometheus(served.url)
+        try:
+            wanted = ReadingRequest("node.cpu", WINDOW, span=span)
+            cluster = snapshot([node(name) for name in names], [])
+            return read_readings(prometheus, [wanted], cluster).entries[0], served
+        finally:
+            prometheus.close()
+
+
+def samples_of(reading: Reading) -> list[list[float]]:
+    assert reading.range_samples is not None
+    return [[round(float(each), 3) for each in row] for row in reading.range_samples.T]
+
+
+def test_a_range_of_minutes_is_one_query_for_each_template_and_ends_with_the_reading() -> None:
+    reading, served = read(history({"n1": lambda ago: 0.9 - ago / 1000}), span=180.0)
+    assert samples_of(reading) == [[0.72, 0.78, 0.84, 0.9]]
+    assert reading.values.tolist() == [0.9]
+    asked = [each.query for each in served.requests if each.path.endswith("/query_range")]
+    assert {each["query"] for each in asked} == {
+        fill(CPU[0].value, WINDOW, ""),
+        fill(CPU[0].fresh, WINDOW, ""),
+    }
+    assert len(asked) == 2
+    assert {(float(e["start"]), float(e["end"]), float(e["step"])) for e in asked} == {
+        (AT - 180, AT - 60, 60.0)
+    }
+
+
+def test_nothing_is_asked_where_no_policy_waits() -> None:
+    reading, served = read(history({"n1": lambda _: 0.9}), span=0.0)
+    assert reading.range_samples is None
+    assert not [each for each in served.requests if each.path.endswith("/query_range")]
+
+
+def test_a_series_that_is_younger_than_the_span_is_absent_before() -> None:
+    reading, _ = read(history({"n1": lambda ago: 0.9 if ago <= 240 else None}), span=600.0)
+    (row,) = samples_of(reading)
+    assert np.isnan(row[:6]).all()
+    assert row[6:] == [0.9] * 5
+    assert lasted(np.array([row]).T > 0.8, 600.0).tolist() == [240.0]
+
+
+def test_a_gap_in_the_middle_is_absent_and_not_passed_over() -> None:
+    """`min_over_time` of a subquery would answer 0.9 here."""
+    gap = history({"n1": lambda ago: None if ago == 300 else 0.9})
+    reading, _ = read(gap, span=600.0)
+    (row,) = samples_of(reading)
+    assert [index for index, value in enumerate(row) if np.isnan(value)] == [5]
+    assert lasted(np.array([row]).T > 0.8, 600.0).tolist() == [240.0]
+
+
+def test_a_value_that_was_stale_then_is_absent_then() -> None:
+    """A rate goes on answering for its window after the exporter died."""
+
+    def then(query: str, at: float) -> Rows:
+        age = 400.0 if AT - at == 120 else 10.0
+        return history({"n1": lambda _: 0.9}, age)(query, at)
+
+    reading, _ = read(then, span=180.0)
+    (row,) = samples_of(reading)
+    assert np.isnan(row[1])
+    assert [row[0], *row[2:]] == [0.9] * 3
+
+
+def test_each_node_has_its_own_past() -> None:
+    then = history({"n1": lambda _: 0.9, "n2": lambda ago: 0.9 if ago < 100 else 0.1})
+    reading, _ = read(then, span=180.0, names=("n1", "n2"))
+    assert samples_of(reading) == [[0.9] * 4, [0.1, 0.1, 0.9, 0.9]]
+
+
+def refuse_range(status: int) -> Callable[[Request], Reply | None]:
+    return lambda each: Reply(b"{}", status) if each.path.endswith("range") else None
+
+
+def test_without_a_past_the_reading_stands_and_says_so() -> None:
+    reading, _ = read(history({"n1": lambda _: 0.9}), fail=refuse_range(404))
+    assert reading.problem is None
+    assert reading.values.tolist() == [0.9]
+    assert reading.range_samples is None
+    assert "what it was in the last 600 s is not known" in reading.notes[-1]
+
+
+def test_a_past_that_is_partial_is_not_known() -> None:
+    def warn(request: Request) -> Reply | None:
+        if not request.path.endswith("range"):
+            return None
+        return answer({"resultType": "matrix", "result": []}, warnings=["a store is down"])
+
+    reading, _ = read(history({"n1": lambda _: 0.9}), fail=warn)
+    assert reading.range_samples is None
+    assert "a store is down" in reading.notes[-1]
+
+
+def test_evaluations_at_other_times_than_were_asked_for_do_not_count() -> None:
+    """Some servers move the start to a multiple of the step."""
+
+    def shifted(query: str, at: float) -> Rows:
+        return history({"n1": lambda _: 0.9})(query, at)
+
+    def align(request: Request) -> Reply | None:
+        if not request.path.endswith("range"):
+            return None
+        moved = {
+            **request.query,
+            "start": str(float(request.query["start"]) - 13),
+            "end": str(float(request.query["end"]) - 13),
+        }
+        return matrix(shifted, moved)
+
+    reading, _ = read(shifted, span=180.0, fail=align)
+    assert samples_of(reading)[0][-1] == 0.9
+    assert np.isnan(samples_of(reading)[0][:-1]).all()
+
+
+def test_many_rows_are_asked_for_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, _ = read(history({"n1": lambda ago: ago / 1000}), span=600.0)
+    monkeypatch.setattr(range_samples, "MOST_ROWS", 3)
+    pieces, served = read(history({"n1": lambda ago: ago / 1000}), span=600.0)
+    assert samples_of(pieces) == samples_of(whole)
+    asked = [each for each in served.requests if each.path.endswith("/query_range")]
+    assert len(asked) == 8, "two templates for each of 3, 3, 3 and 1 instants"
+
+
+@pytest.mark.parametrize(
+    ("span", "count", "step"),
+    [(20, 2, 20), (60, 2, 60), (90, 2, 90), (600, 11, 60), (7200, 30, 249), (86400, 30, 2980)],
+)
+def test_instants_cover_the_span_with_few_evaluations(span: float, count: int, step: float) -> None:
+    found = instants(span)
+    assert len(found) == count
+    assert found[-1] == 0
+    assert span <= found[0] <= span + count
+    assert set(np.diff(found).tolist()) == {-step}
+
+
+def test_the_past_is_asked_for_after_all_readings() -> None:
+    """Where the time does not do for both, the policies still have their say."""
+    then = history({"n1": lambda _: 0.9})
+
+    def reply(request: Request) -> Reply:
+        query = request.query
+        if query["query"] == "vector(1)":
+            return vector([({}, 1)])
+        ranged = request.path.endswith("/query_range")
+        return matrix(then, query) if ranged else vector(then(query["query"], AT))
+
+    with serving(reply) as served:
+        prometheus = Prometheus(served.url)
+        wanted = [ReadingRequest(name, WINDOW, span=60.0) for name in ("node.cpu", "node.memory")]
+        read_readings(prometheus, wanted, snapshot([node("n1")], []))
+        prometheus.close()
+        ranged = [each.path.endswith("/query_range") for each in served.requests]
+    assert True in ranged
+    assert ranged == sorted(ranged)
