@@ -27,7 +27,7 @@ def command(settings: Settings, file: Path) -> int:
     """Evict what the reviewed plan says, after checking each move again on fresh data."""
     check_writable(settings.out)
     plan = read_plan(file)
-    from rescheduler.runtime.enforce.applying import (  # noqa: PLC0415 - keeps help quick
+    from rescheduler.runtime.applying import (  # noqa: PLC0415 - keeps help quick
         apply_plan,
         check_applicable,
     )

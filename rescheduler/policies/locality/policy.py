@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
+from rescheduler.documents.promql import Query, SeriesSelector
 from rescheduler.model.readings import Problem, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import (
@@ -14,7 +15,6 @@ from rescheduler.policies.base import (
     Ratio,
     Strict,
 )
-from rescheduler.policies.files.promql import Query, SeriesSelector
 from rescheduler.policies.locality.domain_tree import KNOWN, Level
 from rescheduler.policies.locality.preferences import Preferences
 from rescheduler.policies.locality.term import LocalityTerm

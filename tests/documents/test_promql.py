@@ -3,7 +3,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from rescheduler.policies.files.promql import Query, SeriesSelector
+from rescheduler.documents.promql import Query, SeriesSelector
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""What is written: strict YAML with its places, field types, PromQL, problems."""
