@@ -1,1 +1,1 @@
-"""What is written: strict YAML with its places, field types, PromQL, problems."""
+"""How documents are read: strict YAML with places, fields, and what is wrong with them."""

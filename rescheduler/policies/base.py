@@ -4,108 +4,18 @@ Unit of cost: 1.0 is one pod placed as badly as the policy can say, so that weig
 same in every kind.
 """
 
-import re
 from collections.abc import Iterator
-from datetime import timedelta
-from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    model_validator,
-)
+from pydantic import ConfigDict, Field, model_validator
 
+from rescheduler.documents.envelope import Document
+from rescheduler.documents.fields import PositiveDuration, Strict, Yes
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.plan import Mode
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
-
-_UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-_NUMBER = r"[0-9]{1,6}(\.[0-9]{1,6})?"
-_PARTS = "".join(f"({_NUMBER}{unit})?" for unit in _UNITS)
-
-DURATION_PATTERN = rf"^(?=[0-9]){_PARTS}$"
-POSITIVE_DURATION_PATTERN = rf"^(?=[0-9])(?=.*[1-9]){_PARTS}$"
-RATIO_PATTERN = r"^([0-9]{1,2}(\.[0-9]{1,9})?|100(\.0{1,9})?)%$"
-
-
-def _duration(value: Any) -> Any:
-    """`90s`, `10m`, `1h30m`, `2d`; a bare number is refused because its unit would be a guess."""
-    if isinstance(value, timedelta):
-        return value
-    if not isinstance(value, str) or not re.fullmatch(DURATION_PATTERN, value):
-        raise ValueError("must be a duration with a unit, such as 90s, 10m or 1h30m")
-    parts = re.findall(rf"({_NUMBER})([dhms])", value)
-    return timedelta(seconds=sum(float(part[0]) * _UNITS[part[-1]] for part in parts))
-
-
-def duration_text(value: timedelta) -> str:
-    """The duration as operators write it: `1h30m`."""
-    seconds = value.days * 86400 + value.seconds
-    text = ""
-    for unit in ("d", "h", "m"):
-        whole, seconds = divmod(seconds, _UNITS[unit])
-        text += f"{whole}{unit}" if whole else ""
-    fraction = f".{value.microseconds:06d}".rstrip("0") if value.microseconds else ""
-    return text + (f"{seconds}{fraction}s" if seconds or fraction or not text else "")
-
-
-def _ratio(value: Any) -> Any:
-    """`50%` or 0.5; a number above 1 is refused because percent or ratio would be a guess."""
-    if isinstance(value, str) and re.fullmatch(RATIO_PATTERN, value):
-        return float(value[:-1]) / 100
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    raise ValueError("must be a percentage such as 50% or a ratio such as 0.5")
-
-
-Duration = Annotated[
-    timedelta,
-    BeforeValidator(
-        _duration, json_schema_input_type=Annotated[str, Field(pattern=DURATION_PATTERN)]
-    ),
-    PlainSerializer(duration_text, when_used="json"),
-]
-PositiveDuration = Annotated[
-    timedelta,
-    BeforeValidator(
-        _duration, json_schema_input_type=Annotated[str, Field(pattern=POSITIVE_DURATION_PATTERN)]
-    ),
-    PlainSerializer(duration_text, when_used="json"),
-    Field(gt=timedelta(0)),
-]
-Ratio = Annotated[
-    float,
-    BeforeValidator(
-        _ratio,
-        json_schema_input_type=Annotated[float, Field(ge=0, le=1)]
-        | Annotated[str, Field(pattern=RATIO_PATTERN)],
-    ),
-    Field(ge=0, le=1),
-]
-
-
-def _only_true(value: Any) -> Any:
-    """The number 1 equals `true`, and is something else."""
-    if value is not True:
-        raise ValueError("must be true")
-    return value
-
-
-Yes = Annotated[Literal[True], BeforeValidator(_only_true)]
-"""A field that says something by being there."""
-
-
-class Strict(BaseModel):
-    """Common settings: frozen, unknown keys are errors, no silent conversion of types."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, validate_default=True, allow_inf_nan=False
-    )
 
 
 class Requirement(Strict):
@@ -297,7 +207,7 @@ class Warns(Protocol):
         ...
 
 
-class Policy(Strict):
+class Policy(Document):
     """What operators write. `kind` and `name` come from the envelope, the rest from `spec`."""
 
     summary: ClassVar[str] = ""
@@ -305,8 +215,6 @@ class Policy(Strict):
     each_alone: ClassVar[bool] = False
     """Whether a finding is several pods with the same trouble, each with its own since when."""
 
-    kind: str
-    name: str = Field(min_length=1, description="metadata.name")
     mode: Mode = Field(
         "Enforce",
         description="Audit: judged and shown, never acted on. Enforce: acted on when the run is.",

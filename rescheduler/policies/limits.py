@@ -5,10 +5,11 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from rescheduler.policies.base import Duration, Ratio, Strict
+from rescheduler.documents.envelope import Document
+from rescheduler.documents.fields import Duration, Ratio
 
 
-class Limits(Strict):
+class Limits(Document):
     """How much may move, how often, and what a move must gain. At most one per set of policies."""
 
     kind: Literal["Limits"] = "Limits"

@@ -1,15 +1,16 @@
 """Every policy kind, by the name that documents give it. A new kind is added here."""
 
-from rescheduler.policies.base import Policy, Strict
+from rescheduler.documents.envelope import Document
+from rescheduler.policies.base import Policy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.health.policy import Health
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.numa.policy import Numa
-from rescheduler.policies.scheduler import Scheduler
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.utilization.policy import Utilization
+from rescheduler.scheduler.config.scheduler import Scheduler
 
 KINDS: dict[str, type[Policy]] = {
     "Conformity": Conformity,
@@ -22,5 +23,10 @@ KINDS: dict[str, type[Policy]] = {
 }
 """What can be wanted."""
 
-DOCUMENTS: dict[str, type[Strict]] = {**KINDS, "Limits": Limits, "Scheduler": Scheduler}
+DOCUMENTS: dict[str, type[Document]] = {**KINDS, "Limits": Limits, "Scheduler": Scheduler}
 """What may stand in a policy file."""
+
+ELSEWHERE = {
+    "KubeSchedulerConfiguration": "name this file as `configFile` in a document of kind Scheduler"
+}
+"""Kinds that are known and stand in no policy file, with where they belong."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from rescheduler.policies.base import PositiveDuration, Strict
+from rescheduler.documents.fields import PositiveDuration, Strict
 
 
 class Expectation(Strict):

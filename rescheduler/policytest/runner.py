@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rescheduler.documents.flaws import FileProblem, Mark, policy_error
+from rescheduler.documents.strict_yaml import Tree, read
+from rescheduler.documents.validation import validate_part
 from rescheduler.model.errors import PolicyError
 from rescheduler.policies.files.policy_set import PolicySet, load_policies
-from rescheduler.policies.flaws import FileProblem, Mark, policy_error
-from rescheduler.policies.strict_yaml import Tree, read
-from rescheduler.policies.validation import validate_part
 from rescheduler.policytest.document import PolicyTestFile
 from rescheduler.policytest.drawing import DrawingError
 from rescheduler.policytest.expectations import Difference, evaluate

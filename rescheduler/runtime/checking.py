@@ -5,12 +5,13 @@ from itertools import combinations
 
 import numpy as np
 
+from rescheduler.documents.envelope import to_document
 from rescheduler.model.readings import Problem, Reading
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Policy
 from rescheduler.policies.conformity.policy import Conformity, Lifetime, Restarts
-from rescheduler.policies.files.policy_set import PolicySet, to_document
+from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.health.policy import Health
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.numa.policy import Numa

@@ -12,12 +12,12 @@ from rescheduler.model.move import Landing, Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.chances import Weighted, chances, together
-from rescheduler.scheduler.claims import Claims
-from rescheduler.scheduler.default_plugins import DefaultPlugins
-from rescheduler.scheduler.node_affinity import NodeAffinity
-from rescheduler.scheduler.node_resources_fit import NodeResourcesFit
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import ScoreArray
+from rescheduler.scheduler.plugins.default_plugins import DefaultPlugins
+from rescheduler.scheduler.plugins.node_affinity import NodeAffinity
+from rescheduler.scheduler.plugins.node_resources.node_resources_fit import NodeResourcesFit
+from rescheduler.scheduler.plugins.volumes.claims import Claims
 from rescheduler.scheduler.preemption import UNRESOLVABLE, Preemption
 from rescheduler.scheduler.profile import Profile, default_profiles, profile_of
 from rescheduler.scheduler.rejections import Rejection, rejections

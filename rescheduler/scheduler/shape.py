@@ -8,12 +8,12 @@ import numpy as np
 
 from rescheduler.kube.objects import Labels, Pod, PodSpec, Volume
 from rescheduler.model.readings import BoolArray, IntArray, Problem
-from rescheduler.scheduler.claims import Claims
-from rescheduler.scheduler.dynamic_resources import DeviceClaims
 from rescheduler.scheduler.local_scores import LocalScores
-from rescheduler.scheduler.node_affinity import NodeAffinity
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
+from rescheduler.scheduler.plugins.dynamic_resources import DeviceClaims
+from rescheduler.scheduler.plugins.node_affinity import NodeAffinity
+from rescheduler.scheduler.plugins.volumes.claims import Claims
 from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.requests import asks_for, incoming
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from rescheduler.planning.schedulers import schedulers_of
 from rescheduler.policies.files.policy_set import PolicySet, load_policies
+from rescheduler.scheduler.config.schedulers import schedulers_of
 from rescheduler.sources.kubernetes_client import connect
 from rescheduler.sources.kubernetes_scheduler import read_scheduler
 from tests.e2e.builders.nodes import node

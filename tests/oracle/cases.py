@@ -18,14 +18,14 @@ from typing import Any
 
 import msgspec
 
+from rescheduler.documents.envelope import API_VERSION
 from rescheduler.kube.controllers import Controller, Namespace
 from rescheduler.kube.objects import Condition, Node, Pod
 from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_from_document
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.scheduler import Scheduler
-from rescheduler.policies.validation import API_VERSION
+from rescheduler.scheduler.config.scheduler import Scheduler
 from tests.oracle import loads
 
 Json = dict[str, Any]

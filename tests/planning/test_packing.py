@@ -10,8 +10,8 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.scheduler import Scheduler
 from rescheduler.policies.utilization.policy import Utilization
+from rescheduler.scheduler.config.scheduler import Scheduler
 from tests.picture import picture
 
 EVERYTHING: Any = {"all": True}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rescheduler.scheduler import chances as module
 from rescheduler.scheduler.chances import chances
 from rescheduler.scheduler.normalizing import ByMaximum, ByRange, Relative
-from rescheduler.scheduler.spread_score import BySpread, SpreadCount
+from rescheduler.scheduler.plugins.spread_score import BySpread, SpreadCount
 from rescheduler.scheduler.windows import Windows
 
 Maker = Callable[[Any], Relative]

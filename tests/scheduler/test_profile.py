@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from rescheduler.kube.objects import NodeAffinity, Pod, TopologySpreadConstraint
-from rescheduler.scheduler.gates import with_gates
+from rescheduler.scheduler.config.gates import with_gates
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.profile import Profile, ScoringStrategy, minor_of, profile_of
 from tests.cluster import controller, node, pod, snapshot

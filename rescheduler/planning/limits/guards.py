@@ -9,8 +9,8 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.eligibility.eligibility import Eligibility
-from rescheduler.planning.schedulers import Schedulers
 from rescheduler.policies.limits import Limits
+from rescheduler.scheduler.config.schedulers import Schedulers
 
 MOST_CLOCK_SKEW = timedelta(seconds=30)
 """Cool-downs and ages are compared with the API server's clock; evictions expire after 2 min."""

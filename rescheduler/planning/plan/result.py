@@ -6,6 +6,7 @@ from heapq import nsmallest
 
 import msgspec
 
+from rescheduler.documents.envelope import to_document
 from rescheduler.model.plan import (
     ClusterRef,
     Code,
@@ -28,7 +29,7 @@ from rescheduler.planning.plan.views import (
 from rescheduler.planning.references import owner_ref, pod_ref
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.workspace import Workspace
-from rescheduler.policies.files.policy_set import PolicySet, to_document
+from rescheduler.policies.files.policy_set import PolicySet
 
 MOST_REFUSED_PER_CODE = 50
 _DIGEST_DIGITS = 6

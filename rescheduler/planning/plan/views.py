@@ -6,6 +6,7 @@ from heapq import nsmallest
 
 import numpy as np
 
+from rescheduler.documents.envelope import to_document
 from rescheduler.model.plan import (
     Change,
     Code,
@@ -19,7 +20,7 @@ from rescheduler.model.readings import FloatArray, ReadingRequest
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.workspace import Workspace
-from rescheduler.policies.files.policy_set import PolicySet, to_document
+from rescheduler.policies.files.policy_set import PolicySet
 
 MOST_FINDINGS = 20
 MOST_NODES = 2000

@@ -10,6 +10,7 @@ from datetime import timedelta
 
 import numpy as np
 
+from rescheduler.documents.fields import duration_text
 from rescheduler.model.finding import Finding
 from rescheduler.model.finding_history import KEY_BYTES, MOST_FINDINGS, FindingHistory, Observation
 from rescheduler.model.plan import Code
@@ -17,7 +18,7 @@ from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.binding import Binding, gained
 from rescheduler.planning.search.evaluation import Evaluation, Gate
-from rescheduler.policies.base import Lasting, Policy, duration_text
+from rescheduler.policies.base import Lasting, Policy
 
 _MEANINGLESS = {"mode", "weight", "maxPriority", "stableFor"}
 """Fields that may change without changing what the policy calls trouble."""

@@ -21,7 +21,6 @@ from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.planning.limits.disruption import disruption_cost
 from rescheduler.planning.limits.guards import holding
 from rescheduler.planning.limits.landing_trust import calibration
-from rescheduler.planning.schedulers import schedulers_of
 from rescheduler.planning.search.bounds import Survey
 from rescheduler.planning.search.corrections import corrected
 from rescheduler.planning.search.destinations import describe, refuse_landing, refuse_untrusted
@@ -32,7 +31,8 @@ from rescheduler.planning.search.pending_pods import Waiting
 from rescheduler.planning.search.stability import Stability
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.scheduler import Scheduler
+from rescheduler.scheduler.config.scheduler import Scheduler
+from rescheduler.scheduler.config.schedulers import schedulers_of
 from rescheduler.scheduler.model import SchedulerModel
 
 _NO_FINDING_HISTORY = FindingHistory()

@@ -6,13 +6,14 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
+from rescheduler.documents.fields import PositiveDuration, Strict, duration_text
 from rescheduler.kube.objects import ContainerStatus, Pod
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
-from rescheduler.policies.base import Match, Policy, PositiveDuration, Strict, duration_text
+from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.conformity.failed_pods import Failed, failures
 from rescheduler.policies.conformity.node_rules import Charges, NodeCharges, NodeRules
 from rescheduler.policies.conformity.required_pod_affinity import Kind, RequiredPodAffinity

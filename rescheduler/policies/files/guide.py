@@ -5,13 +5,9 @@ from typing import Any
 
 import msgspec
 
+from rescheduler.documents.fields import DURATION_PATTERN, POSITIVE_DURATION_PATTERN, RATIO_PATTERN
 from rescheduler.model.reasons import CATALOG
-from rescheduler.policies.base import (
-    DURATION_PATTERN,
-    POSITIVE_DURATION_PATTERN,
-    RATIO_PATTERN,
-    Policy,
-)
+from rescheduler.policies.base import Policy
 from rescheduler.policies.files.json_schema import json_schema
 from rescheduler.policies.registry import DOCUMENTS
 

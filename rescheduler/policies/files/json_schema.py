@@ -6,9 +6,9 @@ but for comparisons of one field with another (`low` with `high`, `coolDownCap` 
 
 from typing import Any
 
-from rescheduler.policies.base import Strict
+from rescheduler.documents.envelope import API_VERSION
+from rescheduler.documents.fields import Strict
 from rescheduler.policies.registry import DOCUMENTS
-from rescheduler.policies.validation import API_VERSION
 
 
 def json_schema() -> dict[str, Any]:

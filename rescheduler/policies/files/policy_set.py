@@ -1,21 +1,19 @@
 """Policy files: read strictly, all problems told at once, and written back."""
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
+from rescheduler.documents.envelope import Document, digest
+from rescheduler.documents.flaws import FileProblem, Mark, policy_error
+from rescheduler.documents.strict_yaml import Tree, grown, read
+from rescheduler.documents.validation import validate
 from rescheduler.model.errors import PolicyError
-from rescheduler.policies.base import Policy, Strict
-from rescheduler.policies.config_files import completed, text_of
-from rescheduler.policies.flaws import FileProblem, Mark, policy_error
+from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.registry import KINDS
-from rescheduler.policies.scheduler import Scheduler
-from rescheduler.policies.strict_yaml import Tree, grown, read
-from rescheduler.policies.validation import API_VERSION, validate
+from rescheduler.policies.registry import DOCUMENTS, ELSEWHERE, KINDS
+from rescheduler.scheduler.config.config_files import completed, text_of
+from rescheduler.scheduler.config.scheduler import Scheduler
 
 
 @dataclass(frozen=True)
@@ -106,23 +104,6 @@ def scheduler_from_document(document: dict[str, Any]) -> Scheduler:
     return made
 
 
-def to_document(made: Policy | Limits | Scheduler) -> dict[str, Any]:
-    """The document (as JSON) with every field written out; reading it gives an equal policy."""
-    spec = made.model_dump(mode="json", exclude_none=True, exclude={"kind", "name"})
-    return {
-        "apiVersion": API_VERSION,
-        "kind": made.kind,
-        "metadata": {"name": made.name},
-        "spec": spec,
-    }
-
-
-def digest(made: Policy | Limits | Scheduler) -> str:
-    """SHA-256 of the document, whatever the file's layout, order and comments."""
-    encoded = msgspec.json.encode(to_document(made), order="deterministic")
-    return hashlib.sha256(encoded).hexdigest()
-
-
 class _Collection:
     """What was read so far, and what was wrong with it."""
 
@@ -144,7 +125,7 @@ class _Collection:
             return
         trees, file_problems = read(text)
         for tree in trees:
-            made, wrong = validate(tree)
+            made, wrong = validate(tree, DOCUMENTS, ELSEWHERE)
             file_problems += wrong
             if isinstance(made, Scheduler):
                 made = self._complete(made, tree, file)
@@ -179,7 +160,7 @@ class _Collection:
             schedulers=tuple(self._schedulers),
         )
 
-    def _keep(self, made: Strict, file: str, tree: Tree) -> list[FileProblem]:
+    def _keep(self, made: Document, file: str, tree: Tree) -> list[FileProblem]:
         if not isinstance(made, Policy | Limits | Scheduler):
             raise TypeError(f"{type(made).__name__} is nothing that a file may hold")
         place = f"{file}:{tree.mark.line}"
@@ -246,8 +227,8 @@ def _files(path: Path) -> list[Path]:
     return [path]
 
 
-def _from_document(document: dict[str, Any]) -> Strict:
-    made, file_problems = validate(grown(document))
+def _from_document(document: dict[str, Any]) -> Document:
+    made, file_problems = validate(grown(document), DOCUMENTS, ELSEWHERE)
     if made is None:
         raise policy_error([("document", "", file_problem) for file_problem in file_problems], 1)
     return made

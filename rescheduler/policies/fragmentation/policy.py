@@ -5,9 +5,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
+from rescheduler.documents.fields import Strict
 from rescheduler.model.readings import BoolArray, Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import Match, NodeMatch, Policy, Strict
+from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity
 from rescheduler.policies.fragmentation.pending_places import Waiting
 from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stranding, tasks

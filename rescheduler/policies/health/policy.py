@@ -6,9 +6,10 @@ from typing import ClassVar, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
+from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
 from rescheduler.model.readings import Problem, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import Match, NodeMatch, Policy, PositiveDuration, Ratio, Strict
+from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.health.device_faults import Sign
 from rescheduler.policies.health.term import HealthTerm
 from rescheduler.policies.shared.matching import select_nodes, select_pods

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from pydantic import Field
 
+from rescheduler.documents.fields import Strict
 from rescheduler.kube.objects import Labels
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import Strict
 
 NOWHERE = -1
 """The domain of a node that carries none of a level's labels: it is near to no other."""

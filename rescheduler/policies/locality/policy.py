@@ -5,16 +5,11 @@ from typing import ClassVar, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
+from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
 from rescheduler.documents.promql import Query, SeriesSelector
 from rescheduler.model.readings import Problem, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import (
-    Match,
-    Policy,
-    PositiveDuration,
-    Ratio,
-    Strict,
-)
+from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.locality.domain_tree import KNOWN, Level
 from rescheduler.policies.locality.preferences import Preferences
 from rescheduler.policies.locality.term import LocalityTerm

@@ -6,10 +6,11 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from rescheduler.documents.fields import PositiveDuration, Ratio
 from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.model.readings import BoolArray, FloatArray, Problem, ReadingRequest, lasted
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import Match, NodeMatch, Policy, PositiveDuration, Ratio
+from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.numa.device_zones import NUMA_ATTRIBUTES, DeviceZones
 from rescheduler.policies.numa.term import NumaTerm
 from rescheduler.policies.shared.matching import select_nodes, select_pods

@@ -6,12 +6,13 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
+from rescheduler.documents.fields import Strict
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
-from rescheduler.policies.base import Match, NodeMatch, Policy, Strict
+from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.spread.domain_counts import OUTSIDE, DomainCounts, Giving
 from rescheduler.policies.spread.follow import Following
 from rescheduler.policies.spread.groups import GroupBy, SpreadCounts, declared, from_pods

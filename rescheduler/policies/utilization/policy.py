@@ -6,15 +6,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from rescheduler.documents.fields import PositiveDuration, Ratio
 from rescheduler.model.readings import BoolArray, FloatArray, Problem, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import (
-    Match,
-    NodeMatch,
-    Policy,
-    PositiveDuration,
-    Ratio,
-)
+from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 from rescheduler.policies.shared.node_signal import Signal, read_signal
 from rescheduler.policies.utilization.load import Load, read_load

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 from pydantic import ConfigDict, Field, model_validator
 
-from rescheduler.policies.base import PositiveDuration, Ratio, Selector, Strict
+from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
+from rescheduler.policies.base import Selector
 
 READINGS = {
     "gpu": ("gpu",),

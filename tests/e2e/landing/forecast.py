@@ -10,7 +10,7 @@ import numpy as np
 from rescheduler.kube.objects import Pod
 from rescheduler.model.move import Shift
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.schedulers import schedulers_of
+from rescheduler.scheduler.config.schedulers import schedulers_of
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.verdicts import State, filter_verdicts, score_verdicts
 from rescheduler.sources.kubernetes_decode import Sharing, decode_page

@@ -10,11 +10,11 @@ from rescheduler.model.plan import Plan, PlannedMove
 from rescheduler.model.readings import Problem
 from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
-from rescheduler.planning.schedulers import schedulers_of
 from rescheduler.planning.search.workspace import Workspace
 from rescheduler.policies.files.policy_set import policy_set, scheduler_from_document
-from rescheduler.policies.scheduler import Scheduler
 from rescheduler.runtime.parts import policies_in
+from rescheduler.scheduler.config.scheduler import Scheduler
+from rescheduler.scheduler.config.schedulers import schedulers_of
 from tests.planning.troubles import hot_gpus
 from tests.policies.scheduler_documents import USUAL, configuration, document
 

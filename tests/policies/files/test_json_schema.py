@@ -7,18 +7,19 @@ import jsonschema
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from rescheduler.documents.envelope import to_document
+from rescheduler.documents.strict_yaml import grown
+from rescheduler.documents.validation import validate
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.json_schema import json_schema
-from rescheduler.policies.files.policy_set import to_document
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.health.policy import Health
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.numa.policy import Numa
+from rescheduler.policies.registry import DOCUMENTS
 from rescheduler.policies.spread.policy import Spread
-from rescheduler.policies.strict_yaml import grown
 from rescheduler.policies.utilization.policy import Utilization
-from rescheduler.policies.validation import validate
 from tests.policies.scheduler_documents import CONTRADICTIONS, SCHEDULERS
 
 VALIDATOR = jsonschema.Draft7Validator(json_schema())
@@ -179,7 +180,7 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
 @settings(max_examples=600, deadline=None)
 @given(document=mutated())
 def test_the_schema_accepts_exactly_what_the_models_accept(document: dict[str, Any]) -> None:
-    made, file_problems = validate(grown(document))
+    made, file_problems = validate(grown(document), DOCUMENTS)
     only_compared = bool(file_problems) and all(
         any(each in file_problem.message for each in COMPARISONS) for file_problem in file_problems
     )

@@ -6,14 +6,15 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from rescheduler.planning.scheduler_profile import declared_profiles
+from rescheduler.documents.envelope import to_document
+from rescheduler.documents.strict_yaml import read
 from rescheduler.policies.files.guide import guide
 from rescheduler.policies.files.json_schema import json_schema
-from rescheduler.policies.files.policy_set import load_policies, to_document
+from rescheduler.policies.files.policy_set import load_policies
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.registry import DOCUMENTS, KINDS
-from rescheduler.policies.strict_yaml import read
 from rescheduler.policytest.runner import run
+from rescheduler.scheduler.config.scheduler_profile import declared_profiles
 from rescheduler.scheduler.profile import default_profiles
 
 FOLDER = Path(__file__).parents[3] / "policies"

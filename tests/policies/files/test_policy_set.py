@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rescheduler.documents.envelope import digest, to_document
 from rescheduler.model.errors import PolicyError
 from rescheduler.policies.files.policy_set import (
-    digest,
     limits_from_document,
     load_policies,
     policy_from_document,
     policy_set,
-    to_document,
 )
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.spread.policy import Spread

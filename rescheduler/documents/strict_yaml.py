@@ -1,0 +1,154 @@
+"""YAML without surprises, and with the place of everything in it.
+
+Plain scalars are read as JSON would: `true`, `false`, `null`, decimal numbers; all else is text, so
+`no`, `on`, `22:30`, `010` and `1_000` stay what was written. Repeated keys, anchors, aliases, tags
+and keys that are not text are flaws.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from rescheduler.documents.flaws import FileProblem, Mark
+
+MAX_BYTES = 256 * 1024
+MAX_DEPTH = 20
+
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][-+]?[0-9]{1,2})?")
+_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+
+Value = dict[str, "Tree"] | list["Tree"] | str | int | float | bool | None
+
+
+@dataclass(slots=True)
+class Tree:
+    """A value and where it stands. keys: where the keys of a mapping stand."""
+
+    value: Value
+    mark: Mark
+    keys: dict[str, Mark]
+
+    def plain(self) -> Any:
+        """The value alone, as Python's own types."""
+        if isinstance(self.value, dict):
+            return {key: each.plain() for key, each in self.value.items()}
+        if isinstance(self.value, list):
+            return [each.plain() for each in self.value]
+        return self.value
+
+
+class _Stop(Exception):
+    """Reading cannot go on."""
+
+
+def read(text: str) -> tuple[list[Tree], list[FileProblem]]:
+    """The documents of the text, empty ones left out, and what is wrong with it."""
+    if len(text.encode()) > MAX_BYTES:
+        return [], [FileProblem(Mark(), f"the file is larger than {MAX_BYTES // 1024} KiB")]
+    reader = _Reader()
+    documents: list[Tree] = []
+    try:
+        reader.documents(text, documents)
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        mark = Mark(before.count("\n") + 1, len(before) - before.rfind("\n"))
+        reader.file_problems.append(FileProblem(mark, "a character is not allowed in YAML"))
+    except yaml.MarkedYAMLError as error:
+        place = error.problem_mark or error.context_mark
+        reader.file_problems.append(
+            FileProblem(
+                Mark(place.line + 1, place.column + 1) if place else Mark(),
+                f"not YAML: {error.problem or error.context}",
+                "the indentation, a quote or a colon is not as meant",
+            )
+        )
+    except _Stop:
+        pass
+    return documents, reader.file_problems
+
+
+def grown(value: Any) -> Tree:
+    """The tree of a value that stands in no file, such as a document in a plan."""
+    if isinstance(value, dict):
+        branches = {str(key): grown(each) for key, each in value.items()}
+        return Tree(branches, Mark(), dict.fromkeys(branches, Mark()))
+    return Tree([grown(each) for each in value] if isinstance(value, list) else value, Mark(), {})
+
+
+def scalar(text: str) -> str | float | bool | None:
+    """What a plain scalar means."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _NUMBER.fullmatch(text) else text
+
+
+class _Reader:
+    """Builds the trees from the parser's events, so that nothing is expanded before it is seen."""
+
+    def __init__(self) -> None:
+        self.file_problems: list[FileProblem] = []
+        self._events: Iterator[yaml.Event] = iter(())
+
+    def documents(self, text: str, into: list[Tree]) -> None:
+        self._events = yaml.parse(text, Loader=yaml.SafeLoader)
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                tree = self._tree(next(self._events), 1)
+                if tree.value is not None:
+                    into.append(tree)
+
+    def _tree(self, event: yaml.Event, depth: int) -> Tree:
+        mark = _mark(event)
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            self._complain(mark, "anchors and aliases are not allowed", "write the value out")
+        if depth > MAX_DEPTH:
+            self._complain(mark, f"nested deeper than {MAX_DEPTH} levels")
+            raise _Stop
+        tag = getattr(event, "tag", None)
+        if tag not in (None, "!"):
+            self._complain(mark, f"the tag {tag} is not allowed", "leave it out")
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._mapping(mark, depth)
+        if isinstance(event, yaml.SequenceStartEvent):
+            items = []
+            while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+                items.append(self._tree(event, depth + 1))
+            return Tree(items, mark, {})
+        if isinstance(event, yaml.ScalarEvent):
+            return Tree(scalar(event.value) if event.implicit[0] else event.value, mark, {})
+        return Tree(None, mark, {})
+
+    def _mapping(self, mark: Mark, depth: int) -> Tree:
+        values: dict[str, Tree] = {}
+        keys: dict[str, Mark] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            key = self._tree(event, depth + 1)
+            value = self._tree(next(self._events), depth + 1)
+            if not isinstance(key.value, str):
+                self._complain(key.mark, "a key must be text", "put it in quotes")
+            elif key.value in keys:
+                first = keys[key.value].line
+                self._complain(
+                    key.mark, f"the key `{key.value}` was given in line {first} already", "drop one"
+                )
+            else:
+                keys[key.value] = key.mark
+                values[key.value] = value
+        return Tree(values, mark, keys)
+
+    def _complain(self, mark: Mark, message: str, hint: str = "") -> None:
+        self.file_problems.append(FileProblem(mark, message, hint))
+
+
+def _mark(event: yaml.Event) -> Mark:
+    start, end = event.start_mark, event.end_mark
+    if start is None or end is None:
+        return Mark()
+    length = end.column - start.column if end.line == start.line else 1
+    return Mark(start.line + 1, start.column + 1, max(1, length))

@@ -1,0 +1,252 @@
+"""A document against its model: pydantic's findings, each brought back to its place in the file."""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from rescheduler.documents.envelope import API_VERSION, Document
+from rescheduler.documents.flaws import FileProblem, Mark
+from rescheduler.documents.strict_yaml import Tree
+
+Part = TypeVar("Part", bound=BaseModel)
+
+_METADATA = ("name", "labels", "annotations")
+_ENVELOPE = ("apiVersion", "kind", "metadata", "spec")
+
+_SENTENCES = {
+    "missing": "is required",
+    "greater_than_equal": "must be {ge} or more",
+    "greater_than": "must be more than {gt}",
+    "less_than_equal": "must be {le} or less",
+    "less_than": "must be less than {lt}",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "string_type": "must be text",
+    "string_too_short": "must not be empty",
+    "string_pattern_mismatch": "must match {pattern}",
+    "list_type": "must be a list",
+    "too_short": "must have at least {min_length} entry",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "finite_number": "must be a finite number",
+    "literal_error": "must be {expected}",
+    "value_error": "{error}",
+}
+
+
+def validate(
+    tree: Tree, kinds: Mapping[str, type[Document]], elsewhere: Mapping[str, str] | None = None
+) -> tuple[Document | None, list[FileProblem]]:
+    """What a document gives, or what is wrong with it.
+
+    kinds: what a document may be. elsewhere: other kinds to where their documents belong.
+    """
+    envelope = _Envelope(tree, kinds, elsewhere or {})
+    model = envelope.check()
+    if model is None:
+        return None, envelope.file_problems
+    spec = tree.value["spec"] if isinstance(tree.value, dict) else tree
+    try:
+        made = model.model_validate(
+            {**spec.plain(), "kind": envelope.kind, "name": envelope.name or "-"}
+        )
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        return None, [
+            *envelope.file_problems,
+            *(_file_problem(each, spec, model) for each in details),
+        ]
+    return (None if envelope.file_problems else made), envelope.file_problems
+
+
+def validate_part(tree: Tree, model: type[Part]) -> tuple[Part | None, list[FileProblem]]:
+    """What a tree without an envelope gives, or what is wrong with it."""
+    if not isinstance(tree.value, dict):
+        return None, [FileProblem(tree.mark, "a document must be a mapping")]
+    try:
+        return model.model_validate(tree.plain()), []
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        return None, [_file_problem(each, tree, model, root=()) for each in details]
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """A hint that names the known word that was probably meant, or "" if none is near."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"`{close[0]}`" if close else ""
+
+
+class _Envelope:
+    """apiVersion, kind, metadata and spec: what every document has."""
+
+    def __init__(
+        self, tree: Tree, kinds: Mapping[str, type[Document]], elsewhere: Mapping[str, str]
+    ) -> None:
+        self._tree = tree
+        self._kinds = kinds
+        self._elsewhere = elsewhere
+        self.file_problems: list[FileProblem] = []
+        self.kind = ""
+        self.name = ""
+
+    def check(self) -> type[Document] | None:
+        """The model of the spec, if the spec can be looked at at all."""
+        if not isinstance(self._tree.value, dict):
+            self._complain(self._tree.mark, "a document must be a mapping")
+            return None
+        self._keys(self._tree, _ENVELOPE, "")
+        self._text(self._tree, "apiVersion", "")
+        version = self._tree.value.get("apiVersion")
+        if version is not None and isinstance(version.value, str) and version.value != API_VERSION:
+            message = f"apiVersion: must be {API_VERSION} (got {_shown(version.value)})"
+            self._complain(version.mark, message, f"`{API_VERSION}`")
+        self._metadata()
+        model = self._model()
+        spec = self._tree.value.get("spec")
+        if spec is None or not isinstance(spec.value, dict):
+            at = spec.mark if spec else self._tree.mark
+            self._complain(at, "spec: must be a mapping" if spec else "spec: is required")
+            return None
+        for reserved in ("kind", "name"):
+            if reserved in spec.value:
+                self._complain(spec.keys[reserved], f"spec.{reserved}: unknown field `{reserved}`")
+                return None
+        return model
+
+    def _model(self) -> type[Document] | None:
+        self.kind = self._text(self._tree, "kind", "")
+        if self.kind and self.kind not in self._kinds:
+            tree = self._tree.value["kind"] if isinstance(self._tree.value, dict) else self._tree
+            known = ", ".join(sorted(self._kinds))
+            hint = near(self.kind, self._kinds) or f"one of {known}"
+            hint = self._elsewhere.get(self.kind, hint)
+            self._complain(tree.mark, f"kind: unknown kind `{self.kind}`", hint)
+        return self._kinds.get(self.kind)
+
+    def _metadata(self) -> None:
+        metadata = self._tree.value.get("metadata") if isinstance(self._tree.value, dict) else None
+        if metadata is None:
+            self._complain(self._tree.mark, "metadata: is required")
+        elif not isinstance(metadata.value, dict):
+            self._complain(metadata.mark, "metadata: must be a mapping")
+        else:
+            self._keys(metadata, _METADATA, "metadata.")
+            self.name = self._text(metadata, "name", "metadata.")
+            for field in _METADATA[1:]:
+                self._texts(metadata.value.get(field), f"metadata.{field}")
+
+    def _texts(self, tree: Tree | None, path: str) -> None:
+        if tree is None:
+            return
+        if not isinstance(tree.value, dict):
+            self._complain(tree.mark, f"{path}: must be a mapping")
+            return
+        for key, each in tree.value.items():
+            if not isinstance(each.value, str):
+                message = f"{path}.{key}: must be text (got {_shown(each.value)})"
+                self._complain(each.mark, message, "put it in quotes")
+
+    def _text(self, tree: Tree, key: str, prefix: str) -> str:
+        found = tree.value.get(key) if isinstance(tree.value, dict) else None
+        if found is None:
+            self._complain(tree.mark, f"{prefix}{key}: is required")
+        elif not isinstance(found.value, str) or not found.value:
+            self._complain(found.mark, f"{prefix}{key}: must be text (got {_shown(found.value)})")
+        else:
+            return found.value
+        return ""
+
+    def _keys(self, tree: Tree, known: Sequence[str], prefix: str) -> None:
+        for key, mark in tree.keys.items():
+            if key not in known:
+                self._complain(mark, f"{prefix}{key}: unknown field `{key}`", near(key, known))
+
+    def _complain(self, mark: Mark, message: str, hint: str = "") -> None:
+        self.file_problems.append(FileProblem(mark, message, hint))
+
+
+def _file_problem(
+    error: ErrorDetails,
+    spec: Tree,
+    model: type[BaseModel],
+    root: tuple[str, ...] = ("spec",),
+) -> FileProblem:
+    path = [part for part in error["loc"] if not str(part).startswith("[")]
+    field = ".".join([*root, *map(str, path)])
+    if error["type"] == "extra_forbidden":
+        name = str(path[-1])
+        mark = _locate(spec, path, key=True)
+        hint = near(name, _fields(model, path[:-1]))
+        return FileProblem(mark, f"{field}: unknown field `{name}`", hint)
+    context = {key: _bound(each) for key, each in error.get("ctx", {}).items()}
+    # Pydantic's own sentences quote the input, braces and all.
+    template = _SENTENCES.get(error["type"])
+    sentence = error["msg"] if template is None else template.format(**context)
+    if error["type"] == "missing":
+        return FileProblem(_locate(spec, path[:-1]), f"{field}: {sentence}")
+    value = error["input"]
+    got = "" if isinstance(value, dict | list) else f" (got {_shown(value)})"
+    hint = ""
+    if error["type"] == "literal_error" and isinstance(value, str):
+        hint = near(value, re.findall(r"'([^']*)'", str(context.get("expected", ""))))
+    elif error["type"] == "less_than_equal" and isinstance(value, int) and 1 < value <= 100:
+        hint = f"`{value}%`" if context["le"] == "1" else ""
+    return FileProblem(_locate(spec, path), f"{field}: {sentence}{got}", hint)
+
+
+def _shown(value: Any) -> str:
+    """The value as it would stand in YAML, shortened; what it holds in the case of a collection."""
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    if value is None or isinstance(value, bool):
+        return "nothing" if value is None else str(value).lower()
+    return repr(value)[:60]
+
+
+def _bound(value: Any) -> str:
+    """A bound of pydantic's as operators write it."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value).replace("True", "true").replace("datetime.timedelta(0)", "0s")
+
+
+def _locate(tree: Tree, path: Sequence[int | str], *, key: bool = False) -> Mark:
+    """Where the value at that path stands (or its key), or the nearest thing around it."""
+    mark = tree.mark
+    for step, part in enumerate(path):
+        value: Any = tree.value
+        if isinstance(value, dict) and part in value:
+            if key and step == len(path) - 1:
+                return tree.keys[str(part)]
+            tree = value[str(part)]
+        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+            tree = value[part]
+        else:
+            break
+        mark = tree.mark
+    return mark
+
+
+def _fields(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
+    """The names of the fields that may stand at that path."""
+    for part in path:
+        if isinstance(part, int):
+            continue
+        field = model.model_fields.get(part)
+        inner = _model_in(field.annotation) if field else None
+        if inner is None:
+            return []
+        model = inner
+    return [name for name in model.model_fields if name not in ("kind", "name") or path]
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)

@@ -1,0 +1,171 @@
+"""Scheduler: what is known about a scheduler, so that its decisions can be predicted."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    WithJsonSchema,
+    model_serializer,
+    model_validator,
+)
+
+from rescheduler.documents.envelope import Document
+from rescheduler.documents.fields import Strict
+from rescheduler.scheduler.config.kube_scheduler_configuration import KubeSchedulerConfiguration
+from rescheduler.scheduler.config.plugin_arguments import Arguments, Version
+
+ScorePlugin = Literal[
+    "TaintToleration",
+    "NodeAffinity",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "DynamicResources",
+    "NodeResourcesFit",
+    "NodeResourcesBalancedAllocation",
+    "ImageLocality",
+    "VolumeBinding",
+]
+FilterPlugin = Literal[
+    "NodeUnschedulable",
+    "NodeName",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "DynamicResources",
+    "NodeDeclaredFeatures",
+]
+
+_OWN = (
+    "schedulerName",
+    "percentageOfNodesToScore",
+    "weights",
+    "disabledFilters",
+    "disabledScores",
+    "arguments",
+)
+"""The fields that a whole configuration says itself."""
+
+
+def _one_form() -> ConfigDict:
+    """JSON Schema's way to say: fields of our own, or a configuration, or a file with one."""
+    nothing: dict[str, Any] = {"type": "null"}
+    whole: dict[str, Any] = dict.fromkeys(_OWN, False)
+    forms: list[Any] = [
+        {"properties": {"configuration": nothing, "configFile": nothing}},
+        {
+            "properties": {**whole, "configuration": {"type": "object"}, "configFile": nothing},
+            "required": ["configuration"],
+        },
+        {
+            "properties": {**whole, "configuration": nothing, "configFile": {"type": "string"}},
+            "required": ["configFile"],
+        },
+    ]
+    return ConfigDict(json_schema_extra={"oneOf": forms})
+
+
+class AddedPlugin(Strict):
+    """A plugin that Kubernetes does not bring."""
+
+    name: str = Field(min_length=1, description="Its name in the scheduler's configuration.")
+    affectsPlacement: bool = Field(
+        True,
+        description="Whether it has a say in where pods go. If so, pods of this scheduler stay.",
+    )
+
+
+class Scheduler(Document):
+    """A scheduler by its name; what is not said is as Kubernetes has it. One document for each.
+
+    Without any document, `default-scheduler` is modelled with the default profile of the server's
+    version, and pods of every other scheduler are left alone. Give either the differences from the
+    default profile, or the scheduler's own KubeSchedulerConfiguration as it stands: in a file
+    beside this one (`configFile`) or in place (`configuration`); every profile in it is then a
+    scheduler.
+    With `--scheduler-url` the running scheduler is asked too, and must agree.
+    """
+
+    model_config = _one_form()
+
+    kind: Literal["Scheduler"] = "Scheduler"
+    name: str = Field(min_length=1, description="metadata.name")
+    schedulerName: str = Field(
+        "default-scheduler", min_length=1, description="The `spec.schedulerName` of its pods."
+    )
+    version: Version | None = Field(
+        None, description="Its version, such as `1.36`, where it is not the API server's."
+    )
+    percentageOfNodesToScore: int = Field(
+        0, ge=0, le=100, description="How many nodes it looks at; 0 adapts to the cluster."
+    )
+    weights: dict[ScorePlugin, Annotated[int, Field(ge=1, le=10_000)]] = Field(
+        default_factory=dict, description="Weights that differ from the default ones."
+    )
+    disabledFilters: list[FilterPlugin] = Field(
+        default_factory=list, description="Plugins that do not filter."
+    )
+    disabledScores: list[ScorePlugin] = Field(
+        default_factory=list, description="Plugins that do not score."
+    )
+    arguments: Arguments = Field(
+        default_factory=Arguments, description="Arguments of its plugins, as in `pluginConfig`."
+    )
+    addedPlugins: list[AddedPlugin] = Field(
+        default_factory=list, description="Plugins that Kubernetes does not bring."
+    )
+    harmlessExtenders: list[str] = Field(
+        default_factory=list,
+        description="`urlPrefix` of each extender that has no say in where pods go. It must be "
+        "`ignorable` too; any other extender keeps the pods that it sees where they are.",
+    )
+    featureGates: dict[str, bool] = Field(
+        default_factory=dict, description="Feature gates that differ from the version's defaults."
+    )
+    configuration: (
+        Annotated[KubeSchedulerConfiguration, WithJsonSchema({"type": "object"})] | None
+    ) = Field(None, description="A whole KubeSchedulerConfiguration.")
+    configFile: str | None = Field(
+        None,
+        min_length=1,
+        description="File with a KubeSchedulerConfiguration, from the folder of this document.",
+    )
+
+    @model_validator(mode="after")
+    def _has_one_form(self) -> "Scheduler":
+        given = self.model_fields_set
+        if self.configuration is not None and self.configFile is not None:
+            raise ValueError("configuration and configFile exclude each other")
+        if self.configuration is not None or self.configFile is not None:
+            said = [each for each in _OWN if each in given]
+            if said:
+                raise ValueError(f"{said[0]} is what the configuration says; give only one of them")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _in_one_form(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without the fields that the configuration says itself, so that it can be read again."""
+        written: dict[str, Any] = write(self)
+        if self.configuration is not None or self.configFile is not None:
+            return {key: each for key, each in written.items() if key not in _OWN}
+        return written
+
+    @property
+    def names(self) -> list[str]:
+        """The schedulerName of each scheduler that the document declares."""
+        if self.configuration is not None:
+            return self.configuration.names
+        return [self.schedulerName]
+
+    @property
+    def harmless_plugins(self) -> frozenset[str]:
+        """The added plugins that do not affect placement."""
+        return frozenset(each.name for each in self.addedPlugins if not each.affectsPlacement)

@@ -1,0 +1,242 @@
+"""From what is written about a scheduler to the profile that the model follows."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from rescheduler.kube.objects import NodeAffinity, TopologySpreadConstraint
+from rescheduler.scheduler.config.gates import with_gates
+from rescheduler.scheduler.config.kube_scheduler_configuration import (
+    EXTENSION_POINTS,
+    Extender,
+    KubeSchedulerConfiguration,
+    KubeSchedulerProfile,
+    PluginEntry,
+    Plugins,
+)
+from rescheduler.scheduler.config.plugin_arguments import (
+    Arguments,
+    CapacityRatio,
+    Scoring,
+    WeightedResource,
+)
+from rescheduler.scheduler.config.scheduler import Scheduler
+from rescheduler.scheduler.profile import FILTERS, Profile, ScoringStrategy, profile_of
+
+_OTHERS = frozenset(
+    {
+        "SchedulingGates",
+        "PrioritySort",
+        "DefaultPreemption",
+        "DefaultBinder",
+        "GangScheduling",
+        "TopologyPlacementGenerator",
+        "PodGroupPodsCount",
+    }
+)
+"""Kubernetes' own plugins that neither filter nor score a pod outside of a scheduling group."""
+
+_PREPARED_FILTERS = FILTERS - {"NodeUnschedulable", "NodeName", "TaintToleration"}
+"""Those that filter by what their own preFilter found."""
+_PREPARED_SCORES = frozenset(
+    {"TaintToleration", "NodeAffinity", "PodTopologySpread", "InterPodAffinity"}
+)
+"""Those that score by what their own preScore found, and by something else without it."""
+
+_STORAGE_SHAPE = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
+"""The default of VolumeBinding's shape, which the model follows."""
+
+
+def usual_profile(name: str, version: str) -> Profile:
+    """The default profile of that version under this name, or one that cannot be predicted."""
+    known = profile_of(version)
+    if known is None:
+        problem = f"version {version or 'unknown'} of the scheduler is not modelled"
+        return Profile(name=name, problem=problem)
+    return replace(known, name=name)
+
+
+def declared_profiles(
+    document: Scheduler, version: str, gates: Mapping[str, bool]
+) -> list[Profile]:
+    """The profiles of the schedulers that a document declares.
+
+    version: of the scheduler, where the document does not say it.
+    gates: the feature gates that are known beside those that the document says.
+    """
+    version, gates = document.version or version, {**gates, **document.featureGates}
+    if document.configuration is not None:
+        return configured_profiles(document.configuration, version, gates, [document])
+    usual = usual_profile(document.schedulerName, version)
+    off = set(document.disabledScores)
+    made = replace(
+        usual,
+        percentage=document.percentageOfNodesToScore,
+        filters=usual.filters - set(document.disabledFilters),
+        weights={
+            name: document.weights.get(name, weight)  # type: ignore[call-overload]
+            for name, weight in usual.weights.items()
+            if name not in off
+        },
+    )
+    added = [each.name for each in document.addedPlugins if each.affectsPlacement]
+    if added:
+        made = _with_problem(made, f"its plugin {added[0]} is not modelled")
+    return [with_gates(with_arguments(made, document.arguments), gates)]
+
+
+def configured_profiles(
+    configuration: KubeSchedulerConfiguration,
+    version: str,
+    gates: Mapping[str, bool],
+    documents: Iterable[Scheduler] = (),
+    *,
+    complete: bool = False,
+) -> list[Profile]:
+    """The profiles of a whole configuration.
+
+    documents: what operators say about added plugins and extenders.
+    complete: whether the defaults are in it already, as in what a scheduler answers.
+    """
+    documents = list(documents)
+    extenders = {url for each in documents for url in each.harmlessExtenders}
+    answer = []
+    for name, written in configuration.profiles_in_force:
+        harmless = frozenset[str]().union(
+            *(each.harmless_plugins for each in documents if name in each.names)
+        )
+        made = _configured(usual_profile(name, version), written, harmless, complete=complete)
+        percentage = written.percentageOfNodesToScore
+        if percentage is None:
+            percentage = configuration.percentageOfNodesToScore or 0
+        made = with_gates(replace(made, percentage=percentage), gates)
+        for extender in configuration.extenders or ():
+            made = _extended(made, extender, extenders)
+        answer.append(made)
+    return answer
+
+
+def with_arguments(profile: Profile, given: Arguments) -> Profile:
+    """The profile with the arguments that are given."""
+    changes: dict[str, Any] = {}
+    if fit := given.NodeResourcesFit:
+        changes["ignored_resources"] = frozenset(fit.ignoredResources or ())
+        changes["ignored_groups"] = frozenset(fit.ignoredResourceGroups or ())
+        if fit.scoringStrategy is not None:
+            changes["strategy"] = _strategy(fit.scoringStrategy)
+    if (balanced := given.NodeResourcesBalancedAllocation) and balanced.resources:
+        changes["balanced_resources"] = tuple(each.name for each in balanced.resources)
+    if (spread := given.PodTopologySpread) and spread.defaultingType == "List":
+        changes["default_constraints"] = tuple(
+            msgspec.convert(each.model_dump(exclude_none=True), TopologySpreadConstraint)
+            for each in spread.constraints
+        )
+    if near := given.InterPodAffinity:
+        changes["hard_pod_affinity_weight"] = near.hardPodAffinityWeight
+        changes["ignore_preferred_terms"] = near.ignorePreferredTermsOfExistingPods
+    if (nodes := given.NodeAffinity) and nodes.addedAffinity is not None:
+        added = nodes.addedAffinity.model_dump(exclude_none=True)
+        changes["added_affinity"] = msgspec.convert(added, NodeAffinity)
+    return replace(profile, **changes)
+
+
+def _configured(
+    usual: Profile, written: KubeSchedulerProfile, harmless: frozenset[str], *, complete: bool
+) -> Profile:
+    plugins = written.plugins or Plugins()
+    everywhere = _everywhere(usual, plugins, complete=complete and written.plugins is not None)
+    filters = _at(plugins, "filter", everywhere) & usual.filters
+    prepared = _at(plugins, "preFilter", everywhere)
+    scores = _at(plugins, "score", everywhere) & set(usual.weights)
+    weights = {**everywhere, **{e.name: e.weight or 1 for e in plugins.score.enabled or ()}}
+    made = replace(
+        usual,
+        filters=frozenset(filters),
+        weights={n: weights[n] for n in usual.weights if n in scores},
+    )
+    for config in written.pluginConfig or ():
+        made = with_arguments(made, config.parsed())
+        shape = (config.args or {}).get("shape")
+        if config.name == "VolumeBinding" and shape not in (None, _STORAGE_SHAPE):
+            made = _with_problem(made, "the shape of its plugin VolumeBinding is not modelled")
+    unknown = sorted(_named(plugins) - usual.filters - set(usual.weights) - _OTHERS - harmless)
+    if unknown:
+        made = _with_problem(made, f"its plugin {unknown[0]} is not modelled")
+    halves = (filters ^ prepared) & _PREPARED_FILTERS
+    halves |= (scores - _at(plugins, "preScore", everywhere)) & _PREPARED_SCORES
+    if halves:
+        name = min(halves)
+        made = _with_problem(made, f"its plugin {name} is on at some extension points only")
+    return made
+
+
+def _everywhere(usual: Profile, plugins: Plugins, *, complete: bool) -> dict[str, int]:
+    """The plugins that are on at every extension point that they have, with their weights.
+
+    Source: mergePluginSet in pkg/scheduler/apis/config/v1/default_plugins.go.
+    """
+    own = {each.name: each.weight or 1 for each in plugins.multiPoint.enabled or ()}
+    off = _names(plugins.multiPoint.disabled)
+    if complete or "*" in off:
+        return own
+    defaults = dict.fromkeys((*usual.filters, *_OTHERS), 1) | dict(usual.weights)
+    return {name: each for name, each in defaults.items() if name not in off} | own
+
+
+def _at(plugins: Plugins, point: str, everywhere: Mapping[str, int]) -> set[str]:
+    """The plugins that are on at one extension point.
+
+    Source: expandMultiPointPlugins in pkg/scheduler/framework/runtime/framework.go.
+    """
+    here = getattr(plugins, point)
+    off = _names(here.disabled)
+    return _names(here.enabled) | (set() if "*" in off else set(everywhere) - off)
+
+
+def _named(plugins: Plugins) -> set[str]:
+    """Every plugin that is turned on anywhere."""
+    points = [getattr(plugins, point) for point in ("multiPoint", *EXTENSION_POINTS)]
+    return set[str]().union(*(_names(each.enabled) for each in points))
+
+
+def _names(entries: Iterable[PluginEntry] | None) -> set[str]:
+    return {each.name for each in entries or ()}
+
+
+def _strategy(scoring: Scoring) -> ScoringStrategy:
+    resources = scoring.resources or [WeightedResource(name=n) for n in ("cpu", "memory")]
+    ratio = scoring.requestedToCapacityRatio if scoring.type == "RequestedToCapacityRatio" else None
+    return ScoringStrategy(
+        type=scoring.type,
+        resources=tuple((each.name, each.weight or 1) for each in resources),
+        shape=_points(ratio),
+    )
+
+
+def _points(ratio: CapacityRatio | None) -> tuple[tuple[int, int], ...]:
+    return tuple((each.utilization, each.score) for each in ratio.shape) if ratio else ()
+
+
+def _extended(profile: Profile, extender: Extender, harmless: set[str]) -> Profile:
+    """The profile beside an extender: it may have a say in every pod, or in some resources."""
+    if extender.ignorable and extender.urlPrefix in harmless:
+        return profile
+    if not (extender.filterVerb or extender.prioritizeVerb or extender.bindVerb):
+        return profile
+    sentence = f"the extender {extender.urlPrefix} has a say in where it goes"
+    if not extender.managedResources:
+        return _with_problem(profile, sentence)
+    managed = {each.name: sentence for each in extender.managedResources}
+    ignored = {each.name for each in extender.managedResources if each.ignoredByScheduler}
+    return replace(
+        profile,
+        beyond_us={**profile.beyond_us, **managed},
+        ignored_resources=profile.ignored_resources | ignored,
+    )
+
+
+def _with_problem(profile: Profile, problem: str) -> Profile:
+    """The first problem is the one that is told."""
+    return profile if profile.problem else replace(profile, problem=problem)

@@ -1,0 +1,199 @@
+"""Which schedulers there are: what is declared of them, and what they say themselves."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import msgspec
+from pydantic import ValidationError
+
+from rescheduler.documents.envelope import to_document
+from rescheduler.model.observed_scheduler import ObservedScheduler
+from rescheduler.model.plan import Code, SchedulerResult
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.scheduler.config.kube_scheduler_configuration import KubeSchedulerConfiguration
+from rescheduler.scheduler.config.scheduler import Scheduler
+from rescheduler.scheduler.config.scheduler_profile import configured_profiles, declared_profiles
+from rescheduler.scheduler.profile import Profile, default_profiles, profile_of
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One scheduler. source: where its profile comes from. document: what declares it, if any."""
+
+    profile: Profile
+    source: str
+    document: Scheduler | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Schedulers:
+    """The schedulers of a cluster by name. guards: what holds the whole cycle because of them."""
+
+    known: Mapping[str, Known]
+    guards: tuple[Code, ...] = ()
+
+    @property
+    def profiles(self) -> dict[str, Profile]:
+        """What the model follows."""
+        return {name: each.profile for name, each in self.known.items()}
+
+    def results(self) -> list[SchedulerResult]:
+        """What a plan tells of them, by name."""
+        return [_result(name, each) for name, each in sorted(self.known.items())]
+
+
+def schedulers_of(
+    snapshot: Snapshot, documents: Sequence[Scheduler] = (), pinned: Mapping[str, str] | None = None
+) -> Schedulers:
+    """What is known of the cluster's schedulers.
+
+    `default-scheduler` is known without any word about it. Where a running scheduler was asked and
+    gave no answer that can be used, a guard holds; where it says otherwise than a document, none of
+    its landings can be predicted.
+
+    documents: what operators declare. pinned: name to the digest of the profile that a plan was
+    made with; one that is another now predicts nothing.
+    """
+    version = snapshot.cluster.version
+    known = {
+        name: Known(profile, f"default profile of {version or 'an unknown version'}")
+        for name, profile in default_profiles(version).items()
+    }
+    observed = snapshot.scheduler
+    told, guards = _told(observed, documents)
+    if observed is not None:
+        known |= {each.name: Known(each, _asked(observed)) for each in told.values()}
+    for document in documents:
+        asked = observed if observed is not None and set(document.names) & told.keys() else None
+        usual = asked.version if asked is not None and asked.version else version
+        for profile in declared_profiles(document, usual, asked.gates if asked else {}):
+            known[profile.name] = _agreed(profile, told.get(profile.name), document, asked)
+    known = _pinned(_counted_alike(known, version), pinned or {})
+    if guards:  # also where only single moves are looked at
+        message = guards[0].message
+        known = {
+            name: replace(each, profile=replace(each.profile, problem=message))
+            for name, each in known.items()
+        }
+    return Schedulers(known, guards)
+
+
+def digest(profile: Profile) -> str:
+    """SHA-256 of all that the profile says."""
+    return hashlib.sha256(msgspec.json.encode(profile, order="deterministic")).hexdigest()
+
+
+def _told(
+    observed: ObservedScheduler | None, documents: Sequence[Scheduler]
+) -> tuple[dict[str, Profile], tuple[Code, ...]]:
+    """The profiles that the running scheduler tells of, or why it cannot be understood."""
+    if observed is None:
+        return {}, ()
+    if observed.problem is not None:
+        return {}, (Code(code=observed.problem.code, message=observed.problem.message),)
+    try:
+        configuration = KubeSchedulerConfiguration.model_validate(observed.configuration)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        message = f"{_asked(observed)} is not understood: {place}: {first['msg']}"
+        return {}, (Code(code="GRD010", message=message),)
+    profiles = configured_profiles(
+        configuration, observed.version, observed.gates, documents, complete=True
+    )
+    return {each.name: each for each in profiles}, ()
+
+
+def _asked(observed: ObservedScheduler) -> str:
+    return f"/configz of {observed.url.removeprefix('https://')}"
+
+
+def _agreed(
+    declared: Profile, told: Profile | None, document: Scheduler, observed: ObservedScheduler | None
+) -> Known:
+    source = f"document {document.name}"
+    if told is None or observed is None:
+        return Known(declared, source, document)
+    differing = [
+        f"feature gate {name} is {_shown(said)}, and the scheduler has it {_shown(has)}"
+        for name, said in document.featureGates.items()
+        if (has := observed.gates.get(name, said)) != said
+    ] or _differences(declared, told)
+    if differing:
+        problem = f"{source} and {_asked(observed)} disagree: {'; '.join(differing[:3])}"
+        return Known(replace(declared, problem=problem), source, document)
+    return Known(told, f"{source}, as {_asked(observed)} says too", document)
+
+
+def _differences(declared: Profile, told: Profile) -> list[str]:
+    """What the two say differently, each with both values."""
+    one, other = msgspec.to_builtins(declared), msgspec.to_builtins(told)
+    answer = []
+    for name in (each.name for each in fields(Profile) if each.name != "problem"):
+        here, there = one[name], other[name]
+        if name == "filters":
+            here, there = sorted(set(here) - set(there)), sorted(set(there) - set(here))
+        if here == there:
+            continue
+        if isinstance(here, dict) and isinstance(there, dict):
+            answer += [
+                f"{name}.{key} is {_shown(here.get(key))} declared, {_shown(there.get(key))} there"
+                for key in sorted({*here, *there})
+                if here.get(key) != there.get(key)
+            ]
+        elif name == "filters":
+            answer += [f"{each} filters as declared, and does not there" for each in here]
+            answer += [f"{each} does not filter as declared, and does there" for each in there]
+        else:
+            answer.append(f"{name} is {_shown(here)} declared, {_shown(there)} there")
+    if not answer and declared.problem != told.problem:
+        answer.append(f"it has a part that is not modelled: {told.problem or declared.problem}")
+    return answer
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "absent" if value is None else msgspec.json.encode(value).decode()
+
+
+def _counted_alike(known: dict[str, Known], version: str) -> dict[str, Known]:
+    """The same, with a problem where a scheduler counts requests otherwise than the model does."""
+    usual = profile_of(version)
+    answer = {}
+    for name, each in known.items():
+        profile = each.profile
+        if usual is not None and profile.pod_level_resources != usual.pod_level_resources:
+            problem = f"its version counts pod-level requests otherwise than {version} does"
+            profile = replace(profile, problem=profile.problem or problem)
+        answer[name] = replace(each, profile=profile)
+    return answer
+
+
+def _pinned(known: dict[str, Known], pinned: Mapping[str, str]) -> dict[str, Known]:
+    """The same, with a problem where the profile is not the one that a plan was made with."""
+    answer = {}
+    for name, each in known.items():
+        profile = each.profile
+        if pinned and pinned.get(name) != digest(profile) and not profile.problem:
+            problem = "its profile is another than the one that the plan was made with"
+            profile = replace(profile, problem=problem)
+        answer[name] = replace(each, profile=profile)
+    return answer
+
+
+def _result(name: str, known: Known) -> SchedulerResult:
+    profile = known.profile
+    problem = Code(code="FEA005", message=profile.problem) if profile.problem else None
+    return SchedulerResult(
+        name=name,
+        source=known.source,
+        version=profile.version,
+        digest=digest(profile),
+        # Through JSON, so that it equals what is read back: tuples would not.
+        profile=msgspec.json.decode(msgspec.json.encode(profile, order="deterministic")),
+        problem=problem,
+        document=to_document(known.document) if known.document is not None else {},
+    )

@@ -1,0 +1,116 @@
+"""Plugin DynamicResources: a pod goes where free devices satisfy its claims."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from rescheduler.kube.dra.device_needs import DeviceNeeds, Need, Needs
+from rescheduler.kube.objects import Pod, PodSpec
+from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
+from rescheduler.scheduler.plugins.device_stock import DeviceStock
+from rescheduler.scheduler.requests import asks_for
+
+
+class DeviceClaims:
+    """What pods ask of devices: claims made from templates."""
+
+    def __init__(self, snapshot: Snapshot, stock: DeviceStock) -> None:
+        self.stock = stock
+        self._needs = DeviceNeeds(snapshot, stock.inventory)
+        self._extended = {
+            each.spec.extendedResourceName
+            for each in snapshot.device_classes
+            if each.spec.extendedResourceName
+        }
+        pods = snapshot.pods
+        stock.wanted = lambda pod: list(self._wanted(pods[pod]))
+
+    def problem(self, pod: Pod, *, extended: bool) -> str | None:
+        """Why the allocation for this pod cannot be told, or None.
+
+        extended: device classes may serve extended resources.
+        """
+        if extended:
+            for name in self._extended:
+                if asks_for(pod.spec, name):
+                    return f"{name} may be served by a device class"
+        if not pod.spec.resourceClaims:
+            return None
+        if not pod.node and pod.metadata.uid in self.stock.allocated:
+            return "its resource claims have devices already, but it is not bound"
+        known = self._needs.of(pod.metadata.namespace, pod.spec)
+        return known if isinstance(known, str) else None
+
+    def needs(self, namespace: str, spec: PodSpec) -> Needs:
+        """What a pod without a problem needs."""
+        known = self._needs.of(namespace, spec)
+        return Needs([]) if isinstance(known, str) else known
+
+    def _wanted(self, pod: Pod) -> Iterator[tuple[IntArray, int]]:
+        for need in self.needs(pod.metadata.namespace, pod.spec).needs:
+            yield need.devices, need.number or len(need.devices)
+
+
+class DynamicResources(Plugin):
+    """Which devices are chosen is left to the allocator: only whether a choice exists counts.
+
+    Source: dynamic-resource-allocation/structured and plugins/dynamicresources, Kubernetes 1.36.
+    """
+
+    name: ClassVar[str] = "DynamicResources"
+
+    def __init__(self, claims: DeviceClaims, nodes: int) -> None:
+        self._claims = claims
+        self._stock = claims.stock
+        self._count = nodes
+
+    def filter(self, pod: Replacement) -> Filter | None:
+        """The nodes whose free devices can serve all claims at once."""
+        if not pod.spec.resourceClaims:
+            return None
+        needs = self._claims.needs(pod.namespace, pod.spec)
+        if not needs.needs:
+            return None
+        if not needs.needs[0].number:
+            return partial(self._all_free, needs.needs[0].devices)
+        places, group = self._groups(needs.common)
+        return partial(self._enough, needs.together, group, places)
+
+    def _groups(self, common: str) -> tuple[IntArray, IntArray]:
+        """The node of each group of devices, and the group of each device, -1 for none.
+
+        A group is a node, or the devices of a node that have one value of an attribute.
+        """
+        nodes = self._stock.node
+        if not common:
+            return np.arange(self._count, dtype=np.int32), np.maximum(nodes, -1)
+        numbers: dict[tuple[int, object], int] = {}
+        group = np.full(len(nodes), -1, dtype=np.int32)
+        for device, node in enumerate(nodes.tolist()):
+            found = self._stock.inventory.attribute(device, common)
+            if node >= 0 and found is not None and found.single is not None:
+                group[device] = numbers.setdefault((node, found.single), len(numbers))
+        return np.array([node for node, _ in numbers], dtype=np.int32), group
+
+    def _all_free(self, devices: IntArray) -> BoolArray:
+        nodes = self._stock.node[devices]
+        known = nodes >= 0
+        free = known & self._stock.free()[devices]
+        there = np.bincount(nodes[known], minlength=self._count)
+        answer: BoolArray = (there > 0) & (np.bincount(nodes[free], minlength=self._count) == there)
+        return answer
+
+    def _enough(self, together: list[Need], group: IntArray, places: IntArray) -> BoolArray:
+        """Hall's condition: any of the requests together have at least so many free devices."""
+        fits = np.ones(len(places), dtype=np.bool_)
+        free = self._stock.free() & (group >= 0)
+        for devices, number in together:
+            left = group[devices[free[devices]]]
+            fits &= np.bincount(left, minlength=len(places)) >= number
+        answer = np.zeros(self._count, dtype=np.bool_)
+        answer[places[fits]] = True
+        return answer

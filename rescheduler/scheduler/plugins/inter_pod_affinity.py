@@ -1,0 +1,169 @@
+"""Plugin InterPodAffinity: pods that want to be near, or far from, other pods."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from rescheduler.kube.node_labels import Column, NodeLabels
+from rescheduler.kube.objects import PodAffinityTerm
+from rescheduler.kube.pod_groups import PodGroups
+from rescheduler.kube.selectors import matches
+from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.normalizing import ByRange
+from rescheduler.scheduler.occupancy import Occupancy
+from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
+from rescheduler.scheduler.plugins.inter_pod_terms import Namespaces, TermIndex, wishes
+from rescheduler.scheduler.profile import Profile
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rules:
+    """The required terms around a newcomer, as domains and the pods that matter in them.
+
+    affinity: the columns of its own required terms; `near` are the pods that match all of them.
+    first: whether it matches its own terms, so that it may be the first of its kind.
+    anti: its own required anti-affinity, and `repelling` that of bound pods about it.
+    """
+
+    affinity: list[Column]
+    near: IntArray
+    first: bool
+    anti: list[tuple[Column, IntArray]]
+    repelling: list[tuple[Column, IntArray]]
+
+
+class InterPodAffinity(Plugin):
+    """Counts pods from where they are now; terminating pods still count.
+
+    Source: pkg/scheduler/framework/plugins/interpodaffinity, Kubernetes 1.36.
+    """
+
+    name: ClassVar[str] = "InterPodAffinity"
+
+    def __init__(
+        self,
+        labels: NodeLabels,
+        groups: PodGroups,
+        occupancy: Occupancy,
+        terms: TermIndex,
+        namespaces: Namespaces,
+        profile: Profile,
+    ) -> None:
+        self._labels = labels
+        self._groups = groups
+        self._occupancy = occupancy
+        self._terms = terms
+        self._namespaces = namespaces
+        self._profile = profile
+
+    def filter(self, pod: Replacement) -> Filter | None:
+        """Nodes that satisfy the pod's required terms and repel it by no bound pod's."""
+        rules = self._rules(pod)
+        return None if rules is None else partial(self._allowed, rules)
+
+    def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
+        """Its own affinity, its own anti-affinity, or that of bound pods: the first that fails."""
+        rules = self._rules(pod)
+        if rules is None:
+            return {}
+        near = ~self._allowed(replace(rules, anti=[], repelling=[]))
+        anti = ~self._allowed(replace(rules, affinity=[], repelling=[])) & ~near
+        return {
+            "node(s) didn't match pod affinity rules": near,
+            "node(s) didn't match pod anti-affinity rules": anti,
+            "node(s) didn't satisfy existing pods anti-affinity rules": ~(near | anti)
+            & ~self._allowed(replace(rules, affinity=[], anti=[])),
+        }
+
+    def _rules(self, pod: Replacement) -> Rules | None:
+        own = list(wishes(pod.spec.affinity))
+        near = [each.term for each in own if each.kind == "affinity"]
+        anti = [each.term for each in own if each.kind == "anti"]
+        repelling = [each for each in self._terms.about(pod) if each.kind == "anti"]
+        if not near and not anti and not repelling:
+            return None
+        return Rules(
+            affinity=[self._labels.column(each.topologyKey) for each in near],
+            near=self._matching_all(near, pod),
+            first=all(self._matches_itself(each, pod) for each in near),
+            anti=[
+                (self._labels.column(each.topologyKey), self._matching(each, pod)) for each in anti
+            ],
+            repelling=self._by_key((each.key, each.pods) for each in repelling),
+        )
+
+    def score(self, pod: Replacement) -> Score | None:
+        """More weight of liked pods, and of pods that like this one, is better."""
+        pulls: dict[tuple[str, int], list[IntArray]] = defaultdict(list)
+        for wish in wishes(pod.spec.affinity):
+            if wish.kind == "soft":
+                pods = self._matching(wish.term, pod)
+                pulls[wish.term.topologyKey, wish.weight].append(pods)
+        if self._profile.ignore_preferred_terms and not pulls:
+            return None
+        hard = self._profile.hard_pod_affinity_weight
+        for held in self._terms.about(pod):
+            if held.kind == "soft":
+                pulls[held.key, held.weight].append(held.pods)
+            elif held.kind == "affinity" and hard > 0:
+                pulls[held.key, hard].append(held.pods)
+        compiled = [
+            (self._labels.column(key), weight, np.concatenate(pods))
+            for (key, weight), pods in pulls.items()
+            if any(len(each) for each in pods)
+        ]
+        return partial(self._score, compiled) if compiled else None
+
+    def _matching(self, term: PodAffinityTerm, pod: Replacement) -> IntArray:
+        return self._groups.select(term.labelSelector, self._namespaces.of(term, pod.namespace))
+
+    def _matching_all(self, terms: list[PodAffinityTerm], pod: Replacement) -> IntArray:
+        answer: IntArray | None = None
+        for term in terms:
+            pods = self._matching(term, pod)
+            answer = pods if answer is None else np.intersect1d(answer, pods, assume_unique=True)
+        return np.zeros(0, dtype=np.int32) if answer is None else answer
+
+    def _matches_itself(self, term: PodAffinityTerm, pod: Replacement) -> bool:
+        places = self._namespaces.of(term, pod.namespace)
+        near = places is None or pod.namespace in places
+        return near and matches(term.labelSelector, pod.labels)
+
+    def _by_key(self, found: Iterable[tuple[str, IntArray]]) -> list[tuple[Column, IntArray]]:
+        pods: dict[str, list[IntArray]] = defaultdict(list)
+        for key, holders in found:
+            pods[key].append(holders)
+        return [(self._labels.column(key), np.concatenate(each)) for key, each in pods.items()]
+
+    def _counts(self, column: Column, pods: IntArray) -> IntArray:
+        """(nodes,) how many of these pods are in each node's domain; 0 where it has none."""
+        codes = column.codes[self._occupancy.nodes_of(pods)]
+        size = len(column.values) + 1
+        counts = np.bincount(codes[codes >= 0], minlength=size).astype(np.int32)
+        answer: IntArray = counts[column.codes]
+        return answer
+
+    def _allowed(self, rules: Rules) -> BoolArray:
+        answer = np.ones(self._labels.count, dtype=np.bool_)
+        anyone = False
+        for column in rules.affinity:
+            counts = self._counts(column, rules.near)
+            anyone = anyone or bool(counts.any())
+            answer &= counts > 0
+        if rules.affinity and not anyone and rules.first:
+            answer[:] = True
+            for column in rules.affinity:
+                answer &= column.present
+        for column, pods in (*rules.anti, *rules.repelling):
+            answer &= self._counts(column, pods) == 0
+        return answer
+
+    def _score(self, pulls: list[tuple[Column, int, IntArray]], nodes: IntArray) -> ByRange:
+        raw = np.zeros(len(nodes), dtype=np.int64)
+        for column, weight, pods in pulls:
+            raw += weight * self._counts(column, pods)[nodes].astype(np.int64)
+        return ByRange(raw)

@@ -1,0 +1,1 @@
+"""The plugins that look at what pods request and nodes have."""

@@ -1,0 +1,233 @@
+"""Plugin PodTopologySpread: pods that belong together keep apart, by rule or by preference."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from rescheduler.kube.node_labels import Column, NodeLabels
+from rescheduler.kube.objects import LabelSelector, TopologySpreadConstraint
+from rescheduler.kube.pod_groups import PodGroups
+from rescheduler.kube.selectors import matches
+from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.occupancy import Occupancy
+from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
+from rescheduler.scheduler.plugins.default_selector import DefaultSelectors
+from rescheduler.scheduler.plugins.node_affinity import NodeAffinity
+from rescheduler.scheduler.plugins.spread_score import BySpread, SpreadCount
+from rescheduler.scheduler.plugins.taint_toleration import TaintToleration
+from rescheduler.scheduler.profile import Profile
+
+_HOSTNAME = "kubernetes.io/hostname"
+_SYSTEM_DEFAULTS = (
+    TopologySpreadConstraint(maxSkew=3, topologyKey=_HOSTNAME, whenUnsatisfiable="ScheduleAnyway"),
+    TopologySpreadConstraint(
+        maxSkew=5, topologyKey="topology.kubernetes.io/zone", whenUnsatisfiable="ScheduleAnyway"
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constraint:
+    """One constraint of a shape, bound to the snapshot.
+
+    pods: those that the selector selects in the pod's namespace.
+    eligible: (nodes,) whose pods count: they have all keys and pass the inclusion policies.
+    self_match: 1 where the pod matches its own selector.
+    minimum: whether there are enough domains for the least filled one to count; else it is 0.
+    """
+
+    column: Column
+    max_skew: int
+    pods: IntArray
+    eligible: BoolArray
+    self_match: int
+    minimum: bool
+    by_hostname: bool
+
+
+@dataclass(frozen=True)
+class SpreadContext:
+    """What the constraints of a shape are compiled from."""
+
+    labels: NodeLabels
+    groups: PodGroups
+    occupancy: Occupancy
+    affinity: NodeAffinity
+    taints: TaintToleration
+    selectors: DefaultSelectors
+    profile: Profile
+
+
+class TopologySpread(Plugin):
+    """Counts the live pods of a domain from where they are now.
+
+    Source: pkg/scheduler/framework/plugins/podtopologyspread, Kubernetes 1.36.
+    """
+
+    name: ClassVar[str] = "PodTopologySpread"
+
+    def __init__(self, context: SpreadContext) -> None:
+        self._context = context
+
+    def filter(self, pod: Replacement) -> Filter | None:
+        """Nodes that exceed no DoNotSchedule constraint; one without its key never passes."""
+        declared, selector = self._declared(pod)
+        hard = _of_action(declared, "DoNotSchedule")
+        if not hard:
+            return None
+        return partial(self._within, self._compile(pod, hard, strict=True, selector=selector))
+
+    def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
+        """A missing label, or too great a skew: of the constraints the first that fails."""
+        declared, selector = self._declared(pod)
+        hard = _of_action(declared, "DoNotSchedule")
+        lacking = np.zeros(self._context.labels.count, dtype=np.bool_)
+        skewed = lacking.copy()
+        for each in self._compile(pod, hard, strict=True, selector=selector):
+            passed = ~(lacking | skewed)
+            lacking |= passed & ~each.column.present
+            skewed |= passed & each.column.present & ~self._within([each])
+        words = "node(s) didn't match pod topology spread constraints"
+        return {f"{words} (missing required label)": lacking, words: skewed}
+
+    def score(self, pod: Replacement) -> Score | None:
+        """Fewer matching pods in the node's domains are better."""
+        declared, selector = self._declared(pod)
+        soft = _of_action(declared, "ScheduleAnyway")
+        if not soft:
+            return None
+        strict = declared is not _SYSTEM_DEFAULTS
+        constraints = self._compile(pod, soft, strict=strict, selector=selector)
+        return partial(self._score, constraints, strict=strict)
+
+    def _declared(
+        self, pod: Replacement
+    ) -> tuple[Sequence[TopologySpreadConstraint], LabelSelector | None]:
+        """The pod's own constraints, or the scheduler's with the selector that they all have."""
+        if pod.spec.topologySpreadConstraints:
+            return pod.spec.topologySpreadConstraints, None
+        selector = self._context.selectors.of(pod)
+        if selector is None:
+            return (), None
+        defaults = self._context.profile.default_constraints
+        return (_SYSTEM_DEFAULTS if defaults is None else defaults), selector
+
+    def _compile(
+        self,
+        pod: Replacement,
+        declared: Sequence[TopologySpreadConstraint],
+        *,
+        strict: bool,
+        selector: LabelSelector | None = None,
+    ) -> list[Constraint]:
+        columns = [self._context.labels.column(each.topologyKey) for each in declared]
+        complete = np.ones(self._context.labels.count, dtype=np.bool_)
+        if strict:
+            for column in columns:
+                complete &= column.present
+        return [
+            self._bind(pod, each, column, complete, selector)
+            for each, column in zip(declared, columns, strict=True)
+        ]
+
+    def _bind(
+        self,
+        pod: Replacement,
+        declared: TopologySpreadConstraint,
+        column: Column,
+        complete: BoolArray,
+        selector: LabelSelector | None,
+    ) -> Constraint:
+        chosen = _with_match_label_keys(declared, pod) if selector is None else selector
+        eligible = complete & self._included(pod, declared)
+        domains = int(np.count_nonzero(np.bincount(column.codes[eligible & column.present])))
+        counted = not _empty(chosen) or self._context.profile.empty_spread_selector
+        return Constraint(
+            column=column,
+            max_skew=declared.maxSkew,
+            pods=self._context.groups.select(
+                chosen if counted else None, frozenset({pod.namespace})
+            ),
+            eligible=eligible,
+            self_match=int(matches(chosen, pod.labels)),
+            minimum=domains > 0 and domains >= (declared.minDomains or 1),
+            by_hostname=declared.topologyKey == _HOSTNAME,
+        )
+
+    def _included(self, pod: Replacement, declared: TopologySpreadConstraint) -> BoolArray:
+        answer = np.ones(self._context.labels.count, dtype=np.bool_)
+        if (declared.nodeAffinityPolicy or "Honor") == "Honor":
+            matching = self._context.affinity.matching(pod.spec)
+            if matching is not None:
+                answer &= matching
+        if (declared.nodeTaintsPolicy or "Ignore") == "Honor":
+            tolerated = self._context.taints.tolerated(pod.spec.tolerations)
+            if tolerated is not None:
+                answer &= tolerated
+        return answer
+
+    def _counts(self, constraint: Constraint) -> IntArray:
+        """(domains + 1,) live matching pods of each domain; the last entry, for no domain, is 0."""
+        nodes = self._context.occupancy.live_nodes_of(constraint.pods)
+        codes = constraint.column.codes[nodes[constraint.eligible[nodes]]]
+        size = len(constraint.column.values) + 1
+        return np.bincount(codes[codes >= 0], minlength=size).astype(np.int32)
+
+    def _within(self, constraints: list[Constraint]) -> BoolArray:
+        answer = np.ones(self._context.labels.count, dtype=np.bool_)
+        for each in constraints:
+            codes = each.column.codes
+            counts = self._counts(each)
+            least = int(counts[codes[each.eligible]].min()) if each.minimum else 0
+            answer &= each.column.present
+            answer &= counts[codes] + each.self_match - least <= each.max_skew
+        return answer
+
+    def _score(self, constraints: list[Constraint], nodes: IntArray, *, strict: bool) -> BySpread:
+        scored = np.ones(len(nodes), dtype=np.bool_)
+        counted = []
+        for each in constraints:
+            codes = each.column.codes[nodes]
+            if strict:
+                scored &= codes >= 0
+            if each.by_hostname:
+                live = self._context.occupancy.live_nodes_of(each.pods)
+                on_node = np.bincount(live, minlength=self._context.labels.count)
+                counts = on_node.astype(np.int32)[nodes]
+            else:
+                counts = self._counts(each)[codes]
+            counted.append(
+                SpreadCount(
+                    pods=np.where(codes >= 0, counts, np.int32(-1)),
+                    domains=None if each.by_hostname else codes,
+                    max_skew=each.max_skew,
+                )
+            )
+        return BySpread(counted, scored)
+
+
+def _of_action(
+    constraints: Sequence[TopologySpreadConstraint] | None, action: str
+) -> list[TopologySpreadConstraint]:
+    return [each for each in constraints or () if each.whenUnsatisfiable == action]
+
+
+def _with_match_label_keys(
+    constraint: TopologySpreadConstraint, pod: Replacement
+) -> LabelSelector | None:
+    """The selector with the pod's own values of `matchLabelKeys`; often they are in already."""
+    selector = constraint.labelSelector
+    if selector is None or not constraint.matchLabelKeys:
+        return selector
+    own = {key: pod.labels[key] for key in constraint.matchLabelKeys if key in pod.labels}
+    return LabelSelector(
+        matchLabels={**own, **(selector.matchLabels or {})},
+        matchExpressions=selector.matchExpressions,
+    )
+
+
+def _empty(selector: LabelSelector | None) -> bool:
+    return selector is not None and not selector.matchLabels and not selector.matchExpressions

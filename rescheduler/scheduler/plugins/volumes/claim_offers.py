@@ -1,0 +1,218 @@
+"""Which nodes can give a pod its unbound claims: volumes that lie ready, or new ones.
+
+Source: pkg/scheduler/framework/plugins/volumebinding/binder.go and component-helpers
+storage/volume/pv_helpers.go, Kubernetes 1.36.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+import numpy as np
+
+from rescheduler.kube.node_labels import NodeLabels
+from rescheduler.kube.objects import LabelSelector, LabelSelectorRequirement
+from rescheduler.kube.quantity import nanos
+from rescheduler.kube.selectors import matches
+from rescheduler.kube.storage import (
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from rescheduler.model.readings import BoolArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.scheduler.occupancy import Int64Array
+from rescheduler.scheduler.plugins.volumes.claims import Claims, class_of, selected_node
+
+_NO_PROVISIONER = "kubernetes.io/no-provisioner"
+_FILESYSTEM = "Filesystem"
+
+
+class Offer:
+    """What the nodes have for all the unbound claims of a pod, one answer per node.
+
+    passing: (nodes,) the nodes that have a volume, or can make one, for every claim.
+    static: (nodes,) those that take a volume that lies ready for at least one claim.
+    ready, made: class to (nodes,) bytes asked for and bytes there, of volumes that lie ready and
+        of new ones; new ones count only where the driver tells its room.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.passing: BoolArray = np.ones(count, dtype=np.bool_)
+        self.static: BoolArray = np.zeros(count, dtype=np.bool_)
+        self.ready: dict[str, tuple[Int64Array, Int64Array]] = {}
+        self.made: dict[str, tuple[Int64Array, Int64Array]] = {}
+
+
+class ClaimOffers:
+    """Volumes by class, drivers and capacities; answers for all nodes at once."""
+
+    def __init__(self, snapshot: Snapshot, labels: NodeLabels, claims: Claims) -> None:
+        self.count = labels.count
+        self._labels = labels
+        self._claims = claims
+        self._volumes: dict[str, list[PersistentVolume]] = {}
+        for volume in snapshot.volumes:
+            self._volumes.setdefault(class_of(volume), []).append(volume)
+        for volumes in self._volumes.values():
+            volumes.sort(key=_size)
+        self._drivers = {each.metadata.name: each.spec for each in snapshot.csi_drivers}
+        self._capacities: dict[str, list[CSIStorageCapacity]] = {}
+        for each in snapshot.storage_capacities:
+            self._capacities.setdefault(each.storageClassName, []).append(each)
+        self._reach: dict[bytes, BoolArray] = {}
+
+    def reachable(self, volume: PersistentVolume) -> BoolArray | None:
+        """(nodes,) the nodes that the volume's node affinity accepts; None: all."""
+        affinity = volume.spec.nodeAffinity
+        if affinity is None or affinity.required is None:
+            return None
+        key = msgspec.msgpack.encode(affinity.required)
+        known = self._reach.get(key)
+        if known is None:
+            known = self._reach[key] = self._labels.matching(affinity.required)
+        return known
+
+    def offer(self, waiting: Iterable[PersistentVolumeClaim]) -> Offer:
+        """What each node has for these claims; smaller claims choose first."""
+        answer = Offer(self._labels.count)
+        taken: dict[str, BoolArray] = {}
+        for claim in sorted(waiting, key=asked):
+            node = selected_node(claim)
+            if node:
+                chosen = np.zeros(self._labels.count, dtype=np.bool_)
+                if node in self._labels.index:
+                    chosen[self._labels.index[node]] = True
+                answer.passing &= chosen
+                served = np.zeros(self._labels.count, dtype=np.bool_)
+            else:
+                served = self._ready(claim, taken, answer)
+            answer.passing &= served | self._provisioned(claim, answer)
+        return answer
+
+    def _ready(
+        self, claim: PersistentVolumeClaim, taken: dict[str, BoolArray], answer: Offer
+    ) -> BoolArray:
+        """The nodes with a volume for the claim; the smallest that fits is taken, per node."""
+        count = self._labels.count
+        served = np.zeros(count, dtype=np.bool_)
+        closed = np.zeros(count, dtype=np.bool_)
+        name = class_of(claim)
+        stock = self._volumes.get(name, ())
+        # A volume that is reserved for the claim is taken before any other.
+        for volume in sorted(stock, key=lambda each: each.spec.claimRef is None):
+            reserved = volume.spec.claimRef is not None
+            if not _suits(volume, claim, reserved=reserved):
+                continue
+            within = self.reachable(volume)
+            open_to = ~(served | closed)
+            if within is not None:
+                open_to &= within
+            if reserved and within is not None:
+                closed |= ~within
+            others = taken.get(volume.metadata.name)
+            if others is not None:
+                open_to &= ~others
+            if not open_to.any():
+                continue
+            taken[volume.metadata.name] = open_to if others is None else open_to | others
+            served |= open_to
+            answer.static |= open_to
+            needed, room = answer.ready.setdefault(name, _nothing(count))
+            needed[open_to] += asked(claim)
+            room[open_to] += _size(volume)
+        return served
+
+    def _provisioned(self, claim: PersistentVolumeClaim, answer: Offer) -> BoolArray:
+        """The nodes for which a new volume can be made."""
+        nowhere = np.zeros(self._labels.count, dtype=np.bool_)
+        found = self._claims.storage_class(claim)
+        if found is None or found.provisioner in ("", _NO_PROVISIONER):
+            return nowhere
+        allowed = self._allowed(found)
+        driver = self._drivers.get(found.provisioner)
+        size = asked(claim)
+        if driver is None or not driver.storageCapacity or not size:
+            return allowed
+        name = found.metadata.name
+        needed, room = answer.made.setdefault(name, _nothing(self._labels.count))
+        enough = nowhere
+        for each in self._capacities.get(name, ()):
+            limit = each.capacity if each.maximumVolumeSize is None else each.maximumVolumeSize
+            if limit is None or each.nodeTopology is None or _bytes(limit) < size:
+                continue
+            reached = self.labelled(each.nodeTopology) & ~enough
+            room[reached] = _bytes(each.capacity or 0)
+            enough |= reached
+        needed[enough] += size
+        return allowed & enough
+
+    def _allowed(self, chosen: StorageClass) -> BoolArray:
+        """The nodes of the class's allowedTopologies; an empty term allows none."""
+        if not chosen.allowedTopologies:
+            return np.ones(self._labels.count, dtype=np.bool_)
+        answer = np.zeros(self._labels.count, dtype=np.bool_)
+        for term in chosen.allowedTopologies:
+            if not term.matchLabelExpressions:
+                continue
+            within = np.ones(self._labels.count, dtype=np.bool_)
+            for each in term.matchLabelExpressions:
+                within &= self._labels.satisfying_label(
+                    LabelSelectorRequirement(key=each.key, operator="In", values=each.values)
+                )
+            answer |= within
+        return answer
+
+    def labelled(self, selector: LabelSelector) -> BoolArray:
+        """(nodes,) the nodes that a label selector selects; an empty one selects all."""
+        answer = self._labels.having(selector.matchLabels or {})
+        for each in selector.matchExpressions or ():
+            answer &= self._labels.satisfying_label(each)
+        return answer
+
+
+def asked(claim: PersistentVolumeClaim) -> int:
+    """Bytes of storage that a claim asks for."""
+    requests = claim.spec.resources.requests if claim.spec.resources else None
+    return _bytes((requests or {}).get("storage", 0))
+
+
+def _size(volume: PersistentVolume) -> int:
+    return _bytes((volume.spec.capacity or {}).get("storage", 0))
+
+
+def _bytes(quantity: str | float) -> int:
+    return -(-nanos(quantity) // 1_000_000_000)
+
+
+def _nothing(count: int) -> tuple[Int64Array, Int64Array]:
+    return np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+
+
+def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim, *, reserved: bool) -> bool:
+    """Whether the volume, where it can be reached, could be bound to the claim."""
+    spec, wanted = volume.spec, claim.spec
+    if (
+        _size(volume) < asked(claim)
+        or (spec.volumeMode or _FILESYSTEM) != (wanted.volumeMode or _FILESYSTEM)
+        or (spec.volumeAttributesClassName or "") != (wanted.volumeAttributesClassName or "")
+        or volume.metadata.deletionTimestamp is not None
+    ):
+        return False
+    if reserved:
+        return _reserved_for(volume, claim)
+    return (
+        volume.status.phase == "Available"
+        and (wanted.selector is None or matches(wanted.selector, volume.metadata.labels))
+        and set(wanted.accessModes or ()) <= set(spec.accessModes or ())
+    )
+
+
+def _reserved_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    reference = volume.spec.claimRef
+    return (
+        reference is not None
+        and bool(claim.status.phase)
+        and (reference.namespace, reference.name) == (claim.metadata.namespace, claim.metadata.name)
+        and reference.uid in ("", claim.metadata.uid)
+    )

@@ -1,0 +1,91 @@
+"""Plugin VolumeBinding: a pod goes where all its volumes can be reached, or can be made."""
+
+from dataclasses import replace
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.occupancy import Int64Array
+from rescheduler.scheduler.plugin import MAX_SCORE, Filter, Plugin, Replacement, Score, ScoreArray
+from rescheduler.scheduler.plugins.volumes.claim_offers import ClaimOffers, Offer
+from rescheduler.scheduler.plugins.volumes.claims import Claims, PodClaims
+from rescheduler.scheduler.profile import Profile
+
+
+class VolumeBinding(Plugin):
+    """Claims and volumes stay as the snapshot has them, so each shape is judged once."""
+
+    name: ClassVar[str] = "VolumeBinding"
+
+    def __init__(self, offers: ClaimOffers, claims: Claims, profile: Profile) -> None:
+        self._offers = offers
+        self._claims = claims
+        self._profile = profile
+
+    def filter(self, pod: Replacement) -> Filter | None:
+        """The nodes that reach every bound volume, and have one for every claim that waits."""
+        found = self._claims.of(pod.namespace, pod.spec)
+        if not (found.bound or found.waiting or found.hopeless):
+            return None
+        passing = self._passing(found)
+        return lambda: passing
+
+    def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
+        """Volumes that cannot be reached, or claims for which there is none."""
+        found = self._claims.of(pod.namespace, pod.spec)
+        if found.hopeless:
+            return {found.hopeless: ~self._passing(found)}
+        bound = self._passing(replace(found, waiting=[]))
+        return {
+            "node(s) didn't match PersistentVolume's node affinity": ~bound,
+            "node(s) didn't find available persistent volumes to bind": bound
+            & ~self._passing(found),
+        }
+
+    def score(self, pod: Replacement) -> Score | None:
+        """More room left in what the claims are taken from is better (since 1.37)."""
+        if not self._profile.capacity_scoring:
+            return None
+        found = self._claims.of(pod.namespace, pod.spec)
+        if not found.waiting or found.hopeless:
+            return None
+        points = capacity_scores(self._offers.offer(found.waiting))
+        return partial(_take, points)
+
+    def _passing(self, found: PodClaims) -> BoolArray:
+        passing = np.full(self._offers.count, not found.hopeless, dtype=np.bool_)
+        if found.hopeless:
+            return passing
+        for volume in found.bound:
+            reachable = self._offers.reachable(volume)
+            if reachable is not None:
+                passing &= reachable
+        if found.waiting:
+            passing &= self._offers.offer(found.waiting).passing
+        return passing
+
+
+def capacity_scores(offer: Offer) -> ScoreArray:
+    """(nodes,) the mean over storage classes of the share that stays free, in percent.
+
+    Where a node has static volumes for the pod, these alone are looked at.
+    Source: plugins/volumebinding/scorer.go with the default shape, Kubernetes 1.37.
+    """
+    ready, made = (_mean_free(each, len(offer.passing)) for each in (offer.ready, offer.made))
+    return np.where(offer.static, ready, made)
+
+
+def _mean_free(classes: dict[str, tuple[Int64Array, Int64Array]], count: int) -> ScoreArray:
+    points, number = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    for needed, room in classes.values():
+        fits = (needed > 0) & (needed <= room)
+        points += np.where(fits, MAX_SCORE - needed * MAX_SCORE // np.maximum(room, 1), 0)
+        number += needed > 0
+    mean: ScoreArray = np.floor(points / np.maximum(number, 1) + 0.5).astype(np.int64)
+    return mean
+
+
+def _take(points: ScoreArray, nodes: IntArray) -> ScoreArray:
+    return points[nodes]

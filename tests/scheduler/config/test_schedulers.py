@@ -1,0 +1,361 @@
+"""Which profile is followed: the default, a document, a whole configuration, or /configz."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rescheduler.documents.envelope import to_document
+from rescheduler.model.errors import PolicyError
+from rescheduler.model.observed_scheduler import ObservedScheduler
+from rescheduler.model.readings import Problem
+from rescheduler.model.snapshot import Cluster, Snapshot
+from rescheduler.policies.files.policy_set import load_policies, scheduler_from_document
+from rescheduler.scheduler.config.scheduler import Scheduler
+from rescheduler.scheduler.config.schedulers import Schedulers, digest, schedulers_of
+from rescheduler.scheduler.profile import Profile, default_profiles
+from tests.cluster import node, snapshot
+from tests.policies.scheduler_documents import SCHEDULERS, USUAL, configuration, document
+
+
+def cluster(version: str = "v1.36.3", **changed: Any) -> Snapshot:
+    made = snapshot([node("a")], [])
+    return replace(made, cluster=Cluster(uid="1", version=version), **changed)
+
+
+def declared(**spec: Any) -> Scheduler:
+    return scheduler_from_document(document("mine", **spec))
+
+
+def configured(*profiles: dict[str, Any], **more: Any) -> dict[str, Profile]:
+    made = declared(configuration=configuration(*profiles, **more))
+    return schedulers_of(cluster(), [made]).profiles
+
+
+def plugins(**points: Any) -> dict[str, Any]:
+    """`score={"on": {"A": 3}, "off": ["B"]}` as a profile of the default scheduler."""
+    return {
+        "plugins": {
+            point: {
+                "enabled": [{"name": n, "weight": w} for n, w in each.get("on", {}).items()],
+                "disabled": [{"name": name} for name in each.get("off", ())],
+            }
+            for point, each in points.items()
+        }
+    }
+
+
+def test_without_a_word_the_default_scheduler_has_the_versions_default_profile() -> None:
+    found = schedulers_of(cluster())
+    assert found.profiles == default_profiles("v1.36.3")
+    [told] = found.results()
+    assert (told.name, told.version, told.problem) == (USUAL, "1.36", None)
+    assert told.source == "default profile of v1.36.3"
+    assert told.profile["weights"]["TaintToleration"] == 3
+    assert not found.guards
+
+
+def test_a_document_changes_what_it_says_and_nothing_else() -> None:
+    usual = default_profiles("v1.36.3")[USUAL]
+    made = schedulers_of(cluster(), [declared(weights={"ImageLocality": 7})]).profiles[USUAL]
+    assert made == replace(usual, weights={**usual.weights, "ImageLocality": 7})
+    off = schedulers_of(cluster(), [declared(disabledScores=["ImageLocality"])]).profiles[USUAL]
+    assert "ImageLocality" not in off.weights
+    older = schedulers_of(cluster(), [declared(version="1.35")]).profiles[USUAL]
+    assert older == default_profiles("v1.35.0")[USUAL]
+
+
+def test_a_scheduler_that_counts_requests_otherwise_is_not_followed() -> None:
+    older = schedulers_of(cluster(), [declared(version="1.33")]).profiles[USUAL]
+    assert "counts pod-level requests otherwise than v1.36.3" in older.problem
+
+
+def test_every_field_of_a_document_is_followed() -> None:
+    made = scheduler_from_document(SCHEDULERS[0])
+    profile = schedulers_of(cluster(), [made]).profiles["packer"]
+    assert profile.problem == ""
+    assert profile.percentage == 10
+    assert profile.strategy.shape == ((0, 0), (90, 10))
+    assert profile.strategy.resources == (("cpu", 3),)
+    assert profile.balanced_resources == ("cpu", "x/y")
+    assert profile.ignored_resources == {"example.com/a"}
+    assert profile.hard_pod_affinity_weight == 5
+    assert profile.capacity_scoring
+    assert "NodePorts" not in profile.filters
+    assert "VolumeBinding" not in profile.weights
+    constraints = profile.default_constraints
+    assert constraints is not None
+    assert constraints[0].topologyKey == "a"
+    affinity = profile.added_affinity
+    assert affinity is not None
+    assert affinity.requiredDuringSchedulingIgnoredDuringExecution is not None
+
+
+@pytest.mark.parametrize("spec", [{"weights": {"ImageLocality": 7}}, {"arguments": {}}, {}])
+def test_a_document_is_the_same_after_it_was_written_out(spec: dict[str, Any]) -> None:
+    made = declared(**spec)
+    assert scheduler_from_document(to_document(made)) == made
+
+
+def test_a_whole_configuration_is_the_same_after_it_was_written_out() -> None:
+    whole = configuration({"schedulerName": "a"}, {"schedulerName": "b"}, parallelism=8)
+    made = declared(configuration=whole)
+    again = scheduler_from_document(to_document(made))
+    assert again.names == ["a", "b"]
+    first, second = (schedulers_of(cluster(), [each]).profiles for each in (made, again))
+    assert first == second
+    assert set(first) == {"a", "b", USUAL}
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        ({}, {}),
+        (plugins(multiPoint={"off": ["ImageLocality"]}), {"ImageLocality": None}),
+        (plugins(score={"off": ["ImageLocality"]}), {"ImageLocality": None}),
+        (
+            plugins(score={"off": ["ImageLocality"], "on": {"ImageLocality": 9}}),
+            {"ImageLocality": 9},
+        ),
+        (plugins(score={"on": {"ImageLocality": 9}}), {"ImageLocality": 9}),
+        (plugins(score={"on": {"NodeAffinity": 0}}), {"NodeAffinity": 1}),
+        (plugins(multiPoint={"on": {"TaintToleration": 5}}), {"TaintToleration": 5}),
+        (
+            plugins(
+                multiPoint={"on": {"TaintToleration": 5}}, score={"on": {"TaintToleration": 6}}
+            ),
+            {"TaintToleration": 6},
+        ),
+    ],
+)
+def test_weights_come_about_as_the_scheduler_merges_them(profile: Any, expected: Any) -> None:
+    usual = default_profiles("v1.36.3")[USUAL]
+    wanted = {**usual.weights, **expected}
+    made = configured(profile)[USUAL]
+    assert made.problem == ""
+    assert made.weights == {name: each for name, each in wanted.items() if each is not None}
+    assert made.filters == usual.filters
+
+
+def test_an_asterisk_turns_all_off_but_what_is_named() -> None:
+    made = configured(plugins(score={"off": ["*"], "on": {"NodeResourcesFit": 2}}))[USUAL]
+    assert made.weights == {"NodeResourcesFit": 2}
+    assert made.problem == ""
+    bare = configured(
+        plugins(
+            multiPoint={"off": ["*"], "on": {"NodeName": 0, "NodeResourcesFit": 0}},
+            queueSort={"on": {"PrioritySort": 0}},
+        )
+    )[USUAL]
+    assert bare.filters == {"NodeName", "NodeResourcesFit"}
+    assert bare.weights == {"NodeResourcesFit": 1}
+    assert bare.problem == ""
+
+
+@pytest.mark.parametrize(
+    ("profile", "problem"),
+    [
+        (plugins(filter={"on": {"Mine": 0}}), "its plugin Mine is not modelled"),
+        (plugins(permit={"on": {"Coscheduling": 0}}), "its plugin Coscheduling is not modelled"),
+        (plugins(filter={"off": ["NodePorts"]}), "NodePorts is on at some extension points only"),
+        (plugins(preScore={"off": ["InterPodAffinity"]}), "InterPodAffinity is on at some"),
+        (
+            {"pluginConfig": [{"name": "VolumeBinding", "args": {"shape": [{"utilization": 1}]}}]},
+            "the shape of its plugin VolumeBinding is not modelled",
+        ),
+    ],
+)
+def test_what_is_not_modelled_is_a_problem(profile: Any, problem: str) -> None:
+    assert problem in configured(profile)[USUAL].problem
+
+
+def test_an_added_plugin_that_is_declared_harmless_is_none() -> None:
+    whole = configuration(plugins(permit={"on": {"Mine": 0}}))
+    mine = [{"name": "Mine", "affectsPlacement": False}]
+    made = declared(configuration=whole, addedPlugins=mine)
+    assert schedulers_of(cluster(), [made]).profiles[USUAL].problem == ""
+    short = declared(addedPlugins=[{"name": "Mine"}])
+    assert "plugin Mine" in schedulers_of(cluster(), [short]).profiles[USUAL].problem
+
+
+URL = "http://extender"
+
+
+@pytest.mark.parametrize(
+    ("extender", "harmless", "problem", "beyond"),
+    [
+        ({"filterVerb": "filter"}, [], f"the extender {URL} has a say", []),
+        ({"filterVerb": "filter"}, [URL], f"the extender {URL} has a say", []),
+        ({"filterVerb": "filter", "ignorable": True}, [], f"the extender {URL} has a say", []),
+        ({"filterVerb": "filter", "ignorable": True}, [URL], "", []),
+        ({"prioritizeVerb": "p", "weight": 1}, [], f"the extender {URL} has a say", []),
+        ({"preemptVerb": "preempt"}, [], "", []),
+        ({"filterVerb": "f", "managedResources": [{"name": "a/b"}]}, [], "", ["a/b"]),
+    ],
+)
+def test_extenders(extender: Any, harmless: Any, problem: str, beyond: Any) -> None:
+    whole = configuration({}, extenders=[{"urlPrefix": URL, **extender}])
+    made = declared(configuration=whole, harmlessExtenders=harmless)
+    profile = schedulers_of(cluster(), [made]).profiles[USUAL]
+    assert profile.problem.startswith(problem)
+    assert bool(profile.problem) == bool(problem)
+    assert list(profile.beyond_us) == beyond
+
+
+def test_the_key_of_an_extender_is_never_written_out() -> None:
+    secret = {"urlPrefix": URL, "tlsConfig": {"keyData": "c2VjcmV0"}}
+    made = declared(configuration=configuration({}, extenders=[secret]))
+    assert "c2VjcmV0" not in str(to_document(made))
+
+
+def observed(*profiles: dict[str, Any], **more: Any) -> ObservedScheduler:
+    whole = configuration(*profiles, **more.pop("whole", {}))
+    found: dict[str, Any] = {"version": "v1.36.3", "gates": {"NodeDeclaredFeatures": True}, **more}
+    return ObservedScheduler(url="https://10.0.0.5:10259", configuration=whole, **found)
+
+
+def complete(name: str = USUAL, **points: Any) -> dict[str, Any]:
+    """A profile as /configz tells it: every plugin by name."""
+    usual = default_profiles("v1.36.3")[USUAL]
+    every = {**dict.fromkeys(sorted(usual.filters), 0), **usual.weights}
+    return {"schedulerName": name, **plugins(multiPoint={"on": every}, **points)}
+
+
+def agreed(told: ObservedScheduler, *documents: Scheduler) -> Schedulers:
+    return schedulers_of(cluster(scheduler=told), documents)
+
+
+def test_configz_alone_is_followed() -> None:
+    found = agreed(observed(complete(), complete("other", score={"off": ["ImageLocality"]})))
+    assert found.profiles[USUAL] == default_profiles("v1.36.3")[USUAL]
+    assert "ImageLocality" not in found.profiles["other"].weights
+    assert found.known["other"].source == "/configz of 10.0.0.5:10259"
+
+
+def test_what_configz_leaves_out_is_off() -> None:
+    told = complete()
+    entries = told["plugins"]["multiPoint"]["enabled"]
+    entries[:] = [each for each in entries if each["name"] != "ImageLocality"]
+    assert "ImageLocality" not in agreed(observed(told)).profiles[USUAL].weights
+
+
+def test_a_document_and_configz_that_agree_are_both_named() -> None:
+    found = agreed(observed(complete()), declared())
+    assert found.known[USUAL].source == "document mine, as /configz of 10.0.0.5:10259 says too"
+    assert found.profiles[USUAL].problem == ""
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"weights": {"ImageLocality": 5}}, "weights.ImageLocality is 5 declared, 1 there"),
+        ({"disabledScores": ["ImageLocality"]}, "ImageLocality is absent declared, 1 there"),
+        ({"disabledFilters": ["NodePorts"]}, "NodePorts does not filter as declared, and does"),
+        ({"percentageOfNodesToScore": 5}, "percentage is 5 declared, 0 there"),
+        ({"version": "1.35"}, 'version is "1.35" declared, "1.36" there'),
+        (
+            {"featureGates": {"NodeDeclaredFeatures": False}},
+            "feature gate NodeDeclaredFeatures is off, and the scheduler has it on",
+        ),
+        ({"addedPlugins": [{"name": "Mine"}]}, "its plugin Mine is not modelled"),
+    ],
+)
+def test_a_document_and_configz_that_disagree_predict_nothing(spec: Any, words: str) -> None:
+    found = agreed(observed(complete()), declared(**spec))
+    problem = found.profiles[USUAL].problem
+    assert problem.startswith("document mine and /configz of 10.0.0.5:10259 disagree: ")
+    assert words in problem
+    [told] = found.results()
+    assert told.problem is not None
+    assert words in told.problem.message
+
+
+def test_the_gates_that_the_scheduler_reports_are_followed_by_its_document_too() -> None:
+    told = observed(complete(), gates={"StorageCapacityScoring": True})
+    assert agreed(told).profiles[USUAL].capacity_scoring
+    found = agreed(told, declared())
+    assert found.profiles[USUAL].problem == ""
+    assert found.profiles[USUAL].capacity_scoring
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (ObservedScheduler("https://x", problem=Problem("GRD010", "no route")), "no route"),
+        (observed({"schedulerNames": "x"}), "profiles.0.schedulerNames: "),
+        (ObservedScheduler("https://x", version="v1.36.3"), "x is not understood: apiVersion"),
+    ],
+)
+def test_a_scheduler_that_cannot_be_understood_holds_the_cycle(
+    told: ObservedScheduler, words: str
+) -> None:
+    found = agreed(told, declared())
+    [guard] = found.guards
+    assert guard.code == "GRD010"
+    assert words in guard.message
+    assert {each.profile.problem for each in found.known.values()} == {guard.message}
+
+
+def test_a_profile_other_than_the_plans_predicts_nothing() -> None:
+    pinned = {name: digest(each) for name, each in schedulers_of(cluster()).profiles.items()}
+    same = schedulers_of(cluster(), (), pinned).profiles[USUAL]
+    assert same.problem == ""
+    changed = schedulers_of(cluster(), [declared(weights={"NodeAffinity": 9})], pinned)
+    assert "another than the one that the plan was made with" in changed.profiles[USUAL].problem
+    added = schedulers_of(cluster(), [declared(schedulerName="new")], pinned)
+    assert added.profiles["new"].problem
+
+
+def folder(tmp_path: Path, spec: dict[str, Any], **files: str) -> Path:
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(document("mine", **spec)))
+    policies = Path(__file__).parents[3] / "policies"
+    (tmp_path / "spread.yaml").write_text((policies / "spread.yaml").read_text())
+    for name, text in files.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+    return tmp_path
+
+
+def test_a_file_beside_the_document_becomes_part_of_it(tmp_path: Path) -> None:
+    kube = yaml.safe_dump(configuration({"schedulerName": "a"}, {"schedulerName": "b"}))
+    loaded = load_policies(folder(tmp_path, {"configFile": "kube.yaml"}, kube=kube))
+    [made] = loaded.schedulers
+    assert made.names == ["a", "b"]
+    assert made.configFile is None
+    other = kube.replace("schedulerName: b", "schedulerName: c")
+    again = load_policies(folder(tmp_path, {"configFile": "kube.yaml"}, kube=other))
+    assert loaded.digests["mine"] != again.digests["mine"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "files", "words"),
+    [
+        ({"configFile": "none.yaml"}, {}, "spec.configFile: "),
+        ({"configFile": "kube.yaml"}, {"kube": "a: 1"}, "kube.yaml:1:1: apiVersion: is required"),
+        (
+            {"configFile": "kube.yaml"},
+            {"kube": yaml.safe_dump(configuration({"plugin": 1}))},
+            "profiles.0.plugin: unknown field `plugin`\n",
+        ),
+        ({}, {"kube": yaml.safe_dump(configuration())}, "name this file as `configFile`"),
+        ({}, {"two": yaml.safe_dump(document("two"))}, "is declared in"),
+        ({"configFile": "a", "weights": {"NodeAffinity": 1}}, {}, "weights is what the conf"),
+        ({"weights": {"NodeAfinity": 1}}, {}, "spec.weights.NodeAfinity"),
+        (
+            {
+                "configuration": configuration(
+                    {"pluginConfig": [{"name": "NodeAffinity", "args": {"added": 1}}]}
+                )
+            },
+            {},
+            "args of NodeAffinity: added",
+        ),
+    ],
+)
+def test_mistakes_are_told_with_their_place(
+    tmp_path: Path, spec: Any, files: Any, words: str
+) -> None:
+    with pytest.raises(PolicyError) as caught:
+        load_policies(folder(tmp_path, spec, **files))
+    assert words in str(caught.value)
