@@ -6,13 +6,13 @@ from typing import Any
 
 from rescheduler.documents.envelope import Document, digest
 from rescheduler.documents.flaws import FileProblem, Mark, policy_error
-from rescheduler.documents.strict_yaml import Tree, grown, read
+from rescheduler.documents.strict_yaml import MAX_BYTES, Tree, grown, read
 from rescheduler.documents.validation import validate
 from rescheduler.model.errors import PolicyError
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.registry import DOCUMENTS, ELSEWHERE, KINDS
-from rescheduler.scheduler.config.config_files import completed, text_of
+from rescheduler.scheduler.config.config_files import completed, unread
 from rescheduler.scheduler.config.scheduler import Scheduler
 
 
@@ -119,7 +119,7 @@ class _Collection:
 
     def add(self, name: str, file: Path) -> None:
         """Everything in one file."""
-        text, unreadable = text_of(file)
+        text, unreadable = _text_of(file)
         if unreadable is not None:
             self._file_problems.append((file, "", unreadable))
             return
@@ -198,11 +198,29 @@ class _Collection:
         """The document with what its file says, or None where that cannot be used."""
         if made.configFile is None:
             return made
-        done, elsewhere, here = completed(made, tree, file.parent)
-        self._referred[(file.parent / made.configFile).resolve()] = elsewhere
-        if here is not None:
-            self._file_problems.append((file, text_of(file)[0], here))
+        referred = file.parent / made.configFile
+        text, unreadable = _text_of(referred)
+        if unreadable is not None:
+            file_problem = unread(tree, str(referred), unreadable.message)
+            self._file_problems.append((file, _text_of(file)[0], file_problem))
+            self._referred[referred.resolve()] = []
+            return None
+        done, file_problems = completed(made, text)
+        self._referred[referred.resolve()] = [
+            (referred, text, file_problem) for file_problem in file_problems
+        ]
         return done
+
+
+def _text_of(file: Path) -> tuple[str, FileProblem | None]:
+    """The content of a file, or what is wrong with it."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(MAX_BYTES + 1).decode("utf-8-sig"), None
+    except OSError as error:
+        return "", FileProblem(Mark(), f"cannot be read: {error.strerror or error}")
+    except UnicodeDecodeError:
+        return "", FileProblem(Mark(), "is not text in UTF-8")
 
 
 def _name_mark(tree: Tree) -> Mark:

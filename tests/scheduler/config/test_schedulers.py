@@ -328,6 +328,16 @@ def test_a_file_beside_the_document_becomes_part_of_it(tmp_path: Path) -> None:
     assert loaded.digests["mine"] != again.digests["mine"]
 
 
+def test_a_file_that_cannot_be_read_is_told_once_where_it_is_named(tmp_path: Path) -> None:
+    made = folder(tmp_path, {"configFile": "kube.yaml"})
+    (made / "kube.yaml").write_bytes(b"\xff")
+    with pytest.raises(PolicyError) as caught:
+        load_policies(made)
+    [place] = caught.value.places
+    assert Path(place.file).name == "mine.yaml"
+    assert place.message == f"spec.configFile: {made / 'kube.yaml'} is not text in UTF-8"
+
+
 @pytest.mark.parametrize(
     ("spec", "files", "words"),
     [
