@@ -12,14 +12,14 @@ from rescheduler.model.move import Landing, Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.chances import Weighted, chances, together
+from rescheduler.scheduler.config.default_profile import default_profile, default_profiles
+from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import ScoreArray
-from rescheduler.scheduler.plugins.default_plugins import DefaultPlugins
-from rescheduler.scheduler.plugins.node_affinity import NodeAffinity
+from rescheduler.scheduler.plugins.default_plugins import UNRESOLVABLE, DefaultPlugins
 from rescheduler.scheduler.plugins.node_resources.node_resources_fit import NodeResourcesFit
-from rescheduler.scheduler.plugins.volumes.claims import Claims
-from rescheduler.scheduler.preemption import UNRESOLVABLE, Preemption
-from rescheduler.scheduler.profile import Profile, default_profiles, profile_of
+from rescheduler.scheduler.preemption import Preemption
+from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.rejections import Rejection, rejections
 from rescheduler.scheduler.replacements import Replacements
 from rescheduler.scheduler.sampling import sample_size, scan_order, with_races
@@ -66,7 +66,7 @@ class SchedulerModel:
         version = snapshot.cluster.version
         self.profiles = default_profiles(version) if profiles is None else profiles
         nodes, pods = snapshot.nodes, snapshot.pods
-        usual = profile_of(version) or Profile()
+        usual = default_profile(version)
         self._replacements = Replacements(pods, snapshot.controllers)
         self._occupancy = Occupancy(
             nodes,
@@ -75,22 +75,21 @@ class SchedulerModel:
             pod_level=usual.pod_level_resources,
             renewed=self._replacements.renewed(),
         )
-        self._claims = Claims(snapshot)
-        self._default_plugins = DefaultPlugins(snapshot, self._occupancy, self._claims)
+        self._default_plugins = DefaultPlugins(Handle(snapshot, self._occupancy), usual)
         self._preemption = Preemption(pods, self._occupancy)
         self._nominated = self._read_nominated()
-        self._schedulers: dict[str, tuple[NodeAffinity, Shapes]] = {}
+        self._schedulers: dict[str, Shapes] = {}
         self._order = scan_order(nodes)
         self._rank = np.argsort(self._order).astype(np.int32)
 
-    def _scheduler(self, pod: Pod) -> tuple[NodeAffinity, Shapes]:
+    def _scheduler(self, pod: Pod) -> Shapes:
         """What the pod's scheduler is made of; only for a pod without a problem."""
         name = pod.spec.schedulerName
         known = self._schedulers.get(name)
         if known is None:
             profile = self.profiles[name]
-            affinity, plugins = self._default_plugins.of(profile)
-            known = self._schedulers[name] = (affinity, Shapes(plugins, profile, self._occupancy))
+            plugins = self._default_plugins.of(profile)
+            known = self._schedulers[name] = Shapes(plugins, profile, self._occupancy)
         return known
 
     @property
@@ -136,8 +135,8 @@ class SchedulerModel:
 
     @cached_property
     def _usual(self) -> tuple[NodeResourcesFit, Shapes]:
-        profile = profile_of(self._snapshot.cluster.version) or Profile()
-        _, plugins = self._default_plugins.of(profile)
+        profile = default_profile(self._snapshot.cluster.version)
+        plugins = self._default_plugins.of(profile)
         fit = NodeResourcesFit(self._occupancy, profile)
         return fit, Shapes(plugins, profile, self._occupancy)
 
@@ -166,7 +165,7 @@ class SchedulerModel:
             return ()
         each = self._pod(pod)
         _, state, _ = self._feasible(pod, self._states(pod)[0])
-        shape, shapes = self._shape(each), self._scheduler(each)[1]
+        shape, shapes = self._shape(each), self._scheduler(each)
         with self._in(state, pod):
             filters = filter_verdicts(shape, len(self._snapshot.nodes))
             return rejections(shapes.replacement(each), shapes.plugins, filters, shape.candidates)
@@ -183,7 +182,7 @@ class SchedulerModel:
             return Problem("ELG018", f"{each.key} is scheduled by {name}, which is not declared")
         if self._replacements.gated(each):
             return Problem("FEA005", f"{each.key} will wait behind the gates of its template")
-        return refusal(each, profile, self._claims, self._default_plugins.devices)
+        return refusal(each, profile) or self._scheduler(each).problem(each)
 
     def _states(self, pod: int) -> tuple[State, ...]:
         if self._occupancy.where[pod] < 0:
@@ -216,9 +215,7 @@ class SchedulerModel:
         return {node: np.array(pods, dtype=np.int32) for node, pods in found.items()}
 
     def _shape(self, pod: Pod) -> Shape:
-        affinity, shapes = self._scheduler(pod)
-        filtered = affinity.name in self.profiles[pod.spec.schedulerName].filters
-        return shapes.of(pod, affinity.named(pod.spec) if filtered else None)
+        return self._scheduler(pod).of(pod)
 
     def _in(self, state: State, pod: int) -> AbstractContextManager[None]:
         if state == "overlap":
@@ -275,7 +272,7 @@ class SchedulerModel:
     def _may_preempt(self, pod: int, state: State) -> bool:
         """Whether the scheduler, finding no node, may remove pods of a lower priority."""
         each = self._pod(pod)
-        shape, shapes = self._shape(each), self._scheduler(each)[1]
+        shape, shapes = self._shape(each), self._scheduler(each)
         with self._in(state, pod):
             hopeful = np.ones(len(self._snapshot.nodes), dtype=np.bool_)
             for name, passes in shape.judged(len(hopeful)):

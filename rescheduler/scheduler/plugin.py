@@ -2,17 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from rescheduler.kube.objects import Labels, OwnerReference, PodSpec
+from rescheduler.kube.objects import Labels, OwnerReference, Pod, PodSpec
 from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import MAX_SCORE, Relative
+from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.requests import Requests
 
-__all__ = ["MAX_SCORE", "Filter", "Plugin", "Replacement", "Score", "ScoreArray"]
+__all__ = ["MAX_SCORE", "Filter", "Gate", "Plugin", "Replacement", "Score", "ScoreArray"]
 
 ScoreArray = npt.NDArray[np.int64]
 Filter = Callable[[], BoolArray]
@@ -36,10 +38,68 @@ class Replacement:
     requests: Requests
 
 
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A feature gate of kube-scheduler that decides placements.
+
+    since: the minor version of Kubernetes 1 from which on it is on by default; None: not yet.
+    field: of the profile, that says whether it is on; "" where the model follows the gate only as
+    it is by default. Source: pkg/features/kube_features.go.
+    """
+
+    name: str
+    since: int | None
+    field: str = ""
+
+    def by_default(self, minor: int) -> bool:
+        """Whether it is on in this minor version where nothing is said."""
+        return self.since is not None and minor >= self.since
+
+
 class Plugin:
-    """One plugin of kube-scheduler; it prepares its part of a shape once, for many calls."""
+    """One plugin of kube-scheduler; it prepares its part of a shape once, for many calls.
+
+    All that the model knows of the plugin stands on its class. What is not said is what errs
+    towards leaving pods where they are.
+    """
 
     name: ClassVar[str]
+    """As the scheduler's configuration has it."""
+    weight: ClassVar[int] = 0
+    """What its score counts in the default profile; 0: it does not score."""
+    gate: ClassVar[Gate | None] = None
+    """The feature gate that it comes with; None: it is in every default profile."""
+    gates: ClassVar[tuple[Gate, ...]] = ()
+    """Further gates that change what it does."""
+    rejection: ClassVar[str] = ""
+    """The scheduler's words about a node that it rejects, where it has one reason (`reasons`)."""
+    unresolvable: ClassVar[bool] = False
+    """Whether preemption cannot help where it rejects: the code UnschedulableAndUnresolvable."""
+    static: ClassVar[bool] = False
+    """Whether it rejects the same nodes whatever pods are on them, so that no move can help."""
+    needs_pre_filter: ClassVar[bool] = True
+    """Whether its filter goes by what its own preFilter found."""
+    needs_pre_score: ClassVar[bool] = True
+    """Whether its score goes by what its own preScore found, and is another one without it."""
+
+    @classmethod
+    def new(cls, handle: Handle, profile: Profile) -> Self:
+        """The plugin of a scheduler with this profile."""
+        raise NotImplementedError
+
+    @classmethod
+    def filters(cls) -> bool:
+        """Whether it may reject nodes."""
+        return cls.filter is not Plugin.filter
+
+    @classmethod
+    def by_default(cls, minor: int) -> bool:
+        """Whether it is in the default profile of this minor version of Kubernetes 1."""
+        return cls.gate is None or cls.gate.by_default(minor)
+
+    def problem(self, pod: Pod) -> str | None:  # noqa: ARG002
+        """Why it cannot be told what the plugin will say about this pod's replacement, or None."""
+        return None
 
     def filter(self, pod: Replacement) -> Filter | None:  # noqa: ARG002
         """The filter for this shape, or None where the plugin rejects nothing."""

@@ -9,20 +9,6 @@ from rescheduler.model.readings import BoolArray
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.requests import Requests
 
-UNRESOLVABLE = frozenset(
-    {
-        "NodeUnschedulable",
-        "NodeName",
-        "TaintToleration",
-        "NodeAffinity",
-        "VolumeBinding",
-        "VolumeZone",
-        "DynamicResources",
-        "NodeDeclaredFeatures",
-    }
-)
-"""Filters that reject a node whatever pods it holds."""
-
 
 class Preemption:
     """The pods by priority, on the working copy."""
@@ -35,7 +21,7 @@ class Preemption:
     def possible(self, pod: Pod, asked: Requests, open_nodes: BoolArray) -> bool:
         """Whether some node might have room, if all its pods of a lower priority went.
 
-        open_nodes: (nodes,) those that no filter of UNRESOLVABLE rejects. Other filters than
+        open_nodes: (nodes,) those that no unresolvable filter rejects. Other filters than
         resources are taken to pass: this errs towards yes.
         Source: pkg/scheduler/framework/plugins/defaultpreemption, Kubernetes 1.36.
         """

@@ -1,6 +1,5 @@
 """Which scheduler is modelled: its plugins, weights and arguments, and what its version does."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -8,45 +7,6 @@ from typing import Literal
 from rescheduler.kube.objects import NodeAffinity, TopologySpreadConstraint
 
 DEFAULT_SCHEDULER = "default-scheduler"
-
-WEIGHTS: Mapping[str, int] = {
-    "TaintToleration": 3,
-    "NodeAffinity": 2,
-    "PodTopologySpread": 2,
-    "InterPodAffinity": 2,
-    "DynamicResources": 2,
-    "NodeResourcesFit": 1,
-    "VolumeBinding": 1,
-    "NodeResourcesBalancedAllocation": 1,
-    "ImageLocality": 1,
-}
-"""Weights of the default profile. Source: pkg/scheduler/apis/config/v1/default_plugins.go."""
-
-FILTERS = frozenset(
-    {
-        "NodeUnschedulable",
-        "NodeName",
-        "TaintToleration",
-        "NodeAffinity",
-        "NodePorts",
-        "NodeResourcesFit",
-        "VolumeRestrictions",
-        "NodeVolumeLimits",
-        "VolumeBinding",
-        "VolumeZone",
-        "PodTopologySpread",
-        "InterPodAffinity",
-        "DynamicResources",
-        "NodeDeclaredFeatures",
-    }
-)
-"""The plugins of the default profile that filter."""
-
-DECLARED = frozenset({"NodeDeclaredFeatures"})
-"""The plugin that comes with its feature gate."""
-
-OLDEST_MINOR = 33
-"""The oldest minor version of Kubernetes 1 whose scheduler this model follows."""
 
 Strategy = Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]
 
@@ -65,7 +25,7 @@ class ScoringStrategy:
     shape: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """A scheduler's profile, with what differs between versions.
 
@@ -95,8 +55,8 @@ class Profile:
     name: str = DEFAULT_SCHEDULER
     problem: str = ""
     version: str = ""
-    filters: frozenset[str] = FILTERS
-    weights: Mapping[str, int] = field(default_factory=lambda: dict(WEIGHTS))
+    filters: frozenset[str]
+    weights: Mapping[str, int]
     percentage: int = 0
     strategy: ScoringStrategy = field(default_factory=ScoringStrategy)
     ignored_resources: frozenset[str] = frozenset()
@@ -117,45 +77,3 @@ class Profile:
     extended_devices: bool = True
     capacity_scoring: bool = False
     drivers_required: bool = False
-
-
-def minor_of(version: str) -> int | None:
-    """The minor version of Kubernetes 1, or None where this is not a version that we model.
-
-    version: as the API server says it: `v1.36.3`, `1.34.4-gke.1`, `v1.35.1-eks-113cf36`.
-    """
-    found = re.match(r"v?1\.(\d+)(?!\d)", version)
-    return int(found[1]) if found is not None and int(found[1]) >= OLDEST_MINOR else None
-
-
-def profile_of(version: str) -> Profile | None:
-    """The default profile of that server version (see `minor_of`), or None: not modelled."""
-    minor = minor_of(version)
-    if minor is None:
-        return None
-    absent = DECLARED if minor < 36 else frozenset[str]()
-    if minor < 34:
-        absent |= {"DynamicResources"}
-    return Profile(
-        version=f"1.{minor}",
-        filters=FILTERS - absent,
-        weights={name: weight for name, weight in WEIGHTS.items() if name not in absent},
-        pod_level_resources=minor >= 34,
-        balanced_difference=minor >= 36,
-        image_volumes=minor >= 36,
-        image_volumes_in_threshold=minor >= 37,
-        empty_spread_selector=minor >= 38,
-        stamps_topology=minor >= 35,
-        declared_features=minor >= 36,
-        extended_devices=minor >= 36,
-        capacity_scoring=minor >= 37,
-        drivers_required=minor >= 37,
-    )
-
-
-def default_profiles(version: str) -> dict[str, Profile]:
-    """The one scheduler of a cluster that declares none, by its name."""
-    known = profile_of(version) or Profile(
-        problem=f"the scheduler of server version {version or 'unknown'} is not modelled"
-    )
-    return {known.name: known}

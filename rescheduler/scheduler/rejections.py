@@ -10,17 +10,6 @@ from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.plugin import Plugin, Replacement
 from rescheduler.scheduler.verdicts import FilterVerdict
 
-WORDS = {
-    "NodeUnschedulable": "node(s) were unschedulable",
-    "TaintToleration": "node(s) had untolerated taint(s)",
-    "NodeAffinity": "node(s) didn't match Pod's node affinity/selector",
-    "NodePorts": "node(s) didn't have free ports for the requested pod ports",
-    "NodeVolumeLimits": "node(s) exceed max volume count",
-    "VolumeZone": "node(s) had no available volume zone",
-    "NodeDeclaredFeatures": "node(s) didn't match Pod's required features",
-}
-"""Plugin to its one reason. Source: ErrReason of pkg/scheduler/framework/plugins, 1.36."""
-
 _UNSCANNED = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
 """Said of the nodes that are not among those that the pod names. Source: schedule_one.go."""
 
@@ -56,12 +45,13 @@ def rejections(
         answer.append(Rejection("NodeAffinity", _UNSCANNED, ~scanned))
     for verdict in filters:
         first = verdict.first if scanned is None else verdict.first & scanned
-        said = by_name[verdict.name].reasons(pod)
+        plugin = by_name[verdict.name]
+        said = plugin.reasons(pod)
         left = first.copy()
         for reason, nodes in said.items():
             left &= ~nodes
             answer.append(Rejection(verdict.name, reason, first & nodes))
-        usual = WORDS.get(verdict.name, f"node(s) were rejected by {verdict.name}")
+        usual = plugin.rejection or f"node(s) were rejected by {verdict.name}"
         answer.append(Rejection(verdict.name, usual, left))
     return tuple(each for each in answer if each.nodes.any())
 

@@ -11,9 +11,7 @@ from rescheduler.model.readings import BoolArray, IntArray, Problem
 from rescheduler.scheduler.local_scores import LocalScores
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
-from rescheduler.scheduler.plugins.dynamic_resources import DeviceClaims
 from rescheduler.scheduler.plugins.node_affinity import NodeAffinity
-from rescheduler.scheduler.plugins.volumes.claims import Claims
 from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.requests import asks_for, incoming
 
@@ -49,8 +47,8 @@ class Shape:
             yield name, judge()
 
 
-def refusal(pod: Pod, profile: Profile, claims: Claims, devices: DeviceClaims) -> Problem | None:
-    """Why the landing of this pod's replacement cannot be predicted, or None."""
+def refusal(pod: Pod, profile: Profile) -> Problem | None:
+    """Why the landing of this pod's replacement cannot be predicted by any plugin, or None."""
     spec = pod.spec
     if profile.problem:
         return Problem("FEA005", f"{pod.key} is scheduled by {profile.name}: {profile.problem}")
@@ -63,8 +61,7 @@ def refusal(pod: Pod, profile: Profile, claims: Claims, devices: DeviceClaims) -
     ):
         if present:
             return Problem("FEA005", f"{pod.key} has {what}: when it is tried is not known")
-    reason = claims.problem(pod) or devices.problem(pod, extended=profile.extended_devices)
-    return Problem("FEA005", f"{pod.key}: {reason}") if reason else None
+    return None
 
 
 class Shapes:
@@ -74,6 +71,10 @@ class Shapes:
         self._plugins = plugins
         self._occupancy = occupancy
         self._profile = profile
+        self._doubting = [each for each in plugins if type(each).problem is not Plugin.problem]
+        self._narrowing = next((each for each in plugins if isinstance(each, NodeAffinity)), None)
+        if NodeAffinity.name not in profile.filters:
+            self._narrowing = None
         self._by_identity: dict[tuple[int, int, str, str], Shape] = {}
         self._by_content: dict[bytes, Shape] = {}
 
@@ -82,6 +83,14 @@ class Shapes:
         """The plugins, in the order in which they filter."""
         return self._plugins
 
+    def problem(self, pod: Pod) -> Problem | None:
+        """Why a plugin cannot tell what it will say about the replacement of this pod, or None."""
+        for each in self._doubting:
+            reason = each.problem(pod)
+            if reason is not None:
+                return Problem("FEA005", f"{pod.key}: {reason}")
+        return None
+
     def replacement(self, pod: Pod) -> Replacement:
         """What the scheduler will see in place of this pod."""
         spec = _scheduled(pod.spec)
@@ -89,8 +98,8 @@ class Shapes:
         labels = self._labels(pod.metadata.labels)
         return Replacement(pod.metadata.namespace, labels, spec, pod.controller, asked)
 
-    def of(self, pod: Pod, candidates: IntArray | None) -> Shape:
-        """The shape of a pod that was not refused; candidates as in Shape."""
+    def of(self, pod: Pod) -> Shape:
+        """The shape of a pod that was not refused."""
         owner = pod.controller
         owner_uid = owner.uid if owner else ""
         namespace = pod.metadata.namespace
@@ -104,7 +113,7 @@ class Shapes:
             if known is None:
                 asked = incoming(spec, pod_level=self._profile.pod_level_resources)
                 replacement = Replacement(namespace, labels, spec, owner, asked)
-                known = self._by_content[content] = self._prepare(replacement, candidates)
+                known = self._by_content[content] = self._prepare(replacement)
             self._by_identity[identity] = known
         return known
 
@@ -113,7 +122,7 @@ class Shapes:
         stamped = _STAMPED if self._profile.stamps_topology else ()
         return {key: value for key, value in (labels or {}).items() if key not in stamped}
 
-    def _prepare(self, pod: Replacement, candidates: IntArray | None) -> Shape:
+    def _prepare(self, pod: Replacement) -> Shape:
         filters, scores = [], []
         for plugin in self._plugins:
             passing = plugin.filter(pod) if plugin.name in self._profile.filters else None
@@ -124,6 +133,7 @@ class Shapes:
             if score is not None:
                 scores.append((plugin.name, weight, score))
         local = LocalScores(scores, self._occupancy)
+        candidates = self._narrowing.named(pod.spec) if self._narrowing else None
         return Shape(filters, scores, candidates, self._profile, local)
 
 

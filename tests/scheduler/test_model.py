@@ -6,8 +6,8 @@ import pytest
 
 from rescheduler.model.move import Shift
 from rescheduler.model.snapshot import Cluster
+from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
-from rescheduler.scheduler.profile import Profile
 from tests.cluster import controller, node, pod, snapshot
 
 
@@ -97,7 +97,7 @@ def test_what_is_not_modelled_is_refused(spec: Any, code: Any) -> None:
 
 def test_a_scheduler_that_is_declared_is_modelled() -> None:
     made = snapshot([node("a")], [owned("ReplicaSet", "a", schedulerName="mine")])
-    profile = {"mine": Profile(name="mine")}
+    profile = {"mine": replace(default_profile("v1.36.3"), name="mine")}
     assert SchedulerModel(made, profile).landing(0).refusal is None
 
 

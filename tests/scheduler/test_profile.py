@@ -8,12 +8,13 @@ import msgspec
 import pytest
 
 from rescheduler.kube.objects import NodeAffinity, Pod, TopologySpreadConstraint
+from rescheduler.scheduler.config.default_profile import default_profile, minor_of
 from rescheduler.scheduler.config.gates import with_gates
 from rescheduler.scheduler.model import SchedulerModel
-from rescheduler.scheduler.profile import Profile, ScoringStrategy, minor_of, profile_of
+from rescheduler.scheduler.profile import ScoringStrategy
 from tests.cluster import controller, node, pod, snapshot
 
-USUAL = profile_of("v1.36.3") or Profile()
+USUAL = default_profile("v1.36.3")
 GPU = "nvidia.com/gpu"
 ASKS = {"cpu": "500m", "memory": "1Gi"}
 

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from rescheduler.kube.objects import Node, Pod
 from rescheduler.model.move import Landing, Shift
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
-from rescheduler.scheduler.profile import DEFAULT_SCHEDULER, WEIGHTS, Profile
+from rescheduler.scheduler.plugins.default_plugins import WEIGHTS
+from rescheduler.scheduler.profile import DEFAULT_SCHEDULER
 from tests.scheduler.random_clusters import snapshots
 
 EXAMPLES = settings(max_examples=50, deadline=None)
@@ -170,7 +172,9 @@ def test_the_names_of_the_nodes_do_not_matter(made: Any) -> None:
 @given(snapshots(), st.dictionaries(st.sampled_from(sorted(WEIGHTS)), st.integers(1, 100)))
 def test_a_filter_never_depends_on_a_score(made: Any, weights: Any) -> None:
     usual = SchedulerModel(made)
-    odd = SchedulerModel(made, {DEFAULT_SCHEDULER: replace(Profile(), weights=weights)})
+    odd = SchedulerModel(
+        made, {DEFAULT_SCHEDULER: replace(default_profile("v1.36.3"), weights=weights)}
+    )
     for pod in range(len(made.pods)):
         assert usual.feasible(pod).tolist() == odd.feasible(pod).tolist()
         assert usual.landing(pod).rejections == odd.landing(pod).rejections

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 
 from rescheduler.scheduler.model import SchedulerModel
-from rescheduler.scheduler.profile import WEIGHTS
+from rescheduler.scheduler.plugins.default_plugins import WEIGHTS
 from tests.cluster import controller, node, pod, snapshot
 from tests.scheduler.random_clusters import snapshots
 from tests.scheduler.test_properties import given

@@ -15,22 +15,11 @@ from rescheduler.planning.explain.place import shares
 from rescheduler.planning.references import owner_ref, pod_ref
 from rescheduler.planning.search.destinations import refuse_landing
 from rescheduler.planning.search.workspace import Workspace
+from rescheduler.scheduler.plugins.default_plugins import STATIC
 
 SHOWN = 3
 TRIED = 3000
 """Moves that are tried at most for one Pending pod: a few seconds at full size."""
-
-FIXED = frozenset(
-    {
-        "NodeUnschedulable",
-        "TaintToleration",
-        "NodeAffinity",
-        "VolumeBinding",
-        "VolumeZone",
-        "NodeDeclaredFeatures",
-    }
-)
-"""Filters that no move of a pod can change; all others look at who is where."""
 
 
 @dataclass(slots=True)
@@ -102,7 +91,7 @@ def _reachable(workspace: Workspace, pending: int) -> BoolArray:
     verdicts = workspace.scheduler.verdicts(pending)
     answer = ~workspace.eligibility.unsettled
     for each in verdicts.filters:
-        if each.name in FIXED:
+        if each.name in STATIC:
             answer = answer & ~each.rejects
     return answer
 

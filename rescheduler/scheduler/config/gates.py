@@ -2,36 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from rescheduler.scheduler.profile import DECLARED, Profile, minor_of
-
-_NEVER = 10_000
-
-SWITCHES: Mapping[str, str] = {
-    "NodeDeclaredFeatures": "declared_features",
-    "DRAExtendedResource": "extended_devices",
-    "StorageCapacityScoring": "capacity_scoring",
-    "VolumeLimitScaling": "drivers_required",
-}
-"""Gates that the model follows on and off, with the field of the profile."""
-
-FOLLOWED: Mapping[str, int] = {
-    "InPlacePodVerticalScaling": 33,
-    "MatchLabelKeysInPodTopologySpread": 0,
-    "NodeInclusionPolicyInPodTopologySpread": 0,
-    "SidecarContainers": 0,
-    "PodLevelResources": 34,
-    "InPlacePodLevelResourcesVerticalScaling": 36,
-    "DynamicResourceAllocation": 34,
-    "TaintTolerationComparisonOperators": _NEVER,
-}
-"""Gates that the model follows only as they are by default: on from this minor version on.
-
-Source: pkg/features/kube_features.go. Gates that matter only to pods that are refused anyway
-(scheduling groups) or only to when a pod is tried (queueing, preemption) are left out. So is
-OpportunisticBatching: where a profile has no default spread constraints, a pod that equals the one
-placed within the last half second may be put on the next best node of that one.
-"""
+from rescheduler.scheduler.config.default_profile import minor_of
+from rescheduler.scheduler.plugins.default_plugins import GATES, PLUGINS
+from rescheduler.scheduler.profile import Profile
 
 
 def with_gates(profile: Profile, gates: Mapping[str, bool]) -> Profile:
@@ -39,11 +14,18 @@ def with_gates(profile: Profile, gates: Mapping[str, bool]) -> Profile:
     minor = minor_of(profile.version)
     if minor is None or profile.problem:
         return profile
-    for name, since in FOLLOWED.items():
-        if name in gates and gates[name] != (minor >= since):
-            state = "on" if gates[name] else "off"
-            problem = f"its feature gate {name} is {state}, which is not modelled"
+    known = [each for each in GATES if each.name in gates]
+    for each in known:
+        if not each.field and gates[each.name] != each.by_default(minor):
+            state = "on" if gates[each.name] else "off"
+            problem = f"its feature gate {each.name} is {state}, which is not modelled"
             return replace(profile, problem=problem)
-    switched = {field: gates[name] for name, field in SWITCHES.items() if name in gates}
-    made = replace(profile, **switched)  # type: ignore[arg-type]
-    return made if made.declared_features else replace(made, filters=made.filters - DECLARED)
+    switched: dict[str, Any] = {each.field: gates[each.name] for each in known if each.field}
+    made = replace(profile, **switched)
+    absent = {
+        each.name
+        for each in PLUGINS
+        if each.gate is not None and each.gate.field and not getattr(made, each.gate.field)
+    }
+    weights = {name: weight for name, weight in made.weights.items() if name not in absent}
+    return replace(made, filters=made.filters - absent, weights=weights)

@@ -1,6 +1,6 @@
 """Scheduler: what is known about a scheduler, so that its decisions can be predicted."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     ConfigDict,
@@ -15,34 +15,14 @@ from rescheduler.documents.envelope import Document
 from rescheduler.documents.fields import Strict
 from rescheduler.scheduler.config.kube_scheduler_configuration import KubeSchedulerConfiguration
 from rescheduler.scheduler.config.plugin_arguments import Arguments, Version
+from rescheduler.scheduler.plugins.default_plugins import PLUGINS, WEIGHTS
 
-ScorePlugin = Literal[
-    "TaintToleration",
-    "NodeAffinity",
-    "PodTopologySpread",
-    "InterPodAffinity",
-    "DynamicResources",
-    "NodeResourcesFit",
-    "NodeResourcesBalancedAllocation",
-    "ImageLocality",
-    "VolumeBinding",
-]
-FilterPlugin = Literal[
-    "NodeUnschedulable",
-    "NodeName",
-    "TaintToleration",
-    "NodeAffinity",
-    "NodePorts",
-    "NodeResourcesFit",
-    "VolumeRestrictions",
-    "NodeVolumeLimits",
-    "VolumeBinding",
-    "VolumeZone",
-    "PodTopologySpread",
-    "InterPodAffinity",
-    "DynamicResources",
-    "NodeDeclaredFeatures",
-]
+if TYPE_CHECKING:
+    ScorePlugin = str
+    FilterPlugin = str
+else:
+    ScorePlugin = Literal[tuple(WEIGHTS)]
+    FilterPlugin = Literal[tuple(each.name for each in PLUGINS if each.filters())]
 
 _OWN = (
     "schedulerName",

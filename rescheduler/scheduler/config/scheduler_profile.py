@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from rescheduler.kube.objects import NodeAffinity, TopologySpreadConstraint
+from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.config.gates import with_gates
 from rescheduler.scheduler.config.kube_scheduler_configuration import (
     EXTENSION_POINTS,
@@ -23,7 +24,8 @@ from rescheduler.scheduler.config.plugin_arguments import (
     WeightedResource,
 )
 from rescheduler.scheduler.config.scheduler import Scheduler
-from rescheduler.scheduler.profile import FILTERS, Profile, ScoringStrategy, profile_of
+from rescheduler.scheduler.plugins.default_plugins import PLUGINS
+from rescheduler.scheduler.profile import Profile, ScoringStrategy
 
 _OTHERS = frozenset(
     {
@@ -38,12 +40,8 @@ _OTHERS = frozenset(
 )
 """Kubernetes' own plugins that neither filter nor score a pod outside of a scheduling group."""
 
-_PREPARED_FILTERS = FILTERS - {"NodeUnschedulable", "NodeName", "TaintToleration"}
-"""Those that filter by what their own preFilter found."""
-_PREPARED_SCORES = frozenset(
-    {"TaintToleration", "NodeAffinity", "PodTopologySpread", "InterPodAffinity"}
-)
-"""Those that score by what their own preScore found, and by something else without it."""
+_PREPARED_FILTERS = {e.name for e in PLUGINS if e.filters() and e.needs_pre_filter}
+_PREPARED_SCORES = {e.name for e in PLUGINS if e.weight and e.needs_pre_score}
 
 _STORAGE_SHAPE = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
 """The default of VolumeBinding's shape, which the model follows."""
@@ -51,11 +49,11 @@ _STORAGE_SHAPE = [{"utilization": 0, "score": 10}, {"utilization": 100, "score":
 
 def usual_profile(name: str, version: str) -> Profile:
     """The default profile of that version under this name, or one that cannot be predicted."""
-    known = profile_of(version)
-    if known is None:
+    known = replace(default_profile(version), name=name)
+    if known.problem:
         problem = f"version {version or 'unknown'} of the scheduler is not modelled"
-        return Profile(name=name, problem=problem)
-    return replace(known, name=name)
+        return replace(known, problem=problem)
+    return known
 
 
 def declared_profiles(
@@ -76,7 +74,7 @@ def declared_profiles(
         percentage=document.percentageOfNodesToScore,
         filters=usual.filters - set(document.disabledFilters),
         weights={
-            name: document.weights.get(name, weight)  # type: ignore[call-overload]
+            name: document.weights.get(name, weight)
             for name, weight in usual.weights.items()
             if name not in off
         },

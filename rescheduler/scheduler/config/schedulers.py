@@ -12,10 +12,11 @@ from rescheduler.documents.envelope import to_document
 from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.plan import Code, SchedulerResult
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.scheduler.config.default_profile import default_profiles, profile_of
 from rescheduler.scheduler.config.kube_scheduler_configuration import KubeSchedulerConfiguration
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.config.scheduler_profile import configured_profiles, declared_profiles
-from rescheduler.scheduler.profile import Profile, default_profiles, profile_of
+from rescheduler.scheduler.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -10,8 +10,10 @@ from rescheduler.kube.dra.device_needs import DeviceNeeds, Need, Needs
 from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
+from rescheduler.scheduler.handle import Handle
+from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement
 from rescheduler.scheduler.plugins.device_stock import DeviceStock
+from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.requests import asks_for
 
 
@@ -28,6 +30,11 @@ class DeviceClaims:
         }
         pods = snapshot.pods
         stock.wanted = lambda pod: list(self._wanted(pods[pod]))
+
+    @classmethod
+    def of(cls, handle: Handle) -> Self:
+        """Of all pods, with the devices in the working copy."""
+        return cls(handle.snapshot, DeviceStock(handle.snapshot, handle.occupancy))
 
     def problem(self, pod: Pod, *, extended: bool) -> str | None:
         """Why the allocation for this pod cannot be told, or None.
@@ -62,11 +69,28 @@ class DynamicResources(Plugin):
     """
 
     name: ClassVar[str] = "DynamicResources"
+    weight: ClassVar[int] = 2
+    gate: ClassVar[Gate | None] = Gate("DynamicResourceAllocation", 34)
+    gates: ClassVar[tuple[Gate, ...]] = (Gate("DRAExtendedResource", 36, "extended_devices"),)
+    unresolvable: ClassVar[bool] = True
+    needs_pre_score: ClassVar[bool] = False
 
-    def __init__(self, claims: DeviceClaims, nodes: int) -> None:
+    def __init__(self, claims: DeviceClaims, nodes: int, *, extended: bool) -> None:
+        """extended: device classes may serve extended resources."""
         self._claims = claims
         self._stock = claims.stock
         self._count = nodes
+        self._extended = extended
+
+    @classmethod
+    def new(cls, handle: Handle, profile: Profile) -> Self:
+        """Its view of devices is one for all profiles."""
+        claims = handle.part(DeviceClaims.of)
+        return cls(claims, len(handle.snapshot.nodes), extended=profile.extended_devices)
+
+    def problem(self, pod: Pod) -> str | None:
+        """What the allocator would do is not known, or whether it is asked at all."""
+        return self._claims.problem(pod, extended=self._extended)
 
     def filter(self, pod: Replacement) -> Filter | None:
         """The nodes whose free devices can serve all claims at once."""

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from rescheduler.kube.objects import Node, PodSpec
 from rescheduler.model.readings import IntArray
+from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.plugin import MAX_SCORE, Plugin, Replacement, Score, ScoreArray
 from rescheduler.scheduler.profile import Profile
 
@@ -26,6 +27,8 @@ class ImageLocality(Plugin):
     """Images never move in a snapshot, so the score of a list of images is computed once."""
 
     name: ClassVar[str] = "ImageLocality"
+    weight: ClassVar[int] = 1
+    needs_pre_score: ClassVar[bool] = False
 
     def __init__(self, nodes: Sequence[Node], profile: Profile) -> None:
         self._count = len(nodes)
@@ -42,6 +45,11 @@ class ImageLocality(Plugin):
                         self._nodes[name] = [number]
                     elif holders[-1] != number:
                         holders.append(number)
+
+    @classmethod
+    def new(cls, handle: Handle, profile: Profile) -> Self:
+        """As the profile's version looks at image volumes."""
+        return cls(handle.snapshot.nodes, profile)
 
     def score(self, pod: Replacement) -> Score | None:
         """More bytes of the pod's images, weighted by how widespread they are, are better."""

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from rescheduler.kube.objects import PodAffinityTerm
 from rescheduler.kube.pod_groups import PodGroups
 from rescheduler.kube.selectors import matches
 from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import ByRange
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
@@ -43,6 +44,7 @@ class InterPodAffinity(Plugin):
     """
 
     name: ClassVar[str] = "InterPodAffinity"
+    weight: ClassVar[int] = 2
 
     def __init__(
         self,
@@ -59,6 +61,18 @@ class InterPodAffinity(Plugin):
         self._terms = terms
         self._namespaces = namespaces
         self._profile = profile
+
+    @classmethod
+    def new(cls, handle: Handle, profile: Profile) -> Self:
+        """With the arguments of the profile; the terms of all pods are read once."""
+        return cls(
+            handle.labels,
+            handle.groups,
+            handle.occupancy,
+            handle.part(_terms),
+            handle.part(_namespaces),
+            profile,
+        )
 
     def filter(self, pod: Replacement) -> Filter | None:
         """Nodes that satisfy the pod's required terms and repel it by no bound pod's."""
@@ -167,3 +181,13 @@ class InterPodAffinity(Plugin):
         for column, weight, pods in pulls:
             raw += weight * self._counts(column, pods)[nodes].astype(np.int64)
         return ByRange(raw)
+
+
+def _terms(handle: Handle) -> TermIndex:
+    pods = handle.snapshot.pods
+    everyone = np.arange(len(pods), dtype=np.int32)
+    return TermIndex(pods, everyone, handle.snapshot.namespace_labels)
+
+
+def _namespaces(handle: Handle) -> Namespaces:
+    return Namespaces(handle.snapshot.namespace_labels)

@@ -1,7 +1,7 @@
 """Plugin NodeAffinity: node selectors, required and preferred node affinity."""
 
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import msgspec
 import numpy as np
@@ -10,6 +10,7 @@ from rescheduler.kube.node_labels import NodeLabels
 from rescheduler.kube.objects import NodeAffinity as DeclaredAffinity
 from rescheduler.kube.objects import NodeSelectorTerm, PodSpec, PreferredSchedulingTerm
 from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import ByMaximum
 from rescheduler.scheduler.plugin import (
     Filter,
@@ -18,12 +19,17 @@ from rescheduler.scheduler.plugin import (
     Score,
     ScoreArray,
 )
+from rescheduler.scheduler.profile import Profile
 
 
 class NodeAffinity(Plugin):
     """Answers depend on labels alone, so each distinct affinity is evaluated once."""
 
     name: ClassVar[str] = "NodeAffinity"
+    weight: ClassVar[int] = 2
+    rejection: ClassVar[str] = "node(s) didn't match Pod's node affinity/selector"
+    unresolvable: ClassVar[bool] = True
+    static: ClassVar[bool] = True
 
     def __init__(self, labels: NodeLabels, added: DeclaredAffinity | None = None) -> None:
         """added: the scheduler's own affinity, which holds for every pod beside the pod's."""
@@ -34,6 +40,17 @@ class NodeAffinity(Plugin):
         required = added.requiredDuringSchedulingIgnoredDuringExecution
         self._added = None if required is None else labels.matching(required)
         self._added_preferred = added.preferredDuringSchedulingIgnoredDuringExecution or []
+
+    @classmethod
+    def new(cls, handle: Handle, profile: Profile) -> Self:
+        """One for all profiles that add no affinity of their own."""
+        if profile.added_affinity is None:
+            return handle.part(cls._plain)
+        return cls(handle.labels, profile.added_affinity)
+
+    @classmethod
+    def _plain(cls, handle: Handle) -> Self:
+        return cls(handle.labels)
 
     def matching(self, spec: PodSpec) -> BoolArray | None:
         """(nodes,) nodes that the nodeSelector and the required affinity accept; None: all."""
@@ -82,7 +99,7 @@ class NodeAffinity(Plugin):
         own = self.matching(pod.spec)
         told = {"node(s) didn't match scheduler-enforced node affinity": ~self._added}
         if own is not None:
-            told["node(s) didn't match Pod's node affinity/selector"] = self._added & ~own
+            told[self.rejection] = self._added & ~own
         return told
 
     def score(self, pod: Replacement) -> Score | None:

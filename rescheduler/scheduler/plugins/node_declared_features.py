@@ -1,12 +1,13 @@
 """Plugin NodeDeclaredFeatures: a pod that needs a young feature goes where the kubelet has it."""
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from rescheduler.kube.objects import Node, PodSpec
-from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
+from rescheduler.scheduler.handle import Handle
+from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement
 from rescheduler.scheduler.profile import Profile
 
 
@@ -30,10 +31,19 @@ class NodeDeclaredFeatures(Plugin):
     """The kubelet says in its node's status what it can do."""
 
     name: ClassVar[str] = "NodeDeclaredFeatures"
+    gate: ClassVar[Gate | None] = Gate("NodeDeclaredFeatures", 36, "declared_features")
+    rejection: ClassVar[str] = "node(s) didn't match Pod's required features"
+    unresolvable: ClassVar[bool] = True
+    static: ClassVar[bool] = True
 
     def __init__(self, nodes: Sequence[Node], profile: Profile) -> None:
         self._nodes = nodes
         self._on = profile.declared_features
+
+    @classmethod
+    def new(cls, handle: Handle, profile: Profile) -> Self:
+        """On or off as in the profile."""
+        return cls(handle.snapshot.nodes, profile)
 
     def filter(self, pod: Replacement) -> Filter | None:
         """The nodes that declare every feature that the pod needs."""

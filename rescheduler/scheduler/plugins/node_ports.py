@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
+from rescheduler.scheduler.profile import Profile
 
 _ANY = "0.0.0.0"  # noqa: S104  (how Kubernetes writes "all addresses of the node")
 
@@ -43,6 +45,7 @@ class NodePorts(Plugin):
     """Knows the pods of every host port in use, terminating ones too."""
 
     name: ClassVar[str] = "NodePorts"
+    rejection: ClassVar[str] = "node(s) didn't have free ports for the requested pod ports"
 
     def __init__(self, pods: Sequence[Pod], occupancy: Occupancy) -> None:
         self._occupancy = occupancy
@@ -55,6 +58,15 @@ class NodePorts(Plugin):
             for port in ports:
                 users.setdefault(port, []).append(number)
         self._users = {port: np.array(each, dtype=np.int32) for port, each in users.items()}
+
+    @classmethod
+    def new(cls, handle: Handle, profile: Profile) -> Self:  # noqa: ARG003
+        """One for all profiles."""
+        return handle.part(cls._of)
+
+    @classmethod
+    def _of(cls, handle: Handle) -> Self:
+        return cls(handle.snapshot.pods, handle.occupancy)
 
     def filter(self, pod: Replacement) -> Filter | None:
         """The nodes where all the pod's host ports are free."""

@@ -2,21 +2,24 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import msgspec
 import numpy as np
 
 from rescheduler.kube.objects import Node, Taint, Toleration
 from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import MAX_SCORE, ByMaximum, Relative
 from rescheduler.scheduler.plugin import (
     Filter,
+    Gate,
     Plugin,
     Replacement,
     Score,
     ScoreArray,
 )
+from rescheduler.scheduler.profile import Profile
 
 _Signature = tuple[tuple[str, str, str], ...]
 
@@ -39,6 +42,12 @@ class TaintToleration(Plugin):
     """Nodes with equal taints are judged together, once per list of tolerations."""
 
     name: ClassVar[str] = "TaintToleration"
+    weight: ClassVar[int] = 3
+    gates: ClassVar[tuple[Gate, ...]] = (Gate("TaintTolerationComparisonOperators", None),)
+    rejection: ClassVar[str] = "node(s) had untolerated taint(s)"
+    unresolvable: ClassVar[bool] = True
+    static: ClassVar[bool] = True
+    needs_pre_filter: ClassVar[bool] = False
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         signatures: dict[_Signature, int] = {}
@@ -52,6 +61,15 @@ class TaintToleration(Plugin):
                 self._taints.append(taints)
             self._kind[number] = kind
         self._known: dict[bytes, tuple[BoolArray | None, ScoreArray | None]] = {}
+
+    @classmethod
+    def new(cls, handle: Handle, profile: Profile) -> Self:  # noqa: ARG003
+        """One for all profiles."""
+        return handle.part(cls._of)
+
+    @classmethod
+    def _of(cls, handle: Handle) -> Self:
+        return cls(handle.snapshot.nodes)
 
     def tolerated(self, tolerations: Sequence[Toleration] | None) -> BoolArray | None:
         """(nodes,) the nodes without an untolerated NoSchedule or NoExecute taint; None: all."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from rescheduler.kube.objects import LabelSelector, TopologySpreadConstraint
 from rescheduler.kube.pod_groups import PodGroups
 from rescheduler.kube.selectors import matches
 from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
+from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement, Score
 from rescheduler.scheduler.plugins.default_selector import DefaultSelectors
 from rescheduler.scheduler.plugins.node_affinity import NodeAffinity
 from rescheduler.scheduler.plugins.spread_score import BySpread, SpreadCount
@@ -68,9 +69,29 @@ class TopologySpread(Plugin):
     """
 
     name: ClassVar[str] = "PodTopologySpread"
+    weight: ClassVar[int] = 2
+    gates: ClassVar[tuple[Gate, ...]] = (
+        Gate("MatchLabelKeysInPodTopologySpread", 0),
+        Gate("NodeInclusionPolicyInPodTopologySpread", 0),
+    )
 
     def __init__(self, context: SpreadContext) -> None:
         self._context = context
+
+    @classmethod
+    def new(cls, handle: Handle, profile: Profile) -> Self:
+        """With what it asks of NodeAffinity and TaintToleration, whether these filter or not."""
+        return cls(
+            SpreadContext(
+                labels=handle.labels,
+                groups=handle.groups,
+                occupancy=handle.occupancy,
+                affinity=NodeAffinity.new(handle, profile),
+                taints=TaintToleration.new(handle, profile),
+                selectors=handle.part(_selectors),
+                profile=profile,
+            )
+        )
 
     def filter(self, pod: Replacement) -> Filter | None:
         """Nodes that exceed no DoNotSchedule constraint; one without its key never passes."""
@@ -231,3 +252,7 @@ def _with_match_label_keys(
 
 def _empty(selector: LabelSelector | None) -> bool:
     return selector is not None and not selector.matchLabels and not selector.matchExpressions
+
+
+def _selectors(handle: Handle) -> DefaultSelectors:
+    return DefaultSelectors(handle.snapshot.services, handle.snapshot.controllers)

@@ -14,8 +14,8 @@ from rescheduler.policies.files.policy_set import load_policies
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.registry import DOCUMENTS, KINDS
 from rescheduler.policytest.runner import run
+from rescheduler.scheduler.config.default_profile import default_profiles
 from rescheduler.scheduler.config.scheduler_profile import declared_profiles
-from rescheduler.scheduler.profile import default_profiles
 
 FOLDER = Path(__file__).parents[3] / "policies"
 TESTS = sorted(FOLDER.rglob("*_test.yaml"))

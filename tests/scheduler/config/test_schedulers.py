@@ -13,9 +13,10 @@ from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.readings import Problem
 from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.policies.files.policy_set import load_policies, scheduler_from_document
+from rescheduler.scheduler.config.default_profile import default_profiles
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.config.schedulers import Schedulers, digest, schedulers_of
-from rescheduler.scheduler.profile import Profile, default_profiles
+from rescheduler.scheduler.profile import Profile
 from tests.cluster import node, snapshot
 from tests.policies.scheduler_documents import SCHEDULERS, USUAL, configuration, document
 

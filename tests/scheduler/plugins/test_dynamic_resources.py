@@ -1,5 +1,6 @@
 """Devices: what a template asks for against what slices offer and claims have."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from rescheduler.kube.dra.devices import (
     ResourceSlice,
 )
 from rescheduler.model.move import Shift
+from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, node, pod, snapshot
 
@@ -167,6 +169,18 @@ def test_devices_follow_the_pods() -> None:
     assert model.feasible(1).tolist() == [True, False]
     model.commit(Shift(0, 1, 0))
     assert model.feasible(1).tolist() == [False, True]
+
+
+def test_a_scheduler_that_is_first_asked_after_a_move_sees_the_devices_where_they_are() -> None:
+    owner = controller("StatefulSet", "o")
+    slices = [offered("a", gpu("0")), offered("b", gpu("0"))]
+    mine, other = pod("p", "a", owner=owner, **CLAIMS), pod("q", schedulerName="mine", **CLAIMS)
+    made = cluster(template(one()), slices, mine, other, resource_claims=[held("p", "a", "0")])
+    usual = default_profile("v1.36.3")
+    profiles = {usual.name: usual, "mine": replace(usual, name="mine")}
+    model = SchedulerModel(made, profiles)
+    model.commit(Shift(0, 0, 1))
+    assert model.feasible(1).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from rescheduler.kube.objects import ContainerImage, PodSpec
+from rescheduler.scheduler.config.default_profile import default_profile, profile_of
 from rescheduler.scheduler.normalizing import ByMaximum, ByRange
 from rescheduler.scheduler.plugin import Replacement
 from rescheduler.scheduler.plugins.image_locality import ImageLocality, full_name
 from rescheduler.scheduler.plugins.spread_score import rounded, spread_scores
-from rescheduler.scheduler.profile import Profile, profile_of
 from rescheduler.scheduler.requests import incoming
 from tests.cluster import node, pod
 
@@ -59,7 +59,7 @@ def image_scores(images: list[str], held: dict[str, tuple[int, int]]) -> Any:
         ]
     spec: PodSpec = pod("p", containers=[{"name": name, "image": name} for name in images]).spec
     replacement = Replacement("default", {}, spec, None, incoming(spec))
-    score = ImageLocality(nodes, Profile()).score(replacement)
+    score = ImageLocality(nodes, default_profile("v1.36.3")).score(replacement)
     if score is None:
         return [0, 0, 0, 0]
     told = score(np.arange(4, dtype=np.int32))

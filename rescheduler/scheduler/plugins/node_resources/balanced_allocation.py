@@ -1,11 +1,12 @@
 """Plugin NodeResourcesBalancedAllocation: a node's resources should fill up alike."""
 
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Int64Array, Occupancy
 from rescheduler.scheduler.plugin import MAX_SCORE, Plugin, Replacement, Score, ScoreArray
 from rescheduler.scheduler.plugins.node_resources.scoring_strategy import BoolMatrix
@@ -59,10 +60,17 @@ class BalancedAllocation(Plugin):
     """Plain requests, without defaults; a pod that asks for none of the resources is not scored."""
 
     name: ClassVar[str] = "NodeResourcesBalancedAllocation"
+    weight: ClassVar[int] = 1
+    needs_pre_score: ClassVar[bool] = False
 
     def __init__(self, occupancy: Occupancy, profile: Profile) -> None:
         self._occupancy = occupancy
         self._profile = profile
+
+    @classmethod
+    def new(cls, handle: Handle, profile: Profile) -> Self:
+        """With the arguments of the profile."""
+        return cls(handle.occupancy, profile)
 
     def score(self, pod: Replacement) -> Score | None:
         """The better balanced, or the more improved, the better."""

@@ -1,13 +1,14 @@
 """Plugin NodeResourcesFit: a pod needs room, and the emptier (or fuller) node is better."""
 
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Int64Array, Occupancy
-from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score, ScoreArray
+from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement, Score, ScoreArray
 from rescheduler.scheduler.plugins.node_resources.scoring_strategy import scorer
 from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.requests import extended, native
@@ -20,11 +21,24 @@ class NodeResourcesFit(Plugin):
     """Only resources that the pod asks for are compared; a pod that asks for none needs a slot."""
 
     name: ClassVar[str] = "NodeResourcesFit"
+    weight: ClassVar[int] = 1
+    gates: ClassVar[tuple[Gate, ...]] = (
+        Gate("InPlacePodVerticalScaling", 33),
+        Gate("SidecarContainers", 0),
+        Gate("PodLevelResources", 34),
+        Gate("InPlacePodLevelResourcesVerticalScaling", 36),
+    )
+    needs_pre_score: ClassVar[bool] = False
 
     def __init__(self, occupancy: Occupancy, profile: Profile) -> None:
         self._occupancy = occupancy
         self._profile = profile
         self._scorer = scorer(profile.strategy)
+
+    @classmethod
+    def new(cls, handle: Handle, profile: Profile) -> Self:
+        """With the arguments of the profile."""
+        return cls(handle.occupancy, profile)
 
     def filter(self, pod: Replacement) -> Filter:
         """The nodes with a free slot and room for every resource asked for."""

@@ -15,6 +15,7 @@ from rescheduler.kube.storage import (
     StorageClass,
 )
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.scheduler.handle import Handle
 
 _LATE = "WaitForFirstConsumer"
 _NEEDED_TO_BIND = frozenset(
@@ -48,6 +49,11 @@ class Claims:
         self._classes = {each.metadata.name: each for each in snapshot.storage_classes}
         self._unread = frozenset(snapshot.unread)
         self._default = _default_class(snapshot.storage_classes)
+
+    @classmethod
+    def new(cls, handle: Handle) -> "Claims":
+        """Those of the cluster, for all plugins that look at volumes."""
+        return cls(handle.snapshot)
 
     def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
         """The claim of that name."""

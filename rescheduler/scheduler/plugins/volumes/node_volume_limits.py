@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -10,8 +10,9 @@ from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.kube.storage import PersistentVolumeClaim
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Int64Array, Occupancy
-from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
+from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement
 from rescheduler.scheduler.plugins.volumes.claims import Claims
 from rescheduler.scheduler.profile import Profile
 
@@ -43,6 +44,11 @@ class AttachedVolumes:
             self._change(pod, int(occupancy.where[pod]), 1)
         if self._of_pod:
             occupancy.watchers.append(self._change)
+
+    @classmethod
+    def new(cls, handle: Handle) -> Self:
+        """Of all pods, on the working copy."""
+        return cls(handle.snapshot, handle.occupancy, handle.part(Claims.new))
 
     def of(self, namespace: str, spec: PodSpec, name: str = "") -> Iterator[VolumeId]:
         """The CSI volumes of a pod, each once; of its replacement where it has no name."""
@@ -155,10 +161,17 @@ class NodeVolumeLimits(Plugin):
     """
 
     name: ClassVar[str] = "NodeVolumeLimits"
+    gates: ClassVar[tuple[Gate, ...]] = (Gate("VolumeLimitScaling", 37, "drivers_required"),)
+    rejection: ClassVar[str] = "node(s) exceed max volume count"
 
     def __init__(self, attached: AttachedVolumes, profile: Profile) -> None:
         self._attached = attached
         self._profile = profile
+
+    @classmethod
+    def new(cls, handle: Handle, profile: Profile) -> Self:
+        """Its counts are one for all profiles."""
+        return cls(handle.part(AttachedVolumes.new), profile)
 
     def filter(self, pod: Replacement) -> Filter | None:
         """The nodes whose drivers can attach all the pod's volumes."""

@@ -2,13 +2,23 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
+from rescheduler.kube.objects import Pod
 from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Int64Array
-from rescheduler.scheduler.plugin import MAX_SCORE, Filter, Plugin, Replacement, Score, ScoreArray
+from rescheduler.scheduler.plugin import (
+    MAX_SCORE,
+    Filter,
+    Gate,
+    Plugin,
+    Replacement,
+    Score,
+    ScoreArray,
+)
 from rescheduler.scheduler.plugins.volumes.claim_offers import ClaimOffers, Offer
 from rescheduler.scheduler.plugins.volumes.claims import Claims, PodClaims
 from rescheduler.scheduler.profile import Profile
@@ -18,11 +28,25 @@ class VolumeBinding(Plugin):
     """Claims and volumes stay as the snapshot has them, so each shape is judged once."""
 
     name: ClassVar[str] = "VolumeBinding"
+    weight: ClassVar[int] = 1
+    gates: ClassVar[tuple[Gate, ...]] = (Gate("StorageCapacityScoring", 37, "capacity_scoring"),)
+    unresolvable: ClassVar[bool] = True
+    static: ClassVar[bool] = True
+    needs_pre_score: ClassVar[bool] = False
 
     def __init__(self, offers: ClaimOffers, claims: Claims, profile: Profile) -> None:
         self._offers = offers
         self._claims = claims
         self._profile = profile
+
+    @classmethod
+    def new(cls, handle: Handle, profile: Profile) -> Self:
+        """What the nodes offer is one for all profiles."""
+        return cls(handle.part(_offers), handle.part(Claims.new), profile)
+
+    def problem(self, pod: Pod) -> str | None:
+        """What a claim of the pod can be bound to is not known."""
+        return self._claims.problem(pod)
 
     def filter(self, pod: Replacement) -> Filter | None:
         """The nodes that reach every bound volume, and have one for every claim that waits."""
@@ -89,3 +113,7 @@ def _mean_free(classes: dict[str, tuple[Int64Array, Int64Array]], count: int) ->
 
 def _take(points: ScoreArray, nodes: IntArray) -> ScoreArray:
     return points[nodes]
+
+
+def _offers(handle: Handle) -> ClaimOffers:
+    return ClaimOffers(handle.snapshot, handle.labels, handle.part(Claims.new))

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from rescheduler.kube.objects import Pod, PodSpec, Volume
 from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
 from rescheduler.scheduler.plugins.volumes.claims import Claims, names
+from rescheduler.scheduler.profile import Profile
 
 
 class VolumeRestrictions(Plugin):
@@ -32,6 +34,15 @@ class VolumeRestrictions(Plugin):
             for name in names(pod.spec):
                 self._users.setdefault((pod.metadata.namespace, name), []).append(number)
             self._disks.extend((each, number) for each in _disks(pod.spec))
+
+    @classmethod
+    def new(cls, handle: Handle, profile: Profile) -> Self:  # noqa: ARG003
+        """One for all profiles."""
+        return handle.part(cls._of)
+
+    @classmethod
+    def _of(cls, handle: Handle) -> Self:
+        return cls(handle.snapshot.pods, handle.occupancy, handle.part(Claims.new))
 
     def filter(self, pod: Replacement) -> Filter | None:
         """No node while another pod uses a claim of its own; else the nodes without its disks."""

@@ -1,15 +1,17 @@
 """Plugin VolumeZone: the zone and region labels of a bound volume must be the node's."""
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from rescheduler.kube.node_labels import NodeLabels
 from rescheduler.kube.storage import PersistentVolume
 from rescheduler.model.readings import BoolArray
+from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
 from rescheduler.scheduler.plugins.volumes.claims import Claims
+from rescheduler.scheduler.profile import Profile
 
 _LABELS = {
     "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
@@ -24,10 +26,18 @@ class VolumeZone(Plugin):
     """A volume's label may list several zones, joined by `__`; nodes without any label pass."""
 
     name: ClassVar[str] = "VolumeZone"
+    rejection: ClassVar[str] = "node(s) had no available volume zone"
+    unresolvable: ClassVar[bool] = True
+    static: ClassVar[bool] = True
 
     def __init__(self, labels: NodeLabels, claims: Claims) -> None:
         self._labels = labels
         self._claims = claims
+
+    @classmethod
+    def new(cls, handle: Handle, profile: Profile) -> Self:  # noqa: ARG003
+        """Of the cluster's nodes and claims, for every profile alike."""
+        return cls(handle.labels, handle.part(Claims.new))
 
     def filter(self, pod: Replacement) -> Filter | None:
         """The nodes in the zones and regions of all the pod's volumes."""

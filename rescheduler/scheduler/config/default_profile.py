@@ -1,0 +1,54 @@
+"""The profile of a scheduler that nobody has configured, as each version of Kubernetes has it."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from rescheduler.scheduler.plugins.default_plugins import FILTERS, GATES, PLUGINS, WEIGHTS
+from rescheduler.scheduler.profile import Profile
+
+OLDEST_MINOR = 33
+"""The oldest minor version of Kubernetes 1 whose scheduler this model follows."""
+
+
+def minor_of(version: str) -> int | None:
+    """The minor version of Kubernetes 1, or None where this is not a version that we model.
+
+    version: as the API server says it: `v1.36.3`, `1.34.4-gke.1`, `v1.35.1-eks-113cf36`.
+    """
+    found = re.match(r"v?1\.(\d+)(?!\d)", version)
+    return int(found[1]) if found is not None and int(found[1]) >= OLDEST_MINOR else None
+
+
+def profile_of(version: str) -> Profile | None:
+    """The default profile of that server version (see `minor_of`), or None: not modelled."""
+    minor = minor_of(version)
+    if minor is None:
+        return None
+    present = {each.name for each in PLUGINS if each.by_default(minor)}
+    gates: dict[str, Any] = {each.field: each.by_default(minor) for each in GATES if each.field}
+    made = Profile(
+        version=f"1.{minor}",
+        filters=FILTERS & present,
+        weights={name: weight for name, weight in WEIGHTS.items() if name in present},
+        pod_level_resources=minor >= 34,
+        balanced_difference=minor >= 36,
+        image_volumes=minor >= 36,
+        image_volumes_in_threshold=minor >= 37,
+        empty_spread_selector=minor >= 38,
+        stamps_topology=minor >= 35,
+    )
+    return replace(made, **gates)
+
+
+def default_profile(version: str) -> Profile:
+    """The same, or a profile that predicts nothing."""
+    problem = f"the scheduler of server version {version or 'unknown'} is not modelled"
+    unknown = Profile(problem=problem, filters=FILTERS, weights=WEIGHTS)
+    return profile_of(version) or unknown
+
+
+def default_profiles(version: str) -> dict[str, Profile]:
+    """The one scheduler of a cluster that declares none, by its name."""
+    known = default_profile(version)
+    return {known.name: known}
