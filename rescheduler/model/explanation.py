@@ -5,15 +5,8 @@ from typing import Literal
 
 import msgspec
 
-from rescheduler.model.plan import (
-    ClusterRef,
-    Code,
-    FindingView,
-    LandingShare,
-    Mode,
-    OwnerRef,
-    PodRef,
-)
+from rescheduler.model.plan import ClusterRef, FindingView, LandingShare, Mode, OwnerRef, PodRef
+from rescheduler.model.problem import Problem
 
 SCHEMA_VERSION = "1"
 
@@ -57,7 +50,7 @@ class PolicyView(msgspec.Struct, kw_only=True):
     weight: float
     gain: float | None = None
     findings: list[FindingView] = []
-    problem: Code | None = None
+    problem: Problem | None = None
 
 
 class Verdict(msgspec.Struct, kw_only=True):
@@ -103,7 +96,7 @@ class PodExplanation(msgspec.Struct, kw_only=True):
     nodes: int
     state: Literal["overlap", "gone"]
     event: str
-    refusal: Code | None
+    refusal: Problem | None
     policies: list[PolicyView]
 
 
@@ -116,7 +109,7 @@ class Load(msgspec.Struct, kw_only=True):
     ageSeconds: float | None
     windowSeconds: float
     capacity: float | None = None
-    problem: Code | None = None
+    problem: Problem | None = None
 
 
 class Room(msgspec.Struct, kw_only=True):
@@ -148,7 +141,7 @@ class NodeExplanation(msgspec.Struct, kw_only=True):
     zone: str
     ready: bool
     taints: list[str]
-    problem: Code | None
+    problem: Problem | None
     room: list[Room]
     loads: list[Load]
     policies: list[PolicyView]
@@ -191,10 +184,10 @@ class PendingPod(msgspec.Struct, kw_only=True):
     landing: list[LandingShare]
     returns: float
     unschedulable: float
-    refusal: Code | None
+    refusal: Problem | None
     moves: list[RoomMove]
     tried: int
-    none: Code | None = None
+    none: Problem | None = None
 
 
 class PendingExplanation(msgspec.Struct, kw_only=True):

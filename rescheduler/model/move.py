@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rescheduler.model.readings import FloatArray, IntArray, Problem
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import FloatArray, IntArray
 
 
 class Shift(NamedTuple):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from rescheduler.model.readings import Problem
+from rescheduler.model.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

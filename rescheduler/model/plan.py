@@ -10,6 +10,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from rescheduler.model.problem import Problem
+
 SCHEMA_VERSION = "1"
 
 Mode = Literal["Audit", "Enforce"]
@@ -20,13 +22,6 @@ Result = Literal[
     "unknown",  # no answer, and not resolved yet
     "skipped",  # not tried: the run stopped before it
 ]
-
-
-class Code(msgspec.Struct, kw_only=True):
-    """A reason code with its sentence."""
-
-    code: str
-    message: str
 
 
 class PodRef(msgspec.Struct, kw_only=True):
@@ -82,7 +77,7 @@ class PlannedMove(msgspec.Struct, kw_only=True):
     disruption: float
     batch: int
     mode: Mode = "Enforce"
-    reasons: list[Code] = []
+    reasons: list[Problem] = []
     gains: dict[str, float] = {}
     usage: dict[str, float] = {}
     budget: BudgetUse | None = None
@@ -141,7 +136,7 @@ class PolicyResult(msgspec.Struct, kw_only=True):
     digest: str = ""
     source: str = ""
     findings: list[FindingView] = []
-    problem: Code | None = None
+    problem: Problem | None = None
     document: dict[str, Any] = {}
     """The policy's whole document as JSON, from which `apply` makes the same policy again."""
 
@@ -158,7 +153,7 @@ class ReadingResult(msgspec.Struct, kw_only=True):
     unit: str
     query: str
     notes: list[str] = []
-    problem: Code | None = None
+    problem: Problem | None = None
 
 
 class Change(msgspec.Struct, kw_only=True):
@@ -207,7 +202,7 @@ class Calibration(msgspec.Struct, kw_only=True):
     scheduler: str
     overall: LandingRates | None = None
     kinds: list[LandingRates] = []
-    problem: Code | None = None
+    problem: Problem | None = None
 
 
 class Totals(msgspec.Struct, kw_only=True):
@@ -236,7 +231,7 @@ class SchedulerResult(msgspec.Struct, kw_only=True):
     """All that the model follows of it: plugins, weights and arguments."""
     document: dict[str, Any] = {}
     """The Scheduler document that declares it, from which `apply` makes the same profile again."""
-    problem: Code | None = None
+    problem: Problem | None = None
 
 
 class Plan(msgspec.Struct, kw_only=True):
@@ -264,15 +259,15 @@ class Plan(msgspec.Struct, kw_only=True):
     policies: list[PolicyResult]
     readings: list[ReadingResult]
     schedulers: list[SchedulerResult] = []
-    guards: list[Code] = []
+    guards: list[Problem] = []
     moves: list[PlannedMove]
     refused: list[Refusal]
     nodes: list[NodeView] = []
     limits: dict[str, Any] = {}
     """The `spec` of the Limits document as JSON, every field written out."""
-    notes: list[Code] = []
+    notes: list[Problem] = []
     """Findings about the data itself: undecodable objects, kinds that could not be read."""
     calibration: Calibration | None = None
     started: datetime | UnsetType = UNSET
     finished: datetime | UnsetType = UNSET
-    verdict: Code | UnsetType = UNSET
+    verdict: Problem | UnsetType = UNSET

@@ -10,6 +10,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from rescheduler.model.problem import Problem
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
@@ -68,14 +70,6 @@ class ReadingRequest:
         if self.name.startswith("pair."):
             return "pair"
         return "node" if self.name.startswith("node.") else "pod"
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Why something must not be relied on: a reason code and a sentence with the values."""
-
-    code: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)

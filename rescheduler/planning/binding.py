@@ -8,7 +8,8 @@ import numpy as np
 
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Bounding, Loaded, Policy, Term, Warns
 from rescheduler.policies.utilization.packing import PackingTerm

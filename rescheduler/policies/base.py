@@ -14,7 +14,8 @@ from rescheduler.documents.fields import PositiveDuration, Strict, Yes
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.plan import Mode
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem, ReadingRequest
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 
 

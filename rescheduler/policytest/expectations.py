@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rescheduler.model.finding_history import FindingHistory, Observation
 from rescheduler.model.history import History
 from rescheduler.model.plan import Plan
-from rescheduler.model.readings import Problem
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.result import Outline

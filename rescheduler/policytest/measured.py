@@ -6,14 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from rescheduler.kube.quantity import milli, units
-from rescheduler.model.readings import (
-    FloatArray,
-    Problem,
-    Reading,
-    ReadingRequest,
-    Readings,
-    instants,
-)
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import FloatArray, Reading, ReadingRequest, Readings, instants
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policytest.series import samples

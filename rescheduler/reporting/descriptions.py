@@ -95,7 +95,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "cost": "Its share of the policy's cost.",
         "message": "A sentence with the numbers.",
     },
-    "Code": {
+    "Problem": {
         "code": "Reason code: three letters for the family and a number.",
         "message": "A sentence with the values.",
     },

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from rescheduler.model.plan import Code, Plan, ReadingResult
+from rescheduler.model.plan import Plan, ReadingResult
+from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
 from rescheduler.reporting.alerts import Alert, alerts
 from rescheduler.reporting.phrasing import (
@@ -111,7 +112,7 @@ class View:
         return f"dry run, nothing was evicted{until}"
 
     @property
-    def verdict(self) -> Code | None:
+    def verdict(self) -> Problem | None:
         """How acting ended, or None in a plan."""
         verdict = self.plan.verdict
         return None if verdict is UNSET else verdict
@@ -263,30 +264,32 @@ class View:
         ]
 
     @property
-    def nothing(self) -> Code | None:
+    def nothing(self) -> Problem | None:
         """Why there is no move at all, or None where there are moves."""
         if self.moves:
             return None
         if self.plan.guards:
             guard = self.plan.guards[0]
-            return Code(code=guard.code, message="No move: the cycle is held, see above.")
+            return Problem(code=guard.code, message="No move: the cycle is held, see above.")
         if self.plan.policies and all(each.problem for each in self.plan.policies):
             problem = self.plan.policies[0].problem
             code = problem.code if problem else ""
-            return Code(code=code, message="No move: no policy had a say, see above.")
+            return Problem(code=code, message="No move: no policy had a say, see above.")
         if not self.plan.totals.candidates:
-            return Code(code="", message="Nothing to do: no move could improve what policies want.")
+            return Problem(
+                code="", message="Nothing to do: no move could improve what policies want."
+            )
         return self._nothing_pays()
 
-    def _nothing_pays(self) -> Code:
+    def _nothing_pays(self) -> Problem:
         first = self.groups[0] if self.groups else None
         if first is None:
-            return Code(code="", message="Nothing to do: no candidate is worth a move.")
+            return Problem(code="", message="Nothing to do: no candidate is worth a move.")
         share = "all" if first.count == self.left_alone else f"{first.count} of {self.left_alone}"
         text = "Nothing to do: no candidate is worth a move."
         if "STB001" in self.plan.totals.refused:
             text = "Nothing to do yet: no candidate may move now."
-        return Code(code=first.code, message=f"{text} Most often ({share}): {first.sentence}")
+        return Problem(code=first.code, message=f"{text} Most often ({share}): {first.sentence}")
 
     @cached_property
     def steps(self) -> list[Step]:

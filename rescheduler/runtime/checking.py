@@ -6,7 +6,8 @@ from itertools import combinations
 import numpy as np
 
 from rescheduler.documents.envelope import to_document
-from rescheduler.model.readings import Problem, Reading
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import Reading
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Policy

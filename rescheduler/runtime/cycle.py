@@ -12,7 +12,8 @@ from rescheduler import __version__
 from rescheduler.model.errors import ActionError, LockHeld
 from rescheduler.model.finding_history import FindingHistory, Observation
 from rescheduler.model.history import History
-from rescheduler.model.plan import Code, Mode, Plan
+from rescheduler.model.plan import Mode, Plan
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.recheck import Recheck
@@ -59,7 +60,7 @@ class Parts:
 
     policies: Callable[[], PolicySet]
     observe: Observe
-    recall: Callable[[], tuple[History, list[Code]]]
+    recall: Callable[[], tuple[History, list[Problem]]]
     actor: Callable[[PolicySet], Actor] | None = None
     memory: Memory | None = None
     remembers: bool = False
@@ -112,7 +113,7 @@ def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Pl
     return structs.replace(outcome, mode="Enforce")  # also where the plan was a dry run
 
 
-def withheld(plan: Plan, verdict: Code, at: datetime) -> Plan:
+def withheld(plan: Plan, verdict: Problem, at: datetime) -> Plan:
     """The outcome of a plan of which nothing was tried."""
     moves = [
         structs.replace(
@@ -135,7 +136,7 @@ def propose(
     parts: Parts,
     policies: PolicySet,
     history: History,
-    notes: list[Code],
+    notes: list[Problem],
     *,
     mode: Mode,
     seed: int,
@@ -155,7 +156,7 @@ def propose(
     return structs.replace(plan, notes=[*plan.notes, *notes]) if notes else plan
 
 
-def recalled(parts: Parts, policies: PolicySet) -> tuple[FindingHistory, list[Code]]:
+def recalled(parts: Parts, policies: PolicySet) -> tuple[FindingHistory, list[Problem]]:
     """What earlier cycles found, where a policy waits, and what to note about it."""
     if parts.memory is None or not any(each.span for each in policies.policies):
         return FindingHistory(), []
@@ -163,10 +164,10 @@ def recalled(parts: Parts, policies: PolicySet) -> tuple[FindingHistory, list[Co
         return parts.memory.read(), []
     except ActionError as error:
         note = f"What earlier cycles found could not be read, so all trouble counts as new: {error}"
-        return FindingHistory(), [Code(code="DAT002", message=note)]
+        return FindingHistory(), [Problem(code="DAT002", message=note)]
 
 
-def _remembered(parts: Parts, observations: Iterable[Observation], now: datetime) -> list[Code]:
+def _remembered(parts: Parts, observations: Iterable[Observation], now: datetime) -> list[Problem]:
     observations = tuple(observations)
     if parts.memory is None or not parts.remembers or not observations:
         return []
@@ -174,7 +175,7 @@ def _remembered(parts: Parts, observations: Iterable[Observation], now: datetime
         parts.memory.remember(observations, now)
     except ActionError as error:
         note = f"What this cycle found could not be remembered for the next one: {error}"
-        return [Code(code="DAT002", message=note)]
+        return [Problem(code="DAT002", message=note)]
     return []
 
 

@@ -14,8 +14,8 @@ from rescheduler.actions.transport import ServerClock
 from rescheduler.kube.controllers import Namespace
 from rescheduler.model.errors import ActionError, ClusterUnavailable
 from rescheduler.model.history import History
-from rescheduler.model.plan import Code
-from rescheduler.model.readings import Problem, Reading, ReadingRequest, Readings
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.enforce.actor import FINDING_HISTORY, STATE
 from rescheduler.runtime.settings import Settings
@@ -130,7 +130,7 @@ def memory_of(connection: Connection, namespace: str) -> FindingHistoryStore:
     return FindingHistoryStore(store, where=f"{namespace}/{FINDING_HISTORY}")
 
 
-def recall(connection: Connection, namespace: str) -> tuple[History, list[Code]]:
+def recall(connection: Connection, namespace: str) -> tuple[History, list[Problem]]:
     """The recent moves, for planning without the lock; reads only.
 
     Where the state does not exist, or may not be read, there are none, and a note says so.
@@ -150,4 +150,4 @@ def recall(connection: Connection, namespace: str) -> tuple[History, list[Code]]
             f"Our own recent moves could not be read, so cool-downs and budgets do not show "
             f"in this plan: {error.message}"
         )
-        return History(), [Code(code="DAT002", message=note)]
+        return History(), [Problem(code="DAT002", message=note)]

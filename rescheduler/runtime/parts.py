@@ -7,7 +7,8 @@ from typing import Any
 
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import Code, Plan, PlannedMove
+from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.model.problem import Problem
 from rescheduler.policies.files.policy_set import (
     PolicySet,
     limits_from_document,
@@ -53,7 +54,7 @@ def parts_of(
     if connection is not None and state is not None:
         actor = _actor(settings, connection, state, observe, stop or Stop())
 
-    def remember() -> tuple[History, list[Code]]:
+    def remember() -> tuple[History, list[Problem]]:
         if connection is None:
             return History(), []
         return recall(connection, settings.state_namespace)
@@ -138,6 +139,6 @@ def _actor(
     return make
 
 
-def _no_plan_yet(_move: PlannedMove, _made: Sequence[PastMove]) -> Code:
+def _no_plan_yet(_move: PlannedMove, _made: Sequence[PastMove]) -> Problem:
     """Until a plan puts its own check here, nothing may be evicted."""
     return told("DRF004")

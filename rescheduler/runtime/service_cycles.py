@@ -6,7 +6,8 @@ from collections.abc import Callable
 import structlog
 
 from rescheduler.model.errors import ReschedulerError
-from rescheduler.model.plan import Code, Plan
+from rescheduler.model.plan import Plan
+from rescheduler.model.problem import Problem
 from rescheduler.runtime.cycle import Parts, exit_code, run_cycle
 from rescheduler.runtime.health import Health
 from rescheduler.runtime.logs import logger
@@ -76,7 +77,7 @@ class ServiceCycles:
         _tell(plan, verdict)
         self._report(plan)
         unread = [p for p in plan.policies if p.problem is not None and p.problem.code == "RDG001"]
-        if verdict == "failed" and isinstance(plan.verdict, Code):
+        if verdict == "failed" and isinstance(plan.verdict, Problem):
             return plan.verdict.message
         return f"{unread[0].name}: {unread[0].problem.message}" if unread else ""  # type: ignore[union-attr]
 
@@ -84,7 +85,7 @@ class ServiceCycles:
 def _verdict(plan: Plan) -> str:
     if plan.kind == "Outcome" and exit_code(plan) == 1 and not _mute(plan):
         return "failed"
-    if plan.guards or (isinstance(plan.verdict, Code) and plan.verdict.code.startswith("GRD")):
+    if plan.guards or (isinstance(plan.verdict, Problem) and plan.verdict.code.startswith("GRD")):
         return "held"
     return "no-say" if _mute(plan) else "good"
 
@@ -119,5 +120,5 @@ def _tell(plan: Plan, verdict: str) -> None:
         verdict=verdict,
         moves=len(plan.moves),
         refused=sum(plan.totals.refused.values()),
-        message=plan.verdict.message if isinstance(plan.verdict, Code) else "",
+        message=plan.verdict.message if isinstance(plan.verdict, Problem) else "",
     )

@@ -14,7 +14,8 @@ from msgspec import UNSET
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from rescheduler import __version__
-from rescheduler.model.plan import Code, Mode, Plan, PlannedMove, Result
+from rescheduler.model.plan import Mode, Plan, PlannedMove, Result
+from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 
 PHASES = ("observe", "plan", "act")
@@ -165,7 +166,7 @@ class Telemetry:
         for code, count in plan.totals.refused.items():
             self.refused.labels(code).set(count)
         holding = {guard.code for guard in plan.guards}
-        if isinstance(plan.verdict, Code):
+        if isinstance(plan.verdict, Problem):
             holding.add(plan.verdict.code)
         if plan.calibration is not None and plan.calibration.problem is not None:
             holding.add(plan.calibration.problem.code)

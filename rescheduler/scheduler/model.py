@@ -9,7 +9,8 @@ import numpy as np
 
 from rescheduler.kube.objects import Pod
 from rescheduler.model.move import Landing, Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.chances import Weighted, chances, together
 from rescheduler.scheduler.config.default_profile import default_profile, default_profiles

@@ -7,7 +7,8 @@ import msgspec
 import numpy as np
 
 from rescheduler.kube.objects import Labels, Pod, PodSpec, Volume
-from rescheduler.model.readings import BoolArray, IntArray, Problem
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.local_scores import LocalScores
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score

@@ -5,14 +5,8 @@ from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
-from rescheduler.model.readings import (
-    BoolArray,
-    DeviceValue,
-    FloatArray,
-    Problem,
-    Reading,
-    ReadingRequest,
-)
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources import folding
 from rescheduler.sources.attribution import Holder, device_values, read_holders

@@ -12,7 +12,8 @@ import msgspec
 import numpy as np
 import requests
 
-from rescheduler.model.readings import Problem, Reading, ReadingRequest
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import Reading, ReadingRequest
 from rescheduler.sources.causes import cause
 
 DATASET = "pair.dataset"

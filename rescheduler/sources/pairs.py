@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rescheduler.model.readings import Problem, Reading, ReadingRequest
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.measuring import FUTURE, DomainCounts, Value, number, show
 from rescheduler.sources.prometheus_http import Vector

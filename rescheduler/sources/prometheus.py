@@ -9,7 +9,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from rescheduler.model.errors import MetricsUnavailable
-from rescheduler.model.readings import Problem, Reading, ReadingRequest, Readings
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.assembly import Assembly, Cluster
 from rescheduler.sources.catalog import CATALOG, Definition, fill

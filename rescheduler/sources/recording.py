@@ -29,10 +29,10 @@ from rescheduler.kube.objects import (
 )
 from rescheduler.model.errors import SettingsError, SnapshotUnreadable
 from rescheduler.model.observed_scheduler import ObservedScheduler
+from rescheduler.model.problem import Problem
 from rescheduler.model.readings import (
     DeviceValue,
     FloatArray,
-    Problem,
     Reading,
     ReadingRequest,
     Readings,

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.actions.events import EventWriter, note, reason_of
-from rescheduler.model.plan import Code, PlannedMove
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.problem import Problem
 from tests.fakes.apiserver import Fault, serving
 from tests.fakes.moves import planned
 from tests.fakes.stage import START, Stage
@@ -57,7 +58,7 @@ def test_what_cannot_be_told_is_counted_and_stops_nothing() -> None:
 
 
 def test_the_reason_says_what_it_is_for_or_what_went_wrong() -> None:
-    assert reason_of(a_move(reasons=[Code(code="SPR001", message="")])) == "RestoreSpread"
+    assert reason_of(a_move(reasons=[Problem(code="SPR001", message="")])) == "RestoreSpread"
     assert reason_of(a_move(reasons=[])) == "Reschedule"
     assert reason_of(a_move(result="refused", code="ACT004")) == "EvictionRefused"
     assert reason_of(a_move(result="unknown", code="ACT009")) == "EvictionUnknown"

@@ -6,7 +6,6 @@ from typing import Any
 
 from rescheduler.model.plan import (
     ClusterRef,
-    Code,
     LandingShare,
     OwnerRef,
     Plan,
@@ -14,6 +13,7 @@ from rescheduler.model.plan import (
     PodRef,
     Totals,
 )
+from rescheduler.model.problem import Problem
 from tests.fakes.world import World
 
 
@@ -38,7 +38,7 @@ def planned(pod: dict[str, Any], *, batch: int = 1, **more: Any) -> PlannedMove:
         gains={"hot": 1.0},
         disruption=1.0,
         batch=batch,
-        reasons=[Code(code="UTL001", message="n1 is hot")],
+        reasons=[Problem(code="UTL001", message="n1 is hot")],
     )
     for name, value in more.items():
         setattr(move, name, value)

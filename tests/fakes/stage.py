@@ -19,7 +19,8 @@ from rescheduler.actions.transport import Answer, Api, ServerClock
 from rescheduler.kube.objects import Pod
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.history import History
-from rescheduler.model.plan import Code, PlannedMove
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.actor import Actor
@@ -65,7 +66,7 @@ class Process:
     dead: bool = False
     sent: list[tuple[str, str]] = field(default_factory=list)
     announced: list[tuple[str, object, object]] = field(default_factory=list)
-    objection: Callable[[PlannedMove, History], Code | None] = lambda *_: None
+    objection: Callable[[PlannedMove, History], Problem | None] = lambda *_: None
 
     def __post_init__(self) -> None:
         self.clock = ServerClock(

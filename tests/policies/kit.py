@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from rescheduler.kube.objects import ContainerStatus, Pod
 from rescheduler.model.move import Shift
-from rescheduler.model.readings import FloatArray, Problem, Reading, ReadingRequest
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import FloatArray, Reading, ReadingRequest
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Bounding, Policy, Term

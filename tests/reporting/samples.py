@@ -8,7 +8,6 @@ from rescheduler.model.plan import (
     BudgetUse,
     Change,
     ClusterRef,
-    Code,
     Cost,
     FindingView,
     LandingShare,
@@ -22,6 +21,7 @@ from rescheduler.model.plan import (
     Refusal,
     Totals,
 )
+from rescheduler.model.problem import Problem
 from tests.reporting.trust import calibrated, schedulers
 
 TAKEN = datetime(2026, 11, 21, 14, 2, 7, tzinfo=UTC)
@@ -193,7 +193,7 @@ def move(number: int, **fields: Any) -> PlannedMove:
         "disruption": round(0.4 + number * 0.15, 2),
         "batch": number // 2 + 1,
         "mode": "Audit" if audit else "Enforce",
-        "reasons": [Code(code=code, message=message)],
+        "reasons": [Problem(code=code, message=message)],
         "gains": {"zone-spread": 1.0}
         if audit
         else {"gpu-utilization": round(6.2 - number * 0.4, 2)},
@@ -283,10 +283,10 @@ def empty() -> Plan:
 
 def held() -> Plan:
     """A guard holds the cycle; the data itself has a flaw too."""
-    guard = Code(
+    guard = Problem(
         code="GRD001", message="31 of 60 nodes (51.7 %) are above their target; maxHotShare is 20 %"
     )
-    note = Code(code="DAT002", message="HorizontalPodAutoscaler: 403 Forbidden")
+    note = Problem(code="DAT002", message="HorizontalPodAutoscaler: 403 Forbidden")
     totals = Totals(nodes=60, pods=431, candidates=220, moves=0, disruption=0.0)
     return plan(
         guards=[guard], notes=[note], moves=[], refused=[], totals=totals, mode="Enforce",
@@ -299,18 +299,18 @@ def no_data() -> Plan:
     """Prometheus lacks the GPU exporter: that policy has no say, the other one goes on."""
     gpu, spread = policies(moved=True)
     gpu.cost, gpu.findings, gpu.worst = Cost(before=0.0, after=0.0), [], 0.0
-    gpu.problem = Code(
+    gpu.problem = Problem(
         code="RDG009", message="node.gpu: Prometheus has no series DCGM_FI_DEV_GPU_UTIL"
     )
     unfit = reading("node.gpu", None, coverage=0.0, problem=gpu.problem)
     stale = reading(
         "pod.gpu", 4000.0, coverage=0.62,
-        problem=Code(code="RDG004", message="pod.gpu: oldest value 67 min, limit 120 s"),
+        problem=Problem(code="RDG004", message="pod.gpu: oldest value 67 min, limit 120 s"),
     )  # fmt: skip
     views = node_views(moved=False)
     for each in views:
         each.load["node.gpu"] = Change(before=None, after=None)
-    odd = Code(code="FEA005", message="its plugin Coscheduling is not modelled")
+    odd = Problem(code="FEA005", message="its plugin Coscheduling is not modelled")
     return plan(
         schedulers=schedulers(odd),
         policies=[gpu, spread], readings=[unfit, stale, *readings()[1:3]], moves=[move(5, batch=1)],
@@ -352,7 +352,7 @@ def outcome() -> Plan:
     return plan(
         kind="Outcome", mode="Enforce", started=TAKEN + timedelta(minutes=4),
         finished=TAKEN + timedelta(minutes=9, seconds=12),
-        verdict=Code(code="ACT009", message="Stopped after move 5: its outcome is not known."),
+        verdict=Problem(code="ACT009", message="Stopped after move 5: its outcome is not known."),
         moves=[move(number, mode="Enforce", **became) for number, became in enumerate(results)],
         calibration=calibrated(trusted=True),
     )  # fmt: skip

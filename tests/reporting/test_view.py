@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from rescheduler.model.plan import Change, Code, LandingShare, NodeView, Plan, Totals
+from rescheduler.model.plan import Change, LandingShare, NodeView, Plan, Totals
+from rescheduler.model.problem import Problem
 from rescheduler.reporting.batch_schedule import batches, budgets
 from rescheduler.reporting.heat_map import MOST, strips, zones
 from rescheduler.reporting.view import view
@@ -44,8 +45,8 @@ def test_refusals_that_the_totals_do_not_count_are_counted() -> None:
 
 def test_guards_come_first_and_a_problem_is_told_once() -> None:
     shown = no_data()
-    shown.guards = [Code(code="GRD002", message="9 of 60 nodes are not Ready")]
-    shown.notes = [Code(code="DAT001", message="pod x/y: phase is 7")]
+    shown.guards = [Problem(code="GRD002", message="9 of 60 nodes are not Ready")]
+    shown.notes = [Problem(code="DAT001", message="pod x/y: phase is 7")]
     alerts = view(shown).alerts
     assert [(alert.level, alert.code) for alert in alerts] == [
         ("held", "GRD002"),
@@ -58,7 +59,7 @@ def test_guards_come_first_and_a_problem_is_told_once() -> None:
 
 
 def test_a_code_that_is_not_in_the_catalog_is_shown_as_it_is() -> None:
-    shown = view(plan(guards=[Code(code="XYZ999", message="m")]))
+    shown = view(plan(guards=[Problem(code="XYZ999", message="m")]))
     assert shown.alerts[0].code == "XYZ999"
     assert shown.alerts[0].advice == ""
 
@@ -144,7 +145,7 @@ def test_no_move_has_its_reason(name: str, said: str) -> None:
 def test_without_any_policy_that_has_a_say_an_empty_plan_is_no_good_news() -> None:
     mute = policies(moved=False)
     for policy in mute:
-        policy.problem = Code(code="RDG001", message="connection refused")
+        policy.problem = Problem(code="RDG001", message="connection refused")
     nothing = view(plan(moves=[], policies=mute)).nothing
     assert nothing is not None
     assert "no policy had a say" in nothing.message

@@ -1,9 +1,10 @@
 """What sample reports say of schedulers, and of landings compared with their predictions."""
 
-from rescheduler.model.plan import Calibration, Code, LandingRates, SchedulerResult
+from rescheduler.model.plan import Calibration, LandingRates, SchedulerResult
+from rescheduler.model.problem import Problem
 
 
-def schedulers(problem: Code | None = None) -> list[SchedulerResult]:
+def schedulers(problem: Problem | None = None) -> list[SchedulerResult]:
     """The default scheduler, and one for batch work that packs."""
     profile = {"weights": {"NodeResourcesFit": 1}, "strategy": {"type": "MostAllocated"}}
     return [
@@ -34,7 +35,7 @@ def calibrated(*, trusted: bool) -> Calibration:
         )  # fmt: skip
 
     hit = 0.993 if trusted else 0.61
-    problem = Code(
+    problem = Problem(
         code="GRD009",
         message="Of 131 replacements of ReplicaSet pods under scheduler 1.36, 61% landed where "
         "that was predicted; at least 80% must (minLandingHitRate)",

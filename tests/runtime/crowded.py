@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import yaml
 
 from rescheduler.model.history import History
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
@@ -59,7 +59,7 @@ def hot() -> Policy:
 def parts(
     policies: Callable[[], PolicySet] = lambda: policy_set([spread()]),
     observe: Callable[[Iterable[ReadingRequest]], Snapshot] = lambda _: crowded(),
-    recall: Callable[[], tuple[History, list[Code]]] = lambda: (History(), []),
+    recall: Callable[[], tuple[History, list[Problem]]] = lambda: (History(), []),
 ) -> Parts:
     """The parts of an Audit cycle on that cluster."""
     return Parts(policies=policies, observe=observe, recall=recall)

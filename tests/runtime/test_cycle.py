@@ -9,7 +9,8 @@ from msgspec import structs
 
 from rescheduler.model.errors import LedgerUnreadable
 from rescheduler.model.history import History
-from rescheduler.model.plan import Code, Plan
+from rescheduler.model.plan import Plan
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.runtime.cycle import Parts, exit_code, run_cycle
@@ -83,7 +84,7 @@ def test_where_another_holds_the_lock_nothing_is_tried_and_that_is_no_failure() 
             return super()._wait(seconds)
 
     outcome = run_cycle(enforcing(stage, Alive(stage, "late")))
-    assert isinstance(outcome.verdict, Code)
+    assert isinstance(outcome.verdict, Problem)
     assert outcome.verdict.code == "GRD005"
     assert "other" in outcome.verdict.message
     assert [move.result for move in outcome.moves] == ["skipped"]
@@ -122,7 +123,7 @@ def test_a_pod_that_the_fresh_look_shows_elsewhere_is_not_evicted() -> None:
 
 
 def test_notes_about_the_history_are_in_the_plan() -> None:
-    note = Code(code="DAT002", message="the state could not be read")
+    note = Problem(code="DAT002", message="the state could not be read")
     assert note in run_cycle(parts(recall=lambda: (History(), [note]))).notes
 
 
@@ -148,7 +149,7 @@ def test_the_exit_code_of_an_outcome(results: list[str], code: int) -> None:
         structs.replace(plan.moves[0], result=kinds.get(each, "evicted"), code=each)
         for each in results
     ]
-    done = Code(code="ACT013", message="done")
+    done = Problem(code="ACT013", message="done")
     assert exit_code(structs.replace(plan, kind="Outcome", moves=moves, verdict=done)) == code
 
 

@@ -4,7 +4,8 @@ import re
 
 from msgspec import structs
 
-from rescheduler.model.plan import Code, PlannedMove
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.problem import Problem
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.telemetry import Telemetry
@@ -59,7 +60,7 @@ def test_an_outcome_is_counted_by_what_became_of_each_move() -> None:
         plan,
         kind="Outcome",
         mode="Enforce",
-        verdict=Code(code="GRD006", message="paused"),
+        verdict=Problem(code="GRD006", message="paused"),
         moves=[ended("evicted", "ACT001"), ended("evicted", "ACT012"), ended("refused", "ACT004")],
     )
     telemetry.observe(outcome)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from rescheduler.kube.objects import ObjectMeta, Pod, PodStatus
 from rescheduler.model.errors import SettingsError, SnapshotUnreadable
-from rescheduler.model.readings import Problem, Reading, Readings
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import Reading, Readings
 from rescheduler.model.snapshot import Snapshot, Undecodable
 from rescheduler.sources.kubernetes import read_cluster
 from rescheduler.sources.recording import load, save

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 
 
@@ -34,7 +34,7 @@ class CrashLoops:
                 found[int(self._snapshot.pod_workload[index])].add(pod.node)
         return found
 
-    def refusal(self, pod: int) -> Code | None:
+    def refusal(self, pod: int) -> Problem | None:
         """ELG023 for a pod that crash-loops, or None; one that does not is not asked about."""
         each = self._snapshot.pods[pod]
         if not each.crash_looping:
@@ -46,10 +46,10 @@ class CrashLoops:
         name = f"{workload.kind} {workload.name}"
         others = self._nodes[index] - {each.node}
         if others:
-            return Code(code="ELG023", message=f"{name} crash-loops on node {min(others)} too")
+            return Problem(code="ELG023", message=f"{name} crash-loops on node {min(others)} too")
         for move in self._moved[workload.uid]:
             if not self._helped(move):
-                return Code(
+                return Problem(
                     code="ELG023",
                     message=f"{name} had its pod {move.pod} moved for it from node {move.source} "
                     f"at {move.at.isoformat()}, and the replacement is not known to run without "

@@ -8,7 +8,7 @@ import numpy as np
 
 from rescheduler.kube.objects import ObjectMeta
 from rescheduler.model.history import History
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.crash_loops import CrashLoops
@@ -23,10 +23,10 @@ from rescheduler.policies.limits import Limits
 class _Shared:
     """What pods of one template and owner have in common, in the order in which it is asked."""
 
-    kind: Code | None
-    template: Code | None
-    workload: Code | None
-    namespace: Code | None
+    kind: Problem | None
+    template: Problem | None
+    workload: Problem | None
+    namespace: Problem | None
 
 
 class Eligibility:
@@ -45,7 +45,7 @@ class Eligibility:
         self._surroundings = Surroundings(snapshot, limits, history, plan)
         self._crash_loops = CrashLoops(snapshot, history)
         self._namespaces = {each.metadata.name: each.metadata for each in snapshot.namespaces}
-        self._nodes: dict[int, Code | None] = {}
+        self._nodes: dict[int, Problem | None] = {}
         self._shared: dict[tuple[object, ...], _Shared] = {}
         self._undecodable = {
             each.namespace: each for each in snapshot.undecodable if each.namespace
@@ -55,7 +55,7 @@ class Eligibility:
         """Ready pods of a workload, by its index."""
         return self._surroundings.ready(workload)
 
-    def refusal(self, pod: int) -> Code | None:
+    def refusal(self, pod: int) -> Problem | None:
         """Why the pod must be left alone, or None. The first reason that holds is given."""
         each, shared = self._snapshot.pods[pod], self._share(pod)
         return (
@@ -74,7 +74,7 @@ class Eligibility:
         shared = self._share(pod)
         return (shared.kind or shared.template) is not None
 
-    def checks(self, pod: int) -> Iterator[tuple[tuple[str, ...], Code | None]]:
+    def checks(self, pod: int) -> Iterator[tuple[tuple[str, ...], Problem | None]]:
         """Every group of checks, also after one that fails: its codes as it asks, and its answer.
 
         A pod without a controller has no workload to ask about.
@@ -105,7 +105,7 @@ class Eligibility:
         count = len(self._snapshot.nodes)
         return np.array([self.node(each) is not None for each in range(count)], dtype=np.bool_)
 
-    def node(self, node: int) -> Code | None:
+    def node(self, node: int) -> Problem | None:
         """Why this node may be neither left nor counted on (ELG020), or None."""
         if node not in self._nodes:
             self._nodes[node] = refuse_node(
@@ -169,26 +169,26 @@ class Eligibility:
             *([namespace] if namespace is not None else []),
         )
 
-    def _refuse_node(self, pod: int) -> Code | None:
+    def _refuse_node(self, pod: int) -> Problem | None:
         node = int(self._snapshot.pod_node[pod])
         if node < 0:
             name = self._snapshot.pods[pod].node
-            return Code(code="ELG020", message=f"node {name or '(none)'} is not known")
+            return Problem(code="ELG020", message=f"node {name or '(none)'} is not known")
         return self.node(node)
 
-    def _refuse_undecodable(self, namespace: str) -> Code | None:
+    def _refuse_undecodable(self, namespace: str) -> Problem | None:
         """An object of the namespace that we cannot read may protect any of its pods."""
         bad = self._undecodable.get(namespace)
         if bad is None:
             return None
-        return Code(
+        return Problem(
             code="DAT001",
             message=f"{bad.kind} {bad.namespace}/{bad.name} could not be read, "
             "so its namespace is left alone",
         )
 
 
-def refusal(snapshot: Snapshot, pod: int, limits: Limits, history: History) -> Code | None:
+def refusal(snapshot: Snapshot, pod: int, limits: Limits, history: History) -> Problem | None:
     """Why one pod of a fresh snapshot must be left alone, or None.
 
     For many pods of one snapshot make one `Eligibility` and ask it.

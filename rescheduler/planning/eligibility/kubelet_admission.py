@@ -6,7 +6,7 @@ for ever and on the same node (kubernetes/kubernetes#84869).
 """
 
 from rescheduler.model.move import Landing, Shift
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.shared.numa_zone_use import ZoneUse
 
@@ -26,7 +26,7 @@ class Admission:
         if self._use is not None:
             self._use.commit(shift)
 
-    def refusal(self, pod: int, source: int, landing: Landing) -> Code | None:
+    def refusal(self, pod: int, source: int, landing: Landing) -> Problem | None:
         """FEA007 where the replacement may land on a node that would not admit it."""
         if self._use is None or self._use.demand_of[pod] < 0:
             return None
@@ -36,7 +36,7 @@ class Admission:
             return None
         names = [self._names[node] for node in landing.nodes[rejected].tolist()]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        return Code(
+        return Problem(
             code="FEA007",
             message=f"it may land ({chance:.0%}) on {', '.join(names[:3])}{more}, where no NUMA "
             "zone that is free holds it: kubelet would refuse it, and its controller try again",

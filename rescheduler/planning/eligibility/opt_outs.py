@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from rescheduler.kube import annotations
 from rescheduler.kube.objects import ObjectMeta, Pod
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 
 _NEEDED = frozenset(
     {
@@ -26,18 +26,18 @@ _GO_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 _OFF = frozenset({"", "false"})
 
 
-def refuse_gang(pod: Pod) -> Code | None:
+def refuse_gang(pod: Pod) -> Problem | None:
     """ELG016: whether the pod is a member of a gang, by any of the known marks."""
     if pod.spec.schedulingGroup:
-        return Code(code="ELG016", message="it is a member of a scheduling group")
+        return Problem(code="ELG016", message="it is a member of a scheduling group")
     for mark in sorted(annotations.GANG_LABELS.intersection(pod.metadata.labels or ())):
-        return Code(code="ELG016", message=f"it is a member of a gang: label {mark}")
+        return Problem(code="ELG016", message=f"it is a member of a gang: label {mark}")
     for mark in sorted(annotations.GANGS.intersection(pod.metadata.annotations or ())):
-        return Code(code="ELG016", message=f"it is a member of a gang: annotation {mark}")
+        return Problem(code="ELG016", message=f"it is a member of a gang: annotation {mark}")
     return None
 
 
-def refuse_needed(pod: Pod) -> Code | None:
+def refuse_needed(pod: Pod) -> Problem | None:
     """ELG019: whether a cycle itself stands on this pod: metrics, DNS, scheduler, ourselves.
 
     Pods are known by their recommended labels. What stands in a protected namespace is refused
@@ -46,11 +46,11 @@ def refuse_needed(pod: Pod) -> Code | None:
     labels = pod.metadata.labels or {}
     for key in _NAME_LABELS:
         if labels.get(key) in _NEEDED:
-            return Code(code="ELG019", message=f"the rescheduler needs {key}={labels[key]}")
+            return Problem(code="ELG019", message=f"the rescheduler needs {key}={labels[key]}")
     return None
 
 
-def refuse_opt_out(pod: Pod, above: tuple[ObjectMeta, ...], now: datetime) -> Code | None:
+def refuse_opt_out(pod: Pod, above: tuple[ObjectMeta, ...], now: datetime) -> Problem | None:
     """ELG011: whether an annotation asks to leave the pod alone.
 
     Our own annotation also counts on the objects above: controllers and namespace. A value that
@@ -69,7 +69,7 @@ def refuse_opt_out(pod: Pod, above: tuple[ObjectMeta, ...], now: datetime) -> Co
     return _other_tools(notes, pod, now)
 
 
-def _other_tools(notes: Mapping[str, str], pod: Pod, now: datetime) -> Code | None:
+def _other_tools(notes: Mapping[str, str], pod: Pod, now: datetime) -> Problem | None:
     for name in (annotations.DO_NOT_DISRUPT, annotations.DO_NOT_EVICT):
         value = notes.get(name)
         if value is not None and _undisruptable(value, pod, now):
@@ -85,8 +85,8 @@ def _other_tools(notes: Mapping[str, str], pod: Pod, now: datetime) -> Code | No
     return None
 
 
-def _protected(name: str, value: str, where: str = "") -> Code:
-    return Code(code="ELG011", message=f"annotation {name}: {value!r}{where} protects it")
+def _protected(name: str, value: str, where: str = "") -> Problem:
+    return Problem(code="ELG011", message=f"annotation {name}: {value!r}{where} protects it")
 
 
 def _opted_out(value: str, now: datetime) -> bool:

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from rescheduler.kube import annotations
 from rescheduler.kube.objects import Pod
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 
 CRITICAL_PRIORITY = 2_000_000_000
@@ -13,57 +13,61 @@ _CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"
 _RESIZING = frozenset({"PodResizePending", "PodResizeInProgress"})
 
 
-def refuse_kind(pod: Pod) -> Code | None:
+def refuse_kind(pod: Pod) -> Problem | None:
     """ELG001-ELG003: whether a controller of a movable kind stands behind the pod."""
     notes = pod.metadata.annotations or {}
     owner = pod.controller
     if annotations.MIRROR in notes or notes.get(annotations.SOURCE, "api") != "api":
-        return Code(code="ELG003", message="its kubelet manages it: it is a mirror or static pod")
+        return Problem(
+            code="ELG003", message="its kubelet manages it: it is a mirror or static pod"
+        )
     if owner is None:
-        return Code(code="ELG001", message="it has no controller, so nothing would replace it")
+        return Problem(code="ELG001", message="it has no controller, so nothing would replace it")
     if owner.kind == "Node":
-        return Code(code="ELG003", message=f"it belongs to Node {owner.name}")
+        return Problem(code="ELG003", message=f"it belongs to Node {owner.name}")
     if owner.kind == "DaemonSet":
-        return Code(code="ELG002", message=f"it belongs to DaemonSet {owner.name}")
+        return Problem(code="ELG002", message=f"it belongs to DaemonSet {owner.name}")
     return None
 
 
-def refuse_state(pod: Pod, limits: Limits, now: datetime) -> Code | None:
+def refuse_state(pod: Pod, limits: Limits, now: datetime) -> Problem | None:
     """ELG004-ELG007 and ELG021: whether the pod is settled.
 
     A time that is missing counts as too recent.
     """
     if pod.metadata.deletionTimestamp is not None:
-        return Code(code="ELG005", message="it is being deleted already")
+        return Problem(code="ELG005", message="it is being deleted already")
     if pod.status.phase != "Running":
-        return Code(code="ELG004", message=f"its phase is {pod.status.phase or 'not known'}")
+        return Problem(code="ELG004", message=f"its phase is {pod.status.phase or 'not known'}")
     if not pod.crash_looping:
         ready = pod.condition("Ready")
         if ready is None or ready.status != "True":
-            return Code(code="ELG006", message="it is not Ready")
+            return Problem(code="ELG006", message="it is not Ready")
         if short := _shorter(ready.lastTransitionTime, limits.minReadyTime, now):
-            return Code(code="ELG006", message=f"it has been Ready {short} (minReadyTime)")
+            return Problem(code="ELG006", message=f"it has been Ready {short} (minReadyTime)")
     elif limits.crashLooping == "Refuse":
-        return Code(code="ELG006", message="it is not Ready: it crash-loops (crashLooping: Refuse)")
+        return Problem(
+            code="ELG006", message="it is not Ready: it crash-loops (crashLooping: Refuse)"
+        )
     if short := _shorter(pod.metadata.creationTimestamp, limits.minPodAge, now):
-        return Code(code="ELG007", message=f"it has lived {short} (minPodAge)")
+        return Problem(code="ELG007", message=f"it has lived {short} (minPodAge)")
     for condition in pod.status.conditions or ():
         if condition.type in _RESIZING and condition.status == "True":
-            return Code(code="ELG021", message=f"its condition {condition.type} is True")
+            return Problem(code="ELG021", message=f"its condition {condition.type} is True")
     return None
 
 
-def refuse_rank(pod: Pod, limits: Limits) -> Code | None:
+def refuse_rank(pod: Pod, limits: Limits) -> Problem | None:
     """ELG008 and ELG009: whether its namespace and priority may be touched."""
     namespace = pod.metadata.namespace
     if namespace in limits.protectedNamespaces:
-        return Code(code="ELG008", message=f"namespace {namespace} is protected")
+        return Problem(code="ELG008", message=f"namespace {namespace} is protected")
     priority = pod.spec.priority or 0
     if priority >= CRITICAL_PRIORITY or pod.spec.priorityClassName in _CRITICAL_CLASSES:
         name = pod.spec.priorityClassName or "no class"
-        return Code(code="ELG009", message=f"its priority {priority} ({name}) is critical")
+        return Problem(code="ELG009", message=f"its priority {priority} ({name}) is critical")
     if priority > limits.maxPriority:
-        return Code(
+        return Problem(
             code="ELG009",
             message=f"its priority {priority} is above maxPriority {limits.maxPriority}",
         )

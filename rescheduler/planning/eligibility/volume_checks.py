@@ -6,12 +6,12 @@ from rescheduler.kube import annotations
 from rescheduler.kube.objects import Node, NodeSelectorTerm, Pod
 from rescheduler.kube.selectors import satisfies
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.limits import Limits
 
 
-def refuse_local_storage(pod: Pod, limits: Limits) -> Code | None:
+def refuse_local_storage(pod: Pod, limits: Limits) -> Problem | None:
     """ELG010: whether a move would lose data in an emptyDir on disk or a hostPath.
 
     Cluster-autoscaler's annotations exempt a pod (`safe-to-evict: "true"`) or named volumes.
@@ -27,9 +27,9 @@ def refuse_local_storage(pod: Pod, limits: Limits) -> Code | None:
         if volume.name in safe:
             continue
         if volume.hostPath is not None:
-            return Code(code="ELG010", message=f"its volume {volume.name} is a hostPath")
+            return Problem(code="ELG010", message=f"its volume {volume.name} is a hostPath")
         if volume.emptyDir is not None and volume.emptyDir.medium != "Memory":
-            return Code(code="ELG010", message=f"its volume {volume.name} is an emptyDir")
+            return Problem(code="ELG010", message=f"its volume {volume.name} is an emptyDir")
     return None
 
 
@@ -50,11 +50,11 @@ class Attachments:
     def _volumes(self) -> dict[str, PersistentVolume]:
         return {each.metadata.name: each for each in self._snapshot.volumes}
 
-    def refuse_pinned(self, pod: Pod) -> Code | None:
+    def refuse_pinned(self, pod: Pod) -> Problem | None:
         """ELG017: whether a claim leaves no other node, or cannot be followed."""
         for claim in pod.spec.resourceClaims or ():
             if claim.resourceClaimName:
-                return Code(
+                return Problem(
                     code="ELG017",
                     message=f"its resource claim {claim.resourceClaimName} stays allocated here",
                 )
@@ -62,7 +62,7 @@ class Attachments:
             if volume.persistentVolumeClaim is not None:
                 name = volume.persistentVolumeClaim.claimName
                 if problem := self._pinned(pod.metadata.namespace, name):
-                    return Code(code="ELG017", message=f"its volume claim {name} {problem}")
+                    return Problem(code="ELG017", message=f"its volume claim {name} {problem}")
         return None
 
     def _pinned(self, namespace: str, name: str) -> str:

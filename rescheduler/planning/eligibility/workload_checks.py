@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from rescheduler.kube.controllers import Controller, HorizontalPodAutoscaler
 from rescheduler.kube.objects import Node
 from rescheduler.model.history import History
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.model.workload import Workload
@@ -33,21 +33,21 @@ _SCALED_KINDS = frozenset({"Deployment", "ReplicaSet", "ReplicationController", 
 _SCALE_QUIET = timedelta(minutes=5)
 
 
-def refuse_node(node: Node, limits: Limits, now: datetime) -> Code | None:
+def refuse_node(node: Node, limits: Limits, now: datetime) -> Problem | None:
     """ELG020: whether the node has settled and nobody else is emptying it."""
     name = node.metadata.name
     if not node.ready:
-        return Code(code="ELG020", message=f"node {name} is not Ready")
+        return Problem(code="ELG020", message=f"node {name} is not Ready")
     if node.spec.unschedulable or node.metadata.deletionTimestamp is not None:
-        return Code(code="ELG020", message=f"node {name} is unschedulable or being deleted")
+        return Problem(code="ELG020", message=f"node {name} is unschedulable or being deleted")
     for taint in node.spec.taints or ():
         if taint.key in LEAVING_TAINTS:
-            return Code(code="ELG020", message=f"node {name} has taint {taint.key}")
+            return Problem(code="ELG020", message=f"node {name} has taint {taint.key}")
     born = node.metadata.creationTimestamp
     if born is None or now - born < limits.minNodeAge:
         age = "an unknown time" if born is None else f"{(now - born).total_seconds():.0f} s"
         least = limits.minNodeAge.total_seconds()
-        return Code(code="ELG020", message=f"node {name} has lived {age} of {least:.0f} s")
+        return Problem(code="ELG020", message=f"node {name} has lived {age} of {least:.0f} s")
     return None
 
 
@@ -70,7 +70,7 @@ class Surroundings:
             if workload >= 0 and pod.ready and pod.metadata.deletionTimestamp is None
         )
         self._moved = {move.podUid: move for move in history.moves if move.charged}
-        self._verdicts: dict[tuple[int, bool], Code | None] = {}
+        self._verdicts: dict[tuple[int, bool], Problem | None] = {}
 
     def ready(self, workload: int) -> int:
         """Ready pods of a workload: the fewer of what we see and what its owner counts."""
@@ -83,14 +83,16 @@ class Surroundings:
         uids = {controller: None, self._snapshot.workloads[workload].uid: None}
         return [self._controllers[uid] for uid in uids if uid in self._controllers]
 
-    def refuse_moved(self, uid: str) -> Code | None:
+    def refuse_moved(self, uid: str) -> Problem | None:
         """ELG022 for the pod itself: we asked for its eviction before."""
         move = self._moved.get(uid)
         if move is None:
             return None
-        return Code(code="ELG022", message=f"its eviction was asked for at {move.at.isoformat()}")
+        return Problem(
+            code="ELG022", message=f"its eviction was asked for at {move.at.isoformat()}"
+        )
 
-    def refuse_workload(self, workload: int, *, crash_looping: bool = False) -> Code | None:
+    def refuse_workload(self, workload: int, *, crash_looping: bool = False) -> Problem | None:
         """ELG012-ELG015 and ELG022: whether the workload can be followed and has settled.
 
         crash_looping: whether it is asked for a pod that does, which is none of the Ready ones.
@@ -101,7 +103,7 @@ class Surroundings:
             self._verdicts[key] = self._judge(workload, found, crash_looping=crash_looping)
         return self._verdicts[key]
 
-    def _judge(self, index: int, workload: Workload, *, crash_looping: bool) -> Code | None:
+    def _judge(self, index: int, workload: Workload, *, crash_looping: bool) -> Problem | None:
         return (
             self._refuse_unknown(workload)
             or self._refuse_job(workload)
@@ -110,29 +112,29 @@ class Surroundings:
             or self._refuse_recent(workload)
         )
 
-    def _refuse_unknown(self, workload: Workload) -> Code | None:
+    def _refuse_unknown(self, workload: Workload) -> Problem | None:
         name = f"{workload.kind} {workload.name}"
         controller = self._controllers.get(workload.controller_uid)
         if not workload.known or controller is None:
-            return Code(code="ELG015", message=f"its owner {name} is not known")
+            return Problem(code="ELG015", message=f"its owner {name} is not known")
         if workload.controller_kind not in _REPLACING_KINDS:
-            return Code(code="ELG015", message=f"its owner {name} is of a kind we cannot follow")
+            return Problem(code="ELG015", message=f"its owner {name} is of a kind we cannot follow")
         top = self._controllers[workload.uid]
         for each in (controller, top):
             if each.metadata.deletionTimestamp is not None:
-                return Code(
+                return Problem(
                     code="ELG015", message=f"its owner {each.metadata.name} is being deleted"
                 )
             for condition in each.status.conditions or ():
                 if condition.type == "ReplicaFailure" and condition.status == "True":
                     reason = condition.reason or "ReplicaFailure"
-                    return Code(code="ELG015", message=f"{name} cannot make pods: {reason}")
+                    return Problem(code="ELG015", message=f"{name} cannot make pods: {reason}")
         above = next((o for o in top.metadata.ownerReferences or () if o.controller), None)
         if above is not None and top.kind == "Job" and above.kind != "CronJob":
-            return Code(code="ELG015", message=f"{name} is run by {above.kind} {above.name}")
+            return Problem(code="ELG015", message=f"{name} is run by {above.kind} {above.name}")
         return None
 
-    def _refuse_job(self, workload: Workload) -> Code | None:
+    def _refuse_job(self, workload: Workload) -> Problem | None:
         if workload.controller_kind != "Job" or self._limits.jobs == "Allow":
             return None
         policy = self._controllers[workload.controller_uid].spec.podFailurePolicy or {}
@@ -141,18 +143,18 @@ class Surroundings:
                 break
             if any(c.get("type") == "DisruptionTarget" for c in rule.get("onPodConditions") or ()):
                 return None
-        return Code(
+        return Problem(
             code="ELG014", message=f"Job {workload.name} would count the eviction as a failure"
         )
 
-    def _refuse_moving(self, workload: Workload) -> Code | None:
+    def _refuse_moving(self, workload: Workload) -> Problem | None:
         name = f"{workload.kind} {workload.name}"
         if workload.rolling:
-            return Code(code="ELG013", message=f"{name} is rolling out")
+            return Problem(code="ELG013", message=f"{name} is rolling out")
         top = self._controllers[workload.uid]
         wanted = 1 if top.spec.replicas is None else top.spec.replicas
         if top.kind in _SCALED_KINDS and top.status.replicas != wanted:
-            return Code(
+            return Problem(
                 code="ELG013",
                 message=f"{name} wants {counted(wanted, 'pod')} and has {top.status.replicas}",
             )
@@ -161,37 +163,37 @@ class Surroundings:
             return None
         status = scaler.status
         if status.desiredReplicas != (status.currentReplicas or 0):
-            return Code(
+            return Problem(
                 code="ELG013",
                 message=f"its autoscaler {scaler.metadata.name} goes from "
                 f"{status.currentReplicas or 0} to {counted(status.desiredReplicas, 'pod')}",
             )
         if status.lastScaleTime and self._snapshot.taken - status.lastScaleTime < _SCALE_QUIET:
-            return Code(
+            return Problem(
                 code="ELG013",
                 message=f"its autoscaler {scaler.metadata.name} scaled it at "
                 f"{status.lastScaleTime.isoformat()}",
             )
         return None
 
-    def _refuse_few(self, index: int, workload: Workload) -> Code | None:
+    def _refuse_few(self, index: int, workload: Workload) -> Problem | None:
         if workload.controller_kind == "Job":
             return None
         ready, least = self.ready(index), self._limits.minReplicas
         if ready < least:
             name = f"{workload.kind} {workload.name}"
-            return Code(
+            return Problem(
                 code="ELG012", message=f"{name} has {ready} Ready of at least {least} (minReplicas)"
             )
         return None
 
-    def _refuse_recent(self, workload: Workload) -> Code | None:
+    def _refuse_recent(self, workload: Workload) -> Problem | None:
         name = f"{workload.kind} {workload.name}"
         awaited = self._history.in_flight(workload.uid)
         if awaited >= self._limits.inFlightPerWorkload:
-            return Code(code="ELG022", message=f"{awaited} replacement of {name} is awaited")
+            return Problem(code="ELG022", message=f"{awaited} replacement of {name} is awaited")
         limits = self._limits
         until = self._earlier.cool_until(workload.uid, limits.coolDown, limits.coolDownCap)
         if until is not None and self._snapshot.taken < until:
-            return Code(code="ELG022", message=f"{name} cools down until {until.isoformat()}")
+            return Problem(code="ELG022", message=f"{name} cools down until {until.isoformat()}")
         return None

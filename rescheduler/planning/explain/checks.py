@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rescheduler.model.explanation import Check
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.planning.search.workspace import Workspace
 
 _BUDGETS = ("BUD001", "BUD003")
@@ -24,7 +24,7 @@ def checks(workspace: Workspace, pod: int) -> list[Check]:
     return sorted(found.values(), key=lambda check: (_family(check.code), check.code))
 
 
-def _groups(workspace: Workspace, pod: int) -> Iterator[tuple[tuple[str, ...], Code | None]]:
+def _groups(workspace: Workspace, pod: int) -> Iterator[tuple[tuple[str, ...], Problem | None]]:
     yield from workspace.eligibility.checks(pod)
     permanent = workspace.budgets.permanent(pod)
     yield _BUDGETS, permanent
@@ -32,7 +32,7 @@ def _groups(workspace: Workspace, pod: int) -> Iterator[tuple[tuple[str, ...], C
         yield _PACING, workspace.budgets.refusal(pod)
 
 
-def _told(codes: tuple[str, ...], answer: Code | None) -> Iterator[Check]:
+def _told(codes: tuple[str, ...], answer: Problem | None) -> Iterator[Check]:
     failed = False
     for code in codes:
         if answer is not None and code == answer.code:

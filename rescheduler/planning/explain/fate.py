@@ -6,7 +6,7 @@ import numpy as np
 
 from rescheduler.model.explanation import PolicyView, Verdict
 from rescheduler.model.move import Landing
-from rescheduler.model.plan import Code, FindingView, Mode
+from rescheduler.model.plan import FindingView, Mode
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.limits.batches import number
 from rescheduler.planning.plan.decision import Decision, decide
@@ -116,5 +116,5 @@ def view(
             FindingView(code=f.code, subject=f.subject, cost=f.cost, message=f.message)
             for f in found[:MOST_FINDINGS]
         ],
-        problem=None if problem is None else Code(code=problem.code, message=problem.message),
+        problem=None if problem is None else problem,
     )

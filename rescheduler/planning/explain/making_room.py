@@ -8,7 +8,7 @@ import numpy as np
 
 from rescheduler.model.explanation import RoomMove
 from rescheduler.model.move import Landing, Shift
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.wording import counted
 from rescheduler.planning.explain.place import shares
@@ -67,13 +67,13 @@ def make_room(workspace: Workspace, pending: int) -> Found:
     return found
 
 
-def nothing(found: Found) -> Code | None:
+def nothing(found: Found) -> Problem | None:
     """Why no single move makes room, or None where one does."""
     if found.moves:
         return None
     if not found.reachable:
         text = "its own constraints, or the state of the nodes, keep it off every node"
-        return Code(code="FEA001", message=f"{text}, whatever is moved")
+        return Problem(code="FEA001", message=f"{text}, whatever is moved")
     left = ", ".join(f"{count} {code}" for code, count in found.left.most_common(4))
     if found.tried:
         text = f"it was tried with {counted(found.tried, 'move')}, and would fit after none"
@@ -83,7 +83,7 @@ def nothing(found: Found) -> Code | None:
         text = "no pod is so large that its room alone would do"
     text += f"; {sum(found.left.values())} may not, or cannot, move ({left})" if left else ""
     text += "" if found.complete else f"; only the first {TRIED} were tried"
-    return Code(code="FEA001", message=text)
+    return Problem(code="FEA001", message=text)
 
 
 def _reachable(workspace: Workspace, pending: int) -> BoolArray:

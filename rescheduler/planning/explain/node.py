@@ -4,7 +4,6 @@ import numpy as np
 
 from rescheduler.kube.objects import Node
 from rescheduler.model.explanation import Header, Load, NodeExplanation, PodOnNode, Room
-from rescheduler.model.plan import Code
 from rescheduler.model.readings import IntArray
 from rescheduler.planning.explain.fate import Fates, view
 from rescheduler.planning.plan.views import ZONE
@@ -116,9 +115,7 @@ def _loads(workspace: Workspace, node: int) -> list[Load]:
                 ageSeconds=_known(reading.ages[node]),
                 windowSeconds=reading.request.window,
                 capacity=capacity,
-                problem=None
-                if problem is None
-                else Code(code=problem.code, message=problem.message),
+                problem=None if problem is None else problem,
             )
         )
     return answer

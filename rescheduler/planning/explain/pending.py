@@ -4,7 +4,7 @@ import msgspec
 
 from rescheduler.kube.objects import Pod
 from rescheduler.model.explanation import Header, PendingExplanation, PendingPod
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.planning.explain.making_room import Found, make_room, nothing
 from rescheduler.planning.explain.place import place
 from rescheduler.planning.references import owner_ref, pod_ref
@@ -41,7 +41,7 @@ def _explained(workspace: Workspace, pod: int, alike: int) -> PendingPod:
     each = snapshot.pods[pod]
     seen = place(workspace, pod)
     found = Found()
-    none: Code | None = None
+    none: Problem | None = None
     if seen.refusal is None and not seen.feasible:
         found = make_room(workspace, pod)
         none = nothing(found)

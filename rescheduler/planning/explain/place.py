@@ -8,7 +8,8 @@ import numpy as np
 
 from rescheduler.model.explanation import FilterResult, NodeScore, Reason
 from rescheduler.model.move import Landing
-from rescheduler.model.plan import Code, LandingShare
+from rescheduler.model.plan import LandingShare
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.search.workspace import Workspace
 from rescheduler.scheduler.rejections import Rejection, event_text
@@ -35,7 +36,7 @@ class Place:
     unschedulable: float
     event: str
     reasons: list[Reason]
-    refusal: Code | None
+    refusal: Problem | None
 
 
 def place(workspace: Workspace, pod: int) -> Place:
@@ -57,7 +58,7 @@ def place(workspace: Workspace, pod: int) -> Place:
         unschedulable=landing.unschedulable,
         event=event_text(rejected, len(snapshot.nodes)) if stuck else "",
         reasons=_reasons(snapshot, rejected),
-        refusal=None if refusal is None else Code(code=refusal.code, message=refusal.message),
+        refusal=None if refusal is None else refusal,
     )
 
 

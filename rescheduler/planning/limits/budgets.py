@@ -4,7 +4,8 @@ from collections import Counter
 from datetime import timedelta
 
 from rescheduler.model.history import History
-from rescheduler.model.plan import BudgetUse, Code
+from rescheduler.model.plan import BudgetUse
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.planning.limits.quotas import Quotas
@@ -62,7 +63,7 @@ class Budgets:
             )
         return None
 
-    def refusal(self, pod: int) -> Code | None:
+    def refusal(self, pod: int) -> Problem | None:
         """BUD001-BUD004 and PAC001-PAC005: the first budget that has nothing left for this pod."""
         return (
             self.closed()
@@ -71,33 +72,33 @@ class Budgets:
             or (self._quotas.refusal(pod))
         )
 
-    def closed(self) -> Code | None:
+    def closed(self) -> Problem | None:
         """PAC001 or PAC005: nothing more may be planned, whatever the pod."""
         cycle, hour = self._limits.movesPerCycle, self._limits.movesPerHour
         if self._moves >= cycle:
             full = f"the cycle has its {counted(cycle, 'move')} (movesPerCycle)"
-            return Code(code="PAC001", message=full)
+            return Problem(code="PAC001", message=full)
         if self._past_hour + self._moves >= hour:
-            return Code(
+            return Problem(
                 code="PAC005",
                 message=f"the hour has {counted(self._past_hour, 'move')} done and "
                 f"{self._moves} planned of {hour} (movesPerHour)",
             )
         return None
 
-    def permanent(self, pod: int) -> Code | None:
+    def permanent(self, pod: int) -> Problem | None:
         """BUD001 or BUD003: what no later cycle of this snapshot could change."""
         indices = self.budgets_of(pod)
         if len(indices) > 1:
             names = ", ".join(self._snapshot.budgets[index].metadata.name for index in indices)
-            return Code(
+            return Problem(
                 code="BUD001", message=f"{len(indices)} PodDisruptionBudgets select it: {names}"
             )
         for index in indices:
             budget = self._snapshot.budgets[index]
             seen, wanted = budget.status.observedGeneration, budget.metadata.generation
             if seen < wanted:
-                return Code(
+                return Problem(
                     code="BUD003",
                     message=f"PodDisruptionBudget {budget.metadata.name} is at generation {wanted},"
                     f" its status at {seen}",
@@ -143,7 +144,7 @@ class Budgets:
     def _allowed(self, index: int) -> int:
         return self._snapshot.budgets[index].status.disruptionsAllowed - self._spent[index]
 
-    def _refuse_pdb(self, pod: int) -> Code | None:
+    def _refuse_pdb(self, pod: int) -> Problem | None:
         if refusal := self.permanent(pod):
             return refusal
         for index in self.budgets_of(pod):
@@ -153,7 +154,7 @@ class Budgets:
             if self._allowed(index) <= 0:
                 spent = self._spent[index]
                 status = self._snapshot.budgets[index].status
-                return Code(
+                return Problem(
                     code="BUD002",
                     message=f"PodDisruptionBudget {self._snapshot.budgets[index].metadata.name} "
                     f"allows {allowed} and the plan spends {spent}; "
@@ -161,18 +162,18 @@ class Budgets:
                 )
         return None
 
-    def _refuse_pace(self, pod: int) -> Code | None:
+    def _refuse_pace(self, pod: int) -> Problem | None:
         limits = self._limits
         node = int(self._snapshot.pod_node[pod])
         if self._nodes[node] >= limits.movesPerNode:
-            return Code(
+            return Problem(
                 code="PAC002",
                 message=f"node {self._snapshot.pods[pod].node} gives "
                 f"{counted(self._nodes[node], 'pod')} already (movesPerNode {limits.movesPerNode})",
             )
         namespace = self._snapshot.pods[pod].metadata.namespace
         if self._namespaces[namespace] >= limits.movesPerNamespace:
-            return Code(
+            return Problem(
                 code="PAC003",
                 message=f"namespace {namespace} gives "
                 f"{counted(self._namespaces[namespace], 'pod')} already "
@@ -180,7 +181,7 @@ class Budgets:
             )
         workload = int(self._snapshot.pod_workload[pod])
         if self._workloads[workload] >= limits.movesPerWorkload:
-            return Code(
+            return Problem(
                 code="PAC004",
                 message=f"its workload gives {counted(self._workloads[workload], 'pod')} already "
                 f"(movesPerWorkload {limits.movesPerWorkload})",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
 from rescheduler.planning.binding import Binding
@@ -24,7 +24,7 @@ def holding(
     limits: Limits,
     history: History,
     schedulers: Schedulers,
-) -> list[Code]:
+) -> list[Problem]:
     """Every guard that holds this cycle, in the order of their codes; empty lets it go on."""
     return [
         *_hot(bindings, limits),
@@ -35,14 +35,14 @@ def holding(
     ]
 
 
-def _hot(bindings: tuple[Binding, ...], limits: Limits) -> Iterator[Code]:
+def _hot(bindings: tuple[Binding, ...], limits: Limits) -> Iterator[Problem]:
     """GRD001. A single hot node is never too many: small clusters need their first move too."""
     for binding in bindings:
         if binding.loaded is None or binding.term is None:
             continue
         hot, scope = len(binding.loaded.hot_nodes()), binding.term.scope()
         if hot > max(1.0, limits.maxHotShare * scope):
-            yield Code(
+            yield Problem(
                 code="GRD001",
                 message=f"{binding.policy.name}: {hot} of {counted(scope, 'node')} "
                 f"{agreed(hot, 'is', 'are')} hot, {hot / max(scope, 1):.0%}; "
@@ -50,13 +50,13 @@ def _hot(bindings: tuple[Binding, ...], limits: Limits) -> Iterator[Code]:
             )
 
 
-def _not_ready(snapshot: Snapshot, limits: Limits) -> Iterator[Code]:
+def _not_ready(snapshot: Snapshot, limits: Limits) -> Iterator[Problem]:
     """GRD002."""
     bad = [node.metadata.name for node in snapshot.nodes if not node.ready]
     total = len(snapshot.nodes)
     if len(bad) > max(_FEW_NODES, limits.maxNotReadyShare * total):
         shown = ", ".join(sorted(bad)[:5]) + (", ..." if len(bad) > 5 else "")
-        yield Code(
+        yield Problem(
             code="GRD002",
             message=f"{len(bad)} of {counted(total, 'node')} are not Ready ({shown}); at most "
             f"{limits.maxNotReadyShare:.0%} and {_FEW_NODES} may be (maxNotReadyShare)",
@@ -65,7 +65,7 @@ def _not_ready(snapshot: Snapshot, limits: Limits) -> Iterator[Code]:
 
 def _unreplaced(
     snapshot: Snapshot, eligibility: Eligibility, limits: Limits, history: History
-) -> Iterator[Code]:
+) -> Iterator[Problem]:
     """GRD003: one code for every workload that still lacks what we took from it."""
     late: dict[str, PastMove] = {}
     for move in history.moves:
@@ -85,18 +85,18 @@ def _unreplaced(
             continue
         ready = eligibility.ready(index)
         if ready < workload.replicas:
-            yield Code(
+            yield Problem(
                 code="GRD003",
                 message=f"pod {found.namespace}/{found.pod} was evicted at {found.at.isoformat()}, "
                 f"and {workload.kind} {workload.name} has {ready} Ready of {workload.replicas}",
             )
 
 
-def _skewed(snapshot: Snapshot) -> Iterator[Code]:
+def _skewed(snapshot: Snapshot) -> Iterator[Problem]:
     """GRD007."""
     skew = snapshot.clock_skew
     if skew is not None and abs(skew) > MOST_CLOCK_SKEW.total_seconds():
-        yield Code(
+        yield Problem(
             code="GRD007",
             message=f"this host's clock and the API server's differ by {skew:.0f} s; at most "
             f"{MOST_CLOCK_SKEW.total_seconds():.0f} s may be",

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from rescheduler.model.calibration import LandingRecord, scheduler_version
 from rescheduler.model.history import History
-from rescheduler.model.plan import Calibration, Code, LandingRates
+from rescheduler.model.plan import Calibration, LandingRates
+from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 
 
@@ -23,7 +24,7 @@ def calibration(history: History, limits: Limits, version: str) -> Calibration:
     )
 
 
-def distrust(history: History, limits: Limits, version: str) -> Code | None:
+def distrust(history: History, limits: Limits, version: str) -> Problem | None:
     """GRD009: whether replacements have landed elsewhere than predicted too often, or None.
 
     Only landings under this version of the API server count: for each kind of owner, and for all
@@ -37,7 +38,7 @@ def distrust(history: History, limits: Limits, version: str) -> Code | None:
         rate = record.within / record.weight
         if rate < limits.minLandingHitRate:
             whose = f"{record.kind} pods" if record.kind else "all pods"
-            return Code(
+            return Problem(
                 code="GRD009",
                 message=f"Of {record.compared} replacements of {whose} under scheduler "
                 f"{scheduler}, {rate:.0%} landed where that was predicted; at least "

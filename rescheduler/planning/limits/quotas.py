@@ -4,7 +4,7 @@ from collections import Counter
 
 from rescheduler.kube.objects import Container, Pod, Resources
 from rescheduler.kube.quantity import nanos
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 
 _ONE = nanos(1)
@@ -26,7 +26,7 @@ class Quotas:
             self._by_namespace.setdefault(quota.metadata.namespace, []).append(index)
         self._charged: dict[int, Counter[str]] = {}
 
-    def refusal(self, pod: int) -> Code | None:
+    def refusal(self, pod: int) -> Problem | None:
         """BUD004: the first resource of a quota without room for one more such pod."""
         each = self._snapshot.pods[pod]
         indices = self._by_namespace.get(each.metadata.namespace)
@@ -37,9 +37,9 @@ class Quotas:
             wanted = quota_use(each)
             for index in indices:
                 if problem := self._short(index, wanted):
-                    return Code(code="BUD004", message=problem)
+                    return Problem(code="BUD004", message=problem)
         except ValueError as error:
-            return Code(code="BUD004", message=f"a quota cannot be compared: {error}")
+            return Problem(code="BUD004", message=f"a quota cannot be compared: {error}")
         return None
 
     def charge(self, pod: int, sign: int) -> None:

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from rescheduler.model.plan import Code, Mode
+from rescheduler.model.plan import Mode
+from rescheduler.model.problem import Problem
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.search import search
 from rescheduler.planning.search.workspace import Workspace
@@ -17,8 +18,8 @@ class Decision:
     """
 
     passes: list[tuple[Mode, list[Evaluation]]] = field(default_factory=list)
-    refusals: dict[int, Code] = field(default_factory=dict)
-    guards: list[Code] = field(default_factory=list)
+    refusals: dict[int, Problem] = field(default_factory=dict)
+    guards: list[Problem] = field(default_factory=list)
 
 
 def decide(workspace: Workspace) -> Decision:
@@ -40,7 +41,7 @@ def decide(workspace: Workspace) -> Decision:
     return decision
 
 
-def _hold(workspace: Workspace, guard: Code) -> dict[int, Code]:
+def _hold(workspace: Workspace, guard: Problem) -> dict[int, Problem]:
     """Every candidate's refusal while a guard holds: its own reason first, else the guard's."""
     candidates = set(workspace.candidates())
     if workspace.start_audit():

@@ -6,7 +6,8 @@ from dataclasses import replace
 from msgspec import structs
 
 from rescheduler.model.history import PastMove
-from rescheduler.model.plan import Code, LandingShare, PlannedMove
+from rescheduler.model.plan import LandingShare, PlannedMove
+from rescheduler.model.problem import Problem
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.workspace import Workspace
 
@@ -25,7 +26,7 @@ class Recheck:
         self._workspace = workspace
         self._judged: dict[str, Evaluation] = {}
 
-    def look(self, move: PlannedMove, made: Iterable[PastMove] = ()) -> PlannedMove | Code:
+    def look(self, move: PlannedMove, made: Iterable[PastMove] = ()) -> PlannedMove | Problem:
         """The move with the landing that is predicted now; or why it must not be made.
 
         made: the moves of this batch that were made already. Each stands where its replacement has
@@ -42,7 +43,7 @@ class Recheck:
         refusal = evaluation.refusal
         if refusal is not None:
             if refusal.code.startswith(("FEA", "MRG", "ELG018")):
-                return Code(code="DRF004", message=f"{refusal.code}: {refusal.message}")
+                return Problem(code="DRF004", message=f"{refusal.code}: {refusal.message}")
             return refusal
         landing = evaluation.landing
         if landing is None:
@@ -57,7 +58,7 @@ class Recheck:
         planned = {share.node for share in move.landing}
         overlap = sum(share.probability for share in shares if share.node in planned)
         if overlap < LEAST_OVERLAP:
-            return Code(
+            return Problem(
                 code="DRF004",
                 message=f"it would land elsewhere: only with {overlap:.0%} where the plan said",
             )
@@ -75,32 +76,34 @@ class Recheck:
         self._workspace.commit(replace(evaluation, destination=landed))
 
 
-def _gone(move: PlannedMove) -> Code:
-    return Code(
+def _gone(move: PlannedMove) -> Problem:
+    return Problem(
         code="DRF001", message=f"pod {move.pod.namespace}/{move.pod.name} (its UID) is gone"
     )
 
 
-def _drift(move: PlannedMove, workspace: Workspace, pod: int | None) -> Code | None:
+def _drift(move: PlannedMove, workspace: Workspace, pod: int | None) -> Problem | None:
     """What has changed about the pod or its nodes since the plan, or None."""
     if pod is None:
         return _gone(move)
     fresh = workspace.snapshot.pods[pod]
     if fresh.node != move.source:
-        return Code(
+        return Problem(
             code="DRF001",
             message=f"it is on {fresh.node or 'no node'}, and was planned on {move.source}",
         )
     owner = fresh.controller
     if owner is None or owner.uid != move.owner.controllerUid:
-        return Code(code="DRF001", message="it has another controller than when it was planned")
+        return Problem(code="DRF001", message="it has another controller than when it was planned")
     if move.crashLooping:
         if not fresh.crash_looping:
-            return Code(code="DRF001", message="it does not crash-loop any more, or not just now")
+            return Problem(
+                code="DRF001", message="it does not crash-loop any more, or not just now"
+            )
     elif fresh.status.phase != "Running" or not fresh.ready:
-        return Code(code="DRF001", message="it is no longer Running and Ready")
+        return Problem(code="DRF001", message="it is no longer Running and Ready")
     if problem := _changed_nodes(move, workspace):
-        return Code(code="DRF003", message=problem)
+        return Problem(code="DRF003", message=problem)
     return None
 
 

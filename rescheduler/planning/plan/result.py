@@ -9,7 +9,6 @@ import msgspec
 from rescheduler.documents.envelope import to_document
 from rescheduler.model.plan import (
     ClusterRef,
-    Code,
     LandingShare,
     Mode,
     Plan,
@@ -17,6 +16,7 @@ from rescheduler.model.plan import (
     Refusal,
     Totals,
 )
+from rescheduler.model.problem import Problem
 from rescheduler.planning.limits.batches import number
 from rescheduler.planning.plan.views import (
     Before,
@@ -50,8 +50,8 @@ def assemble(
     policies: PolicySet,
     before: Before,
     passes: list[tuple[Mode, list[Evaluation]]],
-    refusals: dict[int, Code],
-    guards: list[Code],
+    refusals: dict[int, Problem],
+    guards: list[Problem],
     outline: Outline,
 ) -> Plan:
     """The plan. passes: the moves of each pass in their order, with the mode they carry."""
@@ -179,7 +179,7 @@ def _move(workspace: Workspace, evaluation: Evaluation, batch: int, mode: Mode) 
     )
 
 
-def _refused(workspace: Workspace, refusals: dict[int, Code]) -> list[Refusal]:
+def _refused(workspace: Workspace, refusals: dict[int, Problem]) -> list[Refusal]:
     """The refused candidates by code and name, some of each code."""
     pods = workspace.snapshot.pods
     by_code: dict[str, list[int]] = {}

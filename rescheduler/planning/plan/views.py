@@ -7,15 +7,8 @@ from heapq import nsmallest
 import numpy as np
 
 from rescheduler.documents.envelope import to_document
-from rescheduler.model.plan import (
-    Change,
-    Code,
-    Cost,
-    FindingView,
-    NodeView,
-    PolicyResult,
-    ReadingResult,
-)
+from rescheduler.model.plan import Change, Cost, FindingView, NodeView, PolicyResult, ReadingResult
+from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray, ReadingRequest
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.search.evaluation import Evaluation
@@ -84,7 +77,7 @@ def _policy_result(binding: Binding, policies: PolicySet, before: Before) -> Pol
         digest=policies.digests.get(name, ""),
         source=policies.files.get(name, ""),
         findings=before.findings.get(name, []),
-        problem=Code(code=problem.code, message=problem.message) if problem else None,
+        problem=problem or None,
         document=to_document(policy),
     )
 
@@ -99,7 +92,7 @@ def _reading_result(workspace: Workspace, request: ReadingRequest) -> ReadingRes
     reading = workspace.snapshot.readings.find(request)
     readings = workspace.snapshot.readings
     problem = reading.problem if reading is not None else readings.missing(request)
-    code = Code(code=problem.code, message=problem.message) if problem is not None else None
+    code = problem if problem is not None else None
     return ReadingResult(
         name=request.name,
         coverage=reading.coverage if reading is not None else 0.0,
@@ -164,11 +157,11 @@ def score(results: list[PolicyResult]) -> Change:
     return Change(before=before, after=after)
 
 
-def notes(workspace: Workspace) -> list[Code]:
+def notes(workspace: Workspace) -> list[Problem]:
     """What was odd about the data: undecodable objects, unread kinds, warnings of the terms."""
     snapshot = workspace.snapshot
     found = [
-        Code(
+        Problem(
             code="DAT001",
             message=f"{q.kind} {q.namespace}/{q.name}".replace(" /", " ") + f": {q.message}",
         )
@@ -176,10 +169,10 @@ def notes(workspace: Workspace) -> list[Code]:
     ]
     if snapshot.unread:
         kinds = ", ".join(snapshot.unread)
-        found.append(Code(code="DAT002", message=f"not read: {kinds}"))
+        found.append(Problem(code="DAT002", message=f"not read: {kinds}"))
     for binding in workspace.bindings:
         found += [
-            Code(code=warning.code, message=f"{binding.policy.name}: {warning.message}")
+            Problem(code=warning.code, message=f"{binding.policy.name}: {warning.message}")
             for warning in binding.warnings()
         ]
     return found

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.planning.search.evaluation import Gate
 
 
@@ -17,5 +17,5 @@ class Survey:
 
     bounds: dict[int, float]
     disruptions: dict[int, float]
-    refusals: dict[int, Code]
+    refusals: dict[int, Problem]
     gate: Gate

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rescheduler.model.move import Landing
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.planning.binding import Binding
@@ -16,10 +16,10 @@ _CERTAIN = 1.0 - 1e-9
 
 def refuse_landing(
     snapshot: Snapshot, landing: Landing, source: int, limits: Limits
-) -> Code | None:
+) -> Problem | None:
     """FEA001, FEA002, FEA004, or the scheduler model's own refusal (FEA005, ELG018)."""
     if landing.refusal is not None:
-        return Code(code=landing.refusal.code, message=landing.refusal.message)
+        return landing.refusal
     if landing.unschedulable > limits.maxUnschedulable:
         filters = ", ".join(
             f"{name} rejects {count}"
@@ -29,8 +29,8 @@ def refuse_landing(
         )
         if landing.unschedulable >= _CERTAIN:
             text = f"none of {counted(len(snapshot.nodes), 'node')} is feasible"
-            return Code(code="FEA001", message=f"{text}: {filters}" if filters else text)
-        return Code(
+            return Problem(code="FEA001", message=f"{text}: {filters}" if filters else text)
+        return Problem(
             code="FEA004",
             message=f"it may stay Pending ({landing.unschedulable:.0%}, at most "
             f"{limits.maxUnschedulable:.0%} by maxUnschedulable)"
@@ -38,7 +38,7 @@ def refuse_landing(
         )
     if landing.returns > limits.maxReturn:
         name = snapshot.nodes[source].metadata.name
-        return Code(
+        return Problem(
             code="FEA002",
             message=f"it would come back to {name} ({landing.returns:.0%}, at most "
             f"{limits.maxReturn:.0%} by maxReturn); {describe(snapshot, landing)}",
@@ -52,7 +52,7 @@ def refuse_untrusted(
     wanting: list[Binding],
     eligibility: Eligibility,
     snapshot: Snapshot,
-) -> Code | None:
+) -> Problem | None:
     """FEA006: whether its node or one where it may land is not one to count on.
 
     wanting: the policies that gain by the move; only their missing readings matter.
@@ -67,10 +67,10 @@ def refuse_untrusted(
         place = "its node" if node == source else f"it may land ({probability:.0%}) on"
         settled = eligibility.node(node)
         if settled is not None:
-            return Code(code="FEA006", message=f"{place} {name}: {settled.message}")
+            return Problem(code="FEA006", message=f"{place} {name}: {settled.message}")
         for binding in wanting:
             if binding.unknown[node]:
-                return Code(
+                return Problem(
                     code="FEA006",
                     message=f"{place} {name}: {binding.policy.name} has no trusted reading of it",
                 )

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 
 from rescheduler.model.move import Landing, Shift
-from rescheduler.model.plan import BudgetUse, Code
+from rescheduler.model.plan import BudgetUse
+from rescheduler.model.problem import Problem
 
 _NOTHING = 1e-9
 """A gain below this is rounding."""
@@ -27,9 +28,9 @@ class Evaluation:
     gains: dict[str, float] = field(default_factory=dict)
     disruption: float = 1.0
     landing: Landing | None = None
-    reasons: tuple[Code, ...] = ()
+    reasons: tuple[Problem, ...] = ()
     budget: BudgetUse | None = None
-    refusal: Code | None = None
+    refusal: Problem | None = None
 
     @property
     def value(self) -> float:
@@ -59,16 +60,16 @@ class Gate:
     removable: float
     disruption: float
 
-    def refusal(self, gain: float, disruption: float, *, landed: bool = True) -> Code | None:
+    def refusal(self, gain: float, disruption: float, *, landed: bool = True) -> Problem | None:
         """FEA003, MRG001 or MRG002, or None. landed False: the gain is that on the best node."""
         best = "" if landed else " even on the best node"
         if gain <= _NOTHING:
             where = "where it would land" if landed else "on any node"
-            return Code(
+            return Problem(
                 code="FEA003", message=f"it would be no better placed {where}: gain {gain:+.2f}"
             )
         if gain <= self.margin:
-            return Code(
+            return Problem(
                 code="MRG001",
                 message=f"its gain{best} is {gain:.3g}, and the margin {self.margin:g}",
             )
@@ -76,7 +77,7 @@ class Gate:
             return None
         ratio = (gain / self.removable) / (disruption / self.disruption)
         if ratio < self.share:
-            return Code(
+            return Problem(
                 code="MRG002",
                 message=f"its gain{best} of {gain:.3g} is {gain / self.removable:.1%} of what can "
                 f"be removed, for {disruption / self.disruption:.1%} of the disruption: "

@@ -1,7 +1,7 @@
 """Why a move is worth making: the findings it serves, with the numbers."""
 
 from rescheduler.model.finding import Finding
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.planning.binding import Binding
 
 
@@ -16,14 +16,14 @@ class Justifications:
         self._findings = {each.policy.name: each.findings for each in bindings}
         self._by_pod: dict[str, dict[int, Finding]] = {}
 
-    def of(self, pod: int, source: int, binding: Binding, gain: float) -> Code | None:
+    def of(self, pod: int, source: int, binding: Binding, gain: float) -> Problem | None:
         """The reason that one policy gives for moving this pod, or None if it has none."""
         finding = self._of_policy(binding.policy.name).get(pod)
         if finding is None:
             return None
         message = f"{finding.subject}: {finding.message}"
         load = _relief(binding, pod, source)
-        return Code(
+        return Problem(
             code=finding.code, message=f"{message}{load} ({binding.policy.name} {gain:+.2f})"
         )
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from rescheduler.kube.objects import Pod
 from rescheduler.model.move import Landing
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.model import SchedulerModel
@@ -58,7 +58,7 @@ class Waiting:
             return np.ones(len(feasible), dtype=np.bool_)
         return self._scheduler.room(pod)
 
-    def refusal(self, pod: int, landing: Landing) -> Code | None:
+    def refusal(self, pod: int, landing: Landing) -> Problem | None:
         """GRD008, naming the Pending pod of the highest priority that is in the way, or None."""
         mine = self._snapshot.pods[pod].spec.priority or 0
         nodes = np.append(landing.nodes, self._snapshot.pod_node[pod])
@@ -67,7 +67,7 @@ class Waiting:
                 return None
             if feasible[nodes].any():
                 name = self._snapshot.pods[index].key
-                return Code(
+                return Problem(
                     code="GRD008",
                     message=f"pod {name} (priority {priority}) is Pending and could take its room",
                 )

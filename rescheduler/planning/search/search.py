@@ -3,7 +3,7 @@
 import heapq
 from dataclasses import dataclass, field
 
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.planning.search.bounds import Survey
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.workspace import Workspace
@@ -17,7 +17,7 @@ class Found:
     """What a search found. moves: in their order. refusals: every other candidate, and why."""
 
     moves: list[Evaluation] = field(default_factory=list)
-    refusals: dict[int, Code] = field(default_factory=dict)
+    refusals: dict[int, Problem] = field(default_factory=dict)
 
 
 def search(workspace: Workspace) -> Found:
@@ -31,7 +31,7 @@ def search(workspace: Workspace) -> Found:
     may be worth it again, but a pod that was needless twice stays, so that the search ends.
     """
     found = Found()
-    dropped: dict[int, Code] = {}
+    dropped: dict[int, Problem] = {}
     once: set[int] = set()
     while True:
         while _round(workspace, found, dropped):
@@ -44,7 +44,7 @@ def search(workspace: Workspace) -> Found:
             return found
 
 
-def _round(workspace: Workspace, found: Found, dropped: dict[int, Code]) -> bool:
+def _round(workspace: Workspace, found: Found, dropped: dict[int, Problem]) -> bool:
     """Take what passes; answers whether another round could find more."""
     survey = workspace.survey()
     found.refusals.update(survey.refusals)
@@ -75,7 +75,7 @@ def _round(workspace: Workspace, found: Found, dropped: dict[int, Code]) -> bool
 
 
 def _waiting(
-    workspace: Workspace, survey: Survey, found: Found, dropped: dict[int, Code]
+    workspace: Workspace, survey: Survey, found: Found, dropped: dict[int, Problem]
 ) -> list[tuple[_Key, int, int]]:
     """The candidates whose bound passes the gate, as a heap; the others are refused by it."""
     heap: list[tuple[_Key, int, int]] = []
@@ -98,13 +98,13 @@ def _key(workspace: Workspace, value: float, disruption: float, pod: int) -> _Ke
     return (-round(value, 9), round(disruption, 9), workspace.tie_break(uid))
 
 
-def _prune(workspace: Workspace, found: Found) -> dict[int, Code]:
+def _prune(workspace: Workspace, found: Found) -> dict[int, Problem]:
     """Take back the moves, last first, without which the cost would be no higher."""
-    dropped: dict[int, Code] = {}
+    dropped: dict[int, Problem] = {}
     for evaluation in reversed(found.moves):
         if workspace.needless(evaluation):
             workspace.take_back(evaluation)
-            dropped[evaluation.pod] = Code(
+            dropped[evaluation.pod] = Problem(
                 code="FEA003", message="other moves of this plan make its move needless"
             )
     found.moves = [move for move in found.moves if move.pod not in dropped]

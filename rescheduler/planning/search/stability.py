@@ -13,7 +13,7 @@ import numpy as np
 from rescheduler.documents.fields import duration_text
 from rescheduler.model.finding import Finding
 from rescheduler.model.finding_history import KEY_BYTES, MOST_FINDINGS, FindingHistory, Observation
-from rescheduler.model.plan import Code
+from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.binding import Binding, gained
@@ -81,7 +81,9 @@ class Stability:
             return pods
         return pods[waiting.known[pods] >= waiting.policy.span - _ROUNDING]
 
-    def refusals(self, bindings: Iterable[Binding], candidates: Iterable[int]) -> dict[int, Code]:
+    def refusals(
+        self, bindings: Iterable[Binding], candidates: Iterable[int]
+    ) -> dict[int, Problem]:
         """The candidates of these policies whose trouble is too new for each, and why."""
         wanted: dict[int, list[Binding]] = {}
         ready: set[int] = set()
@@ -91,7 +93,7 @@ class Stability:
             if binding.policy.name in self._waiting:
                 for pod in pods.tolist():
                     wanted.setdefault(pod, []).append(binding)
-        answer: dict[int, Code] = {}
+        answer: dict[int, Problem] = {}
         for pod in candidates:
             refusal = None if pod in ready else self._refusal(wanted.get(pod, ()), pod)
             if refusal is not None:
@@ -104,7 +106,7 @@ class Stability:
         bindings: Iterable[Binding],
         deciding: Iterable[Binding],
         gate: Gate,
-    ) -> Code | None:
+    ) -> Problem | None:
         """Why a move is not worth it without what policies gain whose trouble is too new.
 
         bindings: all that count. deciding: those for whose sake the pod may be moved; one of which
@@ -124,7 +126,7 @@ class Stability:
             return None
         return self._refusal(new, evaluation.pod)
 
-    def _refusal(self, bindings: Iterable[Binding], pod: int) -> Code | None:
+    def _refusal(self, bindings: Iterable[Binding], pod: int) -> Problem | None:
         """STB001 or STB002 where the trouble that these policies have with the pod is too new.
 
         Of several that wait, the one that may act first is told.
@@ -138,7 +140,7 @@ class Stability:
             )
         return _unknown(waiting[0]) if waiting else None
 
-    def _too_new(self, waiting: _Waiting, pod: int) -> Code:
+    def _too_new(self, waiting: _Waiting, pod: int) -> Problem:
         policy, seconds = waiting.policy, float(waiting.known[pod])
         since = self._taken - timedelta(seconds=seconds)
         until = since + timedelta(seconds=policy.span)
@@ -148,7 +150,7 @@ class Stability:
             text = f"{policy.name}: not known to hold before {since:%Y-%m-%d %H:%M:%S} UTC"
         needed = duration_text(timedelta(seconds=policy.span))
         day = "" if until.date() == self._taken.date() else f"{until:%Y-%m-%d} "
-        return Code(
+        return Problem(
             code="STB001",
             message=f"{text}, and stableFor is {needed}: it may act from {day}{until:%H:%M:%S} UTC "
             "on, if it holds until then",
@@ -180,7 +182,7 @@ def _lasting(binding: Binding) -> Lasting | None:
     return term if isinstance(term, Lasting) else None
 
 
-def _unknown(waiting: _Waiting) -> Code:
+def _unknown(waiting: _Waiting) -> Problem:
     policy = waiting.policy
     if waiting.measured:
         why = (
@@ -192,7 +194,7 @@ def _unknown(waiting: _Waiting) -> Code:
     else:
         why = "no trouble that was found names the pod, before the other moves of this plan"
     needed = duration_text(timedelta(seconds=policy.span))
-    return Code(
+    return Problem(
         code="STB002",
         message=f"{policy.name}: for how long it has held is not known, and stableFor is {needed}: "
         f"{why}",

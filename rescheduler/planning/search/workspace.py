@@ -11,7 +11,8 @@ import numpy as np
 from rescheduler.model.finding_history import FindingHistory
 from rescheduler.model.history import History
 from rescheduler.model.move import Landing, Shift
-from rescheduler.model.plan import Calibration, Code, Mode
+from rescheduler.model.plan import Calibration, Mode
+from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.binding import Binding, bind, gained
@@ -72,7 +73,7 @@ class Workspace:
         self.stability = Stability(self.bindings, self.snapshot, finding_history)
         self.budgets = Budgets(self.snapshot, limits, history)
         self.moved: set[int] = set()
-        self._standing: dict[int, Code | None] = {}
+        self._standing: dict[int, Problem | None] = {}
         self._disruptions: dict[int, float] = {}
         self._history = history
         self.schedulers = schedulers_of(self.snapshot, schedulers, pinned)
@@ -112,7 +113,7 @@ class Workspace:
         self._start_pass(list(self.bindings))
         return True
 
-    def guards(self) -> list[Code]:
+    def guards(self) -> list[Problem]:
         """What holds the whole cycle (GRD001-GRD003, GRD007); empty lets it go on."""
         return holding(
             self.snapshot,
@@ -272,7 +273,7 @@ class Workspace:
                 total += weight * np.array(best)
         return total
 
-    def _refuse_always(self, pod: int) -> Code | None:
+    def _refuse_always(self, pod: int) -> Problem | None:
         """What keeps the pod where it is, whatever the plan does; worked out once."""
         if pod not in self._standing:
             self._standing[pod] = self.eligibility.refusal(pod) or self.budgets.permanent(pod)
@@ -313,19 +314,19 @@ class Workspace:
         answer[sorted(range(len(order)), key=order.__getitem__)] = np.arange(len(order))
         return answer
 
-    def _refuse_gain(self, evaluation: Evaluation, landing: Landing) -> Code | None:
+    def _refuse_gain(self, evaluation: Evaluation, landing: Landing) -> Problem | None:
         gate = self._gate or self.survey().gate
         if evaluation.destination < 0:
             text = f"it could only come back; {describe(self.snapshot, landing)}"
-            return Code(code="FEA002", message=text)
+            return Problem(code="FEA002", message=text)
         refusal = gate.refusal(evaluation.gain, evaluation.disruption)
         if refusal is not None:
             text = f"{refusal.message}; {describe(self.snapshot, landing)}"
-            return Code(code=refusal.code, message=text)
+            return Problem(code=refusal.code, message=text)
         deciding = [each for each in self._deciding if each.moves(evaluation.pod)]
         wanted = gained(deciding, evaluation.gains)
         if wanted <= 1e-9:
-            return Code(
+            return Problem(
                 code="FEA003", message=f"no policy in mode {self.mode} gains: {wanted:+.2f}"
             )
         refusal = self.stability.refuse_move(evaluation, self._active, deciding, gate)
@@ -338,11 +339,11 @@ class Workspace:
             or self._waiting.refusal(evaluation.pod, landing)
         )
 
-    def _refuse_undoing(self, evaluation: Evaluation) -> Code | None:
+    def _refuse_undoing(self, evaluation: Evaluation) -> Problem | None:
         way = self._way(evaluation.pod, evaluation.source, evaluation.destination)
         if way not in self._undone and not self._planned_back[way]:
             return None
-        return Code(
+        return Problem(
             code="MRG003",
             message=f"a pod of its workload was moved from {way[2]} to {way[1]} within the last "
             "day or in this plan, and this move would undo it",
@@ -357,7 +358,7 @@ class Workspace:
         uid = self.snapshot.workloads[workload].uid if workload >= 0 else ""
         return (uid, nodes[start].metadata.name, nodes[end].metadata.name)
 
-    def _reasons(self, evaluation: Evaluation) -> tuple[Code, ...]:
+    def _reasons(self, evaluation: Evaluation) -> tuple[Problem, ...]:
         found = (
             self._justifications.of(
                 evaluation.pod, evaluation.source, each, evaluation.gains[each.policy.name]

@@ -10,7 +10,8 @@ from rescheduler.documents.fields import PositiveDuration, Strict, duration_text
 from rescheduler.kube.objects import ContainerStatus, Pod
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Match, Policy

@@ -6,7 +6,8 @@ import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import Strict
-from rescheduler.model.readings import BoolArray, Problem
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity

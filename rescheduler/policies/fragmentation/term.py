@@ -6,7 +6,8 @@ import numpy as np
 
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity, Rows
 from rescheduler.policies.fragmentation.pending_places import PendingPlaces, Waiting

@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
-from rescheduler.model.readings import Problem, ReadingRequest
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.health.device_faults import Sign

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rescheduler.model.readings import Problem, ReadingRequest
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 
 Place = tuple[int, int]

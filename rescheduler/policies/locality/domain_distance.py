@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from rescheduler.model.readings import FloatArray, Problem, Reading
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import FloatArray, Reading
 from rescheduler.policies.locality.domain_tree import Domains
 
 _NOTHING = 1e-12

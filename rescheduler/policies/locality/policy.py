@@ -7,7 +7,8 @@ from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
 from rescheduler.documents.promql import Query, SeriesSelector
-from rescheduler.model.readings import Problem, ReadingRequest
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.locality.domain_tree import KNOWN, Level

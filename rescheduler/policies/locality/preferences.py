@@ -7,7 +7,8 @@ import numpy as np
 
 from rescheduler.kube.annotations import DATASET
 from rescheduler.kube.node_labels import NodeLabels
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem, ReadingRequest
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Match

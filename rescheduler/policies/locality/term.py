@@ -7,7 +7,8 @@ import numpy as np
 
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 
 
 class Part(Protocol):

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rescheduler.model.readings import IntArray, Problem, ReadingRequest
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import IntArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.numa.device_use import DeviceUse

@@ -4,13 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rescheduler.model.readings import (
-    BoolArray,
-    DeviceValue,
-    FloatArray,
-    Problem,
-    ReadingRequest,
-)
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 

@@ -11,7 +11,8 @@ from rescheduler.kube import annotations
 from rescheduler.kube.objects import LabelSelector, Pod, PodSpec, TopologySpreadConstraint
 from rescheduler.kube.pod_groups import PodGroups
 from rescheduler.kube.selectors import matches
-from rescheduler.model.readings import BoolArray, IntArray, Problem
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch
 from rescheduler.policies.shared.acceptance import Acceptance

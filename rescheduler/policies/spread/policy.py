@@ -9,7 +9,8 @@ from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 from rescheduler.documents.fields import Strict
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
-from rescheduler.model.readings import FloatArray, IntArray, Problem
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.base import Match, NodeMatch, Policy

@@ -4,14 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rescheduler.model.readings import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Problem,
-    Reading,
-    ReadingRequest,
-)
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.utilization.young_pods import estimated, unseen, young

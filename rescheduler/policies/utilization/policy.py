@@ -7,7 +7,8 @@ import numpy as np
 from pydantic import Field
 
 from rescheduler.documents.fields import PositiveDuration, Ratio
-from rescheduler.model.readings import BoolArray, FloatArray, Problem, ReadingRequest
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, FloatArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.shared.matching import select_nodes, select_pods

@@ -7,7 +7,8 @@ import numpy as np
 
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Problem, lasted
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, lasted
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.utilization.load import Load

@@ -20,7 +20,7 @@ _PLACE = {
 PROPERTIES: dict[str, dict[str, str]] = {
     **{
         name: SHARED[name]
-        for name in ("ClusterRef", "Code", "FindingView", "LandingShare", "OwnerRef", "PodRef")
+        for name in ("ClusterRef", "Problem", "FindingView", "LandingShare", "OwnerRef", "PodRef")
     },
     "Header": {
         "tool": "Name and version of the program.",

@@ -19,7 +19,8 @@ from rescheduler.model.errors import (
     SourceError,
 )
 from rescheduler.model.history import History
-from rescheduler.model.plan import Code, Plan, PlannedMove
+from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.runtime.enforce.actor import Actor
@@ -84,7 +85,7 @@ def act(plan: Plan, actor: Actor) -> Plan:
 
 def exit_code(outcome: Plan) -> int:
     """0 done or held, 1 broken off by a fault, 3 some moves were refused, failed or not tried."""
-    code = outcome.verdict.code if isinstance(outcome.verdict, Code) else ""
+    code = outcome.verdict.code if isinstance(outcome.verdict, Problem) else ""
     if code in _BROKEN:
         return 1
     wanted = [move for move in outcome.moves if move.mode == "Enforce"]

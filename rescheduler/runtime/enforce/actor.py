@@ -14,7 +14,8 @@ from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import Api, ServerClock
 from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import Code, PlannedMove
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.limits import Limits
 
@@ -22,7 +23,7 @@ LEASE = "rescheduler"
 STATE = "rescheduler-state"
 FINDING_HISTORY = "rescheduler-finding-history"
 
-Check = Callable[[PlannedMove, Sequence[PastMove]], PlannedMove | Code]
+Check = Callable[[PlannedMove, Sequence[PastMove]], PlannedMove | Problem]
 """A move as it stands now, after the others of its batch that were made; or why not."""
 
 

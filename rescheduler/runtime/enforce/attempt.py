@@ -7,7 +7,8 @@ from rescheduler.kube.objects import Pod
 from rescheduler.model.calibration import scheduler_version
 from rescheduler.model.errors import ActionError, SourceError
 from rescheduler.model.history import IN_FLIGHT_NODES, History, PastMove, likeliest
-from rescheduler.model.plan import Code, PlannedMove, Result
+from rescheduler.model.plan import PlannedMove, Result
+from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.enforce.actor import Actor, Check
@@ -22,9 +23,9 @@ class Halted(Exception):
         self.verdict = told(code, detail)
 
 
-def told(code: str, detail: str = "") -> Code:
+def told(code: str, detail: str = "") -> Problem:
     """A reason code with its sentence and what it was in this case."""
-    return Code(code=code, message=f"{CATALOG[code].sentence} {detail}".strip())
+    return Problem(code=code, message=f"{CATALOG[code].sentence} {detail}".strip())
 
 
 class Attempts:
@@ -41,7 +42,7 @@ class Attempts:
         self._scheduler = ""
         self._check: Check = lambda _, __: told("ACT010")
         self._last: datetime | None = None
-        self._barred: dict[tuple[str, str], Code] = {}
+        self._barred: dict[tuple[str, str], Problem] = {}
 
     def begin(self, snapshot: Snapshot) -> None:
         """Begin a batch, whose moves are checked against this snapshot."""
@@ -63,7 +64,7 @@ class Attempts:
         # Where the others of the batch have landed decides where this one can.
         follow(self._actor, self.history, [past for past in made if not past.landedOn])
         fresh = self._objection(move) or self._check(move, made)
-        if isinstance(fresh, Code):
+        if isinstance(fresh, Problem):
             _tell(move, "refused", fresh)
             return
         # What an outcome is measured against is what was predicted when the eviction was sent.
@@ -78,7 +79,7 @@ class Attempts:
         if answer is not None:
             self._heed(move, answer)
 
-    def _objection(self, move: PlannedMove) -> Code | None:
+    def _objection(self, move: PlannedMove) -> Problem | None:
         """Why our own budgets and what was answered before forbid it, whatever the snapshot says.
 
         The re-check looks at these too; they are held here once more because they must hold.
@@ -118,7 +119,7 @@ class Attempts:
         answer = actor.evict(move, self._plan, actor.ledger.fence)
         if answer.result == "unknown":
             answer = self._resolved(move, answer)
-        _tell(move, answer.result, Code(code=answer.code, message=answer.message))
+        _tell(move, answer.result, Problem(code=answer.code, message=answer.message))
         if answer.result == "evicted":
             past.state, past.code = "evicted", answer.code
             self.evicted.append((move, past))
@@ -193,7 +194,7 @@ class Attempts:
 
     def _heed(self, move: PlannedMove, answer: EvictionAnswer) -> None:
         """Draw the conclusions for the moves to come."""
-        code = Code(code=answer.code, message=answer.message)
+        code = Problem(code=answer.code, message=answer.message)
         if answer.code == "ACT007":
             self._barred[move.pod.namespace, ""] = code
         elif answer.code == "ACT004" and move.budget is not None:
@@ -202,7 +203,7 @@ class Attempts:
             raise Halted(answer.code, answer.message)
 
 
-def drifted(move: PlannedMove, pod: Pod | None) -> Code | None:
+def drifted(move: PlannedMove, pod: Pod | None) -> Problem | None:
     """Why the pod, read right before the request, is not the one that was planned for."""
     if pod is None:
         return told("ACT002")
@@ -235,5 +236,5 @@ def conclude(move: PlannedMove, past: PastMove) -> None:
         move.code, move.message = past.code, CATALOG[past.code].sentence
 
 
-def _tell(move: PlannedMove, result: Result, code: Code) -> None:
+def _tell(move: PlannedMove, result: Result, code: Problem) -> None:
     move.result, move.code, move.message = result, code.code, code.message

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from rescheduler.documents.envelope import to_document
 from rescheduler.model.observed_scheduler import ObservedScheduler
-from rescheduler.model.plan import Code, SchedulerResult
+from rescheduler.model.plan import SchedulerResult
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.config.default_profile import default_profiles, profile_of
 from rescheduler.scheduler.config.kube_scheduler_configuration import KubeSchedulerConfiguration
@@ -33,7 +34,7 @@ class Schedulers:
     """The schedulers of a cluster by name. guards: what holds the whole cycle because of them."""
 
     known: Mapping[str, Known]
-    guards: tuple[Code, ...] = ()
+    guards: tuple[Problem, ...] = ()
 
     @property
     def profiles(self) -> dict[str, Profile]:
@@ -88,19 +89,19 @@ def digest(profile: Profile) -> str:
 
 def _told(
     observed: ObservedScheduler | None, documents: Sequence[Scheduler]
-) -> tuple[dict[str, Profile], tuple[Code, ...]]:
+) -> tuple[dict[str, Profile], tuple[Problem, ...]]:
     """The profiles that the running scheduler tells of, or why it cannot be understood."""
     if observed is None:
         return {}, ()
     if observed.problem is not None:
-        return {}, (Code(code=observed.problem.code, message=observed.problem.message),)
+        return {}, (observed.problem,)
     try:
         configuration = KubeSchedulerConfiguration.model_validate(observed.configuration)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         message = f"{_asked(observed)} is not understood: {place}: {first['msg']}"
-        return {}, (Code(code="GRD010", message=message),)
+        return {}, (Problem(code="GRD010", message=message),)
     profiles = configured_profiles(
         configuration, observed.version, observed.gates, documents, complete=True
     )
@@ -187,7 +188,7 @@ def _pinned(known: dict[str, Known], pinned: Mapping[str, str]) -> dict[str, Kno
 
 def _result(name: str, known: Known) -> SchedulerResult:
     profile = known.profile
-    problem = Code(code="FEA005", message=profile.problem) if profile.problem else None
+    problem = Problem(code="FEA005", message=profile.problem) if profile.problem else None
     return SchedulerResult(
         name=name,
         source=known.source,

@@ -7,7 +7,7 @@ import msgspec
 
 from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.plan import Plan, PlannedMove
-from rescheduler.model.readings import Problem
+from rescheduler.model.problem import Problem
 from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.search.workspace import Workspace

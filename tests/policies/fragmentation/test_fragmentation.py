@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rescheduler.model.readings import Problem
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.fragmentation.free_capacity import Rows
 from rescheduler.policies.fragmentation.pending_places import PendingPlaces, Waiting

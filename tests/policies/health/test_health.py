@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rescheduler.model.move import Shift
-from rescheduler.model.readings import Problem
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.health.policy import Health
 from rescheduler.policies.health.term import HealthTerm

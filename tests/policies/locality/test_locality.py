@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rescheduler.model.readings import Problem, Reading
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import Reading
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.locality.data_locality import DataLocality
 from rescheduler.policies.locality.domain_tree import KNOWN, Level, tree

@@ -10,7 +10,7 @@ from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History
 from rescheduler.model.move import Shift
 from rescheduler.model.plan import Plan
-from rescheduler.model.readings import Problem
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set

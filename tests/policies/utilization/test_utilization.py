@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rescheduler.model.move import Shift
-from rescheduler.model.readings import Problem, Reading, Readings
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import Reading, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Loaded, Warns
 from rescheduler.policies.limits import Limits

@@ -8,7 +8,8 @@ import pytest
 
 from rescheduler.model.errors import PlanExpired
 from rescheduler.model.history import PastMove
-from rescheduler.model.plan import BudgetUse, Code, Plan, PlannedMove
+from rescheduler.model.plan import BudgetUse, Plan, PlannedMove
+from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.acting import act, exit_code
 from tests.fakes.moves import plan_of, planned
@@ -159,7 +160,7 @@ def test_a_pod_that_is_not_as_planned_is_left_alone(
 
 def test_what_the_check_on_the_fresh_snapshot_says_counts(stage: Stage) -> None:
     process = Process(stage, "a")
-    process.objection = lambda *_: Code(code="DRF004", message="no gain any more")
+    process.objection = lambda *_: Problem(code="DRF004", message="no gain any more")
     outcome, _ = run(stage, planned(web(stage)), process=process)
     assert (outcome.moves[0].code, outcome.moves[0].message) == ("DRF004", "no gain any more")
     assert stage.world.accepted == []
@@ -249,7 +250,7 @@ def test_told_to_stop_while_waiting(stage: Stage) -> None:
     stage.world.on_accept = lambda *_: setattr(process, "stopped", "SIGTERM was received")
     moves = [planned(web(stage)), planned(web(stage, "b", "n2", "rs-2"), batch=2)]
     outcome, _ = run(stage, *moves, process=process)
-    assert outcome.verdict == Code(
+    assert outcome.verdict == Problem(
         code="ACT014",
         message="The run was told to stop, or its time was up. SIGTERM was received",
     )

@@ -11,7 +11,8 @@ from datetime import timedelta
 import pytest
 
 from rescheduler.model.history import History
-from rescheduler.model.plan import Code, Plan, PlannedMove
+from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.acting import act
 from tests.fakes.moves import plan_of, planned
@@ -23,15 +24,15 @@ STORY = Limits(readyTimeout=timedelta(seconds=60))
 EVICTION = "eviction"
 
 
-def objection(stage: Stage) -> Callable[[PlannedMove, History], Code | None]:
+def objection(stage: Stage) -> Callable[[PlannedMove, History], Problem | None]:
     """The part of the re-check that needs no placement: cool-downs, and the guard on the lost."""
 
-    def check(move: PlannedMove, history: History) -> Code | None:
+    def check(move: PlannedMove, history: History) -> Problem | None:
         if any(past.state == "lost" for past in history.moves):
-            return Code(code="GRD003", message="")
+            return Problem(code="GRD003", message="")
         until = history.cool_until(move.owner.uid, LIMITS.coolDown, LIMITS.coolDownCap)
         if until is not None and stage.now() < until:
-            return Code(code="ELG022", message="")
+            return Problem(code="ELG022", message="")
         return None
 
     return check
@@ -116,7 +117,7 @@ def one_run(process: Process, plan: Plan, truth: Truth, seen: Counter[str]) -> N
         outcome = act(plan, process.actor())
     except Killed:
         return
-    seen[outcome.verdict.code if isinstance(outcome.verdict, Code) else "none"] += 1
+    seen[outcome.verdict.code if isinstance(outcome.verdict, Problem) else "none"] += 1
     done = {uid for _, uid, _ in truth.accepted[before:]}
     for move in outcome.moves:
         seen[f"{move.result} {move.code}"] += 1

@@ -10,7 +10,7 @@ import yaml
 from rescheduler.documents.envelope import to_document
 from rescheduler.model.errors import PolicyError
 from rescheduler.model.observed_scheduler import ObservedScheduler
-from rescheduler.model.readings import Problem
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.policies.files.policy_set import load_policies, scheduler_from_document
 from rescheduler.scheduler.config.default_profile import default_profiles
