@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from rescheduler.actions.lease import micro_time
 from rescheduler.actions.transport import Api, call
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.plan import MoveResult, PlannedMove
 
 Reason = Literal[
     "RebalanceUtilization",
@@ -53,18 +53,21 @@ class EventWriter:
         self._now = now
         self._timeout = timeout
 
-    def __call__(self, move: PlannedMove, plan: str) -> None:
-        """Tell what has become of this move of that plan, as its result and code say."""
-        reason = reason_of(move)
-        text = note(move, plan)
-        self._write(reason, text, "Pod", move.pod.name, move.pod.uid, move)
-        if move.owner.kind in _API_VERSIONS:
-            self._write(reason, text, move.owner.kind, move.owner.name, move.owner.uid, move)
+    def __call__(self, move: PlannedMove, result: MoveResult, plan: str) -> None:
+        """Tell what has become of this move of that plan."""
+        reason = reason_of(move, result)
+        good = result.result == "evicted" and reason in _GOOD
+        text = note(move, result, plan)
+        pod, owner = move.pod, move.owner
+        self._write(reason, good, text, _regarding("Pod", pod.name, pod.uid, move), move)
+        if owner.kind in _API_VERSIONS:
+            regarding = _regarding(owner.kind, owner.name, owner.uid, move)
+            self._write(reason, good, text, regarding, move)
 
     def _write(
-        self, reason: Reason, text: str, kind: str, name: str, uid: str, move: PlannedMove
+        self, reason: Reason, good: bool, text: str, regarding: dict[str, str], move: PlannedMove
     ) -> None:
-        namespace = move.pod.namespace
+        namespace, name = move.pod.namespace, regarding["name"]
         body: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -75,15 +78,9 @@ class EventWriter:
             "reportingInstance": self._instance[:128],
             "action": "Evict",
             "reason": reason,
-            "type": "Normal" if move.result == "evicted" and reason in _GOOD else "Warning",
+            "type": "Normal" if good else "Warning",
             "note": text,
-            "regarding": {
-                "apiVersion": _API_VERSIONS[kind],
-                "kind": kind,
-                "name": name,
-                "namespace": namespace,
-                "uid": uid,
-            },
+            "regarding": regarding,
             "related": {"apiVersion": "v1", "kind": "Node", "name": move.source},
         }
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
@@ -93,17 +90,27 @@ class EventWriter:
 _GOOD = {*_GOALS.values(), "Reschedule", "ReplacementReady"}
 
 
-def reason_of(move: PlannedMove) -> Reason:
+def _regarding(kind: str, name: str, uid: str, move: PlannedMove) -> dict[str, str]:
+    return {
+        "apiVersion": _API_VERSIONS[kind],
+        "kind": kind,
+        "name": name,
+        "namespace": move.pod.namespace,
+        "uid": uid,
+    }
+
+
+def reason_of(move: PlannedMove, result: MoveResult) -> Reason:
     """The Event's reason: what the move is for, or what went wrong with it."""
-    if move.result == "refused":
+    if result.result == "refused":
         return "EvictionRefused"
-    if move.result == "unknown":
+    if result.result == "unknown":
         return "EvictionUnknown"
-    if move.code in ("ACT011", "ACT017"):
+    if result.code in ("ACT011", "ACT017"):
         return "ReplacementLate"
-    if move.code == "ACT012":
+    if result.code == "ACT012":
         return "ReplacementReturned"
-    if isinstance(move.readySeconds, float):
+    if result.readySeconds is not None:
         return "ReplacementReady"
     for each in move.reasons:
         if each.code[:3] in _GOALS:
@@ -111,12 +118,12 @@ def reason_of(move: PlannedMove) -> Reason:
     return "Reschedule"
 
 
-def note(move: PlannedMove, plan: str) -> str:
+def note(move: PlannedMove, result: MoveResult, plan: str) -> str:
     """One sentence with the plan, the code and the expected node, at most 1 KiB of UTF-8."""
-    expected = max(move.landing, key=lambda share: share.probability, default=None)
-    parts = [f"Plan {plan}: {move.code} {move.message}"]
-    if isinstance(move.landedOn, str):
-        parts.append(f"Its replacement is on node {move.landedOn}.")
+    expected = max(result.landing, key=lambda share: share.probability, default=None)
+    parts = [f"Plan {plan}: {result.code} {result.message}"]
+    if result.landedOn is not None:
+        parts.append(f"Its replacement is on node {result.landedOn}.")
     if expected is not None:
         parts.append(f"Expected node: {expected.node} ({expected.probability:.0%}).")
     parts += [f"{each.code} {each.message}" for each in move.reasons]

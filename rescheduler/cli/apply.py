@@ -1,5 +1,6 @@
 """`rescheduler apply`: a reviewed plan, carried out."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import click
 from rescheduler.cli.options import SOURCES, takes
 from rescheduler.cli.output import check_writable, show, warn
 from rescheduler.cli.saved import read_plan
+from rescheduler.model.errors import SettingsError
 from rescheduler.model.plan import Plan
 from rescheduler.model.wording import counted
 from rescheduler.runtime.settings import Settings
@@ -17,6 +19,7 @@ from rescheduler.runtime.settings import Settings
 @click.argument("file", type=click.Path(path_type=Path), metavar="PLAN.json")
 @takes(
     "yes",
+    "digest",
     *SOURCES,
     "output",
     "out",
@@ -24,9 +27,18 @@ from rescheduler.runtime.settings import Settings
     "state_namespace",
 )
 def command(settings: Settings, file: Path) -> int:
-    """Evict what the reviewed plan says, after checking each move again on fresh data."""
+    """Evict what the reviewed plan says, after checking each move again on fresh data.
+
+    A file that was changed after it was written is refused. Where somebody else approved the plan,
+    give the digest that was approved: then no other plan is carried out.
+
+    \b
+      rescheduler apply plan.json
+      rescheduler apply plan.json --yes --digest 1f0c42aa91d3
+    """  # noqa: D301 - click wants the character
     check_writable(settings.out)
-    plan = read_plan(file)
+    _check_approval(settings)
+    report = read_plan(file)
     from rescheduler.runtime.applying import (  # noqa: PLC0415 - keeps help quick
         apply_plan,
         check_applicable,
@@ -34,12 +46,21 @@ def command(settings: Settings, file: Path) -> int:
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
 
     configure(settings)
-    check_applicable(plan)
+    plan = check_applicable(report, path=str(file), approved=settings.digest)
     _agree(plan, settings)
     outcome, code = apply_plan(plan, settings)
     show(outcome, settings.output, settings.out)
     warn(outcome)
     return code
+
+
+def _check_approval(settings: Settings) -> None:
+    """An approval that came out empty, such as an unset variable of a pipeline, is none."""
+    if settings.digest is None and os.environ.get("RESCHEDULER_DIGEST") == "":
+        raise SettingsError(
+            "RESCHEDULER_DIGEST is empty, so no plan was approved",
+            "set it to the digest of the plan that was approved, or unset it.",
+        )
 
 
 def _agree(plan: Plan, settings: Settings) -> None:

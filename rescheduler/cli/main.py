@@ -19,7 +19,7 @@ _VERBS = {
     "record": "Save the cluster and its readings to a file.",
     "check": "Check policy files.",
     "test": "Tell what policies do to small clusters, and whether that was expected.",
-    "schema": "Print the JSON Schema of policies, plans or explanations.",
+    "schema": "Print the JSON Schema of policies, plans, outcomes or explanations.",
     "version": "Print the version.",
 }
 

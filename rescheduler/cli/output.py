@@ -11,7 +11,7 @@ import click
 
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.explanation import Explanation
-from rescheduler.model.plan import Plan
+from rescheduler.model.plan import Report, plan_in
 from rescheduler.runtime.settings import OutputFormat
 
 
@@ -63,9 +63,9 @@ def write(data: bytes, out: Path | None) -> None:
         ) from error
 
 
-def show(plan: Plan, output: OutputFormat, out: Path | None) -> None:
+def show(report: Report, output: OutputFormat, out: Path | None) -> None:
     """Render the plan or outcome and write it."""
-    write(_rendered(plan, output, to_terminal=out is None), out)
+    write(_rendered(report, output, to_terminal=out is None), out)
 
 
 def show_explanation(explanation: Explanation, output: OutputFormat, out: Path | None) -> None:
@@ -83,19 +83,19 @@ def show_explanation(explanation: Explanation, output: OutputFormat, out: Path |
     write(render_explanation(explanation, width=width, color=color).encode(), out)
 
 
-def _rendered(plan: Plan, output: OutputFormat, *, to_terminal: bool) -> bytes:
+def _rendered(report: Report, output: OutputFormat, *, to_terminal: bool) -> bytes:
     if output == "json":
         from rescheduler.reporting.machine import to_json  # noqa: PLC0415 - only what is shown
 
-        return to_json(plan)
+        return to_json(report)
     if output == "html":
         from rescheduler.reporting.page import render_page  # noqa: PLC0415 - only what is shown
 
-        return render_page(plan).encode()
+        return render_page(report).encode()
     from rescheduler.reporting.terminal import render_table  # noqa: PLC0415 - only what is shown
 
     width = shutil.get_terminal_size((100, 24)).columns
-    return render_table(plan, width=width, color=to_terminal and _color()).encode()
+    return render_table(report, width=width, color=to_terminal and _color()).encode()
 
 
 def _color() -> bool:
@@ -104,8 +104,9 @@ def _color() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def warn(plan: Plan) -> None:
+def warn(report: Report) -> None:
     """Tell on standard error what must not be overlooked, whatever becomes of the result."""
+    plan = plan_in(report)
     for policy in plan.policies:
         if policy.problem is not None:
             problem = policy.problem

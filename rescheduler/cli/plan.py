@@ -40,7 +40,9 @@ def command(settings: Settings) -> int:
     check_writable(settings.out)
     policies = policies_of(settings)
     connection = connection_of(settings)
-    plan = run_cycle(parts_of(settings, connection, policies=lambda: policies), seed=settings.seed)
-    show(plan, settings.output, settings.out)
-    warn(plan)
-    return exit_code(plan, proposed=settings.exit_code)
+    report = run_cycle(
+        parts_of(settings, connection, policies=lambda: policies), seed=settings.seed
+    )
+    show(report, settings.output, settings.out)
+    warn(report)
+    return exit_code(report, proposed=settings.exit_code)

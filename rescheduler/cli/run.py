@@ -4,7 +4,7 @@ import click
 
 from rescheduler.cli.options import SOURCES, takes
 from rescheduler.cli.output import check_writable, show, warn
-from rescheduler.model.plan import Plan
+from rescheduler.model.plan import Report
 from rescheduler.runtime.settings import Settings
 
 
@@ -49,16 +49,16 @@ def command(settings: Settings) -> int:
     if scheduled:
         from rescheduler.runtime.service import serve  # noqa: PLC0415 - keeps help quick
 
-        return serve(settings, report=lambda plan: _keep(settings, plan))
+        return serve(settings, report=lambda report: _keep(settings, report))
     from rescheduler.runtime.once import run_once  # noqa: PLC0415 - keeps help quick
 
-    plan, code = run_once(settings)
-    show(plan, settings.output, settings.out)
-    warn(plan)
+    report, code = run_once(settings)
+    show(report, settings.output, settings.out)
+    warn(report)
     return code
 
 
-def _keep(settings: Settings, plan: Plan) -> None:
+def _keep(settings: Settings, report: Report) -> None:
     """The service's results stand at its / page; a file gets the last one where it is named."""
     if settings.out is not None:
-        show(plan, settings.output, settings.out)
+        show(report, settings.output, settings.out)

@@ -3,16 +3,17 @@
 from pathlib import Path
 
 from rescheduler.model.errors import PlanUnreadable
-from rescheduler.model.plan import Plan
+from rescheduler.model.plan import Report
 
 _LIMIT = 1 << 30
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path) -> Report:
     """The plan or outcome in the file.
 
     Raises:
         PlanUnreadable: the file cannot be read, or is not a plan that this version knows.
+        PlanEdited: the file was changed after it was written.
     """
     from rescheduler.reporting.machine import from_json  # noqa: PLC0415 - keeps help quick
 

@@ -6,13 +6,21 @@ import click
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["policies", "plan", "explanation"]), default="policies")
+@click.argument(
+    "what", type=click.Choice(["policies", "plan", "outcome", "explanation"]), default="policies"
+)
 def command(what: str) -> int:
-    """Print the JSON Schema of policy files, of the plan file, or of explanations."""
+    """Print the JSON Schema of policy files, plans, outcomes or explanations."""
     if what == "plan":
         from rescheduler.reporting.machine import plan_schema  # noqa: PLC0415 - only what is asked
 
         schema = plan_schema()
+    elif what == "outcome":
+        from rescheduler.reporting.machine import (  # noqa: PLC0415 - only what is asked
+            outcome_schema,
+        )
+
+        schema = outcome_schema()
     elif what == "explanation":
         from rescheduler.reporting.explain.report import (  # noqa: PLC0415 - only what is asked
             explanation_schema,

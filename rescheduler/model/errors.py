@@ -111,6 +111,14 @@ class PlanUnreadable(PlanError):
     exit_code = 2
 
 
+class PlanEdited(PlanError):
+    """The file is not as it was written."""
+
+
+class PlanNotApproved(PlanError):
+    """The plan is another than the one that was approved."""
+
+
 class PlanForeign(PlanError):
     """The plan was made for another cluster."""
 

@@ -1,18 +1,21 @@
 """The plan and the outcome, as they are written to JSON and read back.
 
 The field names are the file format that other tools rely on; `schemaVersion` changes when one of
-them changes its meaning. Fields of an outcome are UNSET, and left out, in a plan.
+them changes its meaning. Nothing here is written in place: acting leaves the plan as it was
+reviewed, and makes an outcome that holds it.
+
+A move is known by the UID of its pod: in the plan, in the outcome, and in the ledger, where the
+plan's id stands beside it. A UID can be evicted once only, so none stands for two moves.
 """
 
 from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from rescheduler.model.problem import Problem
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 
 Mode = Literal["Audit", "Enforce"]
 
@@ -24,7 +27,7 @@ Result = Literal[
 ]
 
 
-class PodRef(msgspec.Struct, kw_only=True):
+class PodRef(msgspec.Struct, frozen=True, kw_only=True):
     """A pod, pinned by its UID."""
 
     namespace: str
@@ -33,7 +36,7 @@ class PodRef(msgspec.Struct, kw_only=True):
     resourceVersion: str = ""
 
 
-class OwnerRef(msgspec.Struct, kw_only=True):
+class OwnerRef(msgspec.Struct, frozen=True, kw_only=True):
     """The workload of a pod, and the controller that makes its replacement."""
 
     kind: str
@@ -43,24 +46,24 @@ class OwnerRef(msgspec.Struct, kw_only=True):
     controllerUid: str = ""
 
 
-class LandingShare(msgspec.Struct, kw_only=True):
+class LandingShare(msgspec.Struct, frozen=True, kw_only=True):
     """One node where the replacement may land."""
 
     node: str
     probability: float
 
 
-class BudgetUse(msgspec.Struct, kw_only=True):
+class BudgetUse(msgspec.Struct, frozen=True, kw_only=True):
     """The PodDisruptionBudget that a move spends, and what was left when it was planned."""
 
     name: str
     allowed: int
 
 
-class PlannedMove(msgspec.Struct, kw_only=True):
-    """One move of a plan, and in an outcome what became of it.
+class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
+    """One move of a plan.
 
-    landing: as planned; once an eviction was sent, as predicted right before that.
+    landing: as predicted when it was planned.
     gain: expected decrease of the weighted cost. disruption: its cost in pods (1.0 = a plain pod).
     gains: the unweighted gain of each policy by name. usage: load that moves, by reading name.
     mode: Audit when only Audit policies want it; such a move is shown and never acted on.
@@ -83,16 +86,42 @@ class PlannedMove(msgspec.Struct, kw_only=True):
     budget: BudgetUse | None = None
     crashLooping: bool = False
     """Whether it is moved because it is not Ready: as long as it crash-loops."""
-    result: Result | UnsetType = UNSET
-    code: str | UnsetType = UNSET
-    message: str | UnsetType = UNSET
-    landedOn: str | UnsetType | None = UNSET
-    predicted: float | UnsetType | None = UNSET
+
+
+class MoveResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one planned move.
+
+    landing, returns, unschedulable: as predicted right before the eviction was sent, which is what
+    the real landing is measured against; as planned where none was sent.
+    """
+
+    pod: PodRef
+    result: Result
+    code: str
+    message: str
+    landing: list[LandingShare]
+    returns: float
+    unschedulable: float
+    landedOn: str | None = None
+    predicted: float | None = None
     """The probability that the node where it landed had when the eviction was sent."""
-    readySeconds: float | UnsetType | None = UNSET
+    readySeconds: float | None = None
+
+    @classmethod
+    def of(cls, move: PlannedMove, result: Result, code: Problem) -> "MoveResult":
+        """The result of this move, of which no landing is seen yet."""
+        return cls(
+            pod=move.pod,
+            result=result,
+            code=code.code,
+            message=code.message,
+            landing=move.landing,
+            returns=move.returns,
+            unschedulable=move.unschedulable,
+        )
 
 
-class Refusal(msgspec.Struct, kw_only=True):
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate that is left alone, and why."""
 
     pod: PodRef
@@ -102,14 +131,14 @@ class Refusal(msgspec.Struct, kw_only=True):
     node: str = ""
 
 
-class Cost(msgspec.Struct, kw_only=True):
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
     """A policy's cost before and after the plan (or as predicted, in an outcome)."""
 
     before: float
     after: float
 
 
-class FindingView(msgspec.Struct, kw_only=True):
+class FindingView(msgspec.Struct, frozen=True, kw_only=True):
     """A finding as reports show it."""
 
     code: str
@@ -118,7 +147,7 @@ class FindingView(msgspec.Struct, kw_only=True):
     message: str
 
 
-class PolicyResult(msgspec.Struct, kw_only=True):
+class PolicyResult(msgspec.Struct, frozen=True, kw_only=True):
     """What one policy says of the placement.
 
     problem: why the policy had no say (no data); then its costs are 0 and mean nothing.
@@ -141,7 +170,7 @@ class PolicyResult(msgspec.Struct, kw_only=True):
     """The policy's whole document as JSON, from which `apply` makes the same policy again."""
 
 
-class ReadingResult(msgspec.Struct, kw_only=True):
+class ReadingResult(msgspec.Struct, frozen=True, kw_only=True):
     """How good a reading was. ageSeconds: the oldest value that was used."""
 
     name: str
@@ -156,14 +185,14 @@ class ReadingResult(msgspec.Struct, kw_only=True):
     problem: Problem | None = None
 
 
-class Change(msgspec.Struct, kw_only=True):
+class Change(msgspec.Struct, frozen=True, kw_only=True):
     """A number before and after the plan; None is not known."""
 
     before: float | None
     after: float | None
 
 
-class NodeView(msgspec.Struct, kw_only=True):
+class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     """A node before and after: pods, and its load by reading name (0 to 1)."""
 
     name: str
@@ -172,7 +201,7 @@ class NodeView(msgspec.Struct, kw_only=True):
     load: dict[str, Change] = {}
 
 
-class ClusterRef(msgspec.Struct, kw_only=True):
+class ClusterRef(msgspec.Struct, frozen=True, kw_only=True):
     """The cluster that the plan is for."""
 
     uid: str
@@ -180,7 +209,7 @@ class ClusterRef(msgspec.Struct, kw_only=True):
     name: str = ""
 
 
-class LandingRates(msgspec.Struct, kw_only=True):
+class LandingRates(msgspec.Struct, frozen=True, kw_only=True):
     """How landings compared with their predictions; later ones weigh more.
 
     kind: of the controller, empty for all kinds. brier: 0 is perfect, 2 the worst there is;
@@ -196,7 +225,7 @@ class LandingRates(msgspec.Struct, kw_only=True):
     expectedBrier: float
 
 
-class Calibration(msgspec.Struct, kw_only=True):
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of predicted landings. problem: why nothing is evicted for it, or None."""
 
     scheduler: str
@@ -205,7 +234,7 @@ class Calibration(msgspec.Struct, kw_only=True):
     problem: Problem | None = None
 
 
-class Totals(msgspec.Struct, kw_only=True):
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """The size of what was looked at. candidates: pods of which a move could lower a cost."""
 
     nodes: int
@@ -217,7 +246,7 @@ class Totals(msgspec.Struct, kw_only=True):
     """All refused candidates, counted by code; `Plan.refused` may list only some of each."""
 
 
-class SchedulerResult(msgspec.Struct, kw_only=True):
+class SchedulerResult(msgspec.Struct, frozen=True, kw_only=True):
     """A scheduler whose decisions the plan counts on: which profile, from where, of which version.
 
     problem: why its decisions are not predicted; its pods are left alone.
@@ -234,15 +263,14 @@ class SchedulerResult(msgspec.Struct, kw_only=True):
     problem: Problem | None = None
 
 
-class Plan(msgspec.Struct, kw_only=True):
+class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="Plan", tag_field="kind"):
     """A plan: all that is needed to review it, to apply it, and to explain it afterwards.
 
-    id: the first characters of digest. digest: SHA-256 over what decides the moves, so that two
-    runs on the same snapshot, policies and seed have the same one, whatever the mode.
+    id: the first characters of digest. digest: SHA-256 over all that decides (see `plan_digest`),
+    so that two runs on the same snapshot, policies and seed have the same one, whatever the mode.
     recorded: whether it was made from a recorded snapshot. guards: what holds the whole cycle.
     """
 
-    kind: Literal["Plan", "Outcome"] = "Plan"
     schemaVersion: str = SCHEMA_VERSION
     id: str = ""
     digest: str = ""
@@ -268,6 +296,34 @@ class Plan(msgspec.Struct, kw_only=True):
     notes: list[Problem] = []
     """Findings about the data itself: undecodable objects, kinds that could not be read."""
     calibration: Calibration | None = None
-    started: datetime | UnsetType = UNSET
-    finished: datetime | UnsetType = UNSET
-    verdict: Problem | UnsetType = UNSET
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, tag="Outcome", tag_field="kind"):
+    """What became of a plan that was acted on.
+
+    plan: as it was made and reviewed. moves: one result for each of its moves, in their order.
+    verdict: how acting ended. calibration: how landings compared, as of the end.
+    """
+
+    schemaVersion: str = SCHEMA_VERSION
+    started: datetime
+    finished: datetime
+    verdict: Problem
+    moves: tuple[MoveResult, ...]
+    calibration: Calibration | None = None
+    plan: Plan
+
+    @property
+    def enforced(self) -> list[MoveResult]:
+        """The results of the moves that were to be made: all but those of Audit policies."""
+        planned = zip(self.plan.moves, self.moves, strict=True)
+        return [result for move, result in planned if move.mode == "Enforce"]
+
+
+Report = Plan | Outcome
+"""What a run ends with."""
+
+
+def plan_in(report: Report) -> Plan:
+    """The plan itself, or the one that the outcome is of."""
+    return report.plan if isinstance(report, Outcome) else report

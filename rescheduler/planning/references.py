@@ -1,6 +1,7 @@
-"""Pods and their owners, as files refer to them."""
+"""Pods, their owners and their landings, as files refer to them."""
 
-from rescheduler.model.plan import OwnerRef, PodRef
+from rescheduler.model.move import Landing
+from rescheduler.model.plan import LandingShare, OwnerRef, PodRef
 from rescheduler.model.snapshot import Snapshot
 
 
@@ -29,3 +30,13 @@ def owner_ref(snapshot: Snapshot, pod: int) -> OwnerRef | None:
         controllerKind=controller.kind,
         controllerUid=controller.uid,
     )
+
+
+def landing_shares(snapshot: Snapshot, landing: Landing) -> list[LandingShare]:
+    """A landing by the names of its nodes, the likeliest first."""
+    return [
+        LandingShare(node=snapshot.nodes[node].metadata.name, probability=probability)
+        for node, probability in zip(
+            landing.nodes.tolist(), landing.probabilities.tolist(), strict=True
+        )
+    ]

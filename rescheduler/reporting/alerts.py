@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from rescheduler.model.plan import Plan
+from rescheduler.model.plan import Outcome, Report, plan_in
 from rescheduler.model.reasons import CATALOG
 from rescheduler.reporting.phrasing import resource
 
@@ -21,16 +21,18 @@ class Alert:
     advice: str
 
 
-def alerts(plan: Plan) -> list[Alert]:
+def alerts(report: Report) -> list[Alert]:
     """What must be known first: guards, and all that had no say.
 
     In their order: guards, what holds acting, policies without a say, unfit readings, schedulers
     that cannot be predicted, and notes.
     A reading whose problem is told by a policy already is not told twice.
     """
+    plan = plan_in(report)
     answer = [_alert("held", each.code, "The cycle is held", each.message) for each in plan.guards]
-    distrust = None if plan.calibration is None else plan.calibration.problem
-    if distrust is not None and not (plan.verdict and plan.verdict.code == distrust.code):
+    distrust = None if report.calibration is None else report.calibration.problem
+    verdict = report.verdict.code if isinstance(report, Outcome) else ""
+    if distrust is not None and verdict != distrust.code:
         title = "Acting is held until the landings are trusted again"
         answer.append(_alert("held", distrust.code, title, distrust.message))
     told = set()

@@ -1,9 +1,10 @@
 """How a plan is paced: its batches one after another, and the budgets that it spends."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rescheduler.model.plan import Plan
-from rescheduler.reporting.rows import MoveRow, move_rows
+from rescheduler.reporting.rows import MoveRow
 
 MOST = 60
 """Batches that are drawn."""
@@ -26,10 +27,10 @@ class Spending:
     allowed: int
 
 
-def batches(plan: Plan) -> list[Batch]:
-    """The batches in their order."""
+def batches(rows: Iterable[MoveRow]) -> list[Batch]:
+    """The batches of these moves in their order."""
     found: dict[int, list[MoveRow]] = {}
-    for row in move_rows(plan):
+    for row in rows:
         found.setdefault(row.move.batch, []).append(row)
     return [Batch(number, rows) for number, rows in sorted(found.items())]
 

@@ -1,11 +1,20 @@
-"""What each field of the plan file means: the descriptions of its JSON Schema."""
+"""What each field of plans and outcomes means: the descriptions of their JSON Schemas."""
+
+from typing import Any
+
+CHECKSUMS_PROPERTY: dict[str, Any] = {
+    "description": "The first digits of the SHA-256 of each part of the file, by which a change is "
+    "told; a file that was changed is refused.",
+    "type": "object",
+    "additionalProperties": {"type": "string"},
+}
 
 PROPERTIES: dict[str, dict[str, str]] = {
     "Plan": {
-        "kind": "Plan: what is proposed. Outcome: the same with what became of it.",
+        "kind": "Always Plan: what is proposed.",
         "schemaVersion": "Version of this format; it changes when a field changes its meaning.",
         "id": "The first characters of the digest, for people.",
-        "digest": "SHA-256 over what decides the moves: snapshot, policies, limits and seed.",
+        "digest": "SHA-256 over all that decides: cluster, times, policies, limits and moves.",
         "tool": "Name and version of the program that wrote the file.",
         "mode": "Audit: nothing is evicted by this run. Enforce: moves may be made.",
         "cluster": "The cluster that the plan is for.",
@@ -26,9 +35,28 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "limits": "The limits in force, as written in the Limits document.",
         "notes": "Findings about the data itself.",
         "calibration": "How landings compared with predictions so far, or null.",
-        "started": "Outcome: when acting began.",
-        "finished": "Outcome: when acting ended.",
-        "verdict": "Outcome: how acting ended, where it did not simply get to its end.",
+    },
+    "Outcome": {
+        "kind": "Always Outcome: what became of a plan.",
+        "schemaVersion": "Version of this format; it changes when a field changes its meaning.",
+        "started": "When acting began.",
+        "finished": "When acting ended.",
+        "verdict": "How acting ended.",
+        "moves": "What became of each move of the plan, in the order of the plan's moves.",
+        "calibration": "How landings compared with predictions at the end, or null.",
+        "plan": "The plan that was acted on, as it was made.",
+    },
+    "MoveResult": {
+        "pod": "The pod that was to be evicted.",
+        "result": "What became of the eviction.",
+        "code": "Reason code of the result.",
+        "message": "A sentence about the result.",
+        "landing": "Where the replacement was to land, as predicted right before the eviction.",
+        "returns": "Probability, as predicted then, that it comes back to the node it leaves.",
+        "unschedulable": "Probability, as predicted then, that no node is feasible.",
+        "landedOn": "Node of the replacement; null where none was seen.",
+        "predicted": "Probability that node had when the eviction was sent.",
+        "readySeconds": "From the eviction until the replacement was Ready.",
     },
     "SchedulerResult": {
         "name": "The spec.schedulerName of its pods.",
@@ -127,12 +155,6 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "usage": "Load that moves, by reading.",
         "budget": "The PodDisruptionBudget that it spends, or null.",
         "crashLooping": "Whether the pod crash-loops: nothing that is Ready is taken.",
-        "result": "Outcome: what became of it.",
-        "code": "Outcome: reason code of the result.",
-        "message": "Outcome: a sentence about the result.",
-        "landedOn": "Outcome: node of the replacement; null where none was seen.",
-        "predicted": "Outcome: probability that node had when the eviction was sent.",
-        "readySeconds": "Outcome: from the eviction until the replacement was Ready.",
     },
     "PodRef": {
         "namespace": "Namespace.",

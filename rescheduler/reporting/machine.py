@@ -1,20 +1,18 @@
 """The plan or the outcome as JSON, for other programs and for `apply`."""
 
-from datetime import datetime
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
 from rescheduler.model.errors import PlanUnreadable
-from rescheduler.model.plan import SCHEMA_VERSION, Plan
-from rescheduler.reporting.descriptions import PROPERTIES
+from rescheduler.model.plan import SCHEMA_VERSION, Outcome, Plan, Report, plan_in
+from rescheduler.reporting.descriptions import CHECKSUMS_PROPERTY, PROPERTIES
+from rescheduler.reporting.integrity import CHECKSUMS, check_unedited, checksums
 
-SCHEMA_ID = f"https://rescheduler.io/schemas/plan.v{SCHEMA_VERSION}.json"
 KINDS = ("Plan", "Outcome")
 
 _encoder = msgspec.json.Encoder(order="deterministic")
-_decoder = msgspec.json.Decoder(Plan)
+_decoder: msgspec.json.Decoder[Report] = msgspec.json.Decoder(Report)
 
 
 class _Envelope(msgspec.Struct):
@@ -24,30 +22,32 @@ class _Envelope(msgspec.Struct):
     schemaVersion: Any = None
 
 
-def to_json(plan: Plan) -> bytes:
-    """The plan as JSON: the fields in their declared order, maps sorted, two spaces deep.
+def to_json(report: Report) -> bytes:
+    """The plan or outcome as JSON: fields in their declared order, maps sorted, two spaces deep.
 
-    Equal plans give equal bytes.
+    Its checksums come last. Equal plans give equal bytes.
 
     Raises:
         ValueError: it would not read back as the same plan, as with a number that is not finite.
     """
+    plan = plan_in(report)
     try:
-        canonical = _decoder.decode(_encoder.encode(plan))
+        canonical = _decoder.decode(_encoder.encode(report))
     except msgspec.ValidationError as error:
         raise ValueError(f"the plan {plan.id} would not read back: {error}") from error
-    if canonical != plan:
+    if canonical != report:
         raise ValueError(f"the plan {plan.id} would not read back as it is: a number is not finite")
-    return msgspec.json.format(_encoder.encode(canonical), indent=2) + b"\n"
+    document = msgspec.json.decode(_encoder.encode(canonical))
+    document[CHECKSUMS] = checksums(document)
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
-def from_json(data: bytes, *, path: str = "the plan") -> Plan:
-    """The plan in a JSON file. path: what messages call the file.
-
-    Fields that this version does not know are ignored; what it knows must be there and right.
+def from_json(data: bytes, *, path: str = "the plan") -> Report:
+    """The plan or outcome in a JSON file. path: what messages call the file.
 
     Raises:
         PlanUnreadable: it is not JSON, not of this schema, or a field is wrong.
+        PlanEdited: it is not as `to_json` wrote it, whatever its layout.
     """
     try:
         envelope = msgspec.json.decode(data, type=_Envelope)
@@ -58,19 +58,43 @@ def from_json(data: bytes, *, path: str = "the plan") -> Plan:
         ) from error
     _check(envelope, path)
     try:
-        plan = _decoder.decode(data)
+        report = _decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise PlanUnreadable(
             f"{path}: {error}", "the file was edited; make a new plan with `plan -o json`."
         ) from error
-    for name in ("created", "expires", "taken", "started", "finished"):
-        moment: datetime | msgspec.UnsetType = getattr(plan, name)
-        if moment is not UNSET and moment.tzinfo is None:
+    _check_times(report, path)
+    _check_moves(report, path)
+    check_unedited(report, msgspec.json.decode(data), path)
+    return report
+
+
+def _check_times(report: Report, path: str) -> None:
+    plan = plan_in(report)
+    where = "$" if plan is report else "$.plan"
+    moments = {f"{where}.{name}": getattr(plan, name) for name in ("created", "expires", "taken")}
+    if isinstance(report, Outcome):
+        moments |= {"$.started": report.started, "$.finished": report.finished}
+    for name, moment in moments.items():
+        if moment.tzinfo is None:
             raise PlanUnreadable(
-                f"{path}: `{moment.isoformat()}` has no offset from UTC - at `$.{name}`",
-                "add `Z`, or make a new plan with `plan -o json`.",
+                f"{path}: `{moment.isoformat()}` has no offset from UTC - at `{name}`",
+                "the file was edited; make a new plan with `plan -o json`.",
             )
-    return plan
+
+
+def _check_moves(report: Report, path: str) -> None:
+    """Each pod is moved once, and each result is that of the move at its place."""
+    moved = [move.pod.uid for move in plan_in(report).moves]
+    if len(set(moved)) < len(moved):
+        raise PlanUnreadable(
+            f"{path}: a pod is moved twice - at `$.moves`", "make a new plan with `plan -o json`."
+        )
+    if isinstance(report, Outcome) and [result.pod.uid for result in report.moves] != moved:
+        raise PlanUnreadable(
+            f"{path}: its results are not those of its plan's moves - at `$.moves`",
+            "the file was edited; the ConfigMap rescheduler-state has what was evicted.",
+        )
 
 
 def _check(envelope: _Envelope, path: str) -> None:
@@ -93,23 +117,37 @@ def _shown(value: Any) -> str:
 
 
 def plan_schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of what `to_json` writes."""
-    (root,), parts = msgspec.json.schema_components([Plan], ref_template="#/$defs/{name}")
-    for name, part in parts.items():
+    """The JSON Schema (2020-12) of a plan, as `to_json` writes it."""
+    return _schema(
+        Plan, "A plan names the moves that are proposed, and why other pods are left alone."
+    )
+
+
+def outcome_schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of an outcome, as `to_json` writes it."""
+    return _schema(
+        Outcome,
+        "An outcome holds the plan that was acted on, and what became of each of its moves.",
+    )
+
+
+def _schema(kind: type[Plan | Outcome], description: str) -> dict[str, Any]:
+    (root,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    name = kind.__name__
+    for each, part in parts.items():
         part["description"] = " ".join(part["description"].split())
         # A description beside "$ref" is allowed since 2019-09.
         part["properties"] = {
-            key: {"description": PROPERTIES[name][key], **field}
+            key: {"description": PROPERTIES[each][key], **field}
             for key, field in part["properties"].items()
         }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": SCHEMA_ID,
-        "title": "Plan or Outcome of the rescheduler",
-        "description": (
-            "A plan names the moves that are proposed, and why others are not; an outcome is the "
-            "same plan with what became of each move."
-        ),
+        "$id": f"https://rescheduler.io/schemas/{name.lower()}.v{SCHEMA_VERSION}.json",
+        "title": f"{name} of the rescheduler",
+        "description": description,
         **root,
+        "properties": {CHECKSUMS: CHECKSUMS_PROPERTY},
+        "required": [CHECKSUMS],
         "$defs": dict(sorted(parts.items())),
     }

@@ -7,10 +7,9 @@ from functools import lru_cache
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
-from msgspec import UNSET
 
 from rescheduler.kube.annotations import OPT_OUT
-from rescheduler.model.plan import Plan, PolicyResult
+from rescheduler.model.plan import PolicyResult, Report
 from rescheduler.model.wording import counted
 from rescheduler.reporting import phrasing
 from rescheduler.reporting.alerts import advice, sentence
@@ -62,14 +61,14 @@ def _ticks(text: str) -> Markup:
     )
 
 
-def render_page(plan: Plan) -> str:
+def render_page(report: Report) -> str:
     """The report as HTML: no address in it is ever loaded, and all text from outside is inert.
 
     Its one script only sorts and filters; the page's own policy admits that script by its hash.
     """
     environment = _environment()
     script = environment.get_template("report.js").render()
-    seen = view(plan)
+    seen = view(report)
     most = max((max(p.cost.before, p.cost.after) for p in seen.plan.policies), default=0.0)
     return environment.get_template("report.html.j2").render(
         seen=seen,
@@ -79,7 +78,7 @@ def render_page(plan: Plan) -> str:
         most=most or 1.0,
         strips=strips(seen.plan),
         zones=zones(seen.plan),
-        batches=batches(seen.plan),
+        batches=batches(seen.moves),
         budgets=budgets(seen.plan),
         codes=_codes(seen),
         documents={policy.name: _document(policy) for policy in seen.plan.policies},
@@ -87,7 +86,6 @@ def render_page(plan: Plan) -> str:
         findings=FINDINGS,
         opt_out=OPT_OUT,
         symbols=SYMBOLS,
-        unset=UNSET,
     )
 
 
@@ -98,10 +96,8 @@ def _codes(seen: View) -> list[str]:
     codes |= {finding.code for policy in plan.policies for finding in policy.findings}
     for move in plan.moves:
         codes |= {reason.code for reason in move.reasons}
-        if move.code is not UNSET:
-            codes.add(move.code)
-    if seen.verdict is not None:
-        codes.add(seen.verdict.code)
+    if seen.outcome is not None:
+        codes |= {seen.outcome.verdict.code, *(result.code for result in seen.outcome.moves)}
     return sorted(codes - {""})
 
 

@@ -1,11 +1,21 @@
 """The rows of the tables: policies, moves, and what is left alone, sorted and grouped."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Literal
 
-from msgspec import UNSET
-
-from rescheduler.model.plan import LandingShare, Plan, PlannedMove, PolicyResult, Refusal
+from rescheduler.model.plan import (
+    LandingShare,
+    MoveResult,
+    Outcome,
+    Plan,
+    PlannedMove,
+    PolicyResult,
+    Refusal,
+    Report,
+    plan_in,
+)
 from rescheduler.reporting.alerts import advice, sentence
 from rescheduler.reporting.phrasing import age, amount, change
 
@@ -43,11 +53,18 @@ class Landed:
 
 @dataclass(frozen=True)
 class MoveRow:
-    """A move with its number in the plan, its landing sorted, and what became of it."""
+    """A move with its number in the plan, its landing, and what became of it.
+
+    result: None in a plan. landing: the likeliest first, and with `returns` and `unschedulable` as
+    predicted when the eviction was sent, or when it was planned.
+    """
 
     number: int
     move: PlannedMove
+    result: MoveResult | None
     landing: list[LandingShare]
+    returns: float
+    unschedulable: float
     why: str
     landed: Landed | None
 
@@ -87,51 +104,57 @@ def _stake(policy: PolicyResult) -> float:
     return policy.weight * max(policy.cost.before, policy.cost.after)
 
 
-def move_rows(plan: Plan) -> list[MoveRow]:
+def move_rows(report: Report) -> list[MoveRow]:
     """The moves in the order in which they are made: by batch, then as planned."""
-    ordered = sorted(plan.moves, key=lambda move: move.batch)
-    return [
-        MoveRow(
-            number=number,
-            move=move,
-            landing=sorted(move.landing, key=lambda share: (-share.probability, share.node)),
-            why="; ".join(f"{each.code} {each.message}" for each in move.reasons),
-            landed=_landed(move) if plan.kind == "Outcome" else None,
-        )
-        for number, move in enumerate(ordered, start=1)
-    ]
+    moves = plan_in(report).moves
+    results: Iterable[MoveResult | None] = repeat(None, len(moves))
+    if isinstance(report, Outcome):
+        results = report.moves
+    ordered = sorted(zip(moves, results, strict=True), key=lambda each: each[0].batch)
+    return [_row(number, *each) for number, each in enumerate(ordered, start=1)]
 
 
-def _landed(move: PlannedMove) -> Landed:
-    result = move.result if move.result is not UNSET else "not recorded"
+def _row(number: int, move: PlannedMove, result: MoveResult | None) -> MoveRow:
+    forecast = result or move
+    return MoveRow(
+        number=number,
+        move=move,
+        result=result,
+        landing=sorted(forecast.landing, key=lambda share: (-share.probability, share.node)),
+        returns=forecast.returns,
+        unschedulable=forecast.unschedulable,
+        why="; ".join(f"{each.code} {each.message}" for each in move.reasons),
+        landed=None if result is None else _landed(move, result),
+    )
+
+
+def _landed(move: PlannedMove, result: MoveResult) -> Landed:
     mark, where = _where(move, result)
-    ready = age(move.readySeconds) if isinstance(move.readySeconds, float | int) else "-"
-    code = move.code if move.code is not UNSET else ""
-    message = move.message if move.message is not UNSET else ""
-    why = f"{code} {message}".strip() if mark != "good" or message else ""
-    return Landed(result, mark, where, ready, why)
+    ready = "-" if result.readySeconds is None else age(result.readySeconds)
+    told = mark != "good" or result.message
+    why = f"{result.code} {result.message}".strip() if told else ""
+    return Landed(result.result, mark, where, ready, why)
 
 
-def _where(move: PlannedMove, result: str) -> tuple[Mark, str]:
-    if result == "refused":
+def _where(move: PlannedMove, result: MoveResult) -> tuple[Mark, str]:
+    if result.result == "refused":
         return "bad", "-"
-    if result != "evicted":
+    if result.result != "evicted":
         return "open", "-"
-    if not isinstance(move.landedOn, str) or not move.landedOn:
+    if not result.landedOn:
         return "bad", "not seen"
-    if move.landedOn == move.source:
-        return "bad", f"{move.landedOn} came back"
-    ready = isinstance(move.readySeconds, float | int)
-    if isinstance(move.predicted, float | int) and move.predicted > 0:
-        return ("good" if ready else "bad"), f"{move.landedOn} {_rank(move)}"
-    return "bad", f"{move.landedOn} not predicted"
+    if result.landedOn == move.source:
+        return "bad", f"{result.landedOn} came back"
+    if result.predicted:
+        ready = result.readySeconds is not None
+        return ("good" if ready else "bad"), f"{result.landedOn} {_rank(result, result.predicted)}"
+    return "bad", f"{result.landedOn} not predicted"
 
 
-def _rank(move: PlannedMove) -> str:
+def _rank(result: MoveResult, predicted: float) -> str:
     """Whether the node was the likeliest, or one of several as likely, or another."""
-    most = max((share.probability for share in move.landing), default=0.0)
-    likely = isinstance(move.predicted, float | int) and move.predicted >= most - NEGLIGIBLE
-    return "as predicted" if likely else "less likely"
+    most = max((share.probability for share in result.landing), default=0.0)
+    return "as predicted" if predicted >= most - NEGLIGIBLE else "less likely"
 
 
 def groups(plan: Plan) -> list[Group]:

@@ -3,7 +3,7 @@
 from rich.cells import cell_len
 from rich.text import Text
 
-from rescheduler.model.plan import Plan
+from rescheduler.model.plan import Report
 from rescheduler.reporting.alerts import Level
 from rescheduler.reporting.columns import Column, Grid, fit
 from rescheduler.reporting.phrasing import ARROW, amount, percent, pod_name, shorten, signed
@@ -24,12 +24,12 @@ ALERTS: dict[Level, tuple[str, str]] = {
 }
 
 
-def render_table(plan: Plan, *, width: int, color: bool) -> str:
+def render_table(report: Report, *, width: int, color: bool) -> str:
     """The report as text of that width in screen cells; with color, as ANSI escape sequences.
 
     Widths below 72 are taken as 72. Nothing is told by color alone.
     """
-    seen = view(plan)
+    seen = view(report)
     screen = Screen(width=width, color=color)
     _head(screen, seen)
     _alerts(screen, seen)
@@ -45,8 +45,8 @@ def _head(screen: Screen, seen: View) -> None:
         Text.assemble((seen.title, "bold"), "  ", (seen.cluster, "bold"), "  ", seen.time),
         fold=True,
     )
-    style = "bold white on red" if seen.plan.mode == "Enforce" else "bold black on cyan"
-    band = Text.assemble((f" {seen.plan.mode.upper()} ", style), " ", seen.band)
+    style = "bold white on red" if seen.mode == "Enforce" else "bold black on cyan"
+    band = Text.assemble((f" {seen.mode.upper()} ", style), " ", seen.band)
     if seen.plan.recorded:
         band.append("; from a recording")
     screen.paragraph(band)

@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
-from rescheduler.model.plan import Plan, ReadingResult
+from rescheduler.model.plan import Calibration, Mode, Outcome, Plan, ReadingResult, Report, plan_in
+from rescheduler.model.plan_digest import ID_LENGTH
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
 from rescheduler.reporting.alerts import Alert, alerts
@@ -55,16 +55,16 @@ class Step:
     command: str
 
 
-def view(plan: Plan) -> "View":
-    """The view of this plan, with every string in it made harmless (see `clean`)."""
-    return View(msgspec.convert(cleaned(msgspec.to_builtins(plan)), Plan))
+def view(report: Report) -> "View":
+    """The view of this plan or outcome, with every string in it made harmless (see `clean`)."""
+    return View(msgspec.convert(cleaned(msgspec.to_builtins(report)), Report))
 
 
 def cleaned(value: Any) -> Any:
     """Builtins with every string in them made harmless (see `clean`)."""
     if isinstance(value, str):
         return clean(value)
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [cleaned(each) for each in value]
     if isinstance(value, dict):
         return {cleaned(key): cleaned(each) for key, each in value.items()}
@@ -73,19 +73,39 @@ def cleaned(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class View:
-    """A cleaned plan with its tables. Use `view` to make one."""
+    """A cleaned plan or outcome with its tables. Use `view` to make one."""
 
-    plan: Plan
+    report: Report
+
+    @property
+    def plan(self) -> Plan:
+        """The plan, also the one that an outcome is of."""
+        return plan_in(self.report)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What became of the plan, or None where it is only proposed."""
+        return self.report if isinstance(self.report, Outcome) else None
 
     @property
     def is_outcome(self) -> bool:
         """Whether it tells what became of a plan."""
-        return self.plan.kind == "Outcome"
+        return self.outcome is not None
+
+    @property
+    def kind(self) -> str:
+        """Plan or Outcome."""
+        return type(self.report).__name__
+
+    @property
+    def mode(self) -> Mode:
+        """The mode of the run; what has an outcome was acted on."""
+        return "Enforce" if self.is_outcome else self.plan.mode
 
     @property
     def title(self) -> str:
         """`PLAN 7f3c21ab` or `OUTCOME 7f3c21ab`."""
-        return f"{self.plan.kind.upper()} {self.plan.id or self.plan.digest[:8]}".rstrip()
+        return f"{self.kind.upper()} {self.plan.id or self.plan.digest[:8]}".rstrip()
 
     @property
     def cluster(self) -> str:
@@ -95,27 +115,29 @@ class View:
     @property
     def time(self) -> str:
         """When the cluster was looked at, or when acting began."""
-        started = self.plan.started
-        return stamp(self.plan.taken if started is UNSET else started)
+        return stamp(self.plan.taken if self.outcome is None else self.outcome.started)
 
     @property
     def band(self) -> str:
         """What the mode means for this report."""
         plan = self.plan
-        if self.is_outcome and plan.mode == "Enforce":
+        if self.is_outcome:
             return "this plan was acted on"
         if plan.mode == "Enforce" and not any(not row.audit for row in self.moves):
             return "nothing is to be evicted"
         if plan.mode == "Enforce":
             return f"these moves may be made until {clock(plan.expires, plan.taken)}"
-        until = "" if self.is_outcome else f"; expires {clock(plan.expires, plan.taken)}"
-        return f"dry run, nothing was evicted{until}"
+        return f"dry run, nothing was evicted; expires {clock(plan.expires, plan.taken)}"
 
     @property
     def verdict(self) -> Problem | None:
         """How acting ended, or None in a plan."""
-        verdict = self.plan.verdict
-        return None if verdict is UNSET else verdict
+        return None if self.outcome is None else self.outcome.verdict
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """How landings compared so far, as of the end of an outcome."""
+        return self.report.calibration
 
     @property
     def all_good(self) -> bool:
@@ -130,7 +152,7 @@ class View:
     @cached_property
     def alerts(self) -> list[Alert]:
         """Guards, problems and notes, the gravest first."""
-        return alerts(self.plan)
+        return alerts(self.report)
 
     @cached_property
     def policies(self) -> list[PolicyRow]:
@@ -140,7 +162,7 @@ class View:
     @cached_property
     def moves(self) -> list[MoveRow]:
         """The moves in their order."""
-        return move_rows(self.plan)
+        return move_rows(self.report)
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -191,15 +213,12 @@ class View:
 
     @property
     def _landings(self) -> Fact:
-        landed = [row for row in self.moves if isinstance(row.move.landedOn, str)]
-        foreseen = sum(
-            bool(row.move.predicted) for row in landed if row.move.predicted is not UNSET
-        )
-        back = sum(row.move.landedOn == row.move.source for row in landed)
+        results = [(row.move, row.result) for row in self.moves if row.result is not None]
+        landed = [(move, result) for move, result in results if result.landedOn is not None]
+        foreseen = sum(bool(result.predicted) for _, result in landed)
+        back = sum(result.landedOn == move.source for move, result in landed)
         seconds = sorted(
-            row.move.readySeconds
-            for row in self.moves
-            if isinstance(row.move.readySeconds, float | int)
+            result.readySeconds for _, result in results if result.readySeconds is not None
         )
         ready = f"{len(seconds)} Ready"
         if seconds:
@@ -251,7 +270,7 @@ class View:
     @property
     def _calibration(self) -> list[Fact]:
         """How landings compared so far; nothing where none was compared."""
-        rates = self.plan.calibration.overall if self.plan.calibration else None
+        rates = self.calibration.overall if self.calibration else None
         if rates is None:
             return []
         return [
@@ -299,7 +318,7 @@ class View:
                 Step("Share", "rescheduler render OUTCOME.json -o html --out outcome.html"),
                 Step("Look again", "rescheduler plan --policies PATH"),
             ]
-        distrust = self.plan.calibration and self.plan.calibration.problem
+        distrust = self.calibration and self.calibration.problem
         if self.plan.recorded or distrust or not any(not row.audit for row in self.moves):
             again = "Plan live" if self.plan.recorded else "Look again"
             return [
@@ -308,7 +327,7 @@ class View:
             ]
         return [
             Step("Review", "rescheduler render PLAN.json -o html --out plan.html"),
-            Step("Apply", "rescheduler apply PLAN.json --yes"),
+            Step("Apply", f"rescheduler apply PLAN.json --digest {self.plan.id[:ID_LENGTH]} --yes"),
         ]
 
 

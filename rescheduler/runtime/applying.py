@@ -7,10 +7,11 @@ from rescheduler.model.errors import (
     PlanError,
     PlanExpired,
     PlanForeign,
+    PlanNotApproved,
     PlanUnreadable,
     SettingsError,
 )
-from rescheduler.model.plan import Plan
+from rescheduler.model.plan import Outcome, Plan, Report
 from rescheduler.runtime.cycle import carry_out, exit_code
 from rescheduler.runtime.observing import cluster_uid
 from rescheduler.runtime.parts import connection_of, parts_of, policies_in, state_of
@@ -19,16 +20,25 @@ from rescheduler.runtime.stopping import Stop
 from rescheduler.sources.datasets import DATASET
 
 
-def check_applicable(plan: Plan) -> None:
-    """Refuse at once what can be seen from the file alone.
+def check_applicable(report: Report, *, path: str, approved: str | None = None) -> Plan:
+    """The plan in the file, unless it can be seen from the file alone that it must not be applied.
+
+    approved: the first digits of the digest of the plan that was approved; None asks for none.
 
     Raises:
-        PlanUnreadable: an outcome. PlanError: made from a recording. PlanExpired: too old.
+        PlanUnreadable: an outcome. PlanNotApproved: another plan than the approved one.
+        PlanError: made from a recording. PlanExpired: too old.
     """
-    if plan.kind != "Plan":
+    if isinstance(report, Outcome):
         raise PlanUnreadable(
-            f"this is the outcome of plan {plan.id}, which was carried out already",
+            f"this is the outcome of plan {report.plan.id}, which was carried out already",
             "make a new plan; `rescheduler render` shows an outcome.",
+        )
+    plan = report
+    if approved is not None and not plan.digest.startswith(approved.lower()):
+        raise PlanNotApproved(
+            f"{path} holds plan {plan.digest}, and {approved} was approved",
+            "have this plan approved, or apply the file that was.",
         )
     if plan.recorded:
         raise PlanError(
@@ -40,9 +50,10 @@ def check_applicable(plan: Plan) -> None:
             f"plan {plan.id} expired at {plan.expires:%Y-%m-%d %H:%M:%S} UTC",
             "make a new plan; `planExpiry` of the Limits says how long one may be applied.",
         )
+    return plan
 
 
-def apply_plan(plan: Plan, settings: Settings) -> tuple[Plan, int]:
+def apply_plan(plan: Plan, settings: Settings) -> tuple[Outcome, int]:
     """Carry the plan out; answers the outcome and the exit code, 5 if all moves had drifted.
 
     Raises:
@@ -76,9 +87,9 @@ def apply_plan(plan: Plan, settings: Settings) -> tuple[Plan, int]:
     return outcome, _code(outcome)
 
 
-def _code(outcome: Plan) -> int:
-    wanted = [move for move in outcome.moves if move.mode == "Enforce"]
-    drifted = [move for move in wanted if str(move.code).startswith(("DRF", "ELG"))]
+def _code(outcome: Outcome) -> int:
+    wanted = outcome.enforced
+    drifted = [result for result in wanted if result.code.startswith(("DRF", "ELG"))]
     if wanted and len(drifted) == len(wanted):
         return PlanDrifted.exit_code
     return exit_code(outcome)

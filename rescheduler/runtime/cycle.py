@@ -12,7 +12,7 @@ from rescheduler import __version__
 from rescheduler.model.errors import ActionError, LockHeld
 from rescheduler.model.finding_history import FindingHistory, Observation
 from rescheduler.model.history import History
-from rescheduler.model.plan import Mode, Plan
+from rescheduler.model.plan import Mode, MoveResult, Outcome, Plan, Report, plan_in
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan_and_observations
@@ -68,7 +68,7 @@ class Parts:
     recorded: bool = False
 
 
-def run_cycle(parts: Parts, *, seed: int = 0) -> Plan:
+def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
     """Plan, and carry the plan out if there is an actor; answers the plan or its outcome.
 
     With an actor the lock is taken before the cluster is looked at, so that no other instance can
@@ -90,7 +90,7 @@ def run_cycle(parts: Parts, *, seed: int = 0) -> Plan:
         return withheld(plan, told("GRD005", error.message), actor.clock())
 
 
-def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Plan:
+def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Outcome:
     """Act on a plan that was made with these policies; each move is checked against them again."""
     finding_history, _ = recalled(parts, policies)
 
@@ -109,26 +109,19 @@ def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Pl
         return Recheck(workspace).look
 
     with parts.phase("act"):
-        outcome = acting.act(plan, replace(actor, recheck=check))
-    return structs.replace(outcome, mode="Enforce")  # also where the plan was a dry run
+        return acting.act(plan, replace(actor, recheck=check))
 
 
-def withheld(plan: Plan, verdict: Problem, at: datetime) -> Plan:
+def withheld(plan: Plan, verdict: Problem, at: datetime) -> Outcome:
     """The outcome of a plan of which nothing was tried."""
-    moves = [
-        structs.replace(
-            move,
-            result="skipped",
-            code="ACT010",
-            message=verdict.message,
-            landedOn=None,
-            predicted=None,
-            readySeconds=None,
-        )
-        for move in plan.moves
-    ]
-    return structs.replace(
-        plan, kind="Outcome", moves=moves, started=at, finished=at, verdict=verdict
+    untried = Problem(code="ACT010", message=verdict.message)
+    return Outcome(
+        started=at,
+        finished=at,
+        verdict=verdict,
+        moves=tuple(MoveResult.of(move, "skipped", untried) for move in plan.moves),
+        calibration=plan.calibration,
+        plan=plan,
     )
 
 
@@ -179,16 +172,17 @@ def _remembered(parts: Parts, observations: Iterable[Observation], now: datetime
     return []
 
 
-def exit_code(plan: Plan, *, proposed: bool = False) -> int:
+def exit_code(report: Report, *, proposed: bool = False) -> int:
     """What the process answers for a plan or outcome.
 
     0 done, also where a guard or another instance holds; 1 a policy had no say, or acting broke
     off; 3 some moves were refused or failed; with `proposed`, 4 where a plan has moves.
     """
-    if plan.kind == "Outcome":
-        code = acting.exit_code(plan)
+    if isinstance(report, Outcome):
+        code = acting.exit_code(report)
         if code:
             return code
+    plan = plan_in(report)
     if any(policy.problem is not None for policy in plan.policies):
         return 1
-    return 4 if proposed and plan.kind == "Plan" and plan.moves else 0
+    return 4 if proposed and report is plan and plan.moves else 0

@@ -1,13 +1,13 @@
 """One cycle for a CronJob or a person."""
 
-from rescheduler.model.plan import Plan
+from rescheduler.model.plan import Report
 from rescheduler.runtime.cycle import exit_code, run_cycle
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 
 
-def run_once(settings: Settings) -> tuple[Plan, int]:
+def run_once(settings: Settings) -> tuple[Report, int]:
     """Run one cycle in the settings' mode; answers its plan or outcome, and the exit code.
 
     Raises:
@@ -28,5 +28,5 @@ def run_once(settings: Settings) -> tuple[Plan, int]:
         policies=lambda: policies,
         remembers=True,
     )
-    plan = run_cycle(parts, seed=settings.seed)
-    return plan, exit_code(plan)
+    report = run_cycle(parts, seed=settings.seed)
+    return report, exit_code(report)

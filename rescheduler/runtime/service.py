@@ -15,7 +15,7 @@ from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 from rescheduler.model.errors import ActionError, LockHeld, SettingsError
-from rescheduler.model.plan import Plan
+from rescheduler.model.plan import Report
 from rescheduler.runtime.cron import Cron, parse_cron
 from rescheduler.runtime.cycle import Parts
 from rescheduler.runtime.endpoints import pages
@@ -46,7 +46,7 @@ class _CronTrigger(BaseTrigger):  # type: ignore[misc]
         return self._cron.next_after(previous or now)
 
 
-def serve(settings: Settings, report: Callable[[Plan], None]) -> int:
+def serve(settings: Settings, report: Callable[[Report], None]) -> int:
     """Run cycles until SIGTERM or SIGINT; answers the exit code.
 
     report: gets each plan or outcome.
@@ -105,7 +105,7 @@ class Service:
         stop: Stop,
         telemetry: Telemetry,
         *,
-        report: Callable[[Plan], None],
+        report: Callable[[Report], None],
         state: State | None = None,
     ) -> None:
         self.health = Health(settings.cycle_deadline)

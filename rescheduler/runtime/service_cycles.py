@@ -6,8 +6,7 @@ from collections.abc import Callable
 import structlog
 
 from rescheduler.model.errors import ReschedulerError
-from rescheduler.model.plan import Plan
-from rescheduler.model.problem import Problem
+from rescheduler.model.plan import Outcome, Plan, Report, plan_in
 from rescheduler.runtime.cycle import Parts, exit_code, run_cycle
 from rescheduler.runtime.health import Health
 from rescheduler.runtime.logs import logger
@@ -28,11 +27,11 @@ class ServiceCycles:
         settings: Settings,
         telemetry: Telemetry,
         health: Health,
-        report: Callable[[Plan], None],
+        report: Callable[[Report], None],
         *,
         fatal: Callable[[str], None],
     ) -> None:
-        self.last: Plan | None = None
+        self.last: Report | None = None
         self._parts = parts
         self._settings = settings
         self._telemetry = telemetry
@@ -69,23 +68,29 @@ class ServiceCycles:
     def _cycle(self) -> str:
         """Run it and tell about it; what is wrong with our sources, or ""."""
         logger().info("cycle begins")
-        plan = run_cycle(self._parts, seed=self._settings.seed)
-        self.last = plan
-        self._telemetry.observe(plan)
-        verdict = _verdict(plan)
+        report = run_cycle(self._parts, seed=self._settings.seed)
+        self.last = report
+        self._telemetry.observe(report)
+        verdict = _verdict(report)
         self._telemetry.ended(verdict)
-        _tell(plan, verdict)
-        self._report(plan)
-        unread = [p for p in plan.policies if p.problem is not None and p.problem.code == "RDG001"]
-        if verdict == "failed" and isinstance(plan.verdict, Problem):
-            return plan.verdict.message
+        _tell(report, verdict)
+        self._report(report)
+        unread = [
+            p
+            for p in plan_in(report).policies
+            if p.problem is not None and p.problem.code == "RDG001"
+        ]
+        if verdict == "failed" and isinstance(report, Outcome):
+            return report.verdict.message
         return f"{unread[0].name}: {unread[0].problem.message}" if unread else ""  # type: ignore[union-attr]
 
 
-def _verdict(plan: Plan) -> str:
-    if plan.kind == "Outcome" and exit_code(plan) == 1 and not _mute(plan):
+def _verdict(report: Report) -> str:
+    plan = plan_in(report)
+    outcome = report if isinstance(report, Outcome) else None
+    if outcome is not None and exit_code(outcome) == 1 and not _mute(plan):
         return "failed"
-    if plan.guards or (isinstance(plan.verdict, Problem) and plan.verdict.code.startswith("GRD")):
+    if plan.guards or (outcome is not None and outcome.verdict.code.startswith("GRD")):
         return "held"
     return "no-say" if _mute(plan) else "good"
 
@@ -94,7 +99,9 @@ def _mute(plan: Plan) -> bool:
     return any(policy.problem is not None for policy in plan.policies)
 
 
-def _tell(plan: Plan, verdict: str) -> None:
+def _tell(report: Report, verdict: str) -> None:
+    plan = plan_in(report)
+    outcome = report if isinstance(report, Outcome) else None
     log = logger().bind(plan=plan.id)
     for policy in plan.policies:
         if policy.problem is not None:
@@ -102,10 +109,11 @@ def _tell(plan: Plan, verdict: str) -> None:
             log.warning("no say", policy=policy.name, code=problem.code, message=problem.message)
     for guard in plan.guards:
         log.warning("guard holds", code=guard.code, message=guard.message)
-    for move in plan.moves:
-        result = {}
-        if plan.kind == "Outcome":
-            result = {"result": move.result, "code": move.code, "landed_on": move.landedOn}
+    for number, move in enumerate(plan.moves):
+        result: dict[str, str | None] = {}
+        if outcome is not None:
+            became = outcome.moves[number]
+            result = {"result": became.result, "code": became.code, "landed_on": became.landedOn}
         log.info(
             "move",
             pod=f"{move.pod.namespace}/{move.pod.name}",
@@ -120,5 +128,5 @@ def _tell(plan: Plan, verdict: str) -> None:
         verdict=verdict,
         moves=len(plan.moves),
         refused=sum(plan.totals.refused.values()),
-        message=plan.verdict.message if isinstance(plan.verdict, Problem) else "",
+        message="" if outcome is None else outcome.verdict.message,
     )

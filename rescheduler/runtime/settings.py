@@ -6,6 +6,7 @@ default. The command line makes its options from these fields, so nothing is sai
 
 # ruff: noqa: RUF009 - _option is dataclasses.field with our metadata
 
+import re
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +21,8 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["auto", "json", "console"]
 
 ENV_PREFIX = "RESCHEDULER_"
+
+_DIGEST = re.compile(r"[0-9a-f]{12,64}", re.ASCII | re.IGNORECASE)
 
 
 def env_names(name: str) -> list[str]:
@@ -99,6 +102,12 @@ class Settings:
     seed: int = _option(0, "Seed of all that is random in planning.", metavar="N")
     exit_code: bool = _option(False, "Exit with 4 when moves are proposed.")
     yes: bool = _option(False, "Do not ask before acting.")
+    digest: str | None = _option(
+        None,
+        "Act only on the plan that was approved: its digest, or 12 or more of its first digits. "
+        "Give the whole digest where others can write the file.",
+        metavar="ID",
+    )
     debug: bool = _option(False, "Show the traceback of an unexpected error, and debug logs.")
     log_level: LogLevel | None = _option(
         None, "The least severe log line to write; otherwise info for run, warning elsewhere."
@@ -123,6 +132,11 @@ class Settings:
             )
         if self.cycle_deadline < timedelta(seconds=1):
             raise SettingsError("--cycle-deadline is too short", "give at least 1s.")
+        if self.digest is not None and not _DIGEST.fullmatch(self.digest):
+            raise SettingsError(
+                f"--digest {self.digest!r} is not the beginning of a digest",
+                "give the plan's id, which is 12 hexadecimal digits, or its whole digest of 64.",
+            )
         if self.snapshot is not None and self.mode == "Enforce":
             raise SettingsError(
                 "--mode Enforce cannot act on a recorded snapshot",

@@ -10,12 +10,20 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import get_args
 
-from msgspec import UNSET
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from rescheduler import __version__
-from rescheduler.model.plan import Mode, Plan, PlannedMove, Result
-from rescheduler.model.problem import Problem
+from rescheduler.model.plan import (
+    Calibration,
+    Mode,
+    MoveResult,
+    Outcome,
+    Plan,
+    PlannedMove,
+    Report,
+    Result,
+    plan_in,
+)
 from rescheduler.model.reasons import CATALOG
 
 PHASES = ("observe", "plan", "act")
@@ -153,11 +161,12 @@ class Telemetry:
         finally:
             self.phase_seconds.labels(phase).observe(perf_counter() - began)
 
-    def observe(self, plan: Plan) -> None:
+    def observe(self, report: Report) -> None:
         """Take over the figures of a plan or outcome; what it does not name any more goes away."""
+        plan = plan_in(report)
         self._observe_policies(plan)
         self._observe_readings(plan)
-        self._observe_landings(plan)
+        self._observe_landings(report.calibration)
         self.score.set(float("nan") if plan.score.before is None else plan.score.before)
         self.candidates.set(plan.totals.candidates)
         for mode in get_args(Mode):
@@ -166,15 +175,15 @@ class Telemetry:
         for code, count in plan.totals.refused.items():
             self.refused.labels(code).set(count)
         holding = {guard.code for guard in plan.guards}
-        if isinstance(plan.verdict, Problem):
-            holding.add(plan.verdict.code)
-        if plan.calibration is not None and plan.calibration.problem is not None:
-            holding.add(plan.calibration.problem.code)
+        if isinstance(report, Outcome):
+            holding.add(report.verdict.code)
+        if report.calibration is not None and report.calibration.problem is not None:
+            holding.add(report.calibration.problem.code)
         for code in _GUARDS:
             self.guard.labels(code).set(code in holding)
-        if plan.kind == "Outcome":
-            for move in plan.moves:
-                self._count(plan.mode, move)
+        if isinstance(report, Outcome):
+            for move, result in zip(plan.moves, report.moves, strict=True):
+                self._count(plan.mode, move, result)
 
     def _observe_policies(self, plan: Plan) -> None:
         self.policy_cost.clear()
@@ -193,21 +202,19 @@ class Telemetry:
             if reading.ageSeconds is not None:
                 self.reading_age.labels(reading.name).set(reading.ageSeconds)
 
-    def _observe_landings(self, plan: Plan) -> None:
+    def _observe_landings(self, known: Calibration | None) -> None:
         for field, gauge in self.landings.items():
             gauge.clear()
-            for rates in plan.calibration.kinds if plan.calibration else ():
+            for rates in known.kinds if known else ():
                 gauge.labels(rates.kind, rates.version).set(getattr(rates, field))
 
-    def _count(self, mode: Mode, move: PlannedMove) -> None:
-        if move.result is UNSET:
-            return
+    def _count(self, mode: Mode, move: PlannedMove, result: MoveResult) -> None:
         best = max(move.gains, key=lambda name: move.gains[name], default="")
-        self.moves.labels(best, mode, move.result).inc()
-        if move.result == "evicted":
+        self.moves.labels(best, mode, result.result).inc()
+        if result.result == "evicted":
             self.gain_predicted.inc(max(0.0, move.gain))
-            if move.code in _REGRETS:
-                self.regrets.labels(str(move.code)).inc()
+            if result.code in _REGRETS:
+                self.regrets.labels(result.code).inc()
 
     def ended(self, verdict: str) -> None:
         """Count a cycle by how it ended."""

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.actions.events import EventWriter, note, reason_of
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.plan import MoveResult, OwnerRef, PlannedMove
 from rescheduler.model.problem import Problem
 from tests.fakes.apiserver import Fault, serving
-from tests.fakes.moves import planned
+from tests.fakes.moves import became, planned
 from tests.fakes.stage import START, Stage
 
 AT = datetime(2026, 11, 21, 12, 0, 0, 5, tzinfo=UTC)
@@ -18,15 +18,20 @@ AT = datetime(2026, 11, 21, 12, 0, 0, 5, tzinfo=UTC)
 
 def a_move(**more: Any) -> PlannedMove:
     pod = Stage().world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs-1"), app="web")
-    fields = {"result": "evicted", "code": "ACT001", "message": "The pod was evicted.", **more}
-    return planned(pod, **fields)
+    return planned(pod, **more)
+
+
+def ended(**more: Any) -> tuple[PlannedMove, MoveResult]:
+    """A move, and what became of it."""
+    move = a_move()
+    return move, became(move, **more)
 
 
 def test_an_eviction_is_told_on_the_pod_and_on_its_owner() -> None:
     with serving() as fake:
         writer = EventWriter(fake.client(), instance="host_1", now=lambda: AT)
         move = a_move()
-        writer(move, "abc123")
+        writer(move, became(move), "abc123")
         first, second = fake.sent("POST", "/events")
     assert first is not None
     assert second is not None
@@ -53,29 +58,29 @@ def test_what_cannot_be_told_is_counted_and_stops_nothing() -> None:
     with serving() as fake:
         fake.faults += [Fault("POST", "/events", 403), Fault("POST", "/events", "drop-before")]
         writer = EventWriter(fake.client(), instance="host_1", now=lambda: START)
-        writer(a_move(), "abc123")
+        writer(*ended(), "abc123")
     assert writer.failures == 2
 
 
 def test_the_reason_says_what_it_is_for_or_what_went_wrong() -> None:
-    assert reason_of(a_move(reasons=[Problem(code="SPR001", message="")])) == "RestoreSpread"
-    assert reason_of(a_move(reasons=[])) == "Reschedule"
-    assert reason_of(a_move(result="refused", code="ACT004")) == "EvictionRefused"
-    assert reason_of(a_move(result="unknown", code="ACT009")) == "EvictionUnknown"
-    assert reason_of(a_move(code="ACT011")) == "ReplacementLate"
-    assert reason_of(a_move(code="ACT012", readySeconds=3.0)) == "ReplacementReturned"
-    assert reason_of(a_move(readySeconds=3.0)) == "ReplacementReady"
+    spread, plain = a_move(reasons=[Problem(code="SPR001", message="")]), a_move(reasons=[])
+    assert reason_of(spread, became(spread)) == "RestoreSpread"
+    assert reason_of(plain, became(plain)) == "Reschedule"
+    assert reason_of(*ended(result="refused", code="ACT004")) == "EvictionRefused"
+    assert reason_of(*ended(result="unknown", code="ACT009")) == "EvictionUnknown"
+    assert reason_of(*ended(code="ACT011")) == "ReplacementLate"
+    assert reason_of(*ended(code="ACT012", readySeconds=3.0)) == "ReplacementReturned"
+    assert reason_of(*ended(readySeconds=3.0)) == "ReplacementReady"
 
 
 @given(st.text(max_size=3000))
 def test_a_note_fits(text: str) -> None:
-    assert len(note(a_move(message=text), "abc123").encode()) <= 1024
+    assert len(note(*ended(message=text), "abc123").encode()) <= 1024
 
 
 def test_an_owner_of_an_unknown_kind_is_left_out() -> None:
     with serving() as fake:
         writer = EventWriter(fake.client(), instance="host_1", now=lambda: START)
-        move = a_move()
-        move.owner.kind = "Rollout"
-        writer(move, "abc123")
+        move = a_move(owner=OwnerRef(kind="Rollout", name="web", uid="r-1"))
+        writer(move, became(move), "abc123")
         assert len(fake.sent("POST", "/events")) == 1

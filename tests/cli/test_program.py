@@ -11,9 +11,15 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec import structs
 
 import rescheduler
 from rescheduler.cli.main import program
+from rescheduler.model.plan import Plan
+from rescheduler.model.plan_digest import sealed
+from rescheduler.model.problem import Problem
+from rescheduler.reporting.machine import from_json, to_json
+from rescheduler.runtime.cycle import withheld
 from rescheduler.sources.recording import save
 from tests.runtime.crowded import HOT, SPREAD, crowded
 
@@ -51,14 +57,27 @@ PLAN = ("plan", "--policies", "spread.yaml", "--snapshot", "cluster.snapshot")
 NOWHERE = ("--kubeconfig", "kubeconfig")
 
 
-def write_plan(**changes: Any) -> None:
-    """plan.json: a plan of the recording, changed so that it looks like one of a live cluster."""
-    assert call(*PLAN, "-o", "json", "--out", "plan.json").exit_code == 0
+def made() -> Plan:
+    """A plan of the recording."""
+    assert call(*PLAN, "-o", "json", "--out", "made.json").exit_code == 0
+    plan = from_json(Path("made.json").read_bytes())
+    assert isinstance(plan, Plan)
+    return plan
+
+
+def write_plan(**changes: Any) -> Plan:
+    """plan.json: as if it had been made of a live cluster, where nothing else is said."""
+    later = datetime.now(UTC) + timedelta(hours=1)
+    fields = {"recorded": False, "expires": later, **changes}
+    plan = sealed(structs.replace(made(), **fields))
+    Path("plan.json").write_bytes(to_json(plan))
+    return plan
+
+
+def edit(**changes: Any) -> None:
+    """Write fields of plan.json anew, as an editor would."""
     plan = json.loads(Path("plan.json").read_text())
-    later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
-    Path("plan.json").write_text(
-        json.dumps({**plan, "recorded": False, "expires": later, **changes})
-    )
+    Path("plan.json").write_text(json.dumps({**plan, **changes}))
 
 
 @pytest.mark.parametrize(
@@ -165,8 +184,7 @@ def test_a_saved_plan_is_rendered_again(here: Path) -> None:
     ("changes", "code", "said"),
     [
         ({"recorded": True}, 5, "recorded snapshot"),
-        ({"expires": "2026-01-01T00:00:00Z"}, 5, "expired at 2026-01-01"),
-        ({"kind": "Outcome"}, 2, "outcome"),
+        ({"expires": datetime(2026, 1, 1, tzinfo=UTC)}, 5, "expired at 2026-01-01"),
         ({"schemaVersion": "99"}, 2, "99"),
         ({}, 1, "127.0.0.1:1"),
     ],
@@ -179,6 +197,62 @@ def test_apply_refuses_what_is_not_a_fresh_plan(
     assert result.exit_code == code, result.output
     assert said in result.stderr
     assert result.stdout == ""
+
+
+def test_an_outcome_cannot_be_applied_and_is_shown(here: Path) -> None:
+    plan = made()
+    done = Problem(code="GRD006", message="paused")
+    Path("outcome.json").write_bytes(to_json(withheld(plan, done, plan.taken)))
+    refused = call("apply", "outcome.json", "--yes", *NOWHERE)
+    assert refused.exit_code == 2
+    assert f"the outcome of plan {plan.id}, which was carried out already" in refused.stderr
+    shown = call("render", "outcome.json")
+    assert f"OUTCOME {plan.id}" in shown.stdout
+    assert call("render", "outcome.json", "-o", "json").stdout == Path("outcome.json").read_text()
+    outcome = json.loads(Path("outcome.json").read_text())
+    outcome["plan"]["limits"]["movesPerHour"] = 900
+    Path("outcome.json").write_text(json.dumps(outcome))
+    edited = call("render", "outcome.json")
+    assert (edited.exit_code, edited.stdout) == (5, "")
+    assert "changed: `plan.limits`" in edited.stderr
+
+
+@pytest.mark.parametrize("verb", [("apply", "--yes", *NOWHERE), ("render",)])
+def test_an_edited_plan_is_neither_applied_nor_shown(here: Path, verb: tuple[str, ...]) -> None:
+    plan = write_plan()
+    edit(limits={**plan.limits, "movesPerHour": 900})
+    result = call(*verb, "plan.json", "--out", "shown")
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert f"plan.json was changed after it was written: its digest is {plan.digest}" in (
+        result.stderr
+    )
+    assert "changed: `limits`\n  Maybe make a new plan" in result.stderr
+    assert not Path("shown").exists()
+
+
+def test_apply_carries_out_no_plan_but_the_approved_one(here: Path) -> None:
+    plan = write_plan()
+    apply = ("apply", "plan.json", "--yes", *NOWHERE)
+    for approved in (plan.id, plan.digest, plan.digest[:20].upper()):
+        fine = call(*apply, "--digest", approved)
+        assert fine.exit_code == 1, "it got as far as the cluster, which is not there"
+        assert "127.0.0.1:1" in fine.stderr
+    other = "0" * 12 if plan.id != "0" * 12 else "1" * 12
+    for approved in (other, plan.digest[:-1] + ("0" if plan.digest[-1] != "0" else "1")):
+        refused = call(*apply, "--digest", approved)
+        assert (refused.exit_code, refused.stdout) == (5, "")
+        assert f"plan.json holds plan {plan.digest}, and {approved} was approved" in refused.stderr
+    assert call(*apply, env={"RESCHEDULER_DIGEST": other}).exit_code == 5
+
+
+@pytest.mark.parametrize("approved", ["", "latest", "1f0c42aa91d", "0x1f0c42aa91d3", "1" * 65])
+def test_an_approval_that_is_no_digest_is_refused(here: Path, approved: str) -> None:
+    write_plan()
+    apply = ("apply", "plan.json", "--yes", *NOWHERE)
+    assert call(*apply, "--digest", approved).exit_code == 2
+    told = call(*apply, env={"RESCHEDULER_DIGEST": approved})
+    assert told.exit_code == 2
+    assert "127.0.0.1" not in told.stderr
 
 
 def test_apply_needs_yes_where_nobody_can_be_asked(here: Path) -> None:
@@ -213,6 +287,7 @@ def test_an_unexpected_error_is_one_sentence(here: Path, monkeypatch: pytest.Mon
 def test_schemas_check_and_version(here: Path) -> None:
     assert json.loads(call("schema").stdout)["$schema"]
     assert "PlannedMove" in json.loads(call("schema", "plan").stdout)["$defs"]
+    assert "MoveResult" in json.loads(call("schema", "outcome").stdout)["$defs"]
     checked = call("check", "spread.yaml")
     assert checked.exit_code == 0
     assert "Spread zones (Enforce)" in checked.stdout

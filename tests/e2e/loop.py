@@ -117,6 +117,18 @@ def install(cluster: Cluster, overlay: str, folder: Path) -> Path:
     return cluster.control_plane.kubeconfig_for(NAMESPACE, ACCOUNT)
 
 
+def together(report: Json) -> Json:
+    """A plan as it is; an outcome as its plan, each move of which also says what became of it."""
+    if report["kind"] != "Outcome":
+        return report
+    plan = report["plan"]
+    moves = [
+        {**planned, **became}
+        for planned, became in zip(plan["moves"], report["moves"], strict=True)
+    ]
+    return {**plan, **report, "moves": moves}
+
+
 @dataclass
 class Loop:
     """Runs `run --once` again and again, and keeps every report."""
@@ -127,7 +139,10 @@ class Loop:
     codes: list[int] = field(default_factory=list)
 
     def once(self, mode: str = "Enforce", code: int | None = 0, timeout: float = 180) -> Json:
-        """One cycle; its report. `code` is the exit code that is expected, None for any."""
+        """One cycle; its report. `code` is the exit code that is expected, None for any.
+
+        An outcome is told as `together` has it.
+        """
         done = self.program.run(
             "run",
             "--once",
@@ -140,7 +155,7 @@ class Loop:
             timeout=timeout,
         )
         assert code is None or done.code == code, f"exit {done.code}\n{done.stderr}\n{done.stdout}"
-        report = json.loads(done.stdout)
+        report = together(json.loads(done.stdout))
         self.reports.append(report)
         self.codes.append(done.code)
         return report

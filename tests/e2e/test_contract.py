@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 from kubernetes.client import ApiClient, Configuration
+from msgspec import structs
 
 from rescheduler.actions.events import EventWriter
 from rescheduler.actions.evict import annotations, evict, was_evicted
 from rescheduler.actions.pods import read_pod
 from rescheduler.model.errors import LedgerUnreadable, LockLost
 from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import PlannedMove, PodRef
+from rescheduler.model.plan import MoveResult, PlannedMove, PodRef
+from rescheduler.model.problem import Problem
 from rescheduler.runtime.enforce.actor import open_state
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import nodes
@@ -68,8 +70,8 @@ def test_an_eviction_then_its_budget_then_another_uid_then_nobody(
 
     cluster.settled()
     cluster.until(lambda: allowed(cluster) == [1], "a disruption allowed again")
-    third.pod = PodRef(namespace="default", name=third.pod.name, uid="another-uid")
-    other = evict(client, third, {})
+    renewed = PodRef(namespace="default", name=third.pod.name, uid="another-uid")
+    other = evict(client, structs.replace(third, pod=renewed), {})
     assert (other.result, other.code) == ("refused", "ACT003"), other
 
     third.pod = PodRef(namespace="default", name="never-was", uid="another-uid")
@@ -124,10 +126,10 @@ def test_the_lock_and_the_ledger(cluster: Cluster, client: ApiClient) -> None:
 
 def test_events_are_accepted_on_pod_and_owner(cluster: Cluster, client: ApiClient) -> None:
     move, *_ = web(cluster)
-    move.result, move.code, move.message = "evicted", "ACT001", "The pod was evicted."
+    told = Problem(code="ACT001", message="The pod was evicted.")
     writer = EventWriter(client, instance="contract_1", now=lambda: datetime.now(UTC))
 
-    writer(move, "abc123")
+    writer(move, MoveResult.of(move, "evicted", told), "abc123")
 
     assert writer.failures == 0
     events = cluster.api.items("events.k8s.io/v1", "Event", namespace="default")

@@ -4,7 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
+from rescheduler.model.plan_digest import sealed
+from rescheduler.reporting.machine import from_json, to_json
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.load import Load
 from tests.e2e.builders.nodes import nodes
@@ -66,14 +69,24 @@ def test_a_plan_of_another_cluster_is_refused(
     cluster.settled()
     metrics.warm(WINDOW)
     policies = write_policies(tmp_path / "policies", utilization(cpu="60%"), swift())
-    _, planned = plan(actor, policies)
+    done, planned = plan(actor, policies)
     mark = cluster.control_plane.audit.mark()
+    elsewhere = "00000000-0000-0000-0000-000000000000"
 
-    planned["cluster"]["uid"] = "00000000-0000-0000-0000-000000000000"
+    edited = tmp_path / "edited.json"
+    cluster_there = {**planned["cluster"], "uid": elsewhere}
+    edited.write_text(json.dumps({**planned, "cluster": cluster_there}), encoding="utf-8")
+    refused = actor.run("apply", edited, "--yes")
+    assert refused.code == 5, refused.stderr
+    assert "changed: `cluster`" in refused.stderr
+
+    made = from_json(done.stdout.encode())
+    there = structs.replace(made.cluster, uid=elsewhere)
     foreign = tmp_path / "foreign.json"
-    foreign.write_text(json.dumps(planned), encoding="utf-8")
+    foreign.write_bytes(to_json(sealed(structs.replace(made, cluster=there))))
     done = actor.run("apply", foreign, "--yes")
     assert done.code == 5, done.stderr
+    assert f"was made for cluster {elsewhere}" in done.stderr
     assert "Traceback" not in done.stderr
 
     assert not cluster.control_plane.audit.since(mark).writes(by=USER)

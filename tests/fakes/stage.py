@@ -165,7 +165,9 @@ class Process:
             pod=self._pod,
             pods=self._pods,
             evict=self._evict,
-            announce=lambda move, _: self.announced.append((move.pod.name, move.result, move.code)),
+            announce=lambda move, became, _: self.announced.append(
+                (move.pod.name, became.result, became.code)
+            ),
             clock=self.clock.now,
             sleep=self.sleep,
             stop=lambda: self.stopped,

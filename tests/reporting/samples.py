@@ -4,6 +4,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from msgspec import structs
+
 from rescheduler.model.plan import (
     BudgetUse,
     Change,
@@ -11,7 +13,9 @@ from rescheduler.model.plan import (
     Cost,
     FindingView,
     LandingShare,
+    MoveResult,
     NodeView,
+    Outcome,
     OwnerRef,
     Plan,
     PlannedMove,
@@ -19,8 +23,11 @@ from rescheduler.model.plan import (
     PolicyResult,
     ReadingResult,
     Refusal,
+    Report,
+    Result,
     Totals,
 )
+from rescheduler.model.plan_digest import sealed
 from rescheduler.model.problem import Problem
 from tests.reporting.trust import calibrated, schedulers
 
@@ -226,8 +233,6 @@ def refused() -> list[Refusal]:
 def plan(**fields: Any) -> Plan:
     """Six moves, one of them for an Audit policy only."""
     values: dict[str, Any] = {
-        "id": "7f3c21ab",
-        "digest": "7f3c21ab" + "0" * 56,
         "tool": "rescheduler 0.1.0",
         "cluster": ClusterRef(
             uid="2f6e0c1c-4b1c-4c47-9f59-0d5f2f0a9a11", version="v1.36.3", name="prod-gpu-1"
@@ -261,7 +266,7 @@ def plan(**fields: Any) -> Plan:
         },
         **fields,
     }
-    return Plan(**values)
+    return sealed(Plan(**values))
 
 
 def empty() -> Plan:
@@ -298,11 +303,12 @@ def held() -> Plan:
 def no_data() -> Plan:
     """Prometheus lacks the GPU exporter: that policy has no say, the other one goes on."""
     gpu, spread = policies(moved=True)
-    gpu.cost, gpu.findings, gpu.worst = Cost(before=0.0, after=0.0), [], 0.0
-    gpu.problem = Problem(
+    missing = Problem(
         code="RDG009", message="node.gpu: Prometheus has no series DCGM_FI_DEV_GPU_UTIL"
     )
-    unfit = reading("node.gpu", None, coverage=0.0, problem=gpu.problem)
+    none = Cost(before=0.0, after=0.0)
+    gpu = structs.replace(gpu, cost=none, findings=[], worst=0.0, problem=missing)
+    unfit = reading("node.gpu", None, coverage=0.0, problem=missing)
     stale = reading(
         "pod.gpu", 4000.0, coverage=0.62,
         problem=Problem(code="RDG004", message="pod.gpu: oldest value 67 min, limit 120 s"),
@@ -321,41 +327,47 @@ def no_data() -> Plan:
     )  # fmt: skip
 
 
-def result(
-    result: str,
+def became(
+    number: int,
+    result: Result,
     code: str,
     message: str,
     landed: str | None = None,
     predicted: float | None = None,
     ready: float | None = None,
-) -> dict[str, Any]:
-    return {
-        "result": result,
-        "code": code,
-        "message": message,
-        "landedOn": landed,
-        "predicted": predicted,
-        "readySeconds": ready,
+) -> MoveResult:
+    """What became of the move with this number."""
+    told = MoveResult.of(move(number), result, Problem(code=code, message=message))
+    return structs.replace(told, landedOn=landed, predicted=predicted, readySeconds=ready)
+
+
+def outcome_of(planned: Plan, *results: MoveResult, **fields: Any) -> Outcome:
+    values: dict[str, Any] = {
+        "started": TAKEN + timedelta(minutes=4),
+        "finished": TAKEN + timedelta(minutes=9, seconds=12),
+        "verdict": Problem(code="ACT013", message="Every move was tried."),
+        "calibration": planned.calibration,
+        **fields,
     }
+    return Outcome(moves=results, plan=planned, **values)
 
 
-def outcome() -> Plan:
+def outcome() -> Outcome:
     """Two landed as predicted, one came back, one was refused, one unknown, one not tried."""
     results = [
-        result("evicted", "ACT001", "", COOL[0], 0.72, 41.0),
-        result("evicted", "ACT001", "", COOL[2], 0.24, 97.5),
-        result("evicted", "ACT012", "came back to gpu-a-11", HOT[2], 0.0, 38.0),
-        result("refused", "ACT004", "detect-batch-pdb: 0 disruptions allowed"),
-        result("unknown", "ACT009", "no answer within 30 s"),
-        result("skipped", "ACT010", "the run stopped: ACT009"),
+        became(0, "evicted", "ACT001", "", COOL[0], 0.72, 41.0),
+        became(1, "evicted", "ACT001", "", COOL[2], 0.24, 97.5),
+        became(2, "evicted", "ACT012", "came back to gpu-a-11", HOT[2], 0.0, 38.0),
+        became(3, "refused", "ACT004", "detect-batch-pdb: 0 disruptions allowed"),
+        became(4, "unknown", "ACT009", "no answer within 30 s"),
+        became(5, "skipped", "ACT010", "the run stopped: ACT009"),
     ]
-    return plan(
-        kind="Outcome", mode="Enforce", started=TAKEN + timedelta(minutes=4),
-        finished=TAKEN + timedelta(minutes=9, seconds=12),
+    return outcome_of(
+        plan(moves=[move(number, mode="Enforce") for number in range(6)]),
+        *results,
         verdict=Problem(code="ACT009", message="Stopped after move 5: its outcome is not known."),
-        moves=[move(number, mode="Enforce", **became) for number, became in enumerate(results)],
         calibration=calibrated(trusted=True),
-    )  # fmt: skip
+    )
 
 
 def distrusted() -> Plan:
@@ -363,7 +375,7 @@ def distrusted() -> Plan:
     return plan(calibration=calibrated(trusted=False))
 
 
-SAMPLES: dict[str, Callable[[], Plan]] = {
+SAMPLES: dict[str, Callable[[], Report]] = {
     "plan": plan,
     "empty": empty,
     "held": held,

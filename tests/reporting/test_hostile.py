@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from rescheduler.model.plan import Plan
+from rescheduler.model.plan import Report
 from rescheduler.reporting.page import render_page
 from rescheduler.reporting.phrasing import clean
 from rescheduler.reporting.terminal import render_table
@@ -60,7 +60,7 @@ PAYLOADS = [
 ]
 
 
-def poisoned(name: str, payload: str) -> Plan:
+def poisoned(name: str, payload: str) -> Report:
     """The sample with the payload in every string that is free text."""
     kept = {"kind", "mode", "result", "schemaVersion", "created", "expires", "taken"}
     kept |= {"started", "finished"}
@@ -68,14 +68,14 @@ def poisoned(name: str, payload: str) -> Plan:
     def poison(value: Any, key: str = "") -> Any:
         if isinstance(value, str):
             return value if key in kept else value + payload
-        if isinstance(value, list):
+        if isinstance(value, list | tuple):
             return [poison(each, key) for each in value]
         if isinstance(value, dict):
             free = key in ("gains", "usage", "load", "limits", "document", "spec", "targets")
             return {(k + payload if free else k): poison(each, k) for k, each in value.items()}
         return value
 
-    return msgspec.convert(poison(msgspec.to_builtins(SAMPLES[name]())), Plan)
+    return msgspec.convert(poison(msgspec.to_builtins(SAMPLES[name]())), Report)
 
 
 class Live(HTMLParser):

@@ -10,7 +10,7 @@ import rescheduler.reporting
 from rescheduler.model.errors import PlanUnreadable
 from rescheduler.model.plan import Change
 from rescheduler.reporting.descriptions import PROPERTIES
-from rescheduler.reporting.machine import from_json, plan_schema, to_json
+from rescheduler.reporting.machine import from_json, outcome_schema, plan_schema, to_json
 from tests.reporting.samples import SAMPLES, plan
 
 
@@ -20,12 +20,13 @@ def test_what_is_written_reads_back_and_fits_the_schema(name: str) -> None:
     data = to_json(original)
     assert from_json(data) == original
     assert to_json(from_json(data)) == data
-    jsonschema.Draft202012Validator(plan_schema()).validate(json.loads(data))
+    schema = outcome_schema() if name == "outcome" else plan_schema()
+    jsonschema.Draft202012Validator(schema).validate(json.loads(data))
 
 
 def test_the_fields_that_other_tools_rely_on_are_there() -> None:
-    document = json.loads(to_json(SAMPLES["outcome"]()))
-    assert document["schemaVersion"] == "1"
+    document = json.loads(to_json(plan()))
+    assert (document["kind"], document["schemaVersion"]) == ("Plan", "2")
     assert document["cluster"]["uid"]
     assert {"created", "expires", "readings", "refused"} <= set(document)
     assert set(document["policies"][0]["cost"]) == {"before", "after"}
@@ -33,7 +34,16 @@ def test_the_fields_that_other_tools_rely_on_are_there() -> None:
     assert move["node"] == "gpu-a-03"
     assert set(move["landing"][0]) == {"node", "probability"}
     assert {"pod", "owner", "gain", "disruption", "batch", "reasons"} <= set(move)
-    assert {"result", "landedOn", "readySeconds"} <= set(move)
+
+
+def test_an_outcome_holds_the_plan_as_it_was_and_a_result_for_each_of_its_moves() -> None:
+    document = json.loads(to_json(SAMPLES["outcome"]()))
+    assert (document["kind"], document["schemaVersion"]) == ("Outcome", "2")
+    assert {"started", "finished", "verdict", "calibration"} <= set(document)
+    assert document["plan"]["kind"] == "Plan"
+    planned, became = document["plan"]["moves"], document["moves"]
+    assert [move["pod"] for move in planned] == [result["pod"] for result in became]
+    assert {"result", "code", "message", "landing", "landedOn", "readySeconds"} <= set(became[0])
 
 
 def test_a_plan_has_no_field_of_an_outcome() -> None:
@@ -66,6 +76,12 @@ def _move(**fields: Any) -> bytes:
     return json.dumps(document).encode()
 
 
+def _results(change: Callable[[list[Any]], Any]) -> bytes:
+    document = json.loads(to_json(SAMPLES["outcome"]()))
+    change(document["moves"])
+    return json.dumps(document).encode()
+
+
 @pytest.mark.parametrize(
     ("data", "part"),
     [
@@ -77,7 +93,7 @@ def _move(**fields: Any) -> bytes:
         (_edited(kind="Pod"), 'kind is "Pod"'),
         (_edited(kind=["x" * 500]), "..."),
         (b"{}", "kind is missing"),
-        (_edited(schemaVersion="2"), 'schemaVersion is "2"'),
+        (_edited(schemaVersion="1"), 'schemaVersion is "1"'),
         (_edited(schemaVersion=1), "schemaVersion is 1"),
         (_edited(cluster={}), "missing required field `uid` - at `$.cluster`"),
         (_edited(expires="tomorrow"), "at `$.expires`"),
@@ -85,6 +101,9 @@ def _move(**fields: Any) -> bytes:
         (_move(batch="1"), "Expected `int`, got `str` - at `$.moves[2].batch`"),
         (_move(gain=None), "at `$.moves[2].gain`"),
         (_move(mode="Yolo"), "at `$.moves[2].mode`"),
+        (_move(pod=json.loads(to_json(plan()))["moves"][1]["pod"]), "moved twice - at `$.moves`"),
+        (_results(lambda results: results.pop()), "not those of its plan's moves - at `$.moves`"),
+        (_results(lambda results: results.reverse()), "not those of its plan's moves"),
     ],
 )
 def test_a_bad_file_is_named_with_the_place(data: bytes, part: str) -> None:
@@ -96,26 +115,37 @@ def test_a_bad_file_is_named_with_the_place(data: bytes, part: str) -> None:
     assert len(str(caught.value)) < 400
 
 
-def test_the_schema_in_the_tree_is_fresh(golden: Callable[[Path, str], None]) -> None:
+SCHEMAS = {"plan": plan_schema, "outcome": outcome_schema}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_schema_in_the_tree_is_fresh(name: str, golden: Callable[[Path, str], None]) -> None:
     golden(
-        Path(rescheduler.reporting.__path__[0]) / "plan.schema.json",
-        json.dumps(plan_schema(), indent=2) + "\n",
+        Path(rescheduler.reporting.__path__[0]) / f"{name}.schema.json",
+        json.dumps(SCHEMAS[name](), indent=2) + "\n",
     )
 
 
-def test_the_schema_is_valid_and_describes_every_field() -> None:
-    schema = plan_schema()
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_schema_is_valid_and_describes_every_field(name: str) -> None:
+    schema = SCHEMAS[name]()
     jsonschema.Draft202012Validator.check_schema(schema)
-    assert schema["$id"].endswith("plan.v1.json")
+    assert schema["$id"].endswith(f"{name}.v2.json")
     described = {name: set(part["properties"]) for name, part in schema["$defs"].items()}
-    assert described == {name: set(fields) for name, fields in PROPERTIES.items()}
+    assert described == {name: set(PROPERTIES[name]) for name in schema["$defs"]}
+    assert "checksums" in schema["required"]
     for part in schema["$defs"].values():
         assert part["title"]
         assert all(field["description"] for field in part["properties"].values())
 
 
+def test_every_description_is_used() -> None:
+    used = {name for schema in SCHEMAS.values() for name in schema()["$defs"]}
+    assert used == set(PROPERTIES)
+
+
 def test_the_schema_refuses_a_wrong_plan() -> None:
     document = json.loads(to_json(plan()))
-    document["moves"][0]["result"] = "maybe"
+    document["moves"][0]["mode"] = "maybe"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(plan_schema()).validate(document)

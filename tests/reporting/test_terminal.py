@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from rich.cells import cell_len
 
-from rescheduler.model.plan import Change, Cost, LandingShare, Plan
+from rescheduler.model.plan import Change, Cost, LandingShare, Plan, plan_in
 from rescheduler.reporting.machine import from_json, to_json
 from rescheduler.reporting.phrasing import amount, change, percent, signed
 from rescheduler.reporting.terminal import render_table
@@ -40,7 +40,7 @@ def test_color_adds_nothing_but_color(name: str) -> None:
 def test_a_guard_comes_before_the_tables() -> None:
     table = render_table(SAMPLES["held"](), width=80, color=False)
     order = [
-        "PLAN 7f3c21ab",
+        f"PLAN {plan_in(SAMPLES['held']()).id}",
         "HELD GRD001",
         "31 of 60 nodes",
         "NOTE DAT002",
@@ -70,8 +70,12 @@ def test_an_empty_plan_says_why() -> None:
 def test_an_empty_plan_of_trouble_that_must_last_says_that_it_waits() -> None:
     plan = SAMPLES["empty"]()
     waits = "zones: known to hold since 12:00 (4m), and stableFor is 10m: it may act from 12:10 on"
-    plan.refused = [structs.replace(plan.refused[0], code="STB001", message=waits)]
-    plan.totals = structs.replace(plan.totals, refused={"STB001": 3})
+    assert isinstance(plan, Plan)
+    plan = structs.replace(
+        plan,
+        refused=[structs.replace(plan.refused[0], code="STB001", message=waits)],
+        totals=structs.replace(plan.totals, refused={"STB001": 3}),
+    )
     table = " ".join(render_table(plan, width=80, color=False).split())
     assert "Nothing to do yet: no candidate may move now. Most often (all): The trouble" in table
     assert waits in table
@@ -126,9 +130,10 @@ def plans(draw: st.DrawFn) -> Plan:
         )
         for number in range(draw(st.integers(0, 6)))
     ]
-    judged = policies(moved=True)
-    for each in judged:
-        each.cost = Cost(before=draw(costs), after=draw(costs))
+    judged = [
+        structs.replace(each, cost=Cost(before=draw(costs), after=draw(costs)))
+        for each in policies(moved=True)
+    ]
     score = Change(before=draw(st.floats(0, 100)), after=draw(st.floats(0, 100)))
     return plan(moves=moves, policies=judged, score=score)
 

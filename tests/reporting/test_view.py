@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from rescheduler.model.plan import Change, LandingShare, NodeView, Plan, Totals
+from rescheduler.model.plan import Change, LandingShare, NodeView, Report, Totals
 from rescheduler.model.problem import Problem
 from rescheduler.reporting.batch_schedule import batches, budgets
 from rescheduler.reporting.heat_map import MOST, strips, zones
@@ -12,9 +13,11 @@ from rescheduler.reporting.view import view
 from tests.reporting.samples import (
     DOCUMENTS,
     SAMPLES,
+    became,
     move,
     no_data,
     outcome,
+    outcome_of,
     plan,
     policies,
     reading,
@@ -22,7 +25,7 @@ from tests.reporting.samples import (
 )
 
 
-def facts(shown: Plan) -> dict[str, tuple[str, str]]:
+def facts(shown: Report) -> dict[str, tuple[str, str]]:
     return {fact.label: (fact.value, fact.detail) for fact in view(shown).facts}
 
 
@@ -44,9 +47,11 @@ def test_refusals_that_the_totals_do_not_count_are_counted() -> None:
 
 
 def test_guards_come_first_and_a_problem_is_told_once() -> None:
-    shown = no_data()
-    shown.guards = [Problem(code="GRD002", message="9 of 60 nodes are not Ready")]
-    shown.notes = [Problem(code="DAT001", message="pod x/y: phase is 7")]
+    shown = structs.replace(
+        no_data(),
+        guards=[Problem(code="GRD002", message="9 of 60 nodes are not Ready")],
+        notes=[Problem(code="DAT001", message="pod x/y: phase is 7")],
+    )
     alerts = view(shown).alerts
     assert [(alert.level, alert.code) for alert in alerts] == [
         ("held", "GRD002"),
@@ -86,15 +91,14 @@ def test_moves_are_in_the_order_of_their_batches() -> None:
         ({"landedOn": "gpu-x", "predicted": 0.0, "readySeconds": 9.0}, "bad", "not predicted"),
         ({"landedOn": "gpu-a-03", "predicted": 0.2, "readySeconds": 9.0}, "bad", "came back"),
         ({"landedOn": None, "predicted": None, "readySeconds": None}, "bad", "not seen"),
-        ({}, "bad", "not seen"),
         ({"result": "refused"}, "bad", "-"),
         ({"result": "unknown"}, "open", "-"),
         ({"result": "skipped"}, "open", "-"),
     ],
 )
 def test_what_became_of_a_move(fields: dict[str, Any], mark: str, where: str) -> None:
-    done = move(0, **{"result": "evicted", **fields})
-    row = view(plan(kind="Outcome", mode="Enforce", moves=[done])).moves[0]
+    done = structs.replace(became(0, "evicted", "ACT001", ""), **fields)
+    row = view(outcome_of(plan(moves=[move(0)]), done)).moves[0]
     assert row.landed is not None
     assert row.landed.mark == mark
     assert row.landed.where.endswith(where)
@@ -102,8 +106,8 @@ def test_what_became_of_a_move(fields: dict[str, Any], mark: str, where: str) ->
 
 def test_one_of_several_nodes_that_were_equally_likely_is_as_predicted() -> None:
     shares = [LandingShare(node=name, probability=0.5) for name in ("n1", "n2")]
-    done = move(0, landing=shares, result="evicted", landedOn="n2", predicted=0.5, readySeconds=1.0)
-    row = view(plan(kind="Outcome", moves=[done])).moves[0]
+    done = structs.replace(became(0, "evicted", "ACT001", "", "n2", 0.5, 1.0), landing=shares)
+    row = view(outcome_of(plan(moves=[move(0)]), done)).moves[0]
     assert row.landed is not None
     assert row.landed.where == "n2 as predicted"
 
@@ -143,9 +147,8 @@ def test_no_move_has_its_reason(name: str, said: str) -> None:
 
 
 def test_without_any_policy_that_has_a_say_an_empty_plan_is_no_good_news() -> None:
-    mute = policies(moved=False)
-    for policy in mute:
-        policy.problem = Problem(code="RDG001", message="connection refused")
+    refused = Problem(code="RDG001", message="connection refused")
+    mute = [structs.replace(policy, problem=refused) for policy in policies(moved=False)]
     nothing = view(plan(moves=[], policies=mute)).nothing
     assert nothing is not None
     assert "no policy had a say" in nothing.message
@@ -163,7 +166,7 @@ def test_in_enforce_mode_the_band_says_whether_anything_will_move() -> None:
 
 
 def test_batches_and_budgets() -> None:
-    found = batches(plan())
+    found = batches(view(plan()).moves)
     assert [(b.number, len(b.rows)) for b in found] == [(1, 2), (2, 2), (3, 2)]
     spent = budgets(plan(moves=[move(0), move(0), move(1), move(3)]))
     assert [(s.name, s.moves, s.allowed) for s in spent] == [
@@ -193,9 +196,9 @@ def test_a_reading_without_any_value_is_not_drawn_as_zero() -> None:
 
 def test_policies_that_disagree_draw_no_target() -> None:
     one, other = policies(moved=True)
-    other.document = {"spec": {"targets": {"gpu": {"high": 0.8}}}}
+    other = structs.replace(other, document={"spec": {"targets": {"gpu": {"high": 0.8}}}})
     assert strips(plan(policies=[one, other]))[0].target == ""
-    one.document = {"spec": {"targets": {"gpu": {"high": "lots"}}}}
+    one = structs.replace(one, document={"spec": {"targets": {"gpu": {"high": "lots"}}}})
     assert strips(plan(policies=[one, other]))[0].target == "80 %"
     assert DOCUMENTS["gpu-utilization"]["spec"]["targets"]["gpu"]["high"] == "50%"
 
@@ -219,6 +222,6 @@ def test_zones_are_left_out_where_pods_were_not_counted() -> None:
     first = zones(plan())[0]
     assert (first.name, first.before, first.after) == ("eu-west-1a", 107, 102)
     assert zones(plan(nodes=plan().nodes[:20])) == []
-    uncounted = plan().nodes
-    uncounted[0].pods = Change(before=4, after=None)
-    assert zones(plan(nodes=uncounted)) == []
+    first_node, *others = plan().nodes
+    uncounted = structs.replace(first_node, pods=Change(before=4, after=None))
+    assert zones(plan(nodes=[uncounted, *others])) == []

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rescheduler.model.history import PastMove
-from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.model.plan import Outcome, PlannedMove
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.acting import act, exit_code
 from tests.fakes.moves import plan_of, planned
@@ -31,7 +31,7 @@ def leaving(pod: dict[str, Any], **more: Any) -> PlannedMove:
     return planned(pod, crashLooping=True, **more)
 
 
-def run(stage: Stage, *moves: PlannedMove) -> Plan:
+def run(stage: Stage, *moves: PlannedMove) -> Outcome:
     return act(plan_of(stage.world, moves), Process(stage, "a", limits=LIMITS).actor())
 
 

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from rescheduler.model.errors import LedgerUnreadable
 from rescheduler.model.history import History
-from rescheduler.model.plan import Plan
+from rescheduler.model.plan import MoveResult, Outcome, Plan, Result, plan_in
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
@@ -48,12 +48,13 @@ def populate(stage: Stage) -> None:
 
 
 def test_an_audit_cycle_never_acts(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forbidden(*_: Any) -> Plan:
+    def forbidden(*_: Any) -> Outcome:
         raise AssertionError("Audit acted")
 
     monkeypatch.setattr(acting, "act", forbidden)
     plan = run_cycle(parts())
-    assert (plan.kind, plan.mode, len(plan.moves)) == ("Plan", "Audit", 1)
+    assert isinstance(plan, Plan)
+    assert (plan.mode, len(plan.moves)) == ("Audit", 1)
     assert exit_code(plan) == 0
     assert exit_code(plan, proposed=True) == 4
 
@@ -64,10 +65,10 @@ def test_an_enforcing_cycle_evicts_what_audit_proposes() -> None:
     process = Process(stage, "one")
     outcome = run_cycle(enforcing(stage, process))
     audit = run_cycle(replace(enforcing(Stage(), process), actor=None))
-    assert outcome.kind == "Outcome"
-    assert outcome.mode == "Enforce"
+    assert isinstance(outcome, Outcome)
+    assert isinstance(audit, Plan)
     assert [move.pod.uid for move in outcome.moves] == [move.pod.uid for move in audit.moves]
-    assert outcome.digest == audit.digest
+    assert outcome.plan.digest == audit.digest
     assert stage.world.accepted == [move.pod.uid for move in outcome.moves]
     assert not process.lease.held, "the lock is given back"
 
@@ -84,7 +85,7 @@ def test_where_another_holds_the_lock_nothing_is_tried_and_that_is_no_failure() 
             return super()._wait(seconds)
 
     outcome = run_cycle(enforcing(stage, Alive(stage, "late")))
-    assert isinstance(outcome.verdict, Problem)
+    assert isinstance(outcome, Outcome)
     assert outcome.verdict.code == "GRD005"
     assert "other" in outcome.verdict.message
     assert [move.result for move in outcome.moves] == ["skipped"]
@@ -124,7 +125,7 @@ def test_a_pod_that_the_fresh_look_shows_elsewhere_is_not_evicted() -> None:
 
 def test_notes_about_the_history_are_in_the_plan() -> None:
     note = Problem(code="DAT002", message="the state could not be read")
-    assert note in run_cycle(parts(recall=lambda: (History(), [note]))).notes
+    assert note in plan_in(run_cycle(parts(recall=lambda: (History(), [note])))).notes
 
 
 def test_a_policy_without_a_say_makes_the_exit_code_1() -> None:
@@ -144,13 +145,20 @@ def test_a_policy_without_a_say_makes_the_exit_code_1() -> None:
 )
 def test_the_exit_code_of_an_outcome(results: list[str], code: int) -> None:
     plan = run_cycle(parts())
-    kinds = {"ACT004": "refused", "ACT009": "unknown"}
+    assert isinstance(plan, Plan)
+    kinds: dict[str, Result] = {"ACT004": "refused", "ACT009": "unknown"}
     moves = [
-        structs.replace(plan.moves[0], result=kinds.get(each, "evicted"), code=each)
+        MoveResult.of(plan.moves[0], kinds.get(each, "evicted"), Problem(code=each, message=""))
         for each in results
     ]
-    done = Problem(code="ACT013", message="done")
-    assert exit_code(structs.replace(plan, kind="Outcome", moves=moves, verdict=done)) == code
+    outcome = Outcome(
+        started=plan.taken,
+        finished=plan.taken,
+        verdict=Problem(code="ACT013", message="done"),
+        moves=tuple(moves),
+        plan=structs.replace(plan, moves=plan.moves * len(moves)),
+    )
+    assert exit_code(outcome) == code
 
 
 def test_a_deadline_is_a_reason_to_stop() -> None:

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.plan import Plan
+from rescheduler.model.plan import Report
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.endpoints import pages
 from rescheduler.runtime.health import Health
@@ -75,8 +75,8 @@ def test_ready_says_what_was_wrong_with_the_last_cycle(health: Health) -> None:
 
 
 @pytest.fixture
-def served(health: Health) -> Iterator[tuple[str, list[Plan]]]:
-    plans: list[Plan] = []
+def served(health: Health) -> Iterator[tuple[str, list[Report]]]:
+    plans: list[Report] = []
     telemetry = Telemetry()
     found = pages(health, telemetry, lambda: plans[-1] if plans else None)
     endpoints = Endpoints("127.0.0.1:0", found)
@@ -95,7 +95,7 @@ def get(url: str, method: str = "GET") -> tuple[int, dict[str, str], str]:
             return error.code, dict(error.headers), error.read().decode()
 
 
-def test_the_endpoints_answer(served: tuple[str, list[Plan]], health: Health) -> None:
+def test_the_endpoints_answer(served: tuple[str, list[Report]], health: Health) -> None:
     url, plans = served
     assert get(f"{url}/livez")[::2] == (200, "ok\n")
     assert get(f"{url}/readyz")[::2] == (503, "no cycle has finished yet\n")
@@ -114,7 +114,7 @@ def test_the_endpoints_answer(served: tuple[str, list[Plan]], health: Health) ->
     assert "web-0" in body
 
 
-def test_nothing_else_is_served(served: tuple[str, list[Plan]]) -> None:
+def test_nothing_else_is_served(served: tuple[str, list[Report]]) -> None:
     url, _ = served
     assert get(f"{url}/etc/passwd")[0] == 404
     assert get(f"{url}/livez", "POST")[0] == 501

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from rescheduler.model.calibration import LandingRecord
 from rescheduler.model.history import History
-from rescheduler.model.plan import Calibration, LandingShare, Plan, PlannedMove
+from rescheduler.model.plan import Calibration, LandingShare, Outcome, PlannedMove, Report
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.enforce.acting import act, exit_code
@@ -39,13 +39,13 @@ def moves(stage: Stage, count: int, first: int = 0) -> list[PlannedMove]:
     ]
 
 
-def run(stage: Stage, made: list[PlannedMove], limits: Limits = LIMITS) -> Plan:
+def run(stage: Stage, made: list[PlannedMove], limits: Limits = LIMITS) -> Outcome:
     return act(
         plan_of(stage.world, made), Process(stage, f"p{stage.seconds}", limits=limits).actor()
     )
 
 
-def of(plan: Plan) -> Calibration:
+def of(plan: Report) -> Calibration:
     assert plan.calibration is not None
     return plan.calibration
 

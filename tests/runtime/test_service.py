@@ -17,7 +17,7 @@ from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.model.plan import Plan
+from rescheduler.model.plan import Report
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.cycle import Parts
 from rescheduler.runtime.enforce.actor import State
@@ -42,7 +42,7 @@ def stop() -> Iterator[Stop]:
 def service(
     stop: Stop,
     made: Parts,
-    report: Callable[[Plan], None] = lambda _: None,
+    report: Callable[[Report], None] = lambda _: None,
     state: State | None = None,
 ) -> Service:
     settings = Settings(every=timedelta(seconds=1))
@@ -59,9 +59,9 @@ def count(running: Service, verdict: str) -> float:
 
 
 def test_it_runs_three_cycles_and_stops_on_sigterm(stop: Stop) -> None:
-    plans: list[Plan] = []
+    plans: list[Report] = []
 
-    def report(plan: Plan) -> None:
+    def report(plan: Report) -> None:
         plans.append(plan)
         if len(plans) == 3:
             os.kill(os.getpid(), signal.SIGTERM)
@@ -143,7 +143,7 @@ def test_the_cycle_in_flight_is_waited_for(stop: Stop) -> None:
 def test_a_cron_schedule_does_not_begin_at_once() -> None:
     trigger = trigger_of(Settings(cron="0 9 * * mon-fri", time_zone="Europe/Paris"))
     stop = Stop()
-    plans: list[Plan] = []
+    plans: list[Report] = []
     running = Service(
         Settings(cron="0 9 29 2 *"), parts(), trigger, stop, Telemetry(), report=plans.append
     )
@@ -174,11 +174,11 @@ def test_a_second_replica_takes_over_when_the_first_one_stops(stop: Stop) -> Non
     first_stop, told = Stop(), threading.Event()
     ran: list[str] = []
 
-    def first_report(_: Plan) -> None:
+    def first_report(_: Report) -> None:
         ran.append("first")
         told.set()
 
-    def second_report(_: Plan) -> None:
+    def second_report(_: Report) -> None:
         ran.append("second")
         stop.tell("enough")
 

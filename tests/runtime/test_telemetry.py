@@ -4,7 +4,7 @@ import re
 
 from msgspec import structs
 
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.plan import MoveResult, Outcome, Plan, Result
 from rescheduler.model.problem import Problem
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.cycle import run_cycle
@@ -52,16 +52,18 @@ def test_a_plan_shows_its_figures_and_takes_the_old_ones_away() -> None:
 def test_an_outcome_is_counted_by_what_became_of_each_move() -> None:
     telemetry = Telemetry()
     plan = run_cycle(parts())
+    assert isinstance(plan, Plan)
+    plan = structs.replace(plan, mode="Enforce", moves=plan.moves * 3)
 
-    def ended(result: str, code: str) -> PlannedMove:
-        return structs.replace(plan.moves[0], result=result, code=code)
+    def ended(result: Result, code: str) -> MoveResult:
+        return MoveResult.of(plan.moves[0], result, Problem(code=code, message=""))
 
-    outcome = structs.replace(
-        plan,
-        kind="Outcome",
-        mode="Enforce",
+    outcome = Outcome(
+        started=plan.taken,
+        finished=plan.taken,
         verdict=Problem(code="GRD006", message="paused"),
-        moves=[ended("evicted", "ACT001"), ended("evicted", "ACT012"), ended("refused", "ACT004")],
+        moves=(ended("evicted", "ACT001"), ended("evicted", "ACT012"), ended("refused", "ACT004")),
+        plan=plan,
     )
     telemetry.observe(outcome)
     found = lines(telemetry)

@@ -11,8 +11,7 @@ from rescheduler.model.move import Landing, Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.wording import counted
-from rescheduler.planning.explain.place import shares
-from rescheduler.planning.references import owner_ref, pod_ref
+from rescheduler.planning.references import landing_shares, owner_ref, pod_ref
 from rescheduler.planning.search.destinations import refuse_landing
 from rescheduler.planning.search.workspace import Workspace
 from rescheduler.scheduler.plugins.default_plugins import STATIC
@@ -157,7 +156,7 @@ def _told(
         owner=owner_ref(snapshot, pod),
         node=snapshot.nodes[source].metadata.name,
         fits=snapshot.nodes[fits].metadata.name,
-        landing=shares(snapshot, landing),
+        landing=landing_shares(snapshot, landing),
         returns=landing.returns,
         disruption=workspace.disruption(pod),
     )

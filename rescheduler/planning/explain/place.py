@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 
 from rescheduler.model.explanation import FilterResult, NodeScore, Reason
-from rescheduler.model.move import Landing
 from rescheduler.model.plan import LandingShare
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.references import landing_shares
 from rescheduler.planning.search.workspace import Workspace
 from rescheduler.scheduler.rejections import Rejection, event_text
 from rescheduler.scheduler.verdicts import Verdicts
@@ -53,23 +53,13 @@ def place(workspace: Workspace, pod: int) -> Place:
         feasible=feasible,
         filters=_filters(snapshot, verdicts, rejected),
         scores=_scores(snapshot, verdicts, int(snapshot.pod_node[pod])),
-        landing=shares(snapshot, landing),
+        landing=landing_shares(snapshot, landing),
         returns=landing.returns,
         unschedulable=landing.unschedulable,
         event=event_text(rejected, len(snapshot.nodes)) if stuck else "",
         reasons=_reasons(snapshot, rejected),
         refusal=None if refusal is None else refusal,
     )
-
-
-def shares(snapshot: Snapshot, landing: Landing) -> list[LandingShare]:
-    """A landing by the names of its nodes, the likeliest first."""
-    return [
-        LandingShare(node=snapshot.nodes[node].metadata.name, probability=probability)
-        for node, probability in zip(
-            landing.nodes.tolist(), landing.probabilities.tolist(), strict=True
-        )
-    ]
 
 
 def _filters(

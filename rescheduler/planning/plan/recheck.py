@@ -6,8 +6,9 @@ from dataclasses import replace
 from msgspec import structs
 
 from rescheduler.model.history import PastMove
-from rescheduler.model.plan import LandingShare, PlannedMove
+from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
+from rescheduler.planning.references import landing_shares
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.workspace import Workspace
 
@@ -48,13 +49,7 @@ class Recheck:
         landing = evaluation.landing
         if landing is None:
             raise AssertionError("a pod that is not refused has a landing")
-        nodes = workspace.snapshot.nodes
-        shares = [
-            LandingShare(node=nodes[node].metadata.name, probability=probability)
-            for node, probability in zip(
-                landing.nodes.tolist(), landing.probabilities.tolist(), strict=True
-            )
-        ]
+        shares = landing_shares(workspace.snapshot, landing)
         planned = {share.node for share in move.landing}
         overlap = sum(share.probability for share in shares if share.node in planned)
         if overlap < LEAST_OVERLAP:

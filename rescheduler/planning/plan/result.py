@@ -1,21 +1,13 @@
 """From what a search found to the plan that people review."""
 
-import hashlib
 from collections import Counter
 from heapq import nsmallest
 
 import msgspec
 
 from rescheduler.documents.envelope import to_document
-from rescheduler.model.plan import (
-    ClusterRef,
-    LandingShare,
-    Mode,
-    Plan,
-    PlannedMove,
-    Refusal,
-    Totals,
-)
+from rescheduler.model.plan import ClusterRef, Mode, Plan, PlannedMove, Refusal, Totals
+from rescheduler.model.plan_digest import sealed
 from rescheduler.model.problem import Problem
 from rescheduler.planning.limits.batches import number
 from rescheduler.planning.plan.views import (
@@ -26,14 +18,12 @@ from rescheduler.planning.plan.views import (
     reading_results,
     score,
 )
-from rescheduler.planning.references import owner_ref, pod_ref
+from rescheduler.planning.references import landing_shares, owner_ref, pod_ref
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.workspace import Workspace
 from rescheduler.policies.files.policy_set import PolicySet
 
 MOST_REFUSED_PER_CODE = 50
-_DIGEST_DIGITS = 6
-_ID_LENGTH = 12
 
 
 class Outline(msgspec.Struct, frozen=True):
@@ -90,41 +80,7 @@ def assemble(
         notes=notes(workspace),
         calibration=workspace.calibration(),
     )
-    plan.digest = digest(plan)
-    plan.id = plan.digest[:_ID_LENGTH]
-    return plan
-
-
-def digest(plan: Plan) -> str:
-    """SHA-256 over what decides the moves and over the moves; the mode and the tool are left out.
-
-    Numbers are rounded to six decimals, so that it does not hang on the last bit of a sum.
-    """
-    moves = [
-        {
-            "pod": move.pod.uid,
-            "source": move.source,
-            "landing": {s.node: round(s.probability, _DIGEST_DIGITS) for s in move.landing},
-            "gain": round(move.gain, _DIGEST_DIGITS),
-            "disruption": round(move.disruption, _DIGEST_DIGITS),
-            "batch": move.batch,
-            "mode": move.mode,
-        }
-        for move in plan.moves
-    ]
-    decides = {
-        "schemaVersion": plan.schemaVersion,
-        "cluster": plan.cluster.uid,
-        "taken": plan.taken,
-        "seed": plan.seed,
-        "policies": [each.document for each in plan.policies],
-        "limits": plan.limits,
-        "schedulers": {each.name: each.digest for each in plan.schedulers},
-        "guards": [each.code for each in plan.guards],
-        "moves": moves,
-        "refused": plan.totals.refused,
-    }
-    return hashlib.sha256(msgspec.json.encode(decides, order="deterministic")).hexdigest()
+    return sealed(plan)
 
 
 def _moves(workspace: Workspace, passes: list[tuple[Mode, list[Evaluation]]]) -> list[PlannedMove]:
@@ -159,12 +115,7 @@ def _move(workspace: Workspace, evaluation: Evaluation, batch: int, mode: Mode) 
         pod=pod_ref(workspace.snapshot, evaluation.pod),
         owner=owner,
         source=snapshot.nodes[evaluation.source].metadata.name,
-        landing=[
-            LandingShare(node=snapshot.nodes[node].metadata.name, probability=probability)
-            for node, probability in zip(
-                landing.nodes.tolist(), landing.probabilities.tolist(), strict=True
-            )
-        ],
+        landing=landing_shares(snapshot, landing),
         returns=landing.returns,
         unschedulable=landing.unschedulable,
         gain=evaluation.gain,

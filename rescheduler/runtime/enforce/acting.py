@@ -8,8 +8,6 @@ the lock ours until the request must have ended. Whatever fails on the way ends 
 from collections.abc import Iterator
 from itertools import groupby
 
-from msgspec import structs
-
 from rescheduler.model.errors import (
     ActionError,
     LedgerUnreadable,
@@ -19,12 +17,12 @@ from rescheduler.model.errors import (
     SourceError,
 )
 from rescheduler.model.history import History
-from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.model.plan import MoveResult, Outcome, Plan, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.runtime.enforce.actor import Actor
-from rescheduler.runtime.enforce.attempt import Attempts, Halted, conclude, told
+from rescheduler.runtime.enforce.attempt import Attempts, Halted, told
 from rescheduler.runtime.enforce.awaiting import await_replacements
 from rescheduler.runtime.enforce.reconcile import holding
 
@@ -34,9 +32,10 @@ _BROKEN = frozenset({"ACT015", "ACT016", "GRD004"})
 _MISSED = frozenset({"ACT011", "ACT017"})
 
 
-def act(plan: Plan, actor: Actor) -> Plan:
-    """Carry out the plan's Enforce moves, batch by batch; the outcome has a result for each.
+def act(plan: Plan, actor: Actor) -> Outcome:
+    """Carry out the plan's Enforce moves, batch by batch, and say what became of each.
 
+    The plan stays as it is; the outcome holds it.
     Never raises for what happens while acting: the verdict says why it stopped, and what was
     evicted until then is in the outcome in any case.
 
@@ -44,7 +43,7 @@ def act(plan: Plan, actor: Actor) -> Plan:
         PlanExpired: the plan may not be applied any more; nothing was done.
     """
     started = actor.clock()
-    moves = [_untried(move) for move in plan.moves]
+    results = {move.pod.uid: _untried(move) for move in plan.moves}
     known = None
     try:
         with holding(actor) as history:
@@ -55,8 +54,8 @@ def act(plan: Plan, actor: Actor) -> Plan:
                 )
             known = history
             _trusted(history, actor, plan.cluster.version)
-            attempts = Attempts(plan.id, actor, history)
-            for batch in _batches(moves):
+            attempts = Attempts(plan.id, actor, history, results)
+            for batch in _batches(plan.moves):
                 _carry_out(plan, batch, attempts, actor)
         verdict = told(DONE)
     except Halted as halt:
@@ -69,26 +68,25 @@ def act(plan: Plan, actor: Actor) -> Plan:
         verdict = told("GRD004", error.message)
     except (ActionError, SourceError) as error:
         verdict = told("ACT016", error.message)
+    learned = plan.calibration
     if known is not None:
-        plan = structs.replace(
-            plan, calibration=calibration(known, actor.limits, plan.cluster.version)
-        )
-    return structs.replace(
-        plan,
-        kind="Outcome",
-        moves=moves,
+        learned = calibration(known, actor.limits, plan.cluster.version)
+    return Outcome(
         started=started,
         finished=actor.clock(),
         verdict=verdict,
+        moves=tuple(results[move.pod.uid] for move in plan.moves),
+        calibration=learned,
+        plan=plan,
     )
 
 
-def exit_code(outcome: Plan) -> int:
+def exit_code(outcome: Outcome) -> int:
     """0 done or held, 1 broken off by a fault, 3 some moves were refused, failed or not tried."""
-    code = outcome.verdict.code if isinstance(outcome.verdict, Problem) else ""
+    code = outcome.verdict.code
     if code in _BROKEN:
         return 1
-    wanted = [move for move in outcome.moves if move.mode == "Enforce"]
+    wanted = outcome.enforced
     if code in _HELD and all(move.result == "skipped" for move in wanted):
         return 0
     fine = all(move.result == "evicted" and move.code not in _MISSED for move in wanted)
@@ -102,17 +100,10 @@ def _trusted(history: History, actor: Actor, version: str) -> None:
         raise Halted(problem.code, problem.message)
 
 
-def _untried(move: PlannedMove) -> PlannedMove:
+def _untried(move: PlannedMove) -> MoveResult:
     audit = " Only Audit policies want it, so it is shown and not acted on."
-    return structs.replace(
-        move,
-        result="skipped",
-        code="ACT010",
-        message=CATALOG["ACT010"].sentence + (audit if move.mode == "Audit" else ""),
-        landedOn=None,
-        predicted=None,
-        readySeconds=None,
-    )
+    message = CATALOG["ACT010"].sentence + (audit if move.mode == "Audit" else "")
+    return MoveResult.of(move, "skipped", Problem(code="ACT010", message=message))
 
 
 def _batches(moves: list[PlannedMove]) -> Iterator[list[PlannedMove]]:
@@ -143,9 +134,7 @@ def _carry_out(plan: Plan, batch: list[PlannedMove], attempts: Attempts, actor: 
         try:
             await_replacements(actor, attempts.history, entries)
         finally:
-            for move, past in attempts.evicted:
-                conclude(move, past)
-                actor.announce(move, plan.id)
+            attempts.conclude()
     lost = [past for past in entries if past.state == "lost" and not past.no_worse]
     if lost:
         raise Halted("GRD003", ", ".join(f"{past.namespace}/{past.pod}" for past in lost))

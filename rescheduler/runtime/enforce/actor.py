@@ -14,7 +14,7 @@ from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import Api, ServerClock
 from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.limits import Limits
@@ -103,7 +103,7 @@ class Actor:
     pod: one pod by namespace and name, or None; raises SourceError.
     pods: all live pods of a namespace; raises SourceError.
     evict: asks for one eviction, with the id of the plan and the fence.
-    announce: tells the cluster what became of a move; never fails.
+    announce: tells the cluster what became of a move of the plan with that id; never fails.
     clock: the API server's time. sleep: seconds, shorter when told to stop.
     stop: why nothing more may be sent (a signal, the deadline), or "".
     """
@@ -115,7 +115,7 @@ class Actor:
     pod: Callable[[str, str], Pod | None]
     pods: Callable[[str], list[Pod]]
     evict: Callable[[PlannedMove, str, int], EvictionAnswer]
-    announce: Callable[[PlannedMove, str], None]
+    announce: Callable[[PlannedMove, MoveResult, str], None]
     clock: Callable[[], datetime]
     sleep: Callable[[float], None]
     stop: Callable[[], str]

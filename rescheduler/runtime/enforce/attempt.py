@@ -2,12 +2,14 @@
 
 from datetime import datetime, timedelta
 
+from msgspec import structs
+
 from rescheduler.actions.evict import EvictionAnswer, was_evicted
 from rescheduler.kube.objects import Pod
 from rescheduler.model.calibration import scheduler_version
 from rescheduler.model.errors import ActionError, SourceError
 from rescheduler.model.history import IN_FLIGHT_NODES, History, PastMove, likeliest
-from rescheduler.model.plan import PlannedMove, Result
+from rescheduler.model.plan import MoveResult, PlannedMove, Result
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
@@ -31,11 +33,17 @@ def told(code: str, detail: str = "") -> Problem:
 class Attempts:
     """Sends evictions for one plan, and keeps the history of them."""
 
-    def __init__(self, plan: str, actor: Actor, history: History) -> None:
-        """plan: its id. history: as loaded in this turn; it is written through here."""
+    def __init__(
+        self, plan: str, actor: Actor, history: History, results: dict[str, MoveResult]
+    ) -> None:
+        """plan: its id. history: as loaded in this turn; it is written through here.
+
+        results: what has become of each move, by the UID of its pod; kept up to date here.
+        """
         self.history = history
+        self.results = results
         self.evicted: list[tuple[PlannedMove, PastMove]] = []
-        """What was evicted since `begin`."""
+        """What was evicted since `begin`, each move with the landing as it was predicted then."""
         self._plan = plan
         self._actor = actor
         self._pods: list[Pod] = []
@@ -52,10 +60,10 @@ class Attempts:
         self._check = self._actor.recheck(snapshot, self.history)
 
     def attempt(self, move: PlannedMove) -> None:
-        """Try one move, and write into it what came of it.
+        """Try one move, and keep what came of it.
 
         Raises:
-            Halted: the run must end; the move says what became of itself.
+            Halted: the run must end; the results say what became of the move.
             ActionError, SourceError: a fault that ends the run; an intent may stay open, and is
                 settled by UID in the next run.
         """
@@ -65,19 +73,27 @@ class Attempts:
         follow(self._actor, self.history, [past for past in made if not past.landedOn])
         fresh = self._objection(move) or self._check(move, made)
         if isinstance(fresh, Problem):
-            _tell(move, "refused", fresh)
+            self._tell(move, "refused", fresh)
             return
         # What an outcome is measured against is what was predicted when the eviction was sent.
-        move.landing, move.returns = fresh.landing, fresh.returns
-        move.unschedulable = fresh.unschedulable
-        answer = self._ask(move)
+        answer = self._ask(fresh)
         wait = None if answer is None else answer.retry_after
         if answer is not None and wait is not None and wait <= self._actor.pace.retry_cap:
             self._actor.sleep(wait)
             self._keep_pace()
-            answer = self._ask(move)
+            answer = self._ask(fresh)
         if answer is not None:
-            self._heed(move, answer)
+            self._heed(fresh, answer)
+
+    def conclude(self) -> None:
+        """Take over where the replacements of this batch have landed, and tell the cluster."""
+        for move, past in self.evicted:
+            uid = move.pod.uid
+            self.results[uid] = concluded(self.results[uid], past)
+            self._actor.announce(move, self.results[uid], self._plan)
+
+    def _tell(self, move: PlannedMove, result: Result, code: Problem) -> None:
+        self.results[move.pod.uid] = MoveResult.of(move, result, code)
 
     def _objection(self, move: PlannedMove) -> Problem | None:
         """Why our own budgets and what was answered before forbid it, whatever the snapshot says.
@@ -105,7 +121,7 @@ class Attempts:
         self._may_send()
         drift = drifted(move, actor.pod(move.pod.namespace, move.pod.name))
         if drift is not None:
-            _tell(move, "refused", drift)
+            self._tell(move, "refused", drift)
             return None
         past = self._intend(move)
         try:
@@ -119,13 +135,13 @@ class Attempts:
         answer = actor.evict(move, self._plan, actor.ledger.fence)
         if answer.result == "unknown":
             answer = self._resolved(move, answer)
-        _tell(move, answer.result, Problem(code=answer.code, message=answer.message))
+        self._tell(move, answer.result, Problem(code=answer.code, message=answer.message))
         if answer.result == "evicted":
             past.state, past.code = "evicted", answer.code
             self.evicted.append((move, past))
         elif answer.result == "refused":
             past.state, past.code, past.settled = "refused", answer.code, actor.clock()
-        actor.announce(move, self._plan)
+        actor.announce(move, self.results[move.pod.uid], self._plan)
         actor.ledger.write(self.history)
         return answer
 
@@ -223,18 +239,20 @@ def drifted(move: PlannedMove, pod: Pod | None) -> Problem | None:
     return None
 
 
-def conclude(move: PlannedMove, past: PastMove) -> None:
-    """Write into a move where its replacement landed, and how long that took."""
-    if past.landedOn:
-        move.landedOn = past.landedOn
-        shares = {share.node: share.probability for share in move.landing}
-        move.predicted = shares.get(past.landedOn, 0.0)
-    move.readySeconds = past.readySeconds
+def concluded(result: MoveResult, past: PastMove) -> MoveResult:
+    """The result with where the replacement landed, and how long that took."""
+    said = {"code": past.code, "message": CATALOG[past.code].sentence}
     if past.state == "evicted":
-        move.message = f"{CATALOG['ACT001'].sentence} Its replacement is still awaited."
-    else:
-        move.code, move.message = past.code, CATALOG[past.code].sentence
-
-
-def _tell(move: PlannedMove, result: Result, code: Problem) -> None:
-    move.result, move.code, move.message = result, code.code, code.message
+        waits = f"{CATALOG['ACT001'].sentence} Its replacement is still awaited."
+        said = {"code": result.code, "message": waits}
+    predicted = None
+    if past.landedOn:
+        shares = {share.node: share.probability for share in result.landing}
+        predicted = shares.get(past.landedOn, 0.0)
+    return structs.replace(
+        result,
+        **said,
+        landedOn=past.landedOn or None,
+        predicted=predicted,
+        readySeconds=past.readySeconds,
+    )

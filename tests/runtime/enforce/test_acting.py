@@ -1,14 +1,16 @@
 """Acting on a plan, told as policy tests on a stage with virtual time."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from rescheduler.model.errors import PlanExpired
 from rescheduler.model.history import PastMove
-from rescheduler.model.plan import BudgetUse, Plan, PlannedMove
+from rescheduler.model.plan import BudgetUse, ClusterRef, LandingShare, Outcome, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.acting import act, exit_code
@@ -27,7 +29,9 @@ def web(stage: Stage, name: str = "web-1", node: str = "n1", rs: str = "rs-1") -
     return stage.world.add_pod(name, node, owner=("ReplicaSet", rs), app=rs)
 
 
-def run(stage: Stage, *moves: PlannedMove, process: Process | None = None) -> tuple[Plan, Process]:
+def run(
+    stage: Stage, *moves: PlannedMove, process: Process | None = None
+) -> tuple[Outcome, Process]:
     process = process or Process(stage, "a")
     return act(plan_of(stage.world, moves), process.actor()), process
 
@@ -39,7 +43,6 @@ def history(stage: Stage) -> list[PastMove]:
 def test_a_move_is_made_and_its_landing_told(stage: Stage) -> None:
     outcome, process = run(stage, planned(web(stage)))
     (move,) = outcome.moves
-    assert outcome.kind == "Outcome"
     assert outcome.verdict.code == "ACT013"
     assert (move.result, move.code, move.landedOn, move.predicted) == (
         "evicted",
@@ -59,8 +62,27 @@ def test_a_move_is_made_and_its_landing_told(stage: Stage) -> None:
 def test_the_plan_itself_is_left_as_it_was(stage: Stage) -> None:
     plan = plan_of(stage.world, [planned(web(stage))])
     before = repr(plan)
-    act(plan, Process(stage, "a").actor())
+    outcome = act(plan, Process(stage, "a").actor())
     assert repr(plan) == before
+    assert outcome.plan is plan
+    for made in (outcome, outcome.moves[0], plan, plan.moves[0]):
+        with pytest.raises(AttributeError, match="immutable"):
+            made.code = "ACT013"  # type: ignore[union-attr]
+
+
+def test_what_is_predicted_when_it_is_sent_is_told_beside_what_was_planned(stage: Stage) -> None:
+    now = [LandingShare(node="spare", probability=0.5), LandingShare(node="n9", probability=0.25)]
+    process = Process(stage, "a")
+    actor = replace(
+        process.actor(),
+        recheck=lambda *_: lambda move, _: structs.replace(move, landing=now, unschedulable=0.25),
+    )
+    plan = plan_of(stage.world, [planned(web(stage))])
+    (move,) = act(plan, actor).moves
+    assert (move.landing, move.unschedulable, move.predicted) == (now, 0.25, 0.5)
+    assert [share.probability for share in plan.moves[0].landing] == [0.75]
+    (past,) = history(stage)
+    assert past.landing == {"spare": 0.5, "n9": 0.25} or past.compared
 
 
 def test_the_next_batch_begins_when_the_last_one_is_ready(stage: Stage) -> None:
@@ -304,9 +326,10 @@ def test_an_expired_plan_and_a_foreign_cluster(stage: Stage) -> None:
     with pytest.raises(PlanExpired, match="abc123 expired at 2026-11-21 12:30:00 UTC"):
         act(plan, process.actor())
     assert not process.lease.held
-    plan.expires += timedelta(hours=1)
-    plan.cluster.uid = "another"
-    outcome = act(plan, Process(stage, "b").actor())
+    foreign = structs.replace(
+        plan, expires=plan.expires + timedelta(hours=1), cluster=ClusterRef(uid="another")
+    )
+    outcome = act(foreign, Process(stage, "b").actor())
     assert outcome.verdict.code == "ACT016"
     assert stage.world.accepted == []
 

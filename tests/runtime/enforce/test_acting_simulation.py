@@ -117,7 +117,7 @@ def one_run(process: Process, plan: Plan, truth: Truth, seen: Counter[str]) -> N
         outcome = act(plan, process.actor())
     except Killed:
         return
-    seen[outcome.verdict.code if isinstance(outcome.verdict, Problem) else "none"] += 1
+    seen[outcome.verdict.code] += 1
     done = {uid for _, uid, _ in truth.accepted[before:]}
     for move in outcome.moves:
         seen[f"{move.result} {move.code}"] += 1
@@ -143,8 +143,7 @@ def simulate(seed: int, seen: Counter[str]) -> list[str]:
     stage.world.ready_after = chance.choice([2.0, 10.0, 90.0])
     landing = chance.choice(["spare", "spare", "n1", ""])
     stage.world.place = lambda _: landing
-    plan = plan_of(stage.world, moves)
-    plan.expires += timedelta(hours=9)
+    plan = plan_of(stage.world, moves, expires=timedelta(hours=9))
     for number in range(4):
         process = Process(stage, f"p{number}", limits=LIMITS, wall=chance.choice([0, 3600, -3600]))
         process.objection = objection(stage)
@@ -206,8 +205,7 @@ def story(stage: Stage) -> tuple[Plan, Truth]:
         for index in range(2):
             pod = stage.world.add_pod(f"a{number}-{index}", "n1", owner=(kind, uid), app=uid)
         moves.append(planned(pod, batch=1 + number // 2))
-    plan = plan_of(stage.world, moves)
-    plan.expires += timedelta(hours=9)
+    plan = plan_of(stage.world, moves, expires=timedelta(hours=9))
     return plan, truth
 
 

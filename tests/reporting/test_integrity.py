@@ -1,0 +1,310 @@
+"""A saved plan is what was written, or it is refused: every field of one is edited in turn."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from msgspec import structs
+
+from rescheduler.model.errors import PlanEdited, PlanError
+from rescheduler.model.plan import Outcome, Plan, Report
+from rescheduler.model.problem import Problem
+from rescheduler.reporting.integrity import CHECKSUMS, checksums
+from rescheduler.reporting.machine import from_json, to_json
+from tests.planning.random_worlds import worlds
+from tests.planning.world import World
+from tests.reporting.samples import became, outcome_of, plan
+from tests.reporting.trust import calibrated, schedulers
+
+Json = dict[str, Any]
+Path = tuple[str | int, ...]
+
+NOT_COVERED = {
+    # Of the run that made the plan: the digest is the same in a dry run and in one that acts. What
+    # may be acted on is the mode of each move, and that is covered.
+    "mode",
+    # Who wrote it.
+    "tool",
+    # Shown to people; all of it is looked at afresh when the plan is applied.
+    "score.before",
+    "score.after",
+    "refused[].code",
+    "refused[].message",
+    "refused[].node",
+    "refused[].owner.controllerKind",
+    "refused[].owner.controllerUid",
+    "refused[].owner.kind",
+    "refused[].owner.name",
+    "refused[].owner.uid",
+    "refused[].pod.name",
+    "refused[].pod.namespace",
+    "refused[].pod.resourceVersion",
+    "refused[].pod.uid",
+    "nodes[].name",
+    "nodes[].zone",
+    "nodes[].pods.after",
+    "nodes[].pods.before",
+    *(
+        f"nodes[].load.node.{each}.{side}"
+        for each in ("gpu", "network.receive", "network.transmit")
+        for side in ("before", "after")
+    ),
+    *(
+        f"readings[].{each}"
+        for each in (
+            *("ageSeconds", "coverage", "maxAgeSeconds", "minCoverage", "name", "notes[]"),
+            *("problem", "query", "unit", "windowSeconds"),
+        )
+    ),
+    "notes[].code",
+    "notes[].message",
+    # From the ledger, which is read again before anything is evicted.
+    "calibration.problem.code",
+    "calibration.problem.message",
+    "calibration.scheduler",
+    *(
+        f"calibration.{part}.{each}"
+        for part in ("overall", "kinds[]")
+        for each in (
+            *("brier", "compared", "expectedBrier", "hitRate", "kind", "likeliestRate"),
+            "version",
+        )
+    ),
+    # What a policy says of the placement; the policy itself is covered as a whole.
+    *(f"policies[].{each}" for each in ("cost.after", "cost.before", "problem", "scope", "source")),
+    *(f"policies[].findings[].{each}" for each in ("code", "cost", "message", "subject")),
+    "policies[].worst",
+    # Where a scheduler's profile was read; the profile is covered.
+    "schedulers[].source",
+    "schedulers[].problem",
+    "schedulers[].problem.code",
+    "schedulers[].problem.message",
+    # Sentences with numbers in them; the codes are covered.
+    "guards[].message",
+    "moves[].reasons[].message",
+}
+"""The leaves that the digest leaves out, each for its reason. The checksums cover them all."""
+
+CANDIDATES: list[Any] = [
+    *(
+        "Audit",
+        "Enforce",
+        "evicted",
+        "refused",
+        "2031-01-01T00:00:00Z",
+        "other",
+        7,
+        0.125,
+        True,
+        False,
+        None,
+    ),
+    *({"code": "X", "message": "y"}, {"name": "other", "allowed": 3}),
+]
+"""What may stand instead of a leaf; which of them fits is up to the leaf's type."""
+
+
+def rich() -> Plan:
+    """A plan in which every field has something to change."""
+    full = plan(
+        guards=[Problem(code="GRD001", message="hot")],
+        notes=[Problem(code="DAT001", message="odd")],
+        calibration=calibrated(trusted=False),
+        schedulers=schedulers(Problem(code="FEA005", message="odd")),
+    )
+    short = {"nodes": full.nodes[:1], "refused": full.refused[:1], "moves": full.moves[2:4]}
+    policies = [structs.replace(each, findings=each.findings[:1]) for each in full.policies]
+    readings = [structs.replace(each, notes=["odd"]) for each in full.readings[:1]]
+    values = structs.asdict(full) | short | {"policies": policies, "readings": readings}
+    return plan(**{name: each for name, each in values.items() if name not in ("id", "digest")})
+
+
+def acted_on() -> Outcome:
+    """The outcome of that plan."""
+    told = became(2, "evicted", "ACT001", "", "gpu-b-17", 0.6, 38.0)
+    return outcome_of(rich(), told, became(3, "refused", "ACT004", "0 disruptions allowed"))
+
+
+def document_of(report: Report) -> Json:
+    parsed: Json = json.loads(to_json(report))
+    return parsed
+
+
+def leaves(value: Any, path: Path = ()) -> Iterator[Path]:
+    """The places of all values that hold no others."""
+    if not isinstance(value, dict | list) or not value:
+        yield path
+        return
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from leaves(each, (*path, key))
+
+
+def named(path: Path) -> str:
+    """The place as a field: `moves[].pod.uid`."""
+    return "".join("[]" if isinstance(key, int) else f".{key}" for key in path).lstrip(".")
+
+
+def edited(document: Json, path: Path, value: Any) -> Json:
+    copy: Json = json.loads(json.dumps(document))
+    inner: Any = copy
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return copy
+
+
+def edits(document: Json, path: Path) -> Iterator[Json]:
+    """The document with another value at the place, for each candidate that is another value."""
+    old: Any = document
+    for key in path:
+        old = old[key]
+    for value in CANDIDATES:
+        if value != old or isinstance(value, bool) != isinstance(old, bool):
+            yield edited(document, path, value)
+
+
+def read(document: Json) -> Report | PlanError:
+    try:
+        return from_json(json.dumps(document).encode(), path="p.json")
+    except PlanError as error:
+        return error
+
+
+def forged(document: Json) -> Json:
+    """The document with checksums that fit it, as who knows how they are made would write it."""
+    return {**document, CHECKSUMS: checksums(document)}
+
+
+@pytest.mark.parametrize("make", [rich, acted_on])
+def test_whatever_is_edited_the_file_is_refused_and_the_part_named(
+    make: Callable[[], Report],
+) -> None:
+    document = document_of(make())
+    assert not isinstance(read(document), PlanError)
+    for path in leaves(document):
+        if path in (("kind",), ("schemaVersion",), ("plan", "kind")):
+            continue  # then it is no plan of this version at all
+        answers = [read(each) for each in edits(document, path)]
+        assert all(isinstance(each, PlanError) for each in answers), named(path)
+        refused = [str(each) for each in answers if isinstance(each, PlanEdited)]
+        if isinstance(document.get("plan"), dict) and named(path).endswith("moves[].pod.uid"):
+            continue  # then the results are not those of the plan's moves, which is told first
+        assert refused, f"no other value fits {named(path)}"
+        part = ".".join(map(str, path[: 2 if path[0] in ("plan", CHECKSUMS) else 1]))
+        part = part.removeprefix(f"{CHECKSUMS}.")
+        assert all(f"`{part}`" in each for each in refused), (named(path), refused[0])
+        assert all(each.startswith("p.json was changed") for each in refused)
+        assert all("\n  Maybe " in each for each in refused)
+
+
+def test_the_digest_covers_all_that_decides_even_where_the_checksums_are_made_anew() -> None:
+    document = document_of(rich())
+    missed, refused = set(), set()
+    for path in leaves(document):
+        if path[0] in (CHECKSUMS, "kind", "schemaVersion"):
+            continue
+        for each in edits(document, path):
+            answer = read(forged(each))
+            if isinstance(answer, PlanEdited):
+                refused.add(named(path))
+            elif isinstance(answer, Plan):
+                missed.add(named(path))
+    assert missed == NOT_COVERED
+    assert not missed & refused
+    decides = {"expires", "recorded", "cluster.uid", "cluster.name", "seed", "limits.movesPerCycle"}
+    decides |= {f"moves[].{each}" for each in ("mode", "batch", "crashLooping", "budget.name")}
+    decides |= {f"moves[].pod.{each}" for each in ("namespace", "name", "uid")}
+    assert decides <= refused
+
+
+@pytest.mark.parametrize("name", ["moves", "policies", "guards", "schedulers"])
+def test_what_is_left_out_or_put_in_another_order_changes_the_digest(name: str) -> None:
+    document = document_of(rich())
+    fewer = {**document, name: document[name][:-1]}
+    assert isinstance(read(forged(fewer)), PlanEdited)
+    more = {**document, name: [*document[name], *rest(name)]}
+    assert isinstance(read(forged(more)), PlanEdited)
+    if len(document[name]) > 1:
+        turned = {**document, name: document[name][::-1]}
+        assert isinstance(read(forged(turned)), PlanEdited)
+
+
+def rest(name: str) -> list[Any]:
+    """One more of these, of another plan."""
+    other: list[Any] = document_of(plan(guards=[Problem(code="GRD006", message="paused")]))[name]
+    return other[-1:]
+
+
+def test_a_plan_in_an_outcome_is_covered_by_its_own_digest() -> None:
+    document = document_of(acted_on())
+    for path in leaves(document["plan"]):
+        if named(path) in NOT_COVERED or path[0] in ("kind", "schemaVersion"):
+            continue
+        for each in edits(document["plan"], path):
+            answer = read(forged({**document, "plan": each}))
+            assert isinstance(answer, PlanError), named(path)
+
+
+def test_a_field_that_nobody_knows_is_an_edit_too() -> None:
+    document = document_of(rich())
+    assert "`more`" in str(read({**document, "more": 1}))
+    assert "`cluster`" in str(read(edited(document, ("cluster", "more"), 1)))
+    del document["tool"]
+    assert "`tool`" in str(read(document))
+
+
+def test_both_digests_are_named_and_what_cannot_be_told_is_said() -> None:
+    made = rich()
+    document = document_of(made)
+    limits = edited(document, ("limits", "movesPerCycle"), 900)
+    told = str(read(limits))
+    assert f"its digest is {made.digest}, and what it holds now makes " in told
+    assert "; changed: `limits`\n  Maybe make a new plan" in told
+    assert "cannot be told, since its checksums are those" in str(read(forged(limits)))
+    other = forged({**limits, "tool": "rescheduler 99\x1b[31m"})
+    assert "Maybe rescheduler 99 wrote it, and this is rescheduler " in str(read(other))
+    del limits[CHECKSUMS]
+    assert "cannot be told, since its checksums are missing" in str(read(limits))
+    nodes = edited(document, ("nodes", 0, "zone"), "z")
+    assert f"its digest {made.digest} still covers what decides; changed: `nodes`" in str(
+        read(nodes)
+    )
+
+
+def test_another_layout_of_the_same_file_is_no_edit() -> None:
+    def whole(value: Any) -> Any:
+        """1.0 as 1, as some programs write it."""
+        if isinstance(value, dict):
+            return {key: whole(value[key]) for key in sorted(value)}
+        if isinstance(value, list):
+            return [whole(each) for each in value]
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    for made in (rich(), acted_on()):
+        document = document_of(made)
+        assert read(whole(document)) == made
+        assert from_json(json.dumps(document, indent=7).encode()) == made
+
+
+def test_a_digest_does_not_hang_on_the_last_bit_of_a_sum() -> None:
+    made = rich()
+    first, second = made.moves
+    nearly = structs.replace(first, gain=first.gain + 1e-9)
+    assert plan(moves=[nearly, second]).digest == plan(moves=[first, second]).digest
+    better = structs.replace(first, gain=first.gain + 1e-5)
+    assert plan(moves=[better, second]).digest != plan(moves=[first, second]).digest
+
+
+def test_the_plan_of_an_outcome_keeps_its_digest() -> None:
+    made = from_json(to_json(acted_on()))
+    assert isinstance(made, Outcome)
+    assert made.plan == rich()
+
+
+@settings(max_examples=30, deadline=None)
+@given(worlds())
+def test_what_the_planner_makes_reads_back(world: World) -> None:
+    made = world.plan()
+    assert from_json(to_json(made)) == made
