@@ -12,7 +12,7 @@ from rescheduler.cli.saved import read_plan
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.plan import Plan
 from rescheduler.model.wording import counted
-from rescheduler.runtime.settings import Settings
+from rescheduler.runtime.settings import Settings, env_names
 
 
 @click.command()
@@ -56,7 +56,7 @@ def command(settings: Settings, file: Path) -> int:
 
 def _check_approval(settings: Settings) -> None:
     """An approval that came out empty, such as an unset variable of a pipeline, is none."""
-    if settings.digest is None and os.environ.get("RESCHEDULER_DIGEST") == "":
+    if settings.digest is None and os.environ.get(env_names("digest")[0]) == "":
         raise SettingsError(
             "RESCHEDULER_DIGEST is empty, so no plan was approved",
             "set it to the digest of the plan that was approved, or unset it.",

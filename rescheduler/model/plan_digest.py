@@ -54,16 +54,20 @@ def sealed(plan: Plan) -> Plan:
 
 def digest_of(plan: Plan) -> str:
     """SHA-256 over what decides, whatever the plan itself says that its digest is."""
-    whole = _without(msgspec.to_builtins(plan), "plan")
+    covered = {name: each for name, each in structs.asdict(plan).items() if _covers("plan", name)}
+    whole = msgspec.to_builtins(covered)
     for name in ("policies", "schedulers", "guards"):
-        whole[name] = [_without(each, name) for each in whole[name]]
-    for move in whole["moves"]:
-        move["reasons"] = [_without(each, "reasons") for each in move["reasons"]]
-        # Equally likely nodes may come in any order.
-        move["landing"].sort(key=lambda share: share["node"])
-    for name in ("moves", "totals"):
-        whole[name] = canonical(whole[name], _DECIMALS)
+        whole[name] = [_covered(each, name) for each in whole[name]]
+    whole["moves"] = [_deciding(move) for move in whole["moves"]]
+    whole["totals"] = canonical(whole["totals"], _DECIMALS)
     return checksum(whole)
+
+
+def _deciding(move: dict[str, Any]) -> dict[str, Any]:
+    # Equally likely nodes may come in any order.
+    landing = sorted((s["node"], round(s["probability"], _DECIMALS)) for s in move.pop("landing"))
+    move["reasons"] = [_covered(each, "reasons") for each in move["reasons"]]
+    return {**canonical(move, _DECIMALS), "landing": landing}
 
 
 def checksum(value: Any) -> str:
@@ -74,15 +78,22 @@ def checksum(value: Any) -> str:
 
 def canonical(value: Any, decimals: int | None = None) -> Any:
     """JSON in which equal numbers are written alike: 1.0 as 1; rounded, where that is asked for."""
-    if isinstance(value, float):
-        number = value if decimals is None else round(value, decimals)
-        return int(number) if number.is_integer() else number
-    if isinstance(value, dict):
+    kind = type(value)
+    if kind is str:
+        return value
+    if kind is dict:
         return {key: canonical(each, decimals) for key, each in value.items()}
-    if isinstance(value, list | tuple):
+    if kind is list or kind is tuple:
         return [canonical(each, decimals) for each in value]
-    return value
+    if not isinstance(value, float):
+        return value
+    number = value if decimals is None else round(value, decimals)
+    return int(number) if number.is_integer() else number
 
 
-def _without(fields: dict[str, Any], holder: str) -> dict[str, Any]:
-    return {key: each for key, each in fields.items() if key not in UNCOVERED[holder]}
+def _covers(holder: str, name: str) -> bool:
+    return name not in UNCOVERED[holder]
+
+
+def _covered(fields: dict[str, Any], holder: str) -> dict[str, Any]:
+    return {name: each for name, each in fields.items() if _covers(holder, name)}

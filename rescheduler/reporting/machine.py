@@ -50,6 +50,16 @@ def from_json(data: bytes, *, path: str = "the plan") -> Report:
         PlanEdited: it is not as `to_json` wrote it, whatever its layout.
     """
     try:
+        return _read(data, path)
+    except RecursionError as error:
+        raise PlanUnreadable(
+            f"{path}: its values stand too deep inside each other",
+            "the file was edited; make a new plan with `plan -o json`.",
+        ) from error
+
+
+def _read(data: bytes, path: str) -> Report:
+    try:
         envelope = msgspec.json.decode(data, type=_Envelope)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise PlanUnreadable(

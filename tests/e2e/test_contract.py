@@ -74,8 +74,8 @@ def test_an_eviction_then_its_budget_then_another_uid_then_nobody(
     other = evict(client, structs.replace(third, pod=renewed), {})
     assert (other.result, other.code) == ("refused", "ACT003"), other
 
-    third.pod = PodRef(namespace="default", name="never-was", uid="another-uid")
-    nobody = evict(client, third, {})
+    nowhere = PodRef(namespace="default", name="never-was", uid="another-uid")
+    nobody = evict(client, structs.replace(third, pod=nowhere), {})
     assert (nobody.result, nobody.code) == ("refused", "ACT002"), nobody
     assert read_pod(client, "default", "never-was") is None
 

@@ -70,6 +70,10 @@ def _edited(**fields: Any) -> bytes:
     return json.dumps({key: each for key, each in document.items() if each is not ...}).encode()
 
 
+def _nested(depth: int) -> bytes:
+    return _edited(limits={"deep": "here"}).replace(b'"here"', b"[" * depth + b"]" * depth)
+
+
 def _move(**fields: Any) -> bytes:
     document = json.loads(to_json(plan()))
     document["moves"][2].update(fields)
@@ -93,6 +97,8 @@ def _results(change: Callable[[list[Any]], Any]) -> bytes:
         (_edited(kind="Pod"), 'kind is "Pod"'),
         (_edited(kind=["x" * 500]), "..."),
         (b"{}", "kind is missing"),
+        (_nested(600), "too deep inside each other"),
+        (_nested(5000), "too deep inside each other"),
         (_edited(schemaVersion="1"), 'schemaVersion is "1"'),
         (_edited(schemaVersion=1), "schemaVersion is 1"),
         (_edited(cluster={}), "missing required field `uid` - at `$.cluster`"),
