@@ -1,5 +1,6 @@
 """The attempts of one run: each at most one eviction, gated, charged before it is sent."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from msgspec import structs
@@ -9,7 +10,7 @@ from rescheduler.kube.objects import Pod
 from rescheduler.model.calibration import scheduler_version
 from rescheduler.model.errors import ActionError, SourceError
 from rescheduler.model.history import IN_FLIGHT_NODES, History, PastMove, likeliest
-from rescheduler.model.plan import MoveResult, PlannedMove, Result
+from rescheduler.model.plan import LandingShare, MoveResult, PlannedMove, Result
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
@@ -165,7 +166,6 @@ class Attempts:
         """Store what we are about to do; from here on the budgets are charged."""
         now = self._actor.clock()
         controller = move.owner.controllerUid or move.owner.uid
-        shares = {share.node: share.probability for share in move.landing}
         past = PastMove(
             plan=self._plan,
             podUid=move.pod.uid,
@@ -178,7 +178,7 @@ class Attempts:
             at=now,
             fence=self._actor.ledger.fence,
             policies=sorted(name for name, gain in move.gains.items() if gain > 0),
-            landing=likeliest(shares, IN_FLIGHT_NODES),
+            landing=likeliest(chances(move.landing), IN_FLIGHT_NODES),
             unschedulable=move.unschedulable,
             scheduler=self._scheduler,
             usage=dict(move.usage),
@@ -239,6 +239,11 @@ def drifted(move: PlannedMove, pod: Pod | None) -> Problem | None:
     return None
 
 
+def chances(landing: Iterable[LandingShare]) -> dict[str, float]:
+    """The probability of each node that the landing names."""
+    return {share.node: share.probability for share in landing}
+
+
 def concluded(result: MoveResult, past: PastMove) -> MoveResult:
     """The result with where the replacement landed, and how long that took."""
     said = {"code": past.code, "message": CATALOG[past.code].sentence}
@@ -247,8 +252,7 @@ def concluded(result: MoveResult, past: PastMove) -> MoveResult:
         said = {"code": result.code, "message": waits}
     predicted = None
     if past.landedOn:
-        shares = {share.node: share.probability for share in result.landing}
-        predicted = shares.get(past.landedOn, 0.0)
+        predicted = chances(result.landing).get(past.landedOn, 0.0)
     return structs.replace(
         result,
         **said,
