@@ -20,10 +20,10 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.enforce.actor import FINDING_HISTORY, STATE
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.datasets import DATASET, Catalogs
-from rescheduler.sources.kubernetes import read_cluster
-from rescheduler.sources.kubernetes_client import Connection
-from rescheduler.sources.kubernetes_scheduler import read_scheduler
-from rescheduler.sources.prometheus import Prometheus, read_readings
+from rescheduler.sources.kubernetes.client import Connection
+from rescheduler.sources.kubernetes.cluster import read_cluster
+from rescheduler.sources.kubernetes.running_scheduler import read_scheduler
+from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from rescheduler.sources.recording import load
 
 Observe = Callable[[Iterable[ReadingRequest]], Snapshot]

@@ -23,8 +23,8 @@ from rescheduler.runtime.enforce.attempt import told
 from rescheduler.runtime.observing import Observe, memory_of, observer, recall
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
-from rescheduler.sources.kubernetes import read_pods
-from rescheduler.sources.kubernetes_client import Connection, connect
+from rescheduler.sources.kubernetes.client import Connection, connect
+from rescheduler.sources.kubernetes.cluster import read_pods
 
 
 def connection_of(settings: Settings) -> Connection | None:

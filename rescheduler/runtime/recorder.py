@@ -6,8 +6,8 @@ from rescheduler.model.wording import counted
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.observing import observer
 from rescheduler.runtime.settings import Settings
-from rescheduler.sources.catalog import CATALOG
-from rescheduler.sources.kubernetes_client import Connection
+from rescheduler.sources.kubernetes.client import Connection
+from rescheduler.sources.prometheus.catalog import CATALOG
 from rescheduler.sources.recording import save
 
 

@@ -39,7 +39,7 @@ from rescheduler.model.readings import (
     instants,
 )
 from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
-from rescheduler.sources.kubernetes_decode import collector_off
+from rescheduler.sources.kubernetes.decode import collector_off
 
 FORMAT = "rescheduler snapshot"
 VERSION = 1

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.kubernetes import read_cluster
-from rescheduler.sources.kubernetes_transport import Answer, Connection
+from rescheduler.sources.kubernetes.cluster import read_cluster
+from rescheduler.sources.kubernetes.transport import Answer, Connection
 from rescheduler.sources.recording import load, save
 from tests.bench.load import readings
 from tests.bench.synthetic import Fleet

@@ -6,8 +6,8 @@ import numpy as np
 
 from rescheduler.model.readings import FloatArray, Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.catalog import CATALOG, Definition
-from rescheduler.sources.expectation import Expectation
+from rescheduler.sources.prometheus.catalog import CATALOG, Definition
+from rescheduler.sources.prometheus.expectation import Expectation
 
 LINK = 1.25e9
 """Bytes a second of every node's card."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from rescheduler.sources.kubernetes_transport import Answer
+from rescheduler.sources.kubernetes.transport import Answer
 from tests.bench.templates import CREATED, Template, pod_text, reference, uid
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -16,8 +16,8 @@ import yaml
 
 from rescheduler.policies.files.policy_set import PolicySet, load_policies
 from rescheduler.scheduler.config.schedulers import schedulers_of
-from rescheduler.sources.kubernetes_client import connect
-from rescheduler.sources.kubernetes_scheduler import read_scheduler
+from rescheduler.sources.kubernetes.client import connect
+from rescheduler.sources.kubernetes.running_scheduler import read_scheduler
 from tests.e2e.builders.nodes import node
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.programs import Layout

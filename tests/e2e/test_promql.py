@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rescheduler.sources.catalog import CATALOG, fill
+from rescheduler.sources.prometheus.catalog import CATALOG, fill
 
 pytestmark = pytest.mark.e2e
 

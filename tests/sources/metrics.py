@@ -6,8 +6,8 @@ from typing import Any
 
 from rescheduler.model.readings import Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.catalog import CATALOG, Source, fill
-from rescheduler.sources.prometheus import Prometheus, read_readings
+from rescheduler.sources.prometheus.catalog import CATALOG, Source, fill
+from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests.cluster import NOW
 from tests.sources.server import Reply, Request, serving
 

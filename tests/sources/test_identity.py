@@ -8,7 +8,7 @@ import pytest
 from rescheduler.kube.objects import NodeAddress
 from rescheduler.model.readings import Reading
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.identity import Identity
+from rescheduler.sources.prometheus.identity import Identity
 from tests import cluster
 from tests.sources.metrics import Stub, read
 

@@ -13,9 +13,9 @@ import pytest
 
 from rescheduler.kube.objects import ContainerStateTerminated, PodSpec
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.sources.kubernetes import read_cluster, read_pods
-from rescheduler.sources.kubernetes_client import connect
-from rescheduler.sources.kubernetes_transport import Connection
+from rescheduler.sources.kubernetes.client import connect
+from rescheduler.sources.kubernetes.cluster import read_cluster, read_pods
+from rescheduler.sources.kubernetes.transport import Connection
 from tests.sources.objects import Api, named, node, pod, refusal, reply
 from tests.sources.server import Reply, Request, Served, serving
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from rescheduler.model.observed_scheduler import ObservedScheduler
-from rescheduler.sources.kubernetes_client import connect
-from rescheduler.sources.kubernetes_scheduler import read_scheduler
+from rescheduler.sources.kubernetes.client import connect
+from rescheduler.sources.kubernetes.running_scheduler import read_scheduler
 from rescheduler.sources.recording import load, save
 from tests.cluster import node, snapshot
 from tests.sources.server import Reply, Request, Served, serving

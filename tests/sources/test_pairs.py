@@ -10,9 +10,9 @@ import pytest
 from rescheduler.model.readings import Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.locality.policy import Locality
-from rescheduler.sources.catalog import fill
-from rescheduler.sources.pairs import queries
-from rescheduler.sources.prometheus import Prometheus, read_readings
+from rescheduler.sources.prometheus.catalog import fill
+from rescheduler.sources.prometheus.pairs import queries
+from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from rescheduler.sources.recording import load, save
 from tests.cluster import deployment, node, pod, snapshot
 from tests.sources.metrics import AT, Stub

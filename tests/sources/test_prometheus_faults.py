@@ -11,7 +11,7 @@ import pytest
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.prometheus import Prometheus, read_readings
+from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
 from tests.sources.metrics import AT, Stub, answer, read, vector
 from tests.sources.server import Reply, Request, serving

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Node, NodeAddress
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.measuring import DomainCounts, Row, settle
+from rescheduler.sources.prometheus.measuring import DomainCounts, Row, settle
 from tests import cluster
 from tests.sources.metrics import Rows, Stub, read
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from rescheduler.model.readings import Reading, ReadingRequest, instants, lasted
-from rescheduler.sources import range_samples
-from rescheduler.sources.catalog import CATALOG, fill
-from rescheduler.sources.prometheus import Prometheus, read_readings
+from rescheduler.sources.prometheus import range_samples
+from rescheduler.sources.prometheus.catalog import CATALOG, fill
+from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests.cluster import NOW, node, snapshot
 from tests.sources.metrics import WINDOW, Rows, answer, vector
 from tests.sources.server import Reply, Request, Served, serving

@@ -16,7 +16,7 @@ from rescheduler.model.errors import SettingsError, SnapshotUnreadable
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading, Readings
 from rescheduler.model.snapshot import Snapshot, Undecodable
-from rescheduler.sources.kubernetes import read_cluster
+from rescheduler.sources.kubernetes.cluster import read_cluster
 from rescheduler.sources.recording import load, save
 from tests import cluster
 from tests.bench.synthetic import Fleet

@@ -12,7 +12,7 @@ from rescheduler.kube.dra.devices import ResourceSlice
 from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.model.readings import DeviceValue, Readings
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.catalog import CATALOG, fill
+from rescheduler.sources.prometheus.catalog import CATALOG, fill
 from rescheduler.sources.recording import load, save
 from tests import cluster
 from tests.sources.metrics import AT, WINDOW, Stub, read

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.sources.kubernetes import read_cluster
+from rescheduler.sources.kubernetes.cluster import read_cluster
 from rescheduler.sources.recording import load, save
 from tests.sources.objects import CANARY, Api, named, node, pod, refusal
 from tests.sources.test_kubernetes import connected

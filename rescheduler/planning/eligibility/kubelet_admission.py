@@ -8,7 +8,7 @@ for ever and on the same node (kubernetes/kubernetes#84869).
 from rescheduler.model.move import Landing, Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.shared.numa_zone_use import ZoneUse
+from rescheduler.policies.numa.zone_use import ZoneUse
 
 _TOLERATED = 0.01
 """The probability of a refusal that is taken for none: with it a loop cannot last."""

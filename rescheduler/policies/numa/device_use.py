@@ -13,7 +13,7 @@ from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.numa.device_choice import Places, Wanted, narrowed, wanted_of
 from rescheduler.policies.numa.device_zones import DeviceZones
-from rescheduler.policies.shared.numa_zone_use import ZoneFit
+from rescheduler.policies.numa.zone_use import ZoneFit
 
 _IMPLICIT = "deviceclass.resource.kubernetes.io/"
 """How the names of extended resources begin that a class serves without having named any."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rescheduler.kubelet.numa_zones import BEST_EFFORT, NONE, UNKNOWN
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
@@ -12,8 +13,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.numa.device_use import DeviceUse
 from rescheduler.policies.numa.device_zones import DeviceZones
-from rescheduler.policies.shared.numa_zone_use import ZoneUse
-from rescheduler.policies.shared.numa_zones import BEST_EFFORT, NONE, UNKNOWN
+from rescheduler.policies.numa.zone_use import ZoneUse
 
 _LEAST = 1e-9
 _SHOWN = 5

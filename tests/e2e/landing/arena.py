@@ -12,8 +12,8 @@ import yaml
 
 from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.kubernetes import read_cluster
-from rescheduler.sources.kubernetes_client import connect
+from rescheduler.sources.kubernetes.client import connect
+from rescheduler.sources.kubernetes.cluster import read_cluster
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.api import ApiError, Manifest
 from tests.e2e.controlplane.programs import STAGES, Layout

@@ -13,7 +13,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.config.schedulers import schedulers_of
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.verdicts import State, filter_verdicts, score_verdicts
-from rescheduler.sources.kubernetes_decode import Sharing, decode_page
+from rescheduler.sources.kubernetes.decode import Sharing, decode_page
 from tests.e2e.controlplane.api import Manifest
 
 

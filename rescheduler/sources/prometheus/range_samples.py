@@ -14,9 +14,9 @@ import numpy as np
 
 from rescheduler.model.errors import MetricsUnavailable
 from rescheduler.model.readings import DeviceValue, FloatArray, Reading, instants
-from rescheduler.sources.assembly import Assembly, Cluster
-from rescheduler.sources.definition import Definition
-from rescheduler.sources.prometheus_http import Vector
+from rescheduler.sources.prometheus.assembly import Assembly, Cluster
+from rescheduler.sources.prometheus.definition import Definition
+from rescheduler.sources.prometheus.http_api import Vector
 
 MOST_ROWS = 60_000
 """Rows of an answer that are held at a time: of nodes all instants, of many devices only some."""

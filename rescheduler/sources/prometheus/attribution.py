@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from rescheduler.model.readings import DeviceValue
-from rescheduler.sources.measuring import FUTURE, Key, Value, number
-from rescheduler.sources.prometheus_http import Sample
+from rescheduler.sources.prometheus.http_api import Sample
+from rescheduler.sources.prometheus.measuring import FUTURE, Key, Value, number
 
 
 class Holder(NamedTuple):

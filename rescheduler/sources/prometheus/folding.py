@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from rescheduler.model.readings import FloatArray
-from rescheduler.sources.measuring import DomainCounts, Key, Value
+from rescheduler.sources.prometheus.measuring import DomainCounts, Key, Value
 
 _SLICES = 7
 """Compute slices of one GPU, in every generation that has partitions."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from rescheduler.sources.prometheus_http import Sample
+from rescheduler.sources.prometheus.http_api import Sample
 
 Key = tuple[int, str]
 """Index of a node or pod, and the device of it, "" for the whole."""

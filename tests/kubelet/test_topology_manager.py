@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rescheduler.policies.shared.numa_zones import demands, read_zones, resources_of
-from rescheduler.policies.shared.topology_manager import fewest, least_spread, place
+from rescheduler.kubelet.numa_zones import demands, read_zones, resources_of
+from rescheduler.kubelet.topology_manager import fewest, least_spread, place
 from rescheduler.policytest.topologies import topology
 from tests.cluster import node, pod, snapshot
 from tests.policies.numa_drawing import GPU, NIC, guaranteed

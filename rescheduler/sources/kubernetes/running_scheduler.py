@@ -17,7 +17,7 @@ from urllib3.exceptions import InsecureRequestWarning
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.problem import Problem
-from rescheduler.sources.kubernetes_transport import Connection
+from rescheduler.sources.kubernetes.transport import Connection
 
 TIMEOUT = 10.0
 """Seconds for each of the two answers."""

@@ -10,8 +10,8 @@ Why the forms are what they are:
 Pods' rates are not corrected: while a cAdvisor is silent they sink until `maxAge` is reached.
 """
 
-from rescheduler.sources.definition import GPU, GPU_KEY, LINKS, Definition, Source, fill
-from rescheduler.sources.signals import SIGNALS
+from rescheduler.sources.prometheus.definition import GPU, GPU_KEY, LINKS, Definition, Source, fill
+from rescheduler.sources.prometheus.signals import SIGNALS
 
 __all__ = ["CATALOG", "GPU", "Definition", "Source", "fill"]
 

@@ -9,17 +9,17 @@ import numpy as np
 from rescheduler.kube.annotations import NUMA_OBSERVED
 from rescheduler.kube.objects import Resources
 from rescheduler.kube.quantity import NANO, nanos
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.shared.numa_zones import (
+from rescheduler.kubelet.numa_zones import (
     BEST_EFFORT,
     RESTRICTED,
     demands,
     read_zones,
     resources_of,
 )
-from rescheduler.policies.shared.topology_manager import fewest, least_spread, place
+from rescheduler.kubelet.topology_manager import fewest, least_spread, place
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
 
 
 class _Amounts(msgspec.Struct):

@@ -9,7 +9,7 @@ from rescheduler.kube.objects import Pod, Resources
 from rescheduler.kube.quantity import NANO, nanos
 from rescheduler.model.readings import BoolArray, FloatArray
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.definition import GPU, MIG, Definition
+from rescheduler.sources.prometheus.definition import GPU, MIG, Definition
 
 _GPU_DRIVER = "gpu.nvidia.com"
 _RDMA = ("rdma", "sriov", "hca", "infiniband")

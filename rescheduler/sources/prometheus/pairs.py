@@ -14,8 +14,8 @@ import numpy as np
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.measuring import FUTURE, DomainCounts, Value, number, show
-from rescheduler.sources.prometheus_http import Vector
+from rescheduler.sources.prometheus.http_api import Vector
+from rescheduler.sources.prometheus.measuring import FUTURE, DomainCounts, Value, number, show
 
 TRAFFIC = "pair.traffic"
 DISTANCE = "pair.distance"

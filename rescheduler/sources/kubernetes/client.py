@@ -12,7 +12,7 @@ from kubernetes.config.kube_config import list_kube_config_contexts
 
 from rescheduler import __version__
 from rescheduler.model.errors import SettingsError
-from rescheduler.sources.kubernetes_transport import Connection, one_line
+from rescheduler.sources.kubernetes.transport import Connection, one_line
 
 __all__ = ["Connection", "connect"]
 

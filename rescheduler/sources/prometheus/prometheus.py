@@ -12,13 +12,13 @@ from rescheduler.model.errors import MetricsUnavailable
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.assembly import Assembly, Cluster
-from rescheduler.sources.catalog import CATALOG, Definition, fill
-from rescheduler.sources.kubernetes_decode import collector_off
-from rescheduler.sources.measuring import number
-from rescheduler.sources.pairs import DISTANCE, TRAFFIC, read_pairs, unnarrowed, unread
-from rescheduler.sources.prometheus_http import Prometheus, Vector
-from rescheduler.sources.range_samples import AskRange, with_range_samples
+from rescheduler.sources.kubernetes.decode import collector_off
+from rescheduler.sources.prometheus.assembly import Assembly, Cluster
+from rescheduler.sources.prometheus.catalog import CATALOG, Definition, fill
+from rescheduler.sources.prometheus.http_api import Prometheus, Vector
+from rescheduler.sources.prometheus.measuring import number
+from rescheduler.sources.prometheus.pairs import DISTANCE, TRAFFIC, read_pairs, unnarrowed, unread
+from rescheduler.sources.prometheus.range_samples import AskRange, with_range_samples
 
 __all__ = ["Prometheus", "read_readings"]
 

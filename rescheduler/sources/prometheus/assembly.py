@@ -8,12 +8,13 @@ import numpy as np
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources import folding
-from rescheduler.sources.attribution import Holder, device_values, read_holders
-from rescheduler.sources.definition import Definition, Source
-from rescheduler.sources.expectation import Expectation
-from rescheduler.sources.identity import Identity
-from rescheduler.sources.measuring import (
+from rescheduler.sources.prometheus import folding
+from rescheduler.sources.prometheus.attribution import Holder, device_values, read_holders
+from rescheduler.sources.prometheus.definition import Definition, Source
+from rescheduler.sources.prometheus.expectation import Expectation
+from rescheduler.sources.prometheus.http_api import Vector
+from rescheduler.sources.prometheus.identity import Identity
+from rescheduler.sources.prometheus.measuring import (
     DomainCounts,
     Key,
     Row,
@@ -25,7 +26,6 @@ from rescheduler.sources.measuring import (
     settle,
     show,
 )
-from rescheduler.sources.prometheus_http import Vector
 
 Ask = Callable[[str], Vector]
 """Sends a template of the catalogue and answers with its vector."""

@@ -11,8 +11,8 @@ from functools import cache
 
 import numpy as np
 
+from rescheduler.kubelet.numa_zones import BEST_EFFORT, RESTRICTED, SINGLE, Demand, Zones
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.policies.shared.numa_zones import BEST_EFFORT, RESTRICTED, SINGLE, Demand, Zones
 
 _ROUNDING = 1e-9
 

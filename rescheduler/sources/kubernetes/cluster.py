@@ -15,8 +15,8 @@ from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Base, Node, Pod, PodSpec
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
-from rescheduler.sources.kubernetes_decode import Sharing, Unreadable, collector_off, decode_page
-from rescheduler.sources.kubernetes_transport import Answer, Connection
+from rescheduler.sources.kubernetes.decode import Sharing, Unreadable, collector_off, decode_page
+from rescheduler.sources.kubernetes.transport import Answer, Connection
 
 PAGE = 500
 RESTARTS = 2

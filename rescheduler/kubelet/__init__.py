@@ -1,0 +1,1 @@
+"""What kubelet does: NUMA zones, and which pods its topology manager admits."""

@@ -1,0 +1,1 @@
+"""The cluster as the API server tells it, and its running schedulers."""
