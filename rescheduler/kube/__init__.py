@@ -1,1 +1,1 @@
-"""Kubernetes' own rules: objects, quantities, selectors, taints, pod requests; each rule once."""
+"""Kubernetes' own rules, each written once: what its components make of its objects."""

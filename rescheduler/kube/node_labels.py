@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rescheduler.kube.arrays import BoolArray, IntArray
 from rescheduler.kube.objects import (
     LabelSelectorRequirement,
     Node,
@@ -12,7 +13,6 @@ from rescheduler.kube.objects import (
     NodeSelectorTerm,
 )
 from rescheduler.kube.selectors import satisfies
-from rescheduler.model.readings import BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import numpy as np
 
+from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.objects import Labels, LabelSelector, Pod
 from rescheduler.kube.selectors import matches
-from rescheduler.model.readings import IntArray
 
 _NOBODY = np.zeros(0, dtype=np.int32)
 

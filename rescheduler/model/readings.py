@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from rescheduler.model.problem import Problem
+from rescheduler.kube import arrays
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-BoolArray = npt.NDArray[np.bool_]
+FloatArray = arrays.FloatArray
+IntArray = arrays.IntArray
+BoolArray = arrays.BoolArray
 
 Subject = Literal["node", "pod", "pair"]
 

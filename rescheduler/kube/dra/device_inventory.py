@@ -4,9 +4,9 @@ from collections import Counter
 
 import numpy as np
 
+from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.dra.cel import Node, Subject, Unclear, evaluate
 from rescheduler.kube.dra.devices import DeviceAttribute, ResourceSlice
-from rescheduler.model.readings import IntArray
 from rescheduler.model.snapshot import Snapshot
 
 _BLOCKING = frozenset({"NoSchedule", "NoExecute"})

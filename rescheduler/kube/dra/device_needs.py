@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.dra.cel import Unclear, parse
 from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.kube.dra.devices import DeviceClaim, DeviceRequest, DeviceSelector
 from rescheduler.kube.objects import PodSpec
-from rescheduler.model.readings import IntArray
 from rescheduler.model.snapshot import Snapshot
 
 MAX_KINDS = 6
