@@ -1,12 +1,14 @@
 """NUMA zones of all nodes as arrays, and what the pods of a snapshot want from one zone."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
+from rescheduler.kube.containers import every, long_running, restartable
 from rescheduler.kube.node_resource_topology import NUMA_NODE, NodeResourceTopology, Zone
 from rescheduler.kube.objects import Container, PodSpec, Resources
+from rescheduler.kube.pod_requests import Amounts, aggregated, amounts, container_requests
 from rescheduler.kube.quantity import NANO, nanos
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
@@ -195,42 +197,38 @@ def _amount(quantity: str | float) -> float:
 
 
 def _demand(spec: PodSpec, resources: tuple[str, ...]) -> Demand:
-    containers = [*(spec.initContainers or ()), *spec.containers]
-    guaranteed = all(_guaranteed(each) for each in containers)
-    sidecars = [c for c in spec.initContainers or () if c.restartPolicy == "Always"]
-    lasting = [_wanted(c, resources, guaranteed) for c in (*sidecars, *spec.containers)]
-    passing = [
-        _wanted(c, resources, guaranteed)
-        for c in spec.initContainers or ()
-        if c.restartPolicy != "Always"
-    ]
-    whole = np.sum(lasting, axis=0) if lasting else np.zeros(len(resources))
-    for each in passing:
-        whole = np.maximum(whole, each)
+    guaranteed = all(_guaranteed(each) for each in every(spec))
+
+    def array(asked: Amounts) -> FloatArray:
+        return np.array([asked.get(name, 0) / NANO for name in resources], dtype=np.float64)
+
+    def wanted(container: Container) -> Amounts:
+        return _wanted(container, resources, guaranteed)
+
+    lasting = [array(wanted(each)) for each in long_running(spec)]
+    passing = [array(wanted(c)) for c in spec.initContainers or () if not restartable(c)]
+    whole = array(aggregated(spec, wanted))
     steps = tuple(each for each in lasting if each.any())
-    larger = [each for each in passing if (each > np.sum(lasting, axis=0)).any()]
-    return Demand(steps or tuple(larger), whole, modeled=spec.resources is None and not larger)
+    larger = bool((whole > np.sum(lasting, axis=0) + _ROUNDING).any())
+    return Demand(
+        steps or tuple(each for each in passing if each.any()),
+        whole,
+        modeled=spec.resources is None and not larger,
+    )
 
 
-def _wanted(container: Container, resources: tuple[str, ...], guaranteed: bool) -> FloatArray:
-    asked = dict(_effective(container))
-    values = []
-    for name in resources:
-        amount = _amount(asked.get(name, 0))
-        if not is_device(name) and (
-            not guaranteed or (name == "cpu" and not float(amount).is_integer())
-        ):
-            amount = 0.0
-        values.append(amount)
-    return np.array(values, dtype=np.float64)
+def _wanted(container: Container, resources: tuple[str, ...], guaranteed: bool) -> Amounts:
+    """What a container wants of zones: devices, and only of Guaranteed pods CPUs and memory.
 
-
-def _effective(container: Container) -> Iterator[tuple[str, str | float]]:
-    """Requests, and limits where there is no request: the API server's default."""
-    given = container.resources
-    if given is None:
-        return
-    yield from {**(given.limits or {}), **(given.requests or {})}.items()
+    Of an init container that runs beside sidecars, kubelet counts both for the pod as a whole.
+    Source: pkg/kubelet/cm/cpumanager/policy_static.go, podGuaranteedCPUs, Kubernetes 1.36.
+    """
+    return {
+        name: amount
+        for name, amount in amounts(container_requests(container)).items()
+        if name in resources
+        and (is_device(name) or (guaranteed and (name != "cpu" or amount % NANO == 0)))
+    }
 
 
 def _guaranteed(container: Container) -> bool:

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
-import numpy.typing as npt
 
+from rescheduler.kube.arrays import Int64Array
 from rescheduler.kube.objects import Node, Pod
+from rescheduler.kube.pod_requests import resized
 from rescheduler.kube.quantity import scaled
+from rescheduler.kube.resource_names import counted
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, IntArray
-from rescheduler.scheduler.requests import Requests, counted, incoming, resized, running
-
-Int64Array = npt.NDArray[np.int64]
+from rescheduler.scheduler.requests import Requests, incoming, running
 
 
 class Occupancy:

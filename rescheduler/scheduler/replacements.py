@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from rescheduler.kube.containers import every
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Container, Pod, PodSpec, Resources
+from rescheduler.kube.pod_requests import container_requests
 
 
 class Replacements:
@@ -86,9 +88,9 @@ class Replacements:
         return self._siblings
 
 
-def _requests(spec: PodSpec) -> tuple[dict[str, Resources | None], Resources | None]:
-    containers = (*spec.containers, *(spec.initContainers or ()))
-    own = {each.name: each.resources.requests if each.resources else None for each in containers}
+def _requests(spec: PodSpec) -> tuple[dict[str, Resources], Resources | None]:
+    containers = every(spec)
+    own = {each.name: container_requests(each) for each in containers}
     return own, spec.resources.requests if spec.resources else None
 
 

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 
 from rescheduler.kube.objects import Labels, Pod, PodSpec, Volume
+from rescheduler.kube.pod_requests import asks_for
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.local_scores import LocalScores
@@ -14,7 +15,7 @@ from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
 from rescheduler.scheduler.plugins.node_affinity import NodeAffinity
 from rescheduler.scheduler.profile import Profile
-from rescheduler.scheduler.requests import asks_for, incoming
+from rescheduler.scheduler.requests import incoming
 
 _STAMPED = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 

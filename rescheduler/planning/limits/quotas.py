@@ -2,8 +2,10 @@
 
 from collections import Counter
 
-from rescheduler.kube.objects import Container, Pod, Resources
+from rescheduler.kube.objects import Pod
+from rescheduler.kube.pod_requests import pod_limits, pod_requests
 from rescheduler.kube.quantity import nanos
+from rescheduler.kube.resource_names import HUGE_PAGES, IMPLICIT_CLASS, extended, native
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 
@@ -68,41 +70,18 @@ class Quotas:
 
 
 def quota_use(pod: Pod) -> dict[str, int]:
-    """What a quota counts for one pod, in billionths, by the quota's resource names.
+    """What a quota counts for the replacement of a pod, in billionths, by its resource names.
 
-    Source: pkg/quota/v1/evaluator/core/pods.go: the greater of the sum of the containers (with the
-    restartable init containers) and each init container, plus overhead.
+    Source: pkg/quota/v1/evaluator/core/pods.go, podComputeUsageHelper, Kubernetes 1.36.
     """
     answer = {"pods": _ONE, "count/pods": _ONE}
-    for prefix, field in (("requests.", "requests"), ("limits.", "limits")):
-        for resource, amount in _effective(pod, field).items():
-            answer[prefix + resource] = amount
-            if field == "requests" and "/" not in resource:
-                answer[resource] = amount
+    for resource, amount in pod_requests(pod.spec).items():
+        compute = native(resource) or resource.startswith(HUGE_PAGES)
+        if compute:
+            answer[resource] = amount
+        if compute or extended(resource) or resource.startswith(IMPLICIT_CLASS):
+            answer[f"requests.{resource}"] = amount
+    for resource, amount in pod_limits(pod.spec).items():
+        if native(resource):
+            answer[f"limits.{resource}"] = amount
     return answer
-
-
-def _effective(pod: Pod, field: str) -> Counter[str]:
-    running: Counter[str] = Counter()
-    peak: Counter[str] = Counter()
-    for container in pod.spec.initContainers or ():
-        amounts = _amounts(container, field)
-        if container.restartPolicy == "Always":
-            running += amounts
-            peak |= running
-        else:
-            peak |= running + amounts
-    for container in pod.spec.containers:
-        running += _amounts(container, field)
-    whole = running | peak
-    if pod.spec.resources is not None:
-        for resource, amount in (getattr(pod.spec.resources, field) or {}).items():
-            whole[resource] = nanos(amount)
-    overhead: Resources = pod.spec.overhead or {}
-    return whole + Counter({resource: nanos(amount) for resource, amount in overhead.items()})
-
-
-def _amounts(container: Container, field: str) -> Counter[str]:
-    resources = container.resources
-    named: Resources = (getattr(resources, field) or {}) if resources is not None else {}
-    return Counter({resource: nanos(amount) for resource, amount in named.items()})

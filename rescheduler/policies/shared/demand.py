@@ -1,14 +1,12 @@
 """What pods ask for: CPU, memory, and GPUs, whole or in shares of one device."""
 
-from collections.abc import Iterable
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from rescheduler.kube.objects import Container, PodSpec, ResourceRequirements
-from rescheduler.kube.quantity import nanos, scaled
-from rescheduler.model.readings import IntArray
+from rescheduler.kube.arrays import IntArray
+from rescheduler.kube.objects import PodSpec
+from rescheduler.kube.pod_requests import pod_requests, scheduler_units
 from rescheduler.model.snapshot import Snapshot
 
 WHOLE = 1000
@@ -51,50 +49,11 @@ def demands(snapshot: Snapshot, devices: Devices) -> tuple[list[Demand], IntArra
 def demand(spec: PodSpec, devices: Devices) -> Demand:
     """What kube-scheduler counts for such a pod.
 
-    The larger of all containers together and of each init container; containers that go on beside
-    it (restartPolicy Always) count with both. What is asked of the pod as a whole goes first.
-    Source: component-helpers resource.PodRequests, Kubernetes 1.36.
+    A part of a unit of the shared resource counts as a whole one.
     """
-    asked = {
-        name: _request(spec, name) for name in ("cpu", "memory", devices.whole, devices.shared)
-    }
-    share = 0
-    if devices.shared:
-        share = min(WHOLE, -(-asked[devices.shared] * WHOLE // devices.per_gpu))
-    return Demand(asked["cpu"], asked["memory"], asked[devices.whole], share)
-
-
-def _request(spec: PodSpec, name: str) -> int:
-    if not name:
-        return 0
-    overhead = _amount(spec.overhead, name)
-    of_pod = spec.resources.requests if spec.resources else None
-    if of_pod and name in of_pod:
-        return _amount(of_pod, name) + overhead
-    running = _sum(spec.containers, name)
-    peak = beside = 0
-    for container in spec.initContainers or ():
-        if container.restartPolicy == "Always":
-            beside += _of(container.resources, name)
-            peak = max(peak, beside)
-        else:
-            peak = max(peak, beside + _of(container.resources, name))
-    return max(running + beside, peak) + overhead
-
-
-def _sum(containers: Iterable[Container], name: str) -> int:
-    return sum(_of(container.resources, name) for container in containers)
-
-
-def _of(resources: ResourceRequirements | None, name: str) -> int:
-    return _amount(resources.requests if resources else None, name)
-
-
-def _amount(resources: dict[str, str | int | float] | None, name: str) -> int:
-    quantity = resources.get(name) if resources else None
-    return 0 if quantity is None else _parsed(name, quantity)
-
-
-@lru_cache(maxsize=4096)
-def _parsed(name: str, quantity: str | float) -> int:
-    return 0 if nanos(quantity) < 0 else scaled(name, quantity)
+    asked = pod_requests(spec)
+    cpu, memory, gpus, shared = (
+        scheduler_units(name, asked.get(name, 0))
+        for name in ("cpu", "memory", devices.whole, devices.shared)
+    )
+    return Demand(cpu, memory, gpus, min(WHOLE, -(-shared * WHOLE // devices.per_gpu)))

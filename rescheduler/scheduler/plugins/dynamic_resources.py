@@ -8,13 +8,13 @@ import numpy as np
 
 from rescheduler.kube.dra.device_needs import DeviceNeeds, Need, Needs
 from rescheduler.kube.objects import Pod, PodSpec
+from rescheduler.kube.pod_requests import asks_for
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement
 from rescheduler.scheduler.plugins.device_stock import DeviceStock
 from rescheduler.scheduler.profile import Profile
-from rescheduler.scheduler.requests import asks_for
 
 
 class DeviceClaims:

@@ -6,6 +6,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from rescheduler.kube.containers import long_running
 from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
@@ -34,8 +35,7 @@ class HostPort(NamedTuple):
 
 def host_ports(spec: PodSpec) -> Iterator[HostPort]:
     """The host ports of a pod's containers and sidecars."""
-    sidecars = (each for each in spec.initContainers or () if each.restartPolicy == "Always")
-    for container in (*spec.containers, *sidecars):
+    for container in long_running(spec):
         for port in container.ports or ():
             if port.hostPort > 0:
                 yield HostPort(port.hostIP or _ANY, port.protocol or "TCP", port.hostPort)

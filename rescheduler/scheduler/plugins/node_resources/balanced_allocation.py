@@ -5,13 +5,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from rescheduler.kube.arrays import Int64Array
+from rescheduler.kube.resource_names import native
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.scheduler.handle import Handle
-from rescheduler.scheduler.occupancy import Int64Array, Occupancy
+from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import MAX_SCORE, Plugin, Replacement, Score, ScoreArray
 from rescheduler.scheduler.plugins.node_resources.scoring_strategy import BoolMatrix
 from rescheduler.scheduler.profile import Profile
-from rescheduler.scheduler.requests import native
 
 
 def balance(used: Int64Array, allocatable: Int64Array) -> ScoreArray:

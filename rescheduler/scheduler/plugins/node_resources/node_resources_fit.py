@@ -5,13 +5,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from rescheduler.kube.arrays import Int64Array
+from rescheduler.kube.resource_names import extended, native
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
-from rescheduler.scheduler.occupancy import Int64Array, Occupancy
+from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement, Score, ScoreArray
 from rescheduler.scheduler.plugins.node_resources.scoring_strategy import scorer
 from rescheduler.scheduler.profile import Profile
-from rescheduler.scheduler.requests import extended, native
 
 _DEFAULTED = ("cpu", "memory")
 """Scored with a default where a container says nothing; the first rows of Occupancy."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rescheduler.scheduler.occupancy import Int64Array
+from rescheduler.kube.arrays import Int64Array
 from rescheduler.scheduler.plugin import MAX_SCORE, ScoreArray
 from rescheduler.scheduler.profile import ScoringStrategy
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
+from rescheduler.kube.arrays import Int64Array
 from rescheduler.kube.node_labels import NodeLabels
 from rescheduler.kube.objects import LabelSelector, LabelSelectorRequirement
 from rescheduler.kube.quantity import nanos
@@ -21,7 +22,6 @@ from rescheduler.kube.storage import (
 )
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.scheduler.occupancy import Int64Array
 from rescheduler.scheduler.plugins.volumes.claims import Claims, class_of, selected_node
 
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"

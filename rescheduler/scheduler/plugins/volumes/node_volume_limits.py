@@ -6,12 +6,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from rescheduler.kube.arrays import Int64Array
 from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.kube.storage import PersistentVolumeClaim
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.handle import Handle
-from rescheduler.scheduler.occupancy import Int64Array, Occupancy
+from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement
 from rescheduler.scheduler.plugins.volumes.claims import Claims
 from rescheduler.scheduler.profile import Profile

@@ -6,10 +6,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from rescheduler.kube.arrays import Int64Array
 from rescheduler.kube.objects import Pod
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
-from rescheduler.scheduler.occupancy import Int64Array
 from rescheduler.scheduler.plugin import (
     MAX_SCORE,
     Filter,
