@@ -1,4 +1,4 @@
-"""The devices that nodes offer by dynamic resource allocation, and which pods have them."""
+"""The devices that nodes offer by dynamic resource allocation."""
 
 from collections import Counter
 
@@ -7,9 +7,7 @@ import numpy as np
 from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.dra.cel import Node, Subject, Unclear, evaluate
 from rescheduler.kube.dra.devices import DeviceAttribute, ResourceSlice
-from rescheduler.model.snapshot import Snapshot
-
-_BLOCKING = frozenset({"NoSchedule", "NoExecute"})
+from rescheduler.kube.tolerations import HARD
 
 
 class DeviceInventory:
@@ -81,8 +79,7 @@ class DeviceInventory:
                 number
                 for number in devices.tolist()
                 if all(
-                    each.effect not in _BLOCKING
-                    for each in self.subjects[number].device.taints or ()
+                    each.effect not in HARD for each in self.subjects[number].device.taints or ()
                 )
             ],
             dtype=np.int32,
@@ -101,37 +98,6 @@ class DeviceInventory:
             if device.bindingConditions:
                 return f"device {device.name} has binding conditions"
         return ""
-
-
-class Holdings:
-    """Which devices claims have, and which pods use those claims.
-
-    claims: (devices,) how many claims have it; claims with admin access do not count.
-    of_pod: pod to its devices, by the claims that are reserved for it. lost: pods with a device
-        that no slice offers any more.
-    """
-
-    def __init__(self, snapshot: Snapshot, inventory: DeviceInventory) -> None:
-        self.claims = np.zeros(len(inventory), dtype=np.int32)
-        self.of_pod: dict[int, list[int]] = {}
-        self.lost: set[int] = set()
-        for claim in snapshot.resource_claims:
-            allocation = claim.status.allocation
-            if allocation is None:
-                continue
-            results = [
-                inventory.index.get((each.driver, each.pool, each.device), -1)
-                for each in allocation.devices.results or ()
-                if not each.adminAccess
-            ]
-            devices = [number for number in results if number >= 0]
-            np.add.at(self.claims, np.array(devices, dtype=np.int32), 1)
-            users = {each.uid for each in claim.status.reservedFor or ()}
-            users |= {each.uid for each in claim.metadata.ownerReferences or ()}
-            for pod in sorted(snapshot.pod_index[uid] for uid in users & snapshot.pod_index.keys()):
-                self.of_pod.setdefault(pod, []).extend(devices)
-                if len(devices) < len(results):
-                    self.lost.add(pod)
 
 
 def _newest(slices: list[ResourceSlice]) -> list[ResourceSlice]:

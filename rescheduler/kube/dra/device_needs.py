@@ -1,5 +1,6 @@
 """What pods ask of devices: the claims made from their templates, as far as we work them out."""
 
+from collections.abc import Iterable
 from itertools import combinations
 from typing import NamedTuple
 
@@ -8,9 +9,14 @@ import numpy as np
 from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.dra.cel import Unclear, parse
 from rescheduler.kube.dra.device_inventory import DeviceInventory
-from rescheduler.kube.dra.devices import DeviceClaim, DeviceRequest, DeviceSelector
+from rescheduler.kube.dra.devices import (
+    DeviceClaim,
+    DeviceClass,
+    DeviceRequest,
+    DeviceSelector,
+    ResourceClaimTemplate,
+)
 from rescheduler.kube.objects import PodSpec
-from rescheduler.model.snapshot import Snapshot
 
 MAX_KINDS = 6
 """The most different requests of one pod whose sharing of devices is worked out."""
@@ -45,16 +51,23 @@ class Needs(NamedTuple):
 
 
 class DeviceNeeds:
-    """Reads what the pods of a snapshot need."""
+    """Reads what the pods of a cluster need."""
 
-    def __init__(self, snapshot: Snapshot, inventory: DeviceInventory) -> None:
+    def __init__(
+        self,
+        inventory: DeviceInventory,
+        templates: Iterable[ResourceClaimTemplate],
+        classes: Iterable[DeviceClass],
+        unread: Iterable[str] = (),
+    ) -> None:
+        """unread: kinds of objects that could not be listed."""
         self.inventory = inventory
-        self._unread = sorted(_NEEDED & set(snapshot.unread))
+        self._unread = sorted(_NEEDED.intersection(unread))
         self._templates = {
             (each.metadata.namespace, each.metadata.name): each.spec.spec.devices
-            for each in snapshot.claim_templates
+            for each in templates
         }
-        self._classes = {each.metadata.name: each.spec for each in snapshot.device_classes}
+        self._classes = {each.metadata.name: each.spec for each in classes}
         self._known: dict[tuple[str, tuple[str, ...]], Needs | str] = {}
 
     def of(self, namespace: str, spec: PodSpec) -> Needs | str:

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rescheduler.kube.dra.device_inventory import DeviceInventory, Holdings
+from rescheduler.kube.containers import long_running
+from rescheduler.kube.dra.device_holdings import DeviceHoldings
+from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.kube.objects import PodSpec
+from rescheduler.kube.pod_requests import container_requests
 from rescheduler.kube.quantity import units
 from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
@@ -67,7 +70,7 @@ class Attribution:
         for pod, node in enumerate(snapshot.pod_node.tolist()):
             self._on.setdefault(node, []).append(pod)
         inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
-        holdings = Holdings(snapshot, inventory)
+        holdings = DeviceHoldings(snapshot.resource_claims, snapshot.pod_index, inventory)
         held, home = holdings.of_pod, snapshot.pod_node
         claiming = (n for n, pod in enumerate(snapshot.pods) if pod.spec.resourceClaims)
         self._unclear = {
@@ -162,10 +165,10 @@ def _shown(device: DeviceValue, *, gpu: bool) -> str:
 
 
 def _gpus(spec: PodSpec) -> float:
-    """GPUs and partitions that all containers ask for."""
-    total = 0.0
-    for container in spec.containers:
-        given = container.resources
-        asked = {**((given and given.limits) or {}), **((given and given.requests) or {})}
-        total += sum(float(units(each)) for name, each in asked.items() if name.startswith(_GPUS))
-    return total
+    """GPUs and partitions that the containers and sidecars ask for."""
+    return sum(
+        float(units(amount))
+        for container in long_running(spec)
+        for name, amount in container_requests(container).items()
+        if name.startswith(_GPUS)
+    )

@@ -6,7 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
-from rescheduler.kube.dra.device_inventory import Holdings
+from rescheduler.kube.dra.class_resources import extended_names, served_by_class
+from rescheduler.kube.dra.device_holdings import DeviceHoldings
 from rescheduler.kube.dra.device_needs import DeviceNeeds
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
@@ -14,9 +15,6 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.numa.device_choice import Places, Wanted, narrowed, wanted_of
 from rescheduler.policies.numa.device_zones import DeviceZones
 from rescheduler.policies.numa.zone_use import ZoneFit
-
-_IMPLICIT = "deviceclass.resource.kubernetes.io/"
-"""How the names of extended resources begin that a class serves without having named any."""
 
 
 class DeviceUse:
@@ -45,7 +43,7 @@ class DeviceUse:
     ) -> None:
         inventory = zones.inventory
         self.zones = zones
-        self._held = Holdings(snapshot, inventory)
+        self._held = DeviceHoldings(snapshot.resource_claims, snapshot.pod_index, inventory)
         self._free: BoolArray = self._held.claims == 0
         self.home = snapshot.pod_node
         self.node = snapshot.pod_node.copy()
@@ -56,7 +54,10 @@ class DeviceUse:
         self._of_pod = np.full(len(snapshot.pods), -1, dtype=np.int32)
         self.unmodeled: dict[int, str] = {}
         if self.zones.known.any():
-            self._read(snapshot, DeviceNeeds(snapshot, inventory), counted)
+            needs = DeviceNeeds(
+                inventory, snapshot.claim_templates, snapshot.device_classes, snapshot.unread
+            )
+            self._read(snapshot, needs, counted)
         self.counted: BoolArray = self._of_pod >= 0
         self.counted[list(self.unmodeled)] = True
         self._fresh: dict[int, FloatArray] = {}
@@ -154,7 +155,7 @@ class DeviceUse:
         """(devices,) which are free once those pods are gone, which may be before or after."""
         left = self._held.claims.copy()
         for pod in away:
-            left[self._held.of_pod.get(pod, [])] -= 1
+            left[self._held.freed.get(pod, [])] -= 1
         return left <= 0
 
     def _charge_on(self, number: int, zone_fit: float) -> FloatArray:
@@ -272,14 +273,9 @@ class DeviceUse:
 
 def _users(snapshot: Snapshot) -> BoolArray:
     """(pods,) which take devices: by claims, or by extended resources that a class may serve."""
-    names = {each.spec.extendedResourceName for each in snapshot.device_classes}
-    uses = []
-    for spec in snapshot.specs:
-        given = [each.resources for each in spec.containers if each.resources]
-        asked = {
-            name for each in given for side in (each.requests, each.limits) for name in side or ()
-        }
-        extended = names & asked or any(name.startswith(_IMPLICIT) for name in asked)
-        uses.append(bool(spec.resourceClaims) or bool(extended))
+    names = extended_names(snapshot.device_classes)
+    uses = [
+        bool(spec.resourceClaims) or bool(served_by_class(spec, names)) for spec in snapshot.specs
+    ]
     answer: BoolArray = np.array(uses, dtype=np.bool_)[snapshot.pod_spec]
     return answer

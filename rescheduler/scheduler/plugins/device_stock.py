@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
+from rescheduler.kube.dra.device_holdings import DeviceHoldings
 from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
@@ -17,18 +16,18 @@ class DeviceStock:
     """The devices of the inventory with what claims take of them.
 
     taken: (devices,) how many claims have it.
-    allocated: UIDs of the pods whose own claims have devices.
+    allocated: UIDs of the pods whose claims have devices.
     """
 
     def __init__(self, snapshot: Snapshot, occupancy: Occupancy) -> None:
         self.inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
         self.node = self.inventory.node
-        self.allocated: set[str] = set()
-        self.taken = np.zeros(len(self.node), dtype=np.int32)
+        holdings = DeviceHoldings(snapshot.resource_claims, snapshot.pod_index, self.inventory)
+        self.allocated = holdings.users
+        self.taken = holdings.claims
         self.wanted: Wanted = lambda _: []
-        self._held: dict[int, list[int]] = {}
+        self._held = holdings.freed
         self._remembered: dict[tuple[int, int], list[int]] = {}
-        self._read_claims(snapshot)
         users = {number for number, pod in enumerate(snapshot.pods) if pod.spec.resourceClaims}
         if users and len(self.node):
             self._users = users
@@ -38,25 +37,6 @@ class DeviceStock:
         """(devices,) those that no claim has."""
         answer: BoolArray = self.taken == 0
         return answer
-
-    def _read_claims(self, snapshot: Snapshot) -> None:
-        """Which devices are taken, and which of them go with a pod."""
-        owners = snapshot.pod_index
-        for claim in snapshot.resource_claims:
-            allocation = claim.status.allocation
-            if allocation is None:
-                continue
-            devices = []
-            for result in allocation.devices.results or ():
-                number = self.inventory.index.get((result.driver, result.pool, result.device))
-                if number is not None and not result.adminAccess:
-                    devices.append(number)
-                    self.taken[number] += 1
-            for owner in claim.metadata.ownerReferences or ():
-                self.allocated.add(owner.uid)
-                pod = owners.get(owner.uid) if owner.kind == "Pod" else None
-                if pod is not None:
-                    self._held.setdefault(pod, []).extend(devices)
 
     def _change(self, pod: int, node: int, sign: int) -> None:
         """A pod has come to (1) or gone from (-1) a node, and its devices with it."""

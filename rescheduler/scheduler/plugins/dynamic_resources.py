@@ -6,9 +6,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from rescheduler.kube.dra.class_resources import extended_names, served_by_class
 from rescheduler.kube.dra.device_needs import DeviceNeeds, Need, Needs
 from rescheduler.kube.objects import Pod, PodSpec
-from rescheduler.kube.pod_requests import asks_for
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.handle import Handle
@@ -22,12 +22,10 @@ class DeviceClaims:
 
     def __init__(self, snapshot: Snapshot, stock: DeviceStock) -> None:
         self.stock = stock
-        self._needs = DeviceNeeds(snapshot, stock.inventory)
-        self._extended = {
-            each.spec.extendedResourceName
-            for each in snapshot.device_classes
-            if each.spec.extendedResourceName
-        }
+        self._needs = DeviceNeeds(
+            stock.inventory, snapshot.claim_templates, snapshot.device_classes, snapshot.unread
+        )
+        self._extended = extended_names(snapshot.device_classes)
         pods = snapshot.pods
         stock.wanted = lambda pod: list(self._wanted(pods[pod]))
 
@@ -42,9 +40,9 @@ class DeviceClaims:
         extended: device classes may serve extended resources.
         """
         if extended:
-            for name in self._extended:
-                if asks_for(pod.spec, name):
-                    return f"{name} may be served by a device class"
+            name = served_by_class(pod.spec, self._extended)
+            if name:
+                return f"{name} may be served by a device class"
         if not pod.spec.resourceClaims:
             return None
         if not pod.node and pod.metadata.uid in self.stock.allocated:

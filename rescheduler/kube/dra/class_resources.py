@@ -1,0 +1,28 @@
+"""Extended resources that a DeviceClass serves by dynamic allocation, in place of a device plugin.
+
+Source: plugins/dynamicresources/extendeddynamicresources.go, hasDeviceClassMappedExtendedResource,
+Kubernetes 1.36 (feature gate DRAExtendedResource).
+"""
+
+from collections.abc import Iterable
+
+from rescheduler.kube.dra.devices import DeviceClass
+from rescheduler.kube.objects import PodSpec
+from rescheduler.kube.pod_requests import pod_requests
+from rescheduler.kube.resource_names import IMPLICIT_CLASS
+
+
+def extended_names(classes: Iterable[DeviceClass]) -> frozenset[str]:
+    """The extended resources that the classes name."""
+    names = (each.spec.extendedResourceName for each in classes)
+    return frozenset(name for name in names if name)
+
+
+def served_by_class(spec: PodSpec, named: frozenset[str]) -> str:
+    """The first resource that such a pod asks for and a class may serve, or "".
+
+    named: the extended resources that classes name. Every class serves one that is called after
+    it besides; whether that class is there is not asked.
+    """
+    asked = (name for name, amount in pod_requests(spec).items() if amount)
+    return min((n for n in asked if n in named or n.startswith(IMPLICIT_CLASS)), default="")

@@ -1,0 +1,91 @@
+"""Taints and tolerations: which nodes a pod must shun, and which it had better.
+
+Source: api core/v1/toleration.go and component-helpers scheduling/corev1/helpers.go,
+Kubernetes 1.36.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+
+from rescheduler.kube.arrays import BoolArray, IntArray
+from rescheduler.kube.objects import Node, Taint, Toleration
+
+HARD = ("NoSchedule", "NoExecute")
+"""The effects that keep a pod from being placed (DoNotScheduleTaintsFilterFunc)."""
+CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+"""What a pod has to tolerate to be placed on a node with `spec.unschedulable`."""
+
+_encode = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether the toleration covers the taint. The operators Lt and Gt are off by default: False.
+
+    An empty key stands for every key, whatever the operator; the API server takes it with Exists
+    alone.
+    """
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == (taint.value or "")
+    return toleration.operator == "Exists"
+
+
+def tolerated(taint: Taint, tolerations: Sequence[Toleration] | None) -> bool:
+    """Whether one of these tolerations covers the taint, whatever its effect."""
+    return any(tolerates(each, taint) for each in tolerations or ())
+
+
+class NodeTaints:
+    """The nodes by their taints: nodes with equal taints are judged together.
+
+    Answers of `passing` and `disliked` are kept for good and shared: do not write into them.
+    """
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        kinds: dict[tuple[tuple[str, str, str], ...], int] = {}
+        self._taints: list[list[Taint]] = []
+        self._kind = np.zeros(len(nodes), dtype=np.int32)
+        for number, node in enumerate(nodes):
+            taints = node.spec.taints or []
+            signature = tuple((each.key, each.value or "", each.effect) for each in taints)
+            kind = kinds.setdefault(signature, len(kinds))
+            if kind == len(self._taints):
+                self._taints.append(taints)
+            self._kind[number] = kind
+        self._passing: dict[bytes, BoolArray] = {}
+        self._disliked: dict[bytes, IntArray] = {}
+
+    def untolerated(
+        self, tolerations: Sequence[Toleration] | None, wanted: Callable[[Taint], bool]
+    ) -> IntArray:
+        """(nodes,) how many of the wanted taints of each node are not tolerated."""
+        counts = [
+            sum(wanted(taint) and not tolerated(taint, tolerations) for taint in taints)
+            for taints in self._taints
+        ]
+        answer: IntArray = np.array(counts, dtype=np.int32)[self._kind]
+        return answer
+
+    def passing(self, tolerations: Sequence[Toleration] | None) -> BoolArray:
+        """(nodes,) the nodes without a NoSchedule or NoExecute taint that is not tolerated."""
+        key = _encode(tolerations or [])
+        known = self._passing.get(key)
+        if known is None:
+            shunned = self.untolerated(tolerations, lambda taint: taint.effect in HARD)
+            known = self._passing[key] = shunned == 0
+        return known
+
+    def disliked(self, tolerations: Sequence[Toleration] | None) -> IntArray:
+        """(nodes,) how many PreferNoSchedule taints of each node are not tolerated."""
+        key = _encode(tolerations or [])
+        known = self._disliked.get(key)
+        if known is None:
+            known = self._disliked[key] = self.untolerated(
+                tolerations, lambda taint: taint.effect == "PreferNoSchedule"
+            )
+        return known
