@@ -45,6 +45,11 @@ class ObjectMeta(Base):
     creationTimestamp: datetime | None = None
     deletionTimestamp: datetime | None = None
 
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The owner that controls the object, or None (metav1.GetControllerOf)."""
+        return next((each for each in self.ownerReferences or () if each.controller), None)
+
 
 class LabelSelectorRequirement(Base):
     """matchExpressions[] of a label selector, and of a node selector term."""
@@ -300,6 +305,8 @@ class PodStatus(Base):
     conditions: list[Condition] | None = None
     containerStatuses: list[ContainerStatus] | None = None
     initContainerStatuses: list[ContainerStatus] | None = None
+    allocatedResources: Resources | None = None
+    resources: ResourceRequirements | None = None
 
 
 class Pod(Base):
@@ -318,10 +325,7 @@ class Pod(Base):
     @property
     def controller(self) -> OwnerReference | None:
         """The owner that replaces this pod when it goes, or None for a bare pod."""
-        for owner in self.metadata.ownerReferences or ():
-            if owner.controller:
-                return owner
-        return None
+        return self.metadata.controller
 
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, or None."""
@@ -392,7 +396,5 @@ class Node(Base):
     @property
     def ready(self) -> bool:
         """Whether the Ready condition is True."""
-        return any(
-            condition.type == "Ready" and condition.status == "True"
-            for condition in self.status.conditions or ()
-        )
+        conditions = self.status.conditions or ()
+        return any(each.type == "Ready" and each.status == "True" for each in conditions)

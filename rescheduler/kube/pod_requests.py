@@ -8,7 +8,14 @@ Source: component-helpers resource/helpers.go (PodRequests, PodLimits), Kubernet
 from collections.abc import Callable, Mapping
 
 from rescheduler.kube.containers import every, long_running, restartable
-from rescheduler.kube.objects import Container, ContainerStatus, Pod, PodSpec, Resources
+from rescheduler.kube.objects import (
+    Container,
+    ContainerStatus,
+    Pod,
+    PodSpec,
+    ResourceRequirements,
+    Resources,
+)
 from rescheduler.kube.quantity import NANO, nanos
 from rescheduler.kube.resource_names import HUGE_PAGES, pod_level
 
@@ -40,9 +47,8 @@ def container_requests(container: Container) -> Resources:
     given = container.resources
     if given is None:
         return {}
-    if not given.limits:
-        return given.requests or {}
-    return {**given.limits, **(given.requests or {})}
+    requests, limits = given.requests or {}, given.limits or {}
+    return requests if limits.keys() <= requests.keys() else {**limits, **requests}
 
 
 def aggregated(spec: PodSpec, of: Callable[[Container], Amounts]) -> Amounts:
@@ -72,17 +78,15 @@ def aggregated(spec: PodSpec, of: Callable[[Container], Amounts]) -> Amounts:
 def pod_requests(
     spec: PodSpec,
     of: Callable[[Container], Amounts] | None = None,
-    *,
-    pod_wide: bool = True,
+    pod_wide: Amounts | None = None,
 ) -> Amounts:
     """What is requested for the pod.
 
-    of: what one container requests, where that is not what its spec says.
-    pod_wide: whether requests of the pod as a whole count (feature gate PodLevelResources).
+    of, pod_wide: what one container requests, and what is requested of the pod as a whole, where
+    that is not what the spec says.
     """
     total = aggregated(spec, of or _requests_of)
-    if pod_wide:
-        total.update(pod_level_requests(spec))
+    total.update(pod_level_requests(spec) if pod_wide is None else pod_wide)
     _add(total, amounts(spec.overhead))
     return total
 
@@ -128,27 +132,49 @@ def effective_requests(pod: Pod) -> dict[str, Amounts]:
 
     Source: component-helpers resource/helpers.go, determineEffectiveRequests, Kubernetes 1.36.
     """
-    infeasible = any(
-        each.type == "PodResizePending" and each.reason == "Infeasible"
-        for each in pod.status.conditions or ()
-    )
     statuses = _statuses(pod)
     answer: dict[str, Amounts] = {}
     for container in long_running(pod.spec):
         status = statuses.get(container.name)
         if status is None or status.resources is None:
             continue
-        most: Amounts = {}
-        _raise(most, amounts(status.resources.requests))
-        _raise(most, amounts(status.allocatedResources))
-        if not infeasible:
-            _raise(most, amounts(container_requests(container)))
-        answer[container.name] = most
+        own = amounts(container_requests(container))
+        answer[container.name] = _effective(pod, own, status.resources, status.allocatedResources)
     return answer
 
 
+def effective_pod_level_requests(pod: Pod) -> Amounts:
+    """The requests of the pod as a whole, as its status has them where it tells of them.
+
+    Source: component-helpers resource/helpers.go, PodRequests, Kubernetes 1.36.
+    """
+    asked = pod_level_requests(pod.spec)
+    given = pod.status.resources
+    if not asked or given is None:
+        return asked
+    most = _effective(pod, asked, given, pod.status.allocatedResources)
+    return {name: most.get(name, 0) for name in asked}
+
+
+def _effective(
+    pod: Pod, spec: Amounts, actuated: ResourceRequirements, allocated: Resources | None
+) -> Amounts:
+    """The most that is said; what is asked for does not count where it cannot be given."""
+    infeasible = any(
+        each.type == "PodResizePending" and each.reason == "Infeasible"
+        for each in pod.status.conditions or ()
+    )
+    most = amounts(actuated.requests)
+    _raise(most, amounts(allocated))
+    if not infeasible:
+        _raise(most, spec)
+    return most
+
+
 def resized(pod: Pod) -> bool:
-    """Whether the status of a container asks for anything else than its spec does."""
+    """Whether the status asks for anything else than the spec does, of a container or the pod."""
+    if effective_pod_level_requests(pod) != pod_level_requests(pod.spec):
+        return True
     statuses = _statuses(pod)
     if not any(each.resources for each in statuses.values()):
         return False

@@ -1,8 +1,11 @@
 """Label selectors, matched as Kubernetes matches them."""
 
+import re
 from collections.abc import Mapping
 
 from rescheduler.kube.objects import LabelSelector, LabelSelectorRequirement
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 def matches(selector: LabelSelector | None, labels: Mapping[str, str] | None) -> bool:
@@ -39,9 +42,14 @@ def satisfies(requirement: LabelSelectorRequirement, labels: Mapping[str, str]) 
         case "Gt" | "Lt":
             if value is None or len(values) != 1:
                 return False
-            try:
-                left, right = int(value), int(values[0])
-            except ValueError:
+            left, right = _int64(value), _int64(values[0])
+            if left is None or right is None:
                 return False
             return left > right if requirement.operator == "Gt" else left < right
     return False
+
+
+def _int64(text: str) -> int | None:
+    """The number as Go's strconv.ParseInt reads it; None where it does not."""
+    number = int(text) if _INTEGER.fullmatch(text) else None
+    return number if number is not None and -(2**63) <= number < 2**63 else None

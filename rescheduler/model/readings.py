@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from rescheduler.model.problem import Problem
 from rescheduler.kube import arrays
+from rescheduler.model.problem import Problem
 
 FloatArray = arrays.FloatArray
 IntArray = arrays.IntArray

@@ -78,7 +78,7 @@ def _top(namespace: str, reference: OwnerReference, by_uid: dict[str, Controller
     top = controller
     seen = {reference.uid}
     while top is not None:
-        above = next((o for o in top.metadata.ownerReferences or () if o.controller), None)
+        above = top.metadata.controller
         if above is None or above.uid in seen or above.uid not in by_uid:
             break
         seen.add(above.uid)

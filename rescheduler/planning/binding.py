@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from rescheduler.kube.pod_state import pod_priority
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
@@ -114,6 +115,6 @@ def _bind(policy: Policy, snapshot: Snapshot) -> Binding:
 def _below(policy: Policy, snapshot: Snapshot) -> BoolArray | None:
     if policy.maxPriority is None:
         return None
-    priorities = np.array([spec.priority or 0 for spec in snapshot.specs], dtype=np.int64)
+    priorities = np.array([pod_priority(spec) for spec in snapshot.specs], dtype=np.int64)
     below: BoolArray = (priorities <= policy.maxPriority)[snapshot.pod_spec]
     return below

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from rescheduler.kube.affinity_terms import every_term, merge_label_keys
 from rescheduler.kube.controllers import (
     Controller,
     Namespace,
@@ -21,6 +22,7 @@ from rescheduler.kube.dra.devices import (
     ResourceSlice,
 )
 from rescheduler.kube.objects import Condition, Node, Pod
+from rescheduler.kube.pod_state import ended
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.policytest.drawing import VERSION
@@ -92,8 +94,7 @@ def listed(
     bare = Snapshot(taken=NOW, cluster=Cluster(uid="cluster-1", version=VERSION), nodes=[], pods=[])
     everyone: list[Pod] = fields["pods"]
     fields["failed"] = [each for each in everyone if each.status.phase == "Failed"]
-    ended = ("Failed", "Succeeded")
-    fields["pods"] = [each for each in everyone if each.status.phase not in ended]
+    fields["pods"] = [each for each in everyone if not ended(each)]
     topologies = [topology_of(name, each) for name, each in zones.items()]
     made_of: dict[str, Any] = {**fields, "topologies": topologies}
     return replace(bare, **made_of)
@@ -117,6 +118,8 @@ def _complete(made: Any, kind: str) -> None:
         made.status.phase = made.status.phase or ("Running" if made.node else "Pending")
         if made.node and made.status.conditions is None:
             made.status.conditions = _ready()
+        for term in every_term(made.spec.affinity):
+            merge_label_keys(term, metadata.labels or {})
 
 
 def _ready() -> list[Condition]:

@@ -1,6 +1,7 @@
 """Answers to "why" and "why not", from one look at the cluster or from a recording of it."""
 
 from rescheduler import __version__
+from rescheduler.kube.pod_state import waits_for_a_node
 from rescheduler.model.errors import NotFound
 from rescheduler.model.explanation import (
     Header,
@@ -12,7 +13,7 @@ from rescheduler.model.plan import ClusterRef
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.explain.lookup import find_node, find_pod
 from rescheduler.planning.explain.node import explain_node
-from rescheduler.planning.explain.pending import explain_pending, is_pending
+from rescheduler.planning.explain.pending import explain_pending
 from rescheduler.planning.explain.pod import explain_pod
 from rescheduler.planning.search.workspace import Workspace
 from rescheduler.policies.files.policy_set import policy_set
@@ -73,7 +74,7 @@ class Explainer:
         index = None if said is None else find_pod(self._snapshot, said)
         if index is not None:
             pod = self._snapshot.pods[index]
-            if not is_pending(pod):
+            if not waits_for_a_node(pod):
                 where = f"on node {pod.node}" if pod.node else f"in phase {pod.status.phase}"
                 raise NotFound(
                     f"pod {pod.key} is not Pending: it is {where}",

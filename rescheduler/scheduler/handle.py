@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rescheduler.kube.node_labels import NodeLabels
+from rescheduler.kube.node_selection import NodeSelection
 from rescheduler.kube.pod_groups import PodGroups
+from rescheduler.kube.tolerations import NodeTaints
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.occupancy import Occupancy
 
@@ -36,6 +38,16 @@ class Handle:
     def labels(self) -> NodeLabels:
         """The labels of the nodes."""
         return NodeLabels(self.snapshot.nodes)
+
+    @cached_property
+    def selection(self) -> NodeSelection:
+        """Which nodes selectors and affinities accept."""
+        return NodeSelection(self.labels)
+
+    @cached_property
+    def taints(self) -> NodeTaints:
+        """The nodes by their taints."""
+        return NodeTaints(self.snapshot.nodes)
 
     @cached_property
     def groups(self) -> PodGroups:

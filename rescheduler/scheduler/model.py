@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from rescheduler.kube.objects import Pod
+from rescheduler.kube.pod_state import pod_priority
 from rescheduler.model.move import Landing, Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
@@ -252,14 +253,14 @@ class SchedulerModel:
 
         Those of the same or a higher priority count, each on its own node.
         """
-        mine = self._snapshot.pods[pod].spec.priority or 0
+        mine = pod_priority(self._snapshot.pods[pod].spec)
         for node, nominated in self._nominated.items():
             ahead = [
                 each
                 for each in nominated.tolist()
                 if each != pod
                 and self._occupancy.where[each] < 0
-                and (self._snapshot.pods[each].spec.priority or 0) >= mine
+                and pod_priority(self._snapshot.pods[each].spec) >= mine
             ]
             if not passing[node] or not ahead:
                 continue

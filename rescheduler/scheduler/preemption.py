@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rescheduler.kube.objects import Pod
+from rescheduler.kube.pod_state import pod_priority
 from rescheduler.model.readings import BoolArray
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.requests import Requests
@@ -15,7 +16,7 @@ class Preemption:
 
     def __init__(self, pods: Sequence[Pod], occupancy: Occupancy) -> None:
         self._occupancy = occupancy
-        self._priorities = np.array([each.spec.priority or 0 for each in pods], dtype=np.int64)
+        self._priorities = np.array([pod_priority(each.spec) for each in pods], dtype=np.int64)
         self._lowest = int(self._priorities.min(initial=0))
 
     def possible(self, pod: Pod, asked: Requests, open_nodes: BoolArray) -> bool:
@@ -25,7 +26,7 @@ class Preemption:
         resources are taken to pass: this errs towards yes.
         Source: pkg/scheduler/framework/plugins/defaultpreemption, Kubernetes 1.36.
         """
-        mine = pod.spec.priority or 0
+        mine = pod_priority(pod.spec)
         if mine <= self._lowest or pod.spec.preemptionPolicy == "Never" or not open_nodes.any():
             return False
         state = self._occupancy

@@ -11,8 +11,8 @@ from rescheduler.kube.pod_requests import (
     Amounts,
     amounts,
     container_requests,
+    effective_pod_level_requests,
     effective_requests,
-    pod_level_requests,
     pod_requests,
     scheduler_units,
 )
@@ -42,21 +42,22 @@ def incoming(spec: PodSpec, *, pod_level: bool = True) -> Requests:
     LeastAllocated never sees the pod-level requests of the incoming pod, so cpu and memory leave
     them out (as of 1.36; pkg/scheduler/framework/plugins/noderesources/fit.go, NewFit).
     """
-    plain = pod_requests(spec, pod_wide=pod_level)
-    scored = _total(spec, {}, pod_wide=False, missing=DEFAULTS)
+    plain = pod_requests(spec, pod_wide=None if pod_level else {})
+    scored = _total(spec, {}, pod_wide={}, missing=DEFAULTS)
     return _requests(plain, scored)
 
 
 def running(pod: Pod, *, pod_level: bool = True) -> Requests:
     """Requests of a pod on its node: the most that its spec and its status say per container."""
     effective = effective_requests(pod)
-    plain = _total(pod.spec, effective, pod_wide=pod_level, missing={})
+    pod_wide = effective_pod_level_requests(pod) if pod_level else {}
+    plain = _total(pod.spec, effective, pod_wide=pod_wide, missing={})
     missing = DEFAULTS
-    if pod_level and pod_level_requests(pod.spec):
+    if pod_wide:
         missing = {name: amount for name, amount in DEFAULTS.items() if name not in plain}
     scored = plain
     if missing:
-        scored = _total(pod.spec, effective, pod_wide=pod_level, missing=missing)
+        scored = _total(pod.spec, effective, pod_wide=pod_wide, missing=missing)
     return _requests(plain, scored)
 
 
@@ -73,7 +74,7 @@ def _requests(plain: Amounts, scored: Amounts) -> Requests:
 
 
 def _total(
-    spec: PodSpec, effective: dict[str, Amounts], *, pod_wide: bool, missing: Amounts
+    spec: PodSpec, effective: dict[str, Amounts], *, pod_wide: Amounts, missing: Amounts
 ) -> Amounts:
     """The sum, with these effective requests of containers, and these where one has none."""
 

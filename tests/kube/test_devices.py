@@ -61,6 +61,9 @@ def holdings(*claims: ResourceClaim) -> DeviceHoldings:
         (claim("g0", reserved=("p", "q")), {0: [0], 1: [0]}, {}),
         (claim("g0", "p", ("p", "q")), {0: [0], 1: [0]}, {}),
         (claim("g0", "p", ("p", "ended")), {0: [0]}, {}),
+        (claim("g0", "ended", ("p",)), {0: [0]}, {0: [0]}),
+        (claim("g0", "p", ("q",)), {0: [0], 1: [0]}, {1: [0]}),
+        (claim("g0", "ended"), {}, {}),
         (claim("g0"), {}, {}),
     ],
 )

@@ -140,12 +140,14 @@ def test_a_bad_object_is_set_aside_with_its_name_and_node(tmp_path: Path) -> Non
     api = small()
     bad = pod("bad", "n1", priority="very")
     unparsable = pod("odd", "n2", containers=[{"resources": {"requests": {"cpu": "lots"}}}])
-    api.lists[PODS][1:1] = [bad, unparsable]
+    whole = pod("whole", "n2", resources={"limits": {"cpu": "many"}})
+    api.lists[PODS][1:1] = [bad, unparsable, whole]
     api.lists[NODES].append(named("broken", status={"conditions": 7}))
     with connected(api, tmp_path) as (connection, _):
         snapshot = read_cluster(connection)
     found = {(each.kind, each.name, each.node) for each in snapshot.undecodable}
-    assert found == {("Pod", "bad", "n1"), ("Pod", "odd", "n2"), ("Node", "broken", "")}
+    pods = {("Pod", "bad", "n1"), ("Pod", "odd", "n2"), ("Pod", "whole", "n2")}
+    assert found == pods | {("Node", "broken", "")}
     assert len(snapshot.pods) == 3
     assert len(snapshot.nodes) == 1
     assert any("'lots'" in each.message for each in snapshot.undecodable)

@@ -16,9 +16,10 @@ from rescheduler.kube.dra.devices import ResourceClaim
 class DeviceHoldings:
     """The devices of the inventory with what allocated claims take of them.
 
-    A pod uses a claim that is reserved for it, and one that was made for it. The devices of a claim
-    are free again when its last user goes: a claim that a pod shares keeps them. A user that is not
-    among the pods (one that has ended, or a pod group) is there all the same.
+    A pod uses a claim that is reserved for it, and one that was made for it. Its devices are free
+    again when the last goes for whom it is reserved; where it is reserved for nobody, when the pod
+    goes for which it was made. Who is not among the pods (one that has ended, a pod group) is there
+    all the same.
     claims: (devices,) how many claims have it; claims with admin access do not count.
     of_pod: pod to the devices that it uses. freed: pod to those of them that go with it.
     lost: pods with a device that no slice offers any more.
@@ -45,17 +46,15 @@ class DeviceHoldings:
             ]
             devices = [number for number in results if number >= 0]
             np.add.at(self.claims, np.array(devices, dtype=np.int32), 1)
-            users = _users(claim)
+            reserved = {each.uid for each in claim.status.reservedFor or ()}
+            owners = {each.uid for each in claim.metadata.ownerReferences or ()}
+            users = reserved | owners
             self.users |= users
-            for pod in sorted(pods[uid] for uid in users & pods.keys()):
+            last = reserved or owners
+            for uid in sorted(users & pods.keys(), key=pods.__getitem__):
+                pod = pods[uid]
                 self.of_pod.setdefault(pod, []).extend(devices)
-                if len(users) == 1:
+                if last == {uid}:
                     self.freed.setdefault(pod, []).extend(devices)
                 if len(devices) < len(results):
                     self.lost.add(pod)
-
-
-def _users(claim: ResourceClaim) -> set[str]:
-    """The UIDs of those for whom it is reserved, and of the pod or group that it was made for."""
-    reserved = {each.uid for each in claim.status.reservedFor or ()}
-    return reserved | {each.uid for each in claim.metadata.ownerReferences or ()}

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from rescheduler.kube import annotations
 from rescheduler.kube.objects import Pod
+from rescheduler.kube.pod_state import pod_priority
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 
@@ -62,7 +63,7 @@ def refuse_rank(pod: Pod, limits: Limits) -> Problem | None:
     namespace = pod.metadata.namespace
     if namespace in limits.protectedNamespaces:
         return Problem(code="ELG008", message=f"namespace {namespace} is protected")
-    priority = pod.spec.priority or 0
+    priority = pod_priority(pod.spec)
     if priority >= CRITICAL_PRIORITY or pod.spec.priorityClassName in _CRITICAL_CLASSES:
         name = pod.spec.priorityClassName or "no class"
         return Problem(code="ELG009", message=f"its priority {priority} ({name}) is critical")

@@ -3,8 +3,9 @@
 from functools import cached_property
 
 from rescheduler.kube import annotations
-from rescheduler.kube.objects import Node, NodeSelectorTerm, Pod
-from rescheduler.kube.selectors import satisfies
+from rescheduler.kube.node_labels import NodeLabels
+from rescheduler.kube.node_selection import NodeSelection
+from rescheduler.kube.objects import Pod
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
@@ -38,13 +39,16 @@ class Attachments:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._reachable: dict[str, int] = {}
 
     @cached_property
     def _claims(self) -> dict[tuple[str, str], PersistentVolumeClaim]:
         return {
             (each.metadata.namespace, each.metadata.name): each for each in self._snapshot.claims
         }
+
+    @cached_property
+    def _selection(self) -> NodeSelection:
+        return NodeSelection(NodeLabels(self._snapshot.nodes))
 
     @cached_property
     def _volumes(self) -> dict[str, PersistentVolume]:
@@ -82,23 +86,5 @@ class Attachments:
     def _reachable_from(self, volume: PersistentVolume) -> int:
         """How many nodes the volume's node affinity admits."""
         affinity = volume.spec.nodeAffinity
-        if affinity is None or affinity.required is None:
-            return len(self._snapshot.nodes)
-        name = volume.metadata.name
-        if name not in self._reachable:
-            terms = affinity.required.nodeSelectorTerms
-            self._reachable[name] = sum(
-                any(_admits(term, node) for term in terms or ()) for node in self._snapshot.nodes
-            )
-        return self._reachable[name]
-
-
-def _admits(term: NodeSelectorTerm, node: Node) -> bool:
-    """Whether one node selector term holds; a term without requirements matches nothing."""
-    if not term.matchExpressions and not term.matchFields:
-        return False
-    labels = node.metadata.labels or {}
-    fields = {"metadata.name": node.metadata.name}
-    return all(satisfies(each, labels) for each in term.matchExpressions or ()) and all(
-        satisfies(each, fields) for each in term.matchFields or ()
-    )
+        reachable = self._selection.selected(affinity.required if affinity else None)
+        return len(self._snapshot.nodes) if reachable is None else int(reachable.sum())

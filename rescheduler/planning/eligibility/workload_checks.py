@@ -129,7 +129,7 @@ class Surroundings:
                 if condition.type == "ReplicaFailure" and condition.status == "True":
                     reason = condition.reason or "ReplicaFailure"
                     return Problem(code="ELG015", message=f"{name} cannot make pods: {reason}")
-        above = next((o for o in top.metadata.ownerReferences or () if o.controller), None)
+        above = top.metadata.controller
         if above is not None and top.kind == "Job" and above.kind != "CronJob":
             return Problem(code="ELG015", message=f"{name} is run by {above.kind} {above.name}")
         return None

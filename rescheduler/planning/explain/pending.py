@@ -2,18 +2,13 @@
 
 import msgspec
 
-from rescheduler.kube.objects import Pod
+from rescheduler.kube.pod_state import pod_priority, waits_for_a_node
 from rescheduler.model.explanation import Header, PendingExplanation, PendingPod
 from rescheduler.model.problem import Problem
 from rescheduler.planning.explain.making_room import Found, make_room, nothing
 from rescheduler.planning.explain.place import place
 from rescheduler.planning.references import owner_ref, pod_ref
 from rescheduler.planning.search.workspace import Workspace
-
-
-def is_pending(pod: Pod) -> bool:
-    """Whether the pod waits for a node."""
-    return not pod.node and pod.status.phase == "Pending" and not pod.metadata.deletionTimestamp
 
 
 def explain_pending(
@@ -23,14 +18,14 @@ def explain_pending(
     pods = workspace.snapshot.pods
     groups: dict[tuple[str, bytes], list[int]] = {}
     for index, each in enumerate(pods):
-        if is_pending(each) and pod in (None, index):
+        if waits_for_a_node(each) and pod in (None, index):
             owner = each.controller
             spec = msgspec.msgpack.encode(each.spec)
             key = (owner.uid if owner else each.metadata.uid, spec)
             groups.setdefault(key, []).append(index)
     first = [min(alike, key=lambda index: pods[index].key) for alike in groups.values()]
     counts = dict(zip(first, (len(alike) for alike in groups.values()), strict=True))
-    ordered = sorted(first, key=lambda index: (-(pods[index].spec.priority or 0), pods[index].key))
+    ordered = sorted(first, key=lambda index: (-pod_priority(pods[index].spec), pods[index].key))
     return PendingExplanation(
         header=header, pods=[_explained(workspace, index, counts[index]) for index in ordered]
     )
@@ -48,7 +43,7 @@ def _explained(workspace: Workspace, pod: int, alike: int) -> PendingPod:
     return PendingPod(
         pod=pod_ref(snapshot, pod),
         owner=owner_ref(snapshot, pod),
-        priority=each.spec.priority or 0,
+        priority=pod_priority(each.spec),
         scheduler=each.spec.schedulerName,
         alike=alike,
         feasible=seen.feasible,

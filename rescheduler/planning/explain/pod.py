@@ -1,9 +1,9 @@
 """One pod explained: where it would land if it were evicted now, and why it moves or stays."""
 
+from rescheduler.kube.pod_state import waits_for_a_node
 from rescheduler.model.explanation import Header, PodExplanation, Verdict
 from rescheduler.planning.explain.checks import checks
 from rescheduler.planning.explain.fate import Fates, pod_views
-from rescheduler.planning.explain.pending import is_pending
 from rescheduler.planning.explain.place import place
 from rescheduler.planning.references import owner_ref, pod_ref
 from rescheduler.planning.search.workspace import Workspace
@@ -21,7 +21,7 @@ def explain_pod(workspace: Workspace, pod: int, header: Header) -> PodExplanatio
     asked = checks(workspace, pod)
     disruption = workspace.disruption(pod)
     verdict = Fates(workspace).of(pod)
-    if is_pending(each):
+    if waits_for_a_node(each):
         text = f"it is Pending: see `explain pending {each.key}`"
         verdict = Verdict(fate="unknown", message=text)
     if verdict.disruption is None and each.node:

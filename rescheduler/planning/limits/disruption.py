@@ -13,6 +13,7 @@ from datetime import datetime
 
 from rescheduler.kube import annotations
 from rescheduler.kube.objects import Pod
+from rescheduler.kube.pod_state import pod_priority
 
 _LEAST, _MOST = 0.1, 10.0
 _LONG_START_SECONDS = 600.0
@@ -25,7 +26,7 @@ def disruption_cost(pod: Pod, ready: int, now: datetime) -> float:
     ready: how many pods of its workload are Ready, this one included.
     """
     deletion = _deletion_cost(pod) if pod.metadata.annotations else 0
-    base = 1.0 + deletion / 2**27 + (pod.spec.priority or 0) / 2**25
+    base = 1.0 + deletion / 2**27 + pod_priority(pod.spec) / 2**25
     cost = min(max(base, _LEAST), _MOST)
     if pod.ready:
         cost += max(0.0, 1.0 / max(ready, 1) - 0.1)

@@ -5,6 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from rescheduler.kube.objects import Pod
+from rescheduler.kube.pod_state import pod_priority, waits_for_a_node
 from rescheduler.model.move import Landing
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray
@@ -34,7 +35,7 @@ class Waiting:
         for index, pod in enumerate(self._snapshot.pods):
             if _waits(pod):
                 owner = pod.controller
-                key = (pod.spec.priority or 0, owner.uid if owner else pod.metadata.uid)
+                key = (pod_priority(pod.spec), owner.uid if owner else pod.metadata.uid)
                 other = chosen.get(key)
                 if other is None or pod.key < self._snapshot.pods[other].key:
                     chosen[key] = index
@@ -60,7 +61,7 @@ class Waiting:
 
     def refusal(self, pod: int, landing: Landing) -> Problem | None:
         """GRD008, naming the Pending pod of the highest priority that is in the way, or None."""
-        mine = self._snapshot.pods[pod].spec.priority or 0
+        mine = pod_priority(self._snapshot.pods[pod].spec)
         nodes = np.append(landing.nodes, self._snapshot.pod_node[pod])
         for priority, index, feasible in self._groups:
             if priority < mine:
@@ -75,9 +76,4 @@ class Waiting:
 
 
 def _waits(pod: Pod) -> bool:
-    return (
-        not pod.node
-        and pod.status.phase == "Pending"
-        and pod.metadata.deletionTimestamp is None
-        and not pod.spec.schedulingGates
-    )
+    return waits_for_a_node(pod) and not pod.spec.schedulingGates

@@ -12,9 +12,10 @@ import msgspec
 import numpy as np
 
 from rescheduler.kube.objects import PodSpec, Taint
+from rescheduler.kube.tolerations import HARD
 from rescheduler.model.readings import BoolArray, FloatArray
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.shared.acceptance import HARD, Acceptance
+from rescheduler.policies.shared.acceptance import Acceptance
 
 SOFT = 0.5
 """What a preference that is not met at all costs."""

@@ -10,10 +10,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from rescheduler.kube.affinity_terms import term_namespaces
 from rescheduler.kube.node_labels import Column, NodeLabels
 from rescheduler.kube.objects import Affinity, PodAffinityTerm
 from rescheduler.kube.pod_groups import PodGroups
-from rescheduler.kube.selectors import matches
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
@@ -313,7 +313,10 @@ class RequiredPodAffinity:
         members: IntArray | None = None
         for term in group:
             selected = np.sort(
-                self._groups.select(term.labelSelector, self._namespaces(term, namespace))
+                self._groups.select(
+                    term.labelSelector,
+                    term_namespaces(term, namespace, self._snapshot.namespace_labels),
+                )
             )
             members = selected if members is None else np.intersect1d(members, selected)
         chosen = np.zeros(0, dtype=np.int32) if members is None else members.astype(np.int32)
@@ -333,17 +336,6 @@ class RequiredPodAffinity:
         codes = column.codes[self._node[members]]
         size = len(column.values) + 1
         return np.bincount(codes[codes >= 0], minlength=size).astype(np.int32)
-
-    def _namespaces(self, term: PodAffinityTerm, own: str) -> frozenset[str] | None:
-        """The namespaces that a term is about; None is all of them."""
-        selector = term.namespaceSelector
-        if selector is None:
-            return frozenset(term.namespaces or (own,))
-        if not selector.matchLabels and not selector.matchExpressions:
-            return None
-        labels = self._snapshot.namespace_labels
-        named = (name for name, each in labels.items() if matches(selector, each))
-        return frozenset((*(term.namespaces or ()), *named))
 
 
 def _required(affinity: Affinity) -> Iterator[tuple[Kind, list[PodAffinityTerm]]]:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
+from rescheduler.kube.affinity_terms import term_namespaces
 from rescheduler.kube.node_labels import NodeLabels
 from rescheduler.kube.objects import PodAffinityTerm, PodSpec
 from rescheduler.kube.pod_groups import PodGroups
-from rescheduler.kube.selectors import matches
 from rescheduler.model.readings import IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
@@ -22,8 +22,7 @@ def affinity_preferences(
 ) -> tuple[list[Wish], int]:
     """The preferences of these pods, and how many terms have no partner at all.
 
-    pods: those that count, all bound. A term's namespaces are those it lists or selects, else the
-    holder's own; matchLabelKeys need no care, since the API server merges them into the selector.
+    pods: those that count, all bound.
     """
     terms: dict[tuple[str, bytes], PodAffinityTerm] = {}
     held: dict[tuple[str, bytes], dict[int, float]] = {}
@@ -41,7 +40,9 @@ def affinity_preferences(
     groups = PodGroups(snapshot.pods, pods)
     preferences, alone = [], 0
     for key, term in terms.items():
-        targets = groups.select(term.labelSelector, _namespaces(term, key[0], snapshot))
+        targets = groups.select(
+            term.labelSelector, term_namespaces(term, key[0], snapshot.namespace_labels)
+        )
         partners = set(targets.tolist())
         holders = [pod for pod in held[key] if partners - {pod}]
         if not holders:
@@ -77,16 +78,6 @@ def _terms(spec: PodSpec) -> Iterator[tuple[PodAffinityTerm, float]]:
     for each in preferred:
         if each.weight > 0:
             yield each.podAffinityTerm, each.weight / total
-
-
-def _namespaces(term: PodAffinityTerm, own: str, snapshot: Snapshot) -> frozenset[str] | None:
-    selector = term.namespaceSelector
-    if selector is None:
-        return frozenset(term.namespaces or (own,))
-    if not selector.matchLabels and not selector.matchExpressions:
-        return None
-    chosen = [name for name, each in snapshot.namespace_labels.items() if matches(selector, each)]
-    return frozenset((*(term.namespaces or ()), *chosen))
 
 
 def _subject(snapshot: Snapshot, holders: list[int]) -> str:

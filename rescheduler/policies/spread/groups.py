@@ -11,6 +11,7 @@ from rescheduler.kube import annotations
 from rescheduler.kube.objects import LabelSelector, Pod, PodSpec, TopologySpreadConstraint
 from rescheduler.kube.pod_groups import PodGroups
 from rescheduler.kube.selectors import matches
+from rescheduler.kube.spread_selectors import selects_everybody, spread_selector
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
@@ -348,12 +349,5 @@ def _selector(
 
     An empty one selects nobody, as countPodsMatchSelector of the scheduler's plugin has it.
     """
-    selector = constraint.labelSelector
-    if selector is None:
-        return None
-    own = {key: labels[key] for key in constraint.matchLabelKeys or () if key in labels}
-    made = LabelSelector(
-        matchLabels={**own, **(selector.matchLabels or {})},
-        matchExpressions=selector.matchExpressions,
-    )
-    return made if made.matchLabels or made.matchExpressions else None
+    selector = spread_selector(constraint, labels)
+    return None if selects_everybody(selector) else selector

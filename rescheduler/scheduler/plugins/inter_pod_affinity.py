@@ -1,15 +1,16 @@
 """Plugin InterPodAffinity: pods that want to be near, or far from, other pods."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
 
+from rescheduler.kube.affinity_terms import is_about, term_namespaces
 from rescheduler.kube.node_labels import Column, NodeLabels
-from rescheduler.kube.objects import PodAffinityTerm
+from rescheduler.kube.objects import Labels, PodAffinityTerm
 from rescheduler.kube.pod_groups import PodGroups
 from rescheduler.kube.selectors import matches
 from rescheduler.model.readings import BoolArray, IntArray
@@ -17,7 +18,7 @@ from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import ByRange
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
-from rescheduler.scheduler.plugins.inter_pod_terms import Namespaces, TermIndex, wishes
+from rescheduler.scheduler.plugins.inter_pod_terms import TermIndex, wishes
 from rescheduler.scheduler.profile import Profile
 
 
@@ -52,7 +53,7 @@ class InterPodAffinity(Plugin):
         groups: PodGroups,
         occupancy: Occupancy,
         terms: TermIndex,
-        namespaces: Namespaces,
+        namespaces: Mapping[str, Labels],
         profile: Profile,
     ) -> None:
         self._labels = labels
@@ -70,7 +71,7 @@ class InterPodAffinity(Plugin):
             handle.groups,
             handle.occupancy,
             handle.part(_terms),
-            handle.part(_namespaces),
+            handle.snapshot.namespace_labels,
             profile,
         )
 
@@ -133,7 +134,8 @@ class InterPodAffinity(Plugin):
         return partial(self._score, compiled) if compiled else None
 
     def _matching(self, term: PodAffinityTerm, pod: Replacement) -> IntArray:
-        return self._groups.select(term.labelSelector, self._namespaces.of(term, pod.namespace))
+        places = term_namespaces(term, pod.namespace, self._namespaces)
+        return self._groups.select(term.labelSelector, places)
 
     def _matching_all(self, terms: list[PodAffinityTerm], pod: Replacement) -> IntArray:
         answer: IntArray | None = None
@@ -143,8 +145,7 @@ class InterPodAffinity(Plugin):
         return np.zeros(0, dtype=np.int32) if answer is None else answer
 
     def _matches_itself(self, term: PodAffinityTerm, pod: Replacement) -> bool:
-        places = self._namespaces.of(term, pod.namespace)
-        near = places is None or pod.namespace in places
+        near = is_about(term, pod.namespace, pod.namespace, self._namespaces)
         return near and matches(term.labelSelector, pod.labels)
 
     def _by_key(self, found: Iterable[tuple[str, IntArray]]) -> list[tuple[Column, IntArray]]:
@@ -187,7 +188,3 @@ def _terms(handle: Handle) -> TermIndex:
     pods = handle.snapshot.pods
     everyone = np.arange(len(pods), dtype=np.int32)
     return TermIndex(pods, everyone, handle.snapshot.namespace_labels)
-
-
-def _namespaces(handle: Handle) -> Namespaces:
-    return Namespaces(handle.snapshot.namespace_labels)

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
+from rescheduler.kube.affinity_terms import listed_namespaces
 from rescheduler.kube.objects import Affinity, Labels, LabelSelector, Pod, PodAffinityTerm
 from rescheduler.kube.selectors import matches
 from rescheduler.model.readings import IntArray
@@ -51,23 +52,6 @@ def wishes(affinity: Affinity | None) -> Iterator[Wish]:
             yield Wish("soft", weight * each.weight, each.podAffinityTerm)
 
 
-class Namespaces:
-    """Which namespaces a term is about."""
-
-    def __init__(self, labels: Mapping[str, Labels]) -> None:
-        self.labels = labels
-
-    def of(self, term: PodAffinityTerm, own: str) -> frozenset[str] | None:
-        """The namespaces of a newcomer's term; None is all of them."""
-        selector = term.namespaceSelector
-        if selector is None:
-            return frozenset(term.namespaces or (own,))
-        if not selector.matchLabels and not selector.matchExpressions:
-            return None
-        chosen = (name for name, labels in self.labels.items() if matches(selector, labels))
-        return frozenset((*(term.namespaces or ()), *chosen))
-
-
 class TermIndex:
     """The distinct terms of the bound pods; pods of equal terms share one entry."""
 
@@ -89,7 +73,7 @@ class TermIndex:
             if keys is None:
                 keys = by_spec[id(pod.spec), own] = []
                 for wish in wishes(pod.spec.affinity):
-                    named = _named(wish.term, own)
+                    named = listed_namespaces(wish.term, own)
                     key = msgspec.msgpack.encode((sorted(named), *wish))
                     terms.setdefault(key, (wish, named))
                     keys.append(key)
@@ -124,9 +108,3 @@ class TermIndex:
             if id(each) not in known and matches(each.namespace_selector, labels)
         ]
         return [each for each in (*named, *chosen) if matches(each.selector, pod.labels)]
-
-
-def _named(term: PodAffinityTerm, own: str) -> frozenset[str]:
-    if not term.namespaces and term.namespaceSelector is None:
-        return frozenset({own})
-    return frozenset(term.namespaces or ())

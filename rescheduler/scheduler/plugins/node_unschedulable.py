@@ -5,13 +5,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from rescheduler.kube.objects import Node, Taint
+from rescheduler.kube.objects import Node
+from rescheduler.kube.tolerations import CORDON, tolerated
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
-from rescheduler.scheduler.plugins.taint_toleration import tolerates
 from rescheduler.scheduler.profile import Profile
-
-_CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
 class NodeUnschedulable(Plugin):
@@ -33,6 +31,6 @@ class NodeUnschedulable(Plugin):
 
     def filter(self, pod: Replacement) -> Filter | None:
         """The open nodes; None where all are, or where the pod tolerates a cordon."""
-        if self._open.all() or any(tolerates(each, _CORDON) for each in pod.spec.tolerations or ()):
+        if self._open.all() or tolerated(CORDON, pod.spec.tolerations):
             return None
         return lambda: self._open

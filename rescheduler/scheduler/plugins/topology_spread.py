@@ -8,17 +8,18 @@ from typing import ClassVar, Self
 import numpy as np
 
 from rescheduler.kube.node_labels import Column, NodeLabels
+from rescheduler.kube.node_selection import NodeSelection
 from rescheduler.kube.objects import LabelSelector, TopologySpreadConstraint
 from rescheduler.kube.pod_groups import PodGroups
 from rescheduler.kube.selectors import matches
+from rescheduler.kube.spread_selectors import selects_everybody, spread_selector
+from rescheduler.kube.tolerations import NodeTaints
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement, Score
 from rescheduler.scheduler.plugins.default_selector import DefaultSelectors
-from rescheduler.scheduler.plugins.node_affinity import NodeAffinity
 from rescheduler.scheduler.plugins.spread_score import BySpread, SpreadCount
-from rescheduler.scheduler.plugins.taint_toleration import TaintToleration
 from rescheduler.scheduler.profile import Profile
 
 _HOSTNAME = "kubernetes.io/hostname"
@@ -56,8 +57,8 @@ class SpreadContext:
     labels: NodeLabels
     groups: PodGroups
     occupancy: Occupancy
-    affinity: NodeAffinity
-    taints: TaintToleration
+    selection: NodeSelection
+    taints: NodeTaints
     selectors: DefaultSelectors
     profile: Profile
 
@@ -80,14 +81,14 @@ class TopologySpread(Plugin):
 
     @classmethod
     def new(cls, handle: Handle, profile: Profile) -> Self:
-        """With what it asks of NodeAffinity and TaintToleration, whether these filter or not."""
+        """With the nodes' labels and taints, whichever plugins filter by them."""
         return cls(
             SpreadContext(
                 labels=handle.labels,
                 groups=handle.groups,
                 occupancy=handle.occupancy,
-                affinity=NodeAffinity.new(handle, profile),
-                taints=TaintToleration.new(handle, profile),
+                selection=handle.selection,
+                taints=handle.taints,
                 selectors=handle.part(_selectors),
                 profile=profile,
             )
@@ -162,10 +163,10 @@ class TopologySpread(Plugin):
         complete: BoolArray,
         selector: LabelSelector | None,
     ) -> Constraint:
-        chosen = _with_match_label_keys(declared, pod) if selector is None else selector
+        chosen = spread_selector(declared, pod.labels) if selector is None else selector
         eligible = complete & self._included(pod, declared)
         domains = int(np.count_nonzero(np.bincount(column.codes[eligible & column.present])))
-        counted = not _empty(chosen) or self._context.profile.empty_spread_selector
+        counted = not selects_everybody(chosen) or self._context.profile.empty_spread_selector
         return Constraint(
             column=column,
             max_skew=declared.maxSkew,
@@ -181,13 +182,11 @@ class TopologySpread(Plugin):
     def _included(self, pod: Replacement, declared: TopologySpreadConstraint) -> BoolArray:
         answer = np.ones(self._context.labels.count, dtype=np.bool_)
         if (declared.nodeAffinityPolicy or "Honor") == "Honor":
-            matching = self._context.affinity.matching(pod.spec)
+            matching = self._context.selection.required(pod.spec)
             if matching is not None:
                 answer &= matching
         if (declared.nodeTaintsPolicy or "Ignore") == "Honor":
-            tolerated = self._context.taints.tolerated(pod.spec.tolerations)
-            if tolerated is not None:
-                answer &= tolerated
+            answer &= self._context.taints.passing(pod.spec.tolerations)
         return answer
 
     def _counts(self, constraint: Constraint) -> IntArray:
@@ -234,24 +233,6 @@ def _of_action(
     constraints: Sequence[TopologySpreadConstraint] | None, action: str
 ) -> list[TopologySpreadConstraint]:
     return [each for each in constraints or () if each.whenUnsatisfiable == action]
-
-
-def _with_match_label_keys(
-    constraint: TopologySpreadConstraint, pod: Replacement
-) -> LabelSelector | None:
-    """The selector with the pod's own values of `matchLabelKeys`; often they are in already."""
-    selector = constraint.labelSelector
-    if selector is None or not constraint.matchLabelKeys:
-        return selector
-    own = {key: pod.labels[key] for key in constraint.matchLabelKeys if key in pod.labels}
-    return LabelSelector(
-        matchLabels={**own, **(selector.matchLabels or {})},
-        matchExpressions=selector.matchExpressions,
-    )
-
-
-def _empty(selector: LabelSelector | None) -> bool:
-    return selector is not None and not selector.matchLabels and not selector.matchExpressions
 
 
 def _selectors(handle: Handle) -> DefaultSelectors:

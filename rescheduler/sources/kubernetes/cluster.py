@@ -13,6 +13,7 @@ from rescheduler.kube import storage
 from rescheduler.kube.dra import devices
 from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Base, Node, Pod, PodSpec
+from rescheduler.kube.pod_state import ended
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.sources.kubernetes.decode import Sharing, Unreadable, collector_off, decode_page
@@ -26,7 +27,6 @@ DEADLINE = 180.0
 
 _RUNNING = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 _NOT_DONE = {"fieldSelector": "status.phase!=Succeeded"}
-_ENDED = frozenset({"Succeeded", "Failed"})
 _NO_SPEC = PodSpec()
 
 
@@ -344,7 +344,7 @@ class _Reader:
 
 
 def _running(pods: list[Pod]) -> list[Pod]:
-    return [pod for pod in pods if pod.status.phase not in _ENDED]
+    return [pod for pod in pods if not ended(pod)]
 
 
 def _refused(kind: Kind, item: Any, problem: str) -> Undecodable:

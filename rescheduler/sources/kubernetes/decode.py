@@ -233,7 +233,9 @@ def _spec_problem(spec: PodSpec) -> str | None:
             if problem is not None:
                 return f"container {container.name}: {problem}"
     if spec.resources is not None:
-        problem = _quantity_problem(spec.resources.requests)
+        problem = _quantity_problem(spec.resources.requests) or _quantity_problem(
+            spec.resources.limits
+        )
         if problem is not None:
             return problem
     return _quantity_problem(spec.overhead)

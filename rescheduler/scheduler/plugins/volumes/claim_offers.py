@@ -6,11 +6,11 @@ storage/volume/pv_helpers.go, Kubernetes 1.36.
 
 from collections.abc import Iterable
 
-import msgspec
 import numpy as np
 
 from rescheduler.kube.arrays import Int64Array
 from rescheduler.kube.node_labels import NodeLabels
+from rescheduler.kube.node_selection import NodeSelection
 from rescheduler.kube.objects import LabelSelector, LabelSelectorRequirement
 from rescheduler.kube.quantity import nanos
 from rescheduler.kube.selectors import matches
@@ -47,9 +47,12 @@ class Offer:
 class ClaimOffers:
     """Volumes by class, drivers and capacities; answers for all nodes at once."""
 
-    def __init__(self, snapshot: Snapshot, labels: NodeLabels, claims: Claims) -> None:
+    def __init__(
+        self, snapshot: Snapshot, labels: NodeLabels, selection: NodeSelection, claims: Claims
+    ) -> None:
         self.count = labels.count
         self._labels = labels
+        self._selection = selection
         self._claims = claims
         self._volumes: dict[str, list[PersistentVolume]] = {}
         for volume in snapshot.volumes:
@@ -60,18 +63,11 @@ class ClaimOffers:
         self._capacities: dict[str, list[CSIStorageCapacity]] = {}
         for each in snapshot.storage_capacities:
             self._capacities.setdefault(each.storageClassName, []).append(each)
-        self._reach: dict[bytes, BoolArray] = {}
 
     def reachable(self, volume: PersistentVolume) -> BoolArray | None:
         """(nodes,) the nodes that the volume's node affinity accepts; None: all."""
         affinity = volume.spec.nodeAffinity
-        if affinity is None or affinity.required is None:
-            return None
-        key = msgspec.msgpack.encode(affinity.required)
-        known = self._reach.get(key)
-        if known is None:
-            known = self._reach[key] = self._labels.matching(affinity.required)
-        return known
+        return self._selection.selected(affinity.required if affinity else None)
 
     def offer(self, waiting: Iterable[PersistentVolumeClaim]) -> Offer:
         """What each node has for these claims; smaller claims choose first."""

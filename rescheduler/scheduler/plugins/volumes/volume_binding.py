@@ -116,4 +116,4 @@ def _take(points: ScoreArray, nodes: IntArray) -> ScoreArray:
 
 
 def _offers(handle: Handle) -> ClaimOffers:
-    return ClaimOffers(handle.snapshot, handle.labels, handle.part(Claims.new))
+    return ClaimOffers(handle.snapshot, handle.labels, handle.selection, handle.part(Claims.new))

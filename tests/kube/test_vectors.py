@@ -1,0 +1,108 @@
+"""What Kubernetes' own code answers, and what the rules here do."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from rescheduler.kube.affinity_terms import is_about
+from rescheduler.kube.node_labels import NodeLabels
+from rescheduler.kube.node_selection import NodeSelection, node_affinity
+from rescheduler.kube.objects import Node, Pod, PodAffinityTerm, PodSpec, Taint, Toleration
+from rescheduler.kube.pod_requests import Amounts, pod_limits, pod_requests, scheduler_units
+from rescheduler.kube.quantity import nanos
+from rescheduler.kube.tolerations import NodeTaints, tolerates
+from rescheduler.planning.limits.quotas import quota_use
+from rescheduler.policies.shared.demand import Demand, Devices, demand
+from rescheduler.scheduler.requests import incoming, running
+from tests.kube import vectors
+
+DEVICES = Devices("nvidia.com/gpu", "example.com/share")
+
+
+def exact(told: dict[str, str]) -> Amounts:
+    """Quantities as Kubernetes wrote them, without zeros, which it writes or not."""
+    return {name: amount for name, text in told.items() if (amount := nanos(text))}
+
+
+def rounded(told: dict[str, str]) -> dict[str, int]:
+    return {name: scheduler_units(name, amount) for name, amount in exact(told).items()}
+
+
+def plain(told: Amounts) -> Amounts:
+    return {name: amount for name, amount in told.items() if amount}
+
+
+PODS = [(msgspec.convert(each["pod"], Pod), each) for each in vectors.answered("pods")]
+
+
+def test_the_vectors_are_of_the_questions() -> None:
+    for kind, asked in vectors.questions().items():
+        kept = vectors.answered(kind)
+        assert len(kept) == len(asked)
+        for one, other in zip(kept, asked, strict=True):
+            assert {name: one[name] for name in other} == other
+
+
+@pytest.mark.parametrize(("pod", "told"), PODS)
+def test_requests_and_limits_are_added_up_as_kubernetes_does(pod: Pod, told: Any) -> None:
+    assert plain(pod_requests(pod.spec)) == exact(told["incoming"])
+    assert plain(pod_limits(pod.spec)) == exact(told["limits"])
+
+
+@pytest.mark.parametrize(("pod", "told"), PODS)
+def test_the_scheduler_sees_the_same_requests_rounded_once(pod: Pod, told: Any) -> None:
+    asked = incoming(pod.spec)
+    assert asked.plain == rounded(told["incoming"])
+    scored = rounded(told["scored"])
+    assert (asked.cpu, asked.memory) == (scored.get("cpu", 0), scored.get("memory", 0))
+    assert running(pod).plain == rounded(told["running"])
+
+
+@pytest.mark.parametrize(("pod", "told"), PODS)
+def test_policies_see_the_same_requests(pod: Pod, told: Any) -> None:
+    asked = rounded(told["incoming"])
+    share = min(1000, asked.get("example.com/share", 0))
+    expected = Demand(
+        asked.get("cpu", 0), asked.get("memory", 0), asked.get("nvidia.com/gpu", 0), share
+    )
+    assert demand(pod.spec, DEVICES) == expected
+
+
+@pytest.mark.parametrize(("pod", "told"), PODS)
+def test_a_quota_counts_the_same(pod: Pod, told: Any) -> None:
+    assert plain(quota_use(pod)) == exact(told["quota"])
+
+
+def test_a_toleration_covers_the_taints_that_it_does_in_kubernetes() -> None:
+    for each in vectors.answered("taints"):
+        toleration = msgspec.convert(each["toleration"], Toleration)
+        taint = msgspec.convert(each["taint"], Taint)
+        assert tolerates(toleration, taint) is each["tolerates"], each
+        node = Node()
+        node.spec.taints = [taint]
+        table = NodeTaints([node])
+        hard = taint.effect != "PreferNoSchedule"
+        assert table.passing([toleration]).tolist() == [not hard or each["tolerates"]]
+        assert table.disliked([toleration]).tolist() == [int(not hard and not each["tolerates"])]
+
+
+@pytest.mark.parametrize("case", vectors.answered("terms"))
+def test_a_term_is_about_the_namespaces_that_it_is_about_in_kubernetes(case: Any) -> None:
+    term = msgspec.convert(case["term"], PodAffinityTerm)
+    labels = case["namespaces"]
+    found = [name for name in labels if is_about(term, case["own"], name, labels)]
+    assert sorted(found) == case["selected"]
+
+
+@pytest.mark.parametrize("case", vectors.answered("nodes"))
+def test_a_pod_selects_and_prefers_the_nodes_that_it_does_in_kubernetes(case: Any) -> None:
+    spec = msgspec.convert(case["spec"], PodSpec)
+    nodes = [msgspec.convert(each, Node) for each in case["nodes"]]
+    selection = NodeSelection(NodeLabels(nodes))
+    required = selection.required(spec)
+    chosen = np.ones(len(nodes), dtype=np.bool_) if required is None else required
+    assert chosen.tolist() == case["required"]
+    terms = node_affinity(spec).preferredDuringSchedulingIgnoredDuringExecution or []
+    assert selection.preferred(terms).tolist() == case["score"]

@@ -1,0 +1,28 @@
+"""Label selectors."""
+
+import pytest
+
+from rescheduler.kube.objects import LabelSelectorRequirement
+from rescheduler.kube.selectors import satisfies
+
+
+@pytest.mark.parametrize(
+    ("value", "greater"),
+    [
+        ("8", True),
+        ("+8", True),
+        ("-8", False),
+        ("07", True),
+        ("7", True),
+        ("6", False),
+        ("1_0", False),
+        (" 8", False),
+        ("\u0668", False),
+        ("9223372036854775807", True),
+        ("9223372036854775808", False),
+        ("x", False),
+    ],
+)
+def test_a_label_is_compared_as_an_int64_or_not_at_all(value: str, greater: bool) -> None:
+    requirement = LabelSelectorRequirement(key="size", operator="Gt", values=["6"])
+    assert satisfies(requirement, {"size": value}) is greater
