@@ -90,8 +90,9 @@ _ALL = (
     Reason("RDG011", "An operator's query would read every cluster that the metric source watches.", 'Put `$match` into its braces, such as `bytes_total{$match job="mesh"}`.'),
     # Policies
     Reason("SPR001", "A domain holds more pods of a workload than its fair share and `maxSkew`.", "A move to an emptier domain repairs it."),
-    Reason("SPR002", "Pods run on nodes that are in no domain that the policy counts.", "Label the nodes with `topologyKey`, or uncordon the domain."),
+    Reason("SPR002", "Pods run on nodes that are in no domain that the policy counts.", "Label the nodes with `topologyKey`; or look at the pods' nodeSelector and affinity, and with `nodeTaintsPolicy: Honor` at taints, cordons and nodes that are not Ready."),
     Reason("SPR003", "Constraints do not select the pods that have them.", "Look at their labelSelector; a constraint about other pods is not judged."),
+    Reason("SPR004", "Empty domains count although none of the pods could be placed there.", "Nothing, if these nodes are only cordoned or down; else `nodeTaintsPolicy: Honor` in the constraint, or narrow `nodes`."),
     Reason("UTL001", "A node's load is above its target.", "A move to a node with room repairs it."),
     Reason("LOC001", "Pods that exchange traffic with each other, or to a domain, are far from it.", "A move nearer to the other end repairs it."),
     Reason("LOC002", "Pods of a group are not together, or not apart.", "A move to the domain of the others, or off a shared one, repairs it."),

@@ -77,7 +77,10 @@ class Limits(Document):
         timedelta(minutes=5), description="How long a batch waits for its replacements."
     )
     maxReturn: Ratio = Field(
-        0.5, description="A pod more likely than this to come back to its node is left alone."
+        0.5,
+        description="A pod more likely than this to come back to its node is left alone. Up to it "
+        "the chance is taken, and the gain of such a move is counted for the share that goes "
+        "elsewhere. 0: only pods that cannot come back are moved.",
     )
     maxUnschedulable: Ratio = Field(
         0.0, description="A pod more likely than this to stay Pending is left alone."

@@ -4,7 +4,8 @@
     zone b | n2       | -
 
 Columns: labels of the node (`zone` stands for its long name), the node with what it has, and its
-pods by workload. A node may be `cordoned`, `notready` or `tainted`. Each workload is a Deployment
+pods by workload. A node may be `cordoned`, `notready` or `tainted`; the first two have the taint,
+too, that Kubernetes then gives them. Each workload is a Deployment
 whose pods carry label `app`; a pod in parentheses is being deleted: `(web)`; one with a `!`
 crash-loops: `web!`.
 """
@@ -34,7 +35,14 @@ VERSION = "v1.36.3"
 """Of the cluster of every policy test, which decides how its scheduler scores."""
 
 _MARKS = "()!"
-_FLAGS = ("cordoned", "notready", "tainted")
+_TAINTS = {
+    "cordoned": "node.kubernetes.io/unschedulable",
+    "notready": "node.kubernetes.io/not-ready",
+    "tainted": "kept",
+}
+"""What a node may be, and the taint that it then has.
+
+Source: pkg/controller/nodelifecycle, doNoScheduleTaintingPass, Kubernetes 1.36."""
 
 
 class DrawingError(ValueError):
@@ -142,7 +150,7 @@ def _known(
 
 def _node(row: _Row) -> Node:
     name, *rest = row.node
-    flags = [each for each in rest if each in _FLAGS]
+    flags = [each for each in rest if each in _TAINTS]
     pairs = [each for each in rest if each not in flags]
     if len(pairs) % 2:
         raise DrawingError(row.line, f"what a node has comes in pairs: `{' '.join(pairs)}`")
@@ -156,7 +164,7 @@ def _node(row: _Row) -> Node:
             RESOURCES.get(key, key): value
             for key, value in zip(pairs[::2], pairs[1::2], strict=True)
         },
-        taints=[{"key": "kept", "effect": "NoSchedule"}] if "tainted" in flags else (),
+        taints=[{"key": _TAINTS[each], "effect": "NoSchedule"} for each in flags],
         unschedulable="cordoned" in flags,
     )
     if "notready" in flags:

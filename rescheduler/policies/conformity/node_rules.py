@@ -21,11 +21,18 @@ SOFT = 0.5
 """What a preference that is not met at all costs."""
 
 
+_OF_KUBERNETES = "node.kubernetes.io/"
+"""The taints that Kubernetes sets itself, for a cordon or a node's condition.
+
+Source: k8s.io/api core/v1 well_known_taints.go, Kubernetes 1.36.
+"""
+
+
 class NodeRules(NamedTuple):
     """Which rules are judged.
 
     effects: of the taints that count; none where taints are not judged. only, ignored: of which
-    taints, as `key`, `key=value`, or `prefix/`; `only` empty is all of them.
+    taints, as `key`, `key=value`, or `prefix/`; `only` empty is all that Kubernetes does not set.
     """
 
     effects: frozenset[str] = frozenset()
@@ -98,7 +105,9 @@ class NodeCharges:
 
     def _counted(self, taint: Taint) -> bool:
         rules = self._rules
-        return (not rules.only or _among(taint, rules.only)) and not _among(taint, rules.ignored)
+        if rules.only:
+            return _among(taint, rules.only) and not _among(taint, rules.ignored)
+        return not _among(taint, (*rules.ignored, _OF_KUBERNETES))
 
 
 def _missing(worth: FloatArray, most: float, accepting: BoolArray) -> FloatArray:

@@ -38,11 +38,16 @@ class NodeTaints(Strict):
         min_length=1,
         description="NoExecute is carried out by Kubernetes itself; PreferNoSchedule only prefers.",
     )
-    only: list[str] | None = Field(None, min_length=1, description="No other taints count.")
+    only: list[str] | None = Field(
+        None,
+        min_length=1,
+        description="No other taints count. Those that Kubernetes sets itself, for a cordon or a "
+        "node's condition (`node.kubernetes.io/`), count only if they are named here.",
+    )
     ignore: list[str] = Field(
-        default_factory=lambda: ["node.kubernetes.io/"],
-        description="These taints do not count. By default those that Kubernetes sets itself, for "
-        "a cordon or a node's condition.",
+        default_factory=list,
+        description="These taints do not count, either. It adds to those that Kubernetes sets "
+        "itself, and goes before `only`.",
     )
 
 

@@ -40,7 +40,7 @@ _CODES = {
     "Locality": ("LOC001", "LOC002", "LOC003", "LOC004", "LOC005", "LOC006", "RDG011"),
     "Numa": ("NUM001", "NUM002", "NUM003", "NUM004", "FEA007"),
     "Scheduler": ("ELG018", "FEA005", "GRD010"),
-    "Spread": ("SPR001", "SPR002", "SPR003"),
+    "Spread": ("SPR001", "SPR002", "SPR003", "SPR004"),
     "Utilization": ("UTL001", "UTL002", "RDG003", "RDG010"),
 }
 

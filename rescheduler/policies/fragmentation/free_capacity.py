@@ -148,7 +148,7 @@ class FreeCapacity:
             devices = -np.sort(-devices, axis=1)
             devices[:, : asked.gpus] = 0
         if asked.share:
-            _share(devices, asked.share)
+            take_share(devices, asked.share)
         if asked.gpus or asked.share:
             for row in np.flatnonzero(self._floating[nodes]).tolist():
                 node = int(nodes[row])
@@ -210,11 +210,11 @@ class FreeCapacity:
             left[np.argsort(-left, kind="stable")[:whole]] = 0
         row = left[None, :]
         for share in sorted(shares, reverse=True):
-            _share(row, share)
+            take_share(row, share)
         return left
 
 
-def _share(devices: Amounts, share: int) -> None:
+def take_share(devices: Amounts, share: int) -> None:
     """Take a share of one GPU of each row: the fullest with room, else the emptiest."""
     if not len(devices):
         return

@@ -1,27 +1,34 @@
 """Fragmentation: keep what is left usable, and make room for what waits."""
 
+from collections.abc import Iterable
 from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import Strict
+from rescheduler.kube.objects import Pod
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity
+from rescheduler.policies.fragmentation.gang_places import Shape, gang_places
 from rescheduler.policies.fragmentation.pending_places import Waiting
 from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stranding, tasks
 from rescheduler.policies.fragmentation.term import FragmentationTerm
 from rescheduler.policies.shared.acceptance import Acceptance
 from rescheduler.policies.shared.demand import WHOLE, Demand, Devices
+from rescheduler.policies.shared.gangs import gang_of
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 
 _GPU_ALONE: tuple[Resource, ...] = ("gpu",)
 
 _BOUND_TO_NODES = frozenset({"DaemonSet", "Node"})
 """Owners whose pods come with their node: what is left is not for them."""
+
+_REPLICAS = frozenset({"Deployment", "ReplicaSet", "ReplicationController"})
+"""Owners of whose pods each serves alone."""
 
 
 class SharedGpus(Strict):
@@ -42,9 +49,11 @@ class Fragmentation(Policy):
     for one that fits, the GPUs that have less left than it asks for. GPUs may be asked for whole or
     in shares of one (`sharedGpus`).
 
-    With `room`, each pending pod of that gang costs the share that is missing for it, of whatever
-    is missing most, on the nodes where the least is missing; so places that are nearly free are
-    freed first.
+    With `room`, each pending pod costs the share that is missing for it, of whatever is missing
+    most, on the nodes where the least is missing; so places that are nearly free are freed first.
+    A gang, told by the labels and annotations of gang schedulers and else by the owner, is judged
+    as a whole: no two of its pods count on the same capacity, and where there can be no places for
+    all of them at once, nothing is freed for some. Only a Deployment's pods are of use one by one.
     """
 
     model_config = ConfigDict(
@@ -75,7 +84,9 @@ class Fragmentation(Policy):
         description="Whether only pods that need a resource have a say about it, or all, as in the "
         "paper: GPUs are then stranded for CPU pods too.",
     )
-    room: Match | None = Field(None, description="Pending pods to make room for, such as a gang.")
+    room: Match | None = Field(
+        None, description="Pending pods to make room for, such as a gang: all of it or nothing."
+    )
     gpu: str = Field(
         "nvidia.com/gpu", min_length=1, description="The resource that counts whole GPUs."
     )
@@ -135,26 +146,58 @@ class Fragmentation(Policy):
         looked_at: BoolArray,
         movable: BoolArray,
     ) -> list[Waiting]:
-        """The pending pods of the gang, by shape."""
+        """The pending pods, by gang and shape; of gangs the highest priority goes first."""
         if self.room is None:
             return []
         chosen = select_pods(self.room, snapshot) & _free(snapshot) & (snapshot.pod_node < 0)
-        shapes: dict[tuple[Demand, bytes], list[int]] = {}
-        for pod in np.flatnonzero(chosen).tolist():
-            each = snapshot.pods[pod]
-            if each.status.phase == "Pending" and not each.node and not each.spec.schedulingGates:
-                key = (free_capacity.demand(pod), acceptance.shape(each.spec))
-                shapes.setdefault(key, []).append(pod)
-        most = free_capacity.most(movable)
-        return [
-            Waiting(
-                demand,
-                len(pods),
-                looked_at & acceptance.nodes(snapshot.pods[pods[0]].spec) & most.hold(demand),
-                f"{len(pods)} pending pods such as {snapshot.pods[pods[0]].key}",
-            )
-            for (demand, _), pods in sorted(shapes.items(), key=lambda each: each[1])
-        ]
+        pending = [pod for pod in np.flatnonzero(chosen).tolist() if _waits(snapshot.pods[pod])]
+        shapes = []
+        for number, (pods, together) in enumerate(_gangs(pending, snapshot)):
+            alike: dict[tuple[Demand, bytes], list[int]] = {}
+            for pod in pods:
+                shape = (free_capacity.demand(pod), acceptance.shape(snapshot.pods[pod].spec))
+                alike.setdefault(shape, []).append(pod)
+            for (demand, accepts), members in alike.items():
+                first = snapshot.pods[members[0]]
+                accepting = looked_at & acceptance.nodes(first.spec)
+                shapes.append(
+                    Shape(number, demand, len(members), accepts, accepting, first.key, together)
+                )
+        return gang_places(shapes, free_capacity.left(), free_capacity.most(movable))
+
+
+def _waits(pod: Pod) -> bool:
+    return pod.status.phase == "Pending" and not pod.node and not pod.spec.schedulingGates
+
+
+def _gangs(pending: Iterable[int], snapshot: Snapshot) -> list[tuple[list[int], bool]]:
+    """Whose pods are judged as a whole: a gang's by its mark, else a workload's; urgent ones first.
+
+    With each, whether a part of it is of no use. What is one pod has no parts: such pods of equal
+    priority are looked at together.
+    """
+    found: dict[object, list[int]] = {}
+    for pod in pending:
+        workload = int(snapshot.pod_workload[pod])
+        own = workload if workload >= 0 else ("pod", pod)
+        found.setdefault(gang_of(snapshot.pods[pod]) or own, []).append(pod)
+    alone: dict[int, list[int]] = {}
+    gangs: list[tuple[int, list[int], bool]] = []
+    for pods in found.values():
+        priority = max(snapshot.pods[pod].spec.priority or 0 for pod in pods)
+        if len(pods) == 1:
+            alone.setdefault(priority, []).extend(pods)
+        else:
+            gangs.append((-priority, pods, _together(pods[0], snapshot)))
+    gangs += [(-priority, pods, False) for priority, pods in alone.items()]
+    return [(pods, together) for _, pods, together in sorted(gangs)]
+
+
+def _together(pod: int, snapshot: Snapshot) -> bool:
+    """Whether the pod is of no use without the others: not so for plain replicas."""
+    workload = int(snapshot.pod_workload[pod])
+    replica = workload >= 0 and snapshot.workloads[workload].kind in _REPLICAS
+    return gang_of(snapshot.pods[pod]) is not None or not replica
 
 
 def _free(snapshot: Snapshot) -> BoolArray:

@@ -169,7 +169,7 @@ class FragmentationTerm:
                 subject=self._room.waiting[number].subject,
                 cost=cost,
                 message=f"room for {cost:.2f} of them is missing"
-                + (f", the least on {names}" if near else ", and no node could be freed for one"),
+                + (f", the least on {names}" if near else _why_none(self._room.waiting[number])),
                 pods=tuple(sorted(pod for node in near for pod in on(node))),
             )
 
@@ -203,3 +203,12 @@ class FragmentationTerm:
             )
         self._stale[number] = set()
         return known
+
+
+def _why_none(waiting: Waiting) -> str:
+    if waiting.whole:
+        return ", and no node could be freed for one"
+    return (
+        ": even if all pods that may move were gone, their gang would not fit as a whole, so "
+        "nothing is freed for a part of it"
+    )

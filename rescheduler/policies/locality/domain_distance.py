@@ -11,6 +11,7 @@ import numpy as np
 
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray, Reading
+from rescheduler.model.wording import counted
 from rescheduler.policies.locality.domain_tree import Domains
 
 _NOTHING = 1e-12
@@ -24,11 +25,16 @@ def measured_domains(
     """The tree with measured distances between the domains of a level.
 
     Of both directions of a pair the mean counts, or the one that has a value. A pair that has none
-    is as far as the farthest. min_coverage: the share of the pairs that must have one.
+    is as far as the farthest, and so is a node without a label of the level from every other.
+    min_coverage: the share of the pairs that must have one.
     """
-    names = domains.labels[level]
-    if len(names) > MOST_DOMAINS:
-        text = f"level {domains.names[level]} has {len(names)} domains, and distances can be "
+    names, size = domains.labels[level], domains.size(level)
+    if size > MOST_DOMAINS:
+        alone = size - len(names)
+        without = f" and {counted(alone, 'node')} without its label" if alone else ""
+        text = (
+            f"level {domains.names[level]} has {len(names)} domains{without}, and distances can be "
+        )
         return Problem("LOC006", f"{text}measured between at most {MOST_DOMAINS}")
     place = {name: number for number, name in enumerate(names) if names.count(name) == 1}
     total, values = np.zeros((2, len(names), len(names)))
@@ -49,8 +55,8 @@ def measured_domains(
     farthest = float(mean[known].max(initial=0.0))
     if not 0 < farthest < np.inf:
         return Problem("LOC006", f"no measured distance of a {domains.names[level]} is above 0")
-    far = np.ones((len(names) + 1, len(names) + 1))  # the last is NOWHERE
-    far[:-1, :-1] = np.where(values > 0, mean / farthest, 1.0)
+    far = np.ones((size + 1, size + 1))  # the last is NOWHERE
+    far[: len(names), : len(names)] = np.where(values > 0, mean / farthest, 1.0)
     np.fill_diagonal(far[:-1, :-1], 0.0)
     return replace(domains, measured=level, far=far)
 

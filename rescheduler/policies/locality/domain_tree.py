@@ -1,5 +1,6 @@
 """How near nodes are to each other: the tree of hosts, racks, blocks, zones and regions."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +13,7 @@ from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 
 NOWHERE = -1
-"""The domain of a node that carries none of a level's labels: it is near to no other."""
+"""The domain of no node."""
 
 
 class Level(Strict):
@@ -91,16 +92,19 @@ class Domains:
 
     names: (levels,) nearest first. steps: (levels,) how much farther two nodes are that do not
     share this level; they sum to 1, the distance of nodes that share none. of: (levels, nodes + 1)
-    the domain of each node, NOWHERE without a label; the last column stands for no node.
-    labels: (levels,) what each domain is called. measured: the level whose domains are as far from
-    each other as `far` says, or -1. far: (its domains + 1, its domains + 1) 0 to 1, symmetric; the
-    last stands for NOWHERE.
+    the domain of each node; the last column stands for no node, and is NOWHERE. A node that carries
+    none of the level's labels is a domain of its own: near to no other, and at no distance from
+    itself. labels: (levels,) what each domain is called; after these come those without a name.
+    sizes: (levels,) how many domains there are, with those. measured: the level whose domains are
+    as far from each other as `far` says, or -1. far: (its domains + 1, its domains + 1) 0 to 1,
+    symmetric; the last stands for NOWHERE.
     """
 
     names: tuple[str, ...]
     steps: tuple[float, ...]
     of: IntArray
     labels: tuple[tuple[str, ...], ...]
+    sizes: tuple[int, ...]
     measured: int = -1
     far: FloatArray = field(default_factory=lambda: np.ones((1, 1)))
 
@@ -110,7 +114,7 @@ class Domains:
 
     def size(self, level: int) -> int:
         """How many domains the level has."""
-        return len(self.labels[level])
+        return self.sizes[level]
 
     def distances(self, data_affinities: Iterable[int], start: int = 0) -> FloatArray:
         """(nodes,) how far each node is from the nearest of these nodes, 0 to 1.
@@ -145,21 +149,23 @@ def tree(levels: Sequence[Level], snapshot: Snapshot) -> Domains:
     racks. A level whose every node shares one domain tells nothing, and is left out.
     """
     labels = [node.metadata.labels or {} for node in snapshot.nodes]
-    names, rows, called, weights = [], [], [], []
+    names, rows, called, sizes, weights = [], [], [], [], []
     for level, paths in zip(levels, _paths(labels, levels), strict=True):
         present = set(paths)
         known = sorted(path for path in present if path[0])
         if not known or (len(known) == 1 and len(present) == 1):
             continue
         index = {path: place for place, path in enumerate(known)}
-        row = [index.get(path, NOWHERE) for path in paths]
+        alone = itertools.count(len(known))
+        row = [index[path] if path[0] else next(alone) for path in paths]
         names.append(level.name)
         weights.append(level.weight)
         rows.append([*row, NOWHERE])
         called.append(tuple(path[0] for path in known))
+        sizes.append(next(alone))
     steps = tuple(weight / sum(weights) for weight in weights)
     of = np.array(rows, dtype=np.int32).reshape(len(names), len(labels) + 1)
-    return Domains(tuple(names), steps, of, tuple(called))
+    return Domains(tuple(names), steps, of, tuple(called), tuple(sizes))
 
 
 def _paths(labels: Sequence[Labels], levels: Sequence[Level]) -> list[list[tuple[str, ...]]]:

@@ -243,9 +243,10 @@ class Locality(Policy):
     """Charge 1.0 for every pod that is as far as can be from its partners, less where nearer.
 
     The distance of two nodes is the sum of the steps of all levels that they do not share, 0 on
-    one host and 1 where nothing is shared; levels without labels, or alike everywhere, are left
-    out. With `distances` the step between two domains of that level is their measured share of the
-    farthest two. What each source of preferences costs:
+    one host and 1 where nothing is shared; a host without a label of a level shares it with itself
+    alone; levels without labels, or alike everywhere, are left out. With `distances` the step
+    between two domains of that level is their measured share of the farthest two. What each source
+    of preferences costs:
 
     - `pairs`: pods of the smaller side, times the mean distance of the traffic: over the levels
       the sum of step * (1 - G), where G = sum over domains of min(share of one side, share of the

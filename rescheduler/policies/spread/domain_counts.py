@@ -23,7 +23,8 @@ class EligibleDomains:
     where it is in none that counts; so is the last, for no node.
     parent domain: (domains,) domains are compared with those of the same parent domain alone: of
     one parent domain, or of one per domain of a wider topology. sizes: (parent domains,) how many
-    domains count in each.
+    domains count in each. around: (parent domains,) the domains
+    of the wider topology, "" without one.
     """
 
     key: str
@@ -31,6 +32,7 @@ class EligibleDomains:
     codes: IntArray
     parent: IntArray
     sizes: IntArray
+    around: list[str]
 
 
 def eligible_domains(
@@ -55,6 +57,7 @@ def eligible_domains(
         codes=codes,
         parent=parent,
         sizes=np.bincount(parent, minlength=1).astype(np.int32),
+        around=[""] if wider is None else list(wider.values),
     )
 
 
@@ -73,6 +76,8 @@ class DomainCounts:
     """Where the pods of a group are, and what that costs.
 
     name: whose pods they are. pods: of which a move changes the counts. weight: of one needed move.
+    aspect: what tells it from others with that name and key, in any cycle.
+    closed: domains that count and have no node on which such a pod could be placed.
     places: pods by domain, OUTSIDE included. outside: how many were outside in the snapshot, which
     is nobody's fault. What was worked out is kept until one of the pods moves.
     """
@@ -82,6 +87,8 @@ class DomainCounts:
     rule: skew.Rule
     pods: IntArray
     weight: float
+    aspect: str = ""
+    closed: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     places: Counter[int] = field(default_factory=Counter)
     outside: int = 0
     _needed: int | None = None
@@ -116,6 +123,20 @@ class DomainCounts:
     def departed(self) -> int:
         """How many more pods than in the snapshot are outside of every domain."""
         return max(0, self.places[OUTSIDE] - self.outside)
+
+    def in_the_way(self) -> list[int]:
+        """Empty domains where no such pod could be placed, if fewer moves do without them."""
+        empty = [place for place in self.closed.tolist() if not self.places[place]]
+        of = Counter(int(self.eligible_domains.parent[place]) for place in empty)
+        saved = 0
+        for parent in {
+            int(self.eligible_domains.parent[place]) for place in self.held()
+        } & of.keys():
+            domains = self._histogram(parent)
+            fewer = domains.copy()
+            fewer[0] -= of[parent]
+            saved += skew.moves_needed(domains, self.rule) - skew.moves_needed(fewer, self.rule)
+        return empty if saved > 0 else []
 
     def changes(self, source: int, nodes: IntArray) -> IntArray:
         """(k,) change of `needed` if a pod of the group moved from one node to each of these."""

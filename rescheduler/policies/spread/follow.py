@@ -62,6 +62,10 @@ class Following(DomainCounts):
         """What `needed` could be at the worst."""
         return len(self.pods)
 
+    def in_the_way(self) -> list[int]:
+        """None: a domain without leaders asks for no followers."""
+        return []
+
     def changes(self, source: int, nodes: IntArray) -> IntArray:
         """(k,) change of `needed` if a follower moved from one node to each of these."""
         return self._each(self.places, source, nodes)

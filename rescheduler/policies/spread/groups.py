@@ -1,5 +1,6 @@
 """Whose pods are counted together, and over which domains: the domain counts of a Spread."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -7,8 +8,12 @@ from typing import Literal, Protocol
 import msgspec
 import numpy as np
 
-from rescheduler.kube import annotations
-from rescheduler.kube.objects import LabelSelector, Pod, PodSpec, TopologySpreadConstraint
+from rescheduler.kube.objects import (
+    LabelSelector,
+    Pod,
+    PodSpec,
+    TopologySpreadConstraint,
+)
 from rescheduler.kube.pod_groups import PodGroups
 from rescheduler.kube.selectors import matches
 from rescheduler.kube.spread_selectors import selects_everybody, spread_selector
@@ -16,14 +21,11 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch
-from rescheduler.policies.shared.acceptance import Acceptance
-from rescheduler.policies.shared.matching import select_nodes, select_pods
-from rescheduler.policies.spread.domain_counts import (
-    DomainCounts,
-    EligibleDomains,
-    eligible_domains,
-)
+from rescheduler.policies.shared.gangs import gang_of
+from rescheduler.policies.shared.matching import select_pods
+from rescheduler.policies.spread.domain_counts import DomainCounts, EligibleDomains
 from rescheduler.policies.spread.follow import Following
+from rescheduler.policies.spread.node_inclusion import HARD, Keys, NodeInclusion, Tier
 from rescheduler.policies.spread.skew import Rule
 
 GroupBy = Literal["Workload", "Gang", "Match"]
@@ -35,23 +37,7 @@ _BOUND_TO_NODES = frozenset({"DaemonSet", "Node"})
 """Owners whose pods belong to their node: spreading them has no meaning."""
 
 _Key = tuple[str, ...]
-
-
-class Tier(Protocol):
-    """A constraint as a policy declares it, or as a pod has it."""
-
-    @property
-    def topologyKey(self) -> str: ...  # noqa: D102, N802
-    @property
-    def maxSkew(self) -> int: ...  # noqa: D102, N802
-    @property
-    def minDomains(self) -> int | None: ...  # noqa: D102, N802
-    @property
-    def whenUnsatisfiable(self) -> str: ...  # noqa: D102, N802
-    @property
-    def nodeAffinityPolicy(self) -> str | None: ...  # noqa: D102, N802
-    @property
-    def nodeTaintsPolicy(self) -> str | None: ...  # noqa: D102, N802
+_Values = tuple[str | None, ...]
 
 
 class DeclaredTier(Tier, Protocol):
@@ -93,45 +79,12 @@ class SpreadCounts:
             self.of_pod[pod] = known.setdefault(before, before + number)
 
 
-class _KnownDomains:
-    """Finds the domains that count for pods of some specs; equal answers are shared."""
-
-    def __init__(self, nodes: NodeMatch, snapshot: Snapshot) -> None:
-        self._acceptance = Acceptance(snapshot)
-        self.labels = self._acceptance.labels
-        self._looked_at = select_nodes(nodes, snapshot) & self._acceptance.usable
-        self._known: dict[tuple[str, str | None, bytes], EligibleDomains] = {}
-        self._eligible: dict[tuple[frozenset[bytes], str, str, _Key], BoolArray] = {}
-
-    def of(
-        self, specs: Iterable[PodSpec], tier: Tier, taints: str, keys: _Key, within: str | None
-    ) -> EligibleDomains:
-        """The eligible domains. keys: what a node must carry. taints: the policy's default."""
-        shapes = {self._acceptance.shape(spec): spec for spec in specs}
-        policies = (tier.nodeAffinityPolicy or "Honor", tier.nodeTaintsPolicy or taints)
-        question = (frozenset(shapes), *policies, keys)
-        eligible = self._eligible.get(question)
-        if eligible is None:
-            eligible = np.zeros(self.labels.count, dtype=np.bool_)
-            for spec in shapes.values():
-                eligible |= self._accepting(spec, *policies)
-            for key in keys:
-                eligible &= self.labels.column(key).present
-            self._eligible[question] = eligible
-        answer = (tier.topologyKey, within, eligible.tobytes())
-        if answer not in self._known:
-            wider = None if within is None else self.labels.column(within)
-            column = self.labels.column(tier.topologyKey)
-            self._known[answer] = eligible_domains(tier.topologyKey, column, eligible, wider)
-        return self._known[answer]
-
-    def _accepting(self, spec: PodSpec, affinity: str, taints: str) -> BoolArray:
-        answer = self._looked_at
-        if affinity == "Honor":
-            answer = answer & self._acceptance.selected(spec)
-        if taints == "Honor":
-            answer = answer & self._acceptance.tolerated(spec)
-        return answer
+def _keys(tiers: Iterable[Tier]) -> Keys:
+    """Of constraints of one action the keys, by action: a node counts where it has them all."""
+    found: dict[str, set[str]] = {}
+    for tier in tiers:
+        found.setdefault(tier.whenUnsatisfiable, set()).add(tier.topologyKey)
+    return {action: tuple(sorted(keys)) for action, keys in found.items()}
 
 
 def declared(
@@ -143,16 +96,19 @@ def declared(
 ) -> SpreadCounts:
     """The domain counts of the constraints that a policy declares."""
     made = SpreadCounts()
-    known_domains = _KnownDomains(nodes, snapshot)
-    keys = tuple(sorted({tier.topologyKey for tier in tiers}))
+    inclusion = NodeInclusion(nodes, snapshot)
+    keys = _keys(tiers)
     leaders = [_leaders(tier.follow, snapshot) for tier in tiers]
     led_by: dict[int, list[Following]] = {}
     for (name, *_), pods in _groups(match, group_by, snapshot).items():
-        for tier, weight, leading in zip(tiers, weights(len(tiers)), leaders, strict=True):
-            for part in _parts(pods, tier.matchLabelKeys, snapshot):
+        each_tier = zip(tiers, weights(len(tiers)), leaders, strict=True)
+        for number, (tier, weight, leading) in enumerate(each_tier):
+            for values, part in _parts(pods, tier.matchLabelKeys, snapshot):
                 specs = {id(spec): spec for spec in (snapshot.pods[pod].spec for pod in part)}
-                there = known_domains.of(specs.values(), tier, "Honor", keys, tier.within)
+                there = inclusion.of(specs.values(), tier, keys, tier.within)
                 domain_counts = _domain_counts(name, there, tier, part, weight, tier.maxPerDomain)
+                domain_counts.aspect = " ".join([f"tier {number}", *map(str, values)])
+                domain_counts.closed = inclusion.closed(specs.values(), there)
                 if leading is not None:
                     ahead = leading[~np.isin(leading, domain_counts.pods)]
                     domain_counts = _following(domain_counts, ahead, snapshot)
@@ -177,7 +133,7 @@ def _domain_counts(
     cap: int | None = None,
 ) -> DomainCounts:
     few = tier.minDomains is not None and len(there.names) < tier.minDomains
-    hard = tier.whenUnsatisfiable == "DoNotSchedule"
+    hard = tier.whenUnsatisfiable == HARD
     return DomainCounts(
         name,
         there,
@@ -194,6 +150,8 @@ def _following(domain_counts: DomainCounts, leaders: IntArray, snapshot: Snapsho
         domain_counts.rule,
         domain_counts.pods,
         domain_counts.weight,
+        domain_counts.aspect,
+        domain_counts.closed,
     )
     made.leaders.update(domain_counts.eligible_domains.codes[snapshot.pod_node[leaders]].tolist())
     return made
@@ -217,7 +175,7 @@ def _groups(match: Match, group_by: GroupBy, snapshot: Snapshot) -> dict[_Key, l
     owners = snapshot.pod_workload.tolist()
     for pod in _staying(select_pods(match, snapshot), snapshot).tolist():
         workload = owners[pod]
-        gang = _gang(snapshot.pods[pod]) if group_by == "Gang" else None
+        gang = gang_of(snapshot.pods[pod]) if group_by == "Gang" else None
         if gang is None and workload < 0:
             continue
         if workload >= 0 and snapshot.workloads[workload].kind in _BOUND_TO_NODES:
@@ -231,40 +189,43 @@ def _groups(match: Match, group_by: GroupBy, snapshot: Snapshot) -> dict[_Key, l
     return groups
 
 
-def _gang(pod: Pod) -> _Key | None:
-    """The gang that the pod is a member of, by the first of the known marks."""
-    metadata = pod.metadata
-    for marks, known in (
-        (metadata.labels, annotations.GANG_LABELS),
-        (metadata.annotations, annotations.GANGS),
-    ):
-        for mark in sorted(known.intersection(marks or ())):
-            name = (marks or {})[mark]
-            return f"gang {metadata.namespace}/{name}", mark
-    return None
-
-
-def _parts(pods: list[int], keys: Sequence[str], snapshot: Snapshot) -> Iterable[list[int]]:
-    """The pods of a group that agree in these labels."""
+def _parts(
+    pods: list[int], keys: Sequence[str], snapshot: Snapshot
+) -> Iterable[tuple[_Values, list[int]]]:
+    """The pods of a group that agree in the values of these labels."""
     if not keys:
-        return [pods]
-    parts: dict[tuple[str | None, ...], list[int]] = {}
+        return [((), pods)]
+    parts: dict[_Values, list[int]] = {}
     for pod in pods:
         labels = snapshot.pods[pod].metadata.labels or {}
         parts.setdefault(tuple(labels.get(key) for key in keys), []).append(pod)
-    return parts.values()
+    return parts.items()
 
 
 @dataclass(slots=True)
 class _Shared:
-    """A constraint that pods of one namespace have in common. specs: of those that have it."""
+    """A constraint that pods of one namespace have in common.
+
+    specs: of those that have it, with how many pods, by the domains that count for them.
+    """
 
     namespace: str
     constraint: TopologySpreadConstraint
     selector: LabelSelector
-    keys: _Key
-    specs: dict[int, PodSpec] = field(default_factory=dict)
+    specs: dict[EligibleDomains, dict[int, tuple[PodSpec, int]]] = field(default_factory=dict)
     weight: float = 0.0
+
+    def add(self, there: EligibleDomains, spec: PodSpec, pods: int) -> None:
+        """Note that so many more pods of that spec have it."""
+        known = self.specs.setdefault(there, {})
+        known[id(spec)] = (spec, pods + known.get(id(spec), (spec, 0))[1])
+
+    def parts(self) -> Iterator[tuple[EligibleDomains, list[PodSpec], float]]:
+        """Pods with other domains are judged apart; they share the weight by their number."""
+        pods = {there: sum(each for _, each in of.values()) for there, of in self.specs.items()}
+        for there, of in self.specs.items():
+            share = pods[there] / sum(pods.values())
+            yield there, [spec for spec, _ in of.values()], self.weight * share
 
 
 def from_pods(
@@ -274,34 +235,33 @@ def from_pods(
     everyone = _staying(np.ones(len(snapshot.pods), dtype=np.bool_), snapshot)
     chosen = select_pods(match, snapshot)
     groups = PodGroups(snapshot.pods, everyone)
-    known_domains = _KnownDomains(nodes, snapshot)
+    inclusion = NodeInclusion(nodes, snapshot)
     found: dict[bytes, _Shared] = {}
     others = 0
-    for pod in _distinct(everyone[chosen[everyone]], snapshot.pods):
-        ranked = _ranked(pod.spec.topologySpreadConstraints or [], known_domains)
+    for pod, count in _distinct(everyone[chosen[everyone]], snapshot.pods):
+        ranked = _ranked(pod.spec.topologySpreadConstraints or [], inclusion)
         if hard:
-            ranked = [each for each in ranked if each.whenUnsatisfiable == "DoNotSchedule"]
-        keys = tuple(sorted({each.topologyKey for each in ranked}))
+            ranked = [each for each in ranked if each.whenUnsatisfiable == HARD]
+        keys = _keys(ranked)
         for each, weight in zip(ranked, weights(len(ranked)), strict=True):
             selector = _selector(each, pod.metadata.labels or {})
             if selector is None or not matches(selector, pod.metadata.labels):
                 others += 1
                 continue
-            key = msgspec.msgpack.encode((pod.metadata.namespace, selector, each, keys))
-            shared = found.setdefault(key, _Shared(pod.metadata.namespace, each, selector, keys))
-            shared.specs[id(pod.spec)] = pod.spec
+            key = msgspec.msgpack.encode((pod.metadata.namespace, selector, each))
+            shared = found.setdefault(key, _Shared(pod.metadata.namespace, each, selector))
+            shared.add(inclusion.of([pod.spec], each, keys), pod.spec, count)
             shared.weight = max(shared.weight, weight)
     made = SpreadCounts()
     for shared in found.values():
-        pods = groups.select(shared.selector, frozenset({shared.namespace}))
-        there = known_domains.of(
-            shared.specs.values(), shared.constraint, "Ignore", shared.keys, None
-        )
-        name = _name(int(pods[0]), snapshot)
-        domain_counts = _domain_counts(
-            name, there, shared.constraint, np.sort(pods).tolist(), shared.weight
-        )
-        made.add(domain_counts, snapshot.pod_node)
+        pods = np.sort(groups.select(shared.selector, frozenset({shared.namespace}))).tolist()
+        for there, specs, weight in shared.parts():
+            domain_counts = _domain_counts(
+                _name(pods[0], snapshot), there, shared.constraint, pods, weight
+            )
+            domain_counts.aspect = inclusion.told(shared.constraint, specs)
+            domain_counts.closed = inclusion.closed(specs, there)
+            made.add(domain_counts, snapshot.pod_node)
     if others:
         message = f"{others} constraints do not select the pods that have them; they are left alone"
         made.warnings = (Problem("SPR003", message),)
@@ -316,28 +276,29 @@ def _name(pod: int, snapshot: Snapshot) -> str:
     return f"{each.kind} {each.namespace}/{each.name}"
 
 
-def _distinct(chosen: IntArray, pods: Sequence[Pod]) -> Iterator[Pod]:
-    """One pod of each spec and labels, of those with constraints."""
-    known: set[tuple[int, int, str]] = set()
+def _distinct(chosen: IntArray, pods: Sequence[Pod]) -> Iterable[tuple[Pod, int]]:
+    """One pod of each spec and labels, of those with constraints, and how many there are of it."""
+    counts: Counter[tuple[int, int, str]] = Counter()
+    first: dict[tuple[int, int, str], Pod] = {}
     for number in chosen.tolist():
         pod = pods[number]
         if pod.spec.topologySpreadConstraints:
             metadata = pod.metadata
             identity = (id(pod.spec), id(metadata.labels), metadata.namespace)
-            if identity not in known:
-                known.add(identity)
-                yield pod
+            counts[identity] += 1
+            first.setdefault(identity, pod)
+    return [(pod, counts[identity]) for identity, pod in first.items()]
 
 
 def _ranked(
-    constraints: Sequence[TopologySpreadConstraint], known_domains: _KnownDomains
+    constraints: Sequence[TopologySpreadConstraint], inclusion: NodeInclusion
 ) -> list[TopologySpreadConstraint]:
     """From few domains to many; of equals, hard before soft, then as they stand."""
     return sorted(
         constraints,
         key=lambda each: (
-            len(known_domains.labels.column(each.topologyKey).values),
-            each.whenUnsatisfiable != "DoNotSchedule",
+            len(inclusion.labels.column(each.topologyKey).values),
+            each.whenUnsatisfiable != HARD,
         ),
     )
 

@@ -73,10 +73,15 @@ class SpreadConstraint(Strict):
         default_factory=list, description="Pods that differ in one of these labels are apart."
     )
     nodeAffinityPolicy: Literal["Honor", "Ignore"] = Field(
-        "Honor", description="Whether only nodes that the pods select count."
+        "Honor",
+        description="Honor: only nodes that the pods' nodeSelector and required node affinity "
+        "accept count. Ignore: all nodes.",
     )
     nodeTaintsPolicy: Literal["Honor", "Ignore"] = Field(
-        "Honor", description="Whether only nodes that the pods tolerate count."
+        "Ignore",
+        description="Ignore, as in Kubernetes: nodes count whatever their taints, also when they "
+        "are cordoned or not Ready. Honor: only nodes whose taints the pods tolerate; a cordon is "
+        "a taint too, and so is not being Ready: pods there are not counted meanwhile.",
     )
     within: str | None = Field(
         None,
@@ -109,11 +114,15 @@ class Spread(Policy):
     """Charge 1.0 for every pod that must move before its group is even over the domains.
 
     The skew is the highest count of a domain less the lowest, as in the topology spread API; the
-    cost is the fewest single moves that bring it down to `maxSkew`. A domain counts, with 0 pods if
-    it is empty, when one of its nodes is Ready, not cordoned, and accepted by the group's own
-    nodeSelector, required node affinity and tolerations. Pods that are being deleted, DaemonSets
-    and pods without an owner are not counted; nor are pods on nodes outside of every such domain,
-    but moving a pod out there is charged 1.0.
+    cost is the fewest single moves that bring it down to `maxSkew`. Nodes and pods count as for
+    kube-scheduler: a node counts if it carries the keys of all constraints with the same
+    `whenUnsatisfiable`, and passes `nodeAffinityPolicy` (Honor unless given: the group's own
+    nodeSelector and required node affinity accept it) and `nodeTaintsPolicy` (Ignore unless given,
+    as in Kubernetes: pods on nodes that are cordoned or not Ready still count). Where all nodes of
+    a domain are tainted for others, it then counts as empty, which no move mends (SPR004): say
+    Honor, or narrow `nodes`. With ScheduleAnyway a domain counts only if one of the pods could be
+    placed in it. Pods that are being deleted, DaemonSets and pods without an owner are not counted;
+    nor are pods on nodes that do not count, but moving a pod out there is charged 1.0.
 
     Several constraints are judged jointly, and each counts twice as much as the next: the order in
     which they are written, or from few domains to many where they are taken from the pods. A pod
@@ -207,6 +216,9 @@ class SpreadTerm:
         self._warnings = made.warnings
         self._node = snapshot.pod_node.copy()
         self._candidates: dict[int, IntArray] = {}
+        self._in_the_way = [
+            (each, empty[0]) for each in made.spread_counts if (empty := each.in_the_way())
+        ]
 
     def cost(self) -> float:
         """Pods that must move, over all groups."""
@@ -279,6 +291,7 @@ class SpreadTerm:
                     pods=tuple(
                         domain_counts.pods[np.isin(places, [giving.domain, *alike])].tolist()
                     ),
+                    aspect=f"{domain_counts.eligible_domains.around[parent[giving.domain]]}/{domain_counts.aspect}",
                 )
             if departed := domain_counts.departed():
                 yield Finding(
@@ -288,21 +301,31 @@ class SpreadTerm:
                     message=f"{counted(departed, 'more pod')} than before "
                     f"{agreed(departed, 'is', 'are')} outside of the domains",
                     pods=tuple(domain_counts.pods[places == OUTSIDE].tolist()),
+                    aspect=domain_counts.aspect,
                 )
 
     def warnings(self) -> tuple[Problem, ...]:
-        """How many pods of how many groups are on nodes that are in no domain that counts."""
-        outside = [each for each in self._spread_counts if each.outside]
-        if not outside:
-            return self._warnings
-        pods = sum(each.outside for each in outside)
-        message = (
-            f"{counted(pods, 'pod')} of {counted(len(outside), 'workload')} "
-            f"({outside[0].name} first) {agreed(pods, 'runs', 'run')} on nodes that are in no "
-            f"domain of {outside[0].eligible_domains.key} that their workload could use; "
-            "they are not counted"
-        )
-        return (*self._warnings, Problem("SPR002", message))
+        """Pods that are not counted, and empty domains that count though no pod could go there."""
+        made = list(self._warnings)
+        if outside := [each for each in self._spread_counts if each.outside]:
+            pods = sum(each.outside for each in outside)
+            message = (
+                f"{counted(pods, 'pod')} of {counted(len(outside), 'workload')} "
+                f"({outside[0].name} first) {agreed(pods, 'runs', 'run')} on nodes that are in no "
+                f"domain of {outside[0].eligible_domains.key} that counts for their workload"
+            )
+            made.append(Problem("SPR002", message))
+        if self._in_the_way:
+            number = len({each.name for each, _ in self._in_the_way})
+            first, domain = self._in_the_way[0]
+            domains = first.eligible_domains
+            message = (
+                f"{counted(number, 'workload')} ({first.name} first) would need fewer moves but "
+                "for empty domains that count although none of the pods could be placed there, "
+                f"such as {domains.key}={domains.names[domain]}"
+            )
+            made.append(Problem("SPR004", message))
+        return tuple(made)
 
     def _bound(self, pod: int) -> float:
         source = int(self._node[pod])

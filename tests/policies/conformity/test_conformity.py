@@ -74,11 +74,25 @@ def test_a_toleration_is_enough() -> None:
     assert bound(snapshot(TAINTED, [tolerant]), nodeTaints={}).cost() == 0
 
 
-def test_a_taint_that_kubernetes_sets_does_not_count_unless_asked() -> None:
+@pytest.mark.parametrize(
+    ("rule", "cost"),
+    [
+        ({}, 0),
+        ({"ignore": []}, 0),
+        ({"ignore": ["team"]}, 0),
+        ({"only": ["node.kubernetes.io/"]}, 1),
+        ({"only": ["node.kubernetes.io/memory-pressure"]}, 1),
+        ({"only": ["node.kubernetes.io/"], "ignore": ["node.kubernetes.io/memory-pressure"]}, 0),
+        ({"only": ["node.kubernetes.io/disk-pressure"]}, 0),
+    ],
+)
+def test_a_taint_that_kubernetes_sets_counts_only_where_it_is_named(
+    rule: dict[str, Any], cost: int
+) -> None:
+    """A list of what else to ignore is no reason to move pods off a node that was cordoned."""
     taint = {"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"}
     before = snapshot([node("n1", taints=[taint]), node("n2")], [pod("p", "n1")])
-    assert bound(before, nodeTaints={}).cost() == 0
-    assert bound(before, nodeTaints={"ignore": []}).cost() == 1
+    assert bound(before, nodeTaints=rule).cost() == cost
 
 
 def test_a_disliked_taint_costs_at_most_half_and_only_where_it_can_be_avoided() -> None:

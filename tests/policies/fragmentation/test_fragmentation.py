@@ -176,8 +176,7 @@ def test_missing_room_is_that_of_the_best_places(
         np.array([memory for _, memory in left], dtype=np.int64),
         np.zeros((len(left), 1), dtype=np.int64),
     )
-    every = np.ones(len(left), dtype=np.bool_)
-    made = PendingPlaces([Waiting(Demand(*asked), count, every, "")], rows)
+    made = PendingPlaces([Waiting(Demand(*asked), count, np.full(len(left), count), "")], rows)
     places = []
     for cpu, memory in left:
         for _ in range(count):

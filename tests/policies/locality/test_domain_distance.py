@@ -73,6 +73,23 @@ def test_distances_of_more_domains_than_can_be_held_are_refused_before_they_are_
     assert "600 domains" in made.message
 
 
+def test_nodes_without_the_label_are_domains_of_their_own() -> None:
+    """At no distance from themselves, as far as can be from all others, and they count too."""
+    before = picture("""
+        zone a | n1 | -
+        zone b | n2 | -
+               | n3 | db web
+               | n4 | -
+    """)
+    wanted = policy()
+    made = term(wanted, measured(before, wanted, ("a", "b", 3.0)))
+    assert made.cost() == 0
+    assert made.deltas(1, nodes(0, 1, 2, 3)).tolist() == pytest.approx([1, 1, 0, 1])
+    many = [*before.nodes, *(node(f"m{number}") for number in range(600))]
+    refused = told(wanted, measured(snapshot(many, before.pods), wanted, ("a", "b", 3.0)))
+    assert "2 domains and 602 nodes without its label" in refused.message
+
+
 def told(wanted: Locality, before: Snapshot) -> Problem:
     made = wanted.compile(before)
     assert isinstance(made, Problem), made

@@ -302,3 +302,33 @@ def test_the_kit_finds_a_part_that_is_wrong(
     monkeypatch.setattr(f"rescheduler.policies.locality.{part}.{method}", wrong)
     with pytest.raises(AssertionError):
         _run("Locality", kit.check_deltas, examples=1000)
+
+
+GPU_POOL = """
+    accelerator x | n1 | -
+                  | n2 | db web
+                  | n3 | -
+"""
+ACCELERATOR = {"name": "accelerator", "labels": ["accelerator"]}
+
+
+def test_a_host_without_the_label_of_a_level_is_at_no_distance_from_itself() -> None:
+    """A cluster of CPU and GPU nodes: only the latter have an accelerator's domain."""
+    before = picture(GPU_POOL)
+    policy = locality(pairs=[{"pods": WEB, "near": DB}], levels=[*HOST, ACCELERATOR])
+    made = term(policy, before)
+    assert made.cost() == 0
+    assert len(made.candidates()) == 0
+    # Two hosts that both lack it share nothing.
+    assert made.deltas(1, np.array([0, 1, 2], dtype=np.int32)).tolist() == [1, 0, 1]
+    domains = tree([Level(**HOST[0]), Level(**ACCELERATOR)], before)
+    assert domains.distances([1]).tolist() == [1, 0, 1]
+    assert domains.distances([1], 1).tolist() == [1, 0, 1]
+
+
+def test_pods_on_one_host_without_the_label_are_together_and_not_apart() -> None:
+    before = picture(GPU_POOL.replace("db", "web"))
+    for preference in ({"together": "accelerator"}, {"apart": "accelerator"}):
+        group = {"pods": WEB, **preference}
+        policy = locality(groups=[group], levels=[*HOST, ACCELERATOR])
+        assert term(policy, before).cost() == (0 if "together" in preference else 1)

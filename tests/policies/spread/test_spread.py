@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from rescheduler.model.move import Shift
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.spread.policy import Spread, SpreadTerm
@@ -55,16 +54,36 @@ def test_nothing_is_moved_where_the_skew_is_allowed() -> None:
     assert proposed(before, spread(maxSkew=1)) == [move("web", "n1", "n2")]
 
 
+CLOSED = """
+    zone a | n1        | web web
+    zone b | n2        | web web
+    zone c | n3 {flag} | -
+"""
+
+
 @pytest.mark.parametrize("flag", ["notready", "cordoned", "tainted"])
-def test_a_zone_that_no_pod_could_use_does_not_count(flag: str) -> None:
-    assert (
-        term(f"""
-            zone a | n1        | web web
-            zone b | n2        | web web
-            zone c | n3 {flag} | -
-        """).cost()
-        == 0
-    )
+def test_an_empty_zone_that_no_pod_could_use_counts_unless_taints_are_honored(flag: str) -> None:
+    """As for kube-scheduler, and the report says why no move mends it."""
+    before = picture(CLOSED.format(flag=flag))
+    for bound in (spread().compile(before), tiers(ZONES).compile(before)):
+        assert bound.cost() == 1
+        [warning] = bound.warnings()
+        assert warning.code == "SPR004"
+        assert "such as topology.kubernetes.io/zone=c" in warning.message
+    assert proposed(before, spread(), limits=ROOMY) == []
+    honored = tiers({**ZONES, "nodeTaintsPolicy": "Honor"}).compile(before)
+    assert honored.cost() == 0
+    assert honored.warnings() == ()
+
+
+@pytest.mark.parametrize("flag", ["notready", "cordoned", "tainted"])
+def test_an_empty_zone_that_no_pod_could_use_never_counts_for_a_wish(flag: str) -> None:
+    before = picture(CLOSED.format(flag=flag))
+    assert tiers({**ZONES, "whenUnsatisfiable": "ScheduleAnyway"}).compile(before).cost() == 0
+
+
+def test_an_empty_zone_that_does_no_harm_is_not_remarked() -> None:
+    assert term(CLOSED.format(flag="tainted"), maxSkew=2).warnings() == ()
 
 
 def test_workloads_are_judged_one_by_one() -> None:
@@ -275,8 +294,9 @@ def test_pods_of_two_revisions_are_apart() -> None:
 
 def test_which_nodes_count_follows_the_policies_of_the_constraint() -> None:
     before = picture("zone a | n1 | web web\nzone b | n2 tainted | -")
-    assert tiers(ZONES).compile(before).cost() == 0
+    assert tiers({**ZONES, "nodeTaintsPolicy": "Honor"}).compile(before).cost() == 0
     assert tiers({**ZONES, "nodeTaintsPolicy": "Ignore"}).compile(before).cost() == 1
+    assert tiers(ZONES).compile(before).cost() == 1  # Ignore is the default, as in Kubernetes
 
 
 FOLLOW = {**ZONES, "follow": {"labels": {"matchLabels": {"app": "cache"}}}}
@@ -327,48 +347,22 @@ def test_all_matching_pods_may_be_one_group() -> None:
     assert tiers(ZONES, groupBy="Match").compile(before).cost() == 1
 
 
-def own(before: Snapshot) -> SpreadTerm:
-    return Spread(name="s", match={"all": True}, constraints="FromPods").compile(before)
-
-
-def constraint(app: str, **more: object) -> dict[str, object]:
-    selector = {"matchLabels": {"app": app}}
-    return {**ZONES, "maxSkew": 1, "labelSelector": selector, **more}
-
-
-def test_the_pods_own_constraints_are_judged() -> None:
-    text = "zone a | n1 | web web web api api api\nzone b | n2 | -"
-    before = picture(text, specs={"web": {"topologySpreadConstraints": [constraint("web")]}})
-    bound = own(before)
-    assert bound.cost() == 1
-    assert bound.scope() == 3
-    loose = {"topologySpreadConstraints": [constraint("web", maxSkew=3)]}
-    assert own(picture(text, specs={"web": loose})).cost() == 0
-
-
-def test_all_pods_that_the_selector_selects_are_counted() -> None:
-    shared = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "api"]}]}
-    spec = {"topologySpreadConstraints": [{**constraint("web"), "labelSelector": shared}]}
-    text = "zone a | n1 | web web\nzone b | n2 | api api"
-    assert own(picture(text, specs={"web": spec})).cost() == 0
-
-
-def test_a_constraint_about_other_pods_is_left_alone_and_remarked() -> None:
-    spec = {"topologySpreadConstraints": [constraint("cache")]}
-    bound = own(picture("zone a | n1 | web web cache\nzone b | n2 | -", specs={"web": spec}))
-    assert bound.cost() == 0
-    [warning] = bound.warnings()
-    assert warning.code == "SPR003"
-
-
-def test_taints_count_in_the_pods_own_constraints_only_where_they_say_so() -> None:
-    text = "zone a | n1 | web web\nzone b | n2 tainted | -"
-    for policy, cost in (("Honor", 0), ("Ignore", 1), (None, 1)):
-        more = {} if policy is None else {"nodeTaintsPolicy": policy}
-        spec = {"topologySpreadConstraints": [constraint("web", **more)]}
-        assert own(picture(text, specs={"web": spec})).cost() == cost, policy
-
-
 def test_a_policy_says_its_constraints_once() -> None:
     with pytest.raises(ValueError, match="exclude"):
         spread(maxSkew=2, constraints="FromPods")
+
+
+def test_the_same_trouble_of_two_revisions_or_two_zones_is_told_apart() -> None:
+    before = picture("zone a | n1 | web web web web\nzone b | n2 | -")
+    for number, each in enumerate(before.pods):
+        each.metadata.labels = {"app": "web", "pod-template-hash": str(number // 2)}
+    revisions = tiers({**ZONES, "matchLabelKeys": ["pod-template-hash"]}).compile(before)
+    assert len({each.aspect for each in revisions.findings()}) == 2
+    before = picture("""
+        zone a rack r | n1 | web web web
+        zone a rack s | n2 | -
+        zone b rack r | n3 | web web web
+        zone b rack s | n4 | -
+    """)
+    racks = tiers({"topologyKey": "rack", "within": ZONES["topologyKey"]}).compile(before)
+    assert len({(each.subject, each.aspect) for each in racks.findings()}) == 2

@@ -1,0 +1,245 @@
+"""Places for pending gangs: on which capacity each shape of their pods may count.
+
+A gang runs as a whole or not at all, and its pods may differ: two shapes must not count on one free
+node. So every gang, one after the other, is given places in what its nodes have and could have:
+shape by shape, those with the least missing, and of equal ones those that the fewest others accept;
+in the order of its shapes that leaves the least missing (of all orders up to four shapes, else of
+two); and of three ways to break ties by the best. A gang for whose pods there are not enough
+places, even if all pods that may move were gone, is given none: nothing is freed for a part of it.
+
+Then each node belongs to one shape: the one that has places there, or for a spare node, of those
+whose places miss something, the one for which the least is missing. Only where several shapes have
+places on a node they keep to these, and each counts on what those before it leave. This is a
+heuristic: packing pods of several sizes is NP-hard, and kube-scheduler, too, places one pod after
+the other.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.policies.fragmentation.free_capacity import Amounts, Most, Rows
+from rescheduler.policies.fragmentation.pending_places import Claim, Waiting, fitting, less
+from rescheduler.policies.shared.demand import WHOLE, Demand
+
+_ALL_ORDERS = 4
+"""Up to so many shapes of a gang all orders are tried."""
+_MANY_GANGS = 20
+"""From so many gangs on ties are broken in one way only."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """Pending pods of one gang that ask for the same and accept the same nodes.
+
+    accepts: what pods that accept the same nodes have in common. accepting: (nodes,) which.
+    first: the name of one. together: whether some of the gang's pods are of no use without the
+    others.
+    """
+
+    gang: int
+    demand: Demand
+    count: int
+    accepts: bytes
+    accepting: BoolArray
+    first: str
+    together: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What is left of the nodes after some claims: now, and if no movable pod were there."""
+
+    free: Rows
+    most: Most
+
+    def holds(self, shape: Shape) -> Amounts:
+        """(nodes,) for how many such pods each node could ever have room, up to all of them."""
+        asked, answer = shape.demand, np.where(shape.accepting, shape.count, 0).astype(np.int64)
+        for amount, wanted in (
+            (self.most.cpu, asked.cpu),
+            (self.most.memory, asked.memory),
+            (self.most.devices, asked.gpus * WHOLE + asked.share),
+        ):
+            if wanted:
+                answer = np.minimum(answer, np.maximum(amount, 0) // wanted)
+        return answer
+
+    def after(self, demand: Demand, places: Amounts) -> "_State":
+        """What is left when these places are taken."""
+        devices = places * (demand.gpus * WHOLE + demand.share)
+        most = Most(
+            self.most.cpu - places * demand.cpu,
+            self.most.memory - places * demand.memory,
+            self.most.devices - devices,
+        )
+        return _State(less(self.free, demand, places), most)
+
+
+_Size = tuple[Amounts, ...]
+"""By what nodes are alike when several would do: see `numpy.lexsort`."""
+
+
+class _Given(NamedTuple):
+    """The (nodes,) places that a shape was given, and what they miss, in pods."""
+
+    shape: Shape
+    places: Amounts
+    missing: float
+
+
+def gang_places(shapes: Sequence[Shape], free: Rows, most: Most) -> list[Waiting]:
+    """On what each shape may count; the shapes of a gang are together, and gangs go in order.
+
+    Alike shapes of several gangs are one in the answer, but for those of gangs without places.
+    """
+    start = _State(free, most)
+    # Least left now, least left ever, or as the nodes stand.
+    sizes: list[_Size] = [(free.cpu, free.devices.sum(axis=1)), (most.cpu, most.devices), ()]
+    if shapes and shapes[-1].gang >= _MANY_GANGS:
+        sizes = sizes[:1]
+    given = min(
+        (_all(shapes, size, start) for size in sizes), key=lambda each: _missing(shapes, each)
+    )
+    placed = {id(each.shape) for each in given}
+    nothing = np.zeros(len(free.nodes), dtype=np.int64)
+    without = [_Given(each, nothing, 0.0) for each in shapes if id(each) not in placed]
+    answer = [
+        Waiting(each.demand, each.count, nothing, _subject(each), whole=False)
+        for each, *_ in _alike(without)
+    ]
+    return [*_owned(_alike(given), start), *answer]
+
+
+def _subject(shape: Shape) -> str:
+    return f"{shape.count} pending pods such as {shape.first}"
+
+
+def _alike(given: Sequence[_Given]) -> list[_Given]:
+    """With alike shapes of several gangs as one, in the order of the first."""
+    found: dict[tuple[Demand, bytes], _Given] = {}
+    for each in given:
+        key = each.shape.demand, each.shape.accepts
+        known = found.get(key)
+        if known is None:
+            found[key] = each
+        else:
+            shape = replace(known.shape, count=known.shape.count + each.shape.count)
+            found[key] = _Given(shape, known.places + each.places, known.missing + each.missing)
+    return list(found.values())
+
+
+def _all(shapes: Sequence[Shape], size: _Size, state: _State) -> list[_Given]:
+    """Places for one gang after the other."""
+    given: list[_Given] = []
+    later = np.zeros(len(state.free.nodes), dtype=np.int64)
+    for each in shapes:
+        later += each.accepting
+    for _, group in itertools.groupby(shapes, key=lambda each: each.gang):
+        members = list(group)
+        for each in members:
+            later -= each.accepting
+        orders = (_given(order, later, size, state) for order in _orders(members))
+        if found := [each for each in orders if each]:
+            best = min(found, key=lambda one: sum(each.missing for each in one))
+            given += best
+            for taken in best:
+                state = state.after(taken.shape.demand, taken.places)
+    return given
+
+
+def _missing(shapes: Sequence[Shape], given: Sequence[_Given]) -> float:
+    """What is missing for all gangs, in pods: all of it for one that has no places."""
+    missing = {id(each.shape): each.missing for each in given}
+    return sum(missing.get(id(each), float(each.count)) for each in shapes)
+
+
+def _orders(members: list[Shape]) -> Iterable[Sequence[Shape]]:
+    """The largest pods first, then other orders."""
+    largest = sorted(members, key=lambda each: (-each.demand.devices, *(-x for x in each.demand)))
+    if len(members) <= _ALL_ORDERS:
+        return itertools.permutations(largest)
+    fewest = sorted(largest, key=lambda each: int(each.accepting.sum()))
+    return (largest, fewest)
+
+
+def _given(order: Sequence[Shape], later: Amounts, size: _Size, state: _State) -> Sequence[_Given]:
+    """Places for one shape after the other; empty where there are too few.
+
+    later: (nodes,) how many shapes of the gangs to come accept each.
+    """
+    given = []
+    for number, shape in enumerate(order):
+        wanted_by = later.copy()
+        for each in order[number + 1 :]:
+            wanted_by += each.accepting
+        claimed, missing = _claimed(shape, (*size, wanted_by), state)
+        if shape.together and claimed.sum() < shape.count:
+            return ()
+        given.append(_Given(shape, claimed, missing))
+        state = state.after(shape.demand, claimed)
+    return given
+
+
+def _claimed(shape: Shape, size: _Size, state: _State) -> tuple[Amounts, float]:
+    """(nodes,) the places that miss least, and what they miss in pods.
+
+    size: (nodes,) of places that miss the same those on the least node go first, by the last, then
+    by those before it.
+    """
+    most = state.holds(shape)
+    fits, missing = fitting(shape.demand, most, state.free)
+    free = fits.astype(np.int64)
+    alike, nearest = np.lexsort(size), np.lexsort((*size, missing))
+    claimed, left, lacking = np.zeros_like(most), shape.count, 0.0
+    for places, each, order in (
+        (free, np.zeros_like(missing), alike),
+        (np.minimum(most - free, 1), missing, nearest),
+        (np.maximum(most - free - 1, 0), np.ones_like(missing), nearest),
+    ):
+        before = np.cumsum(places[order]) - places[order]
+        taken = np.zeros_like(most)
+        taken[order] = np.clip(left - before, 0, places[order])
+        claimed += taken
+        left -= int(taken.sum())
+        lacking += float(taken @ each)
+    return claimed, lacking + left
+
+
+def _owned(given: Sequence[_Given], start: _State) -> Iterator[Waiting]:
+    """On what each may count: on its nodes, and on its places where others have some, too."""
+    if not given:
+        return
+    claimed = np.array([each.places > 0 for each in given])
+    holds = np.array([start.holds(each.shape) for each in given])
+    owner = np.where(claimed.any(axis=0), claimed.argmax(axis=0), _spare(given, start, holds))
+    several = claimed.sum(axis=0) > 1
+    for number, (shape, own, _) in enumerate(given):
+        places = np.where(several, own, np.where(owner == number, holds[number], 0))
+        before = [
+            Claim(other.shape.demand, np.where(several, other.places, 0))
+            for other, beside in zip(given[:number], claimed[:number], strict=True)
+            if (beside & claimed[number]).any()
+        ]
+        yield Waiting(shape.demand, shape.count, places, _subject(shape), tuple(before))
+
+
+def _spare(given: Sequence[_Given], start: _State, holds: Amounts) -> IntArray:
+    """(nodes,) who may count on each node if nobody has places there: who lacks some goes first."""
+    nearest = np.ones(holds.shape)
+    for number, (shape, *_) in enumerate(given):
+        fits, missing = fitting(shape.demand, holds[number], start.free)
+        nearest[number] = np.where(fits > 0, 0.0, missing)
+    content = np.array([each.missing == 0 for each in given])
+    have = np.zeros(len(given))
+    owner = np.full(holds.shape[1], -1, dtype=np.int32)
+    for node in np.flatnonzero(holds.any(axis=0)).tolist():
+        able = np.flatnonzero(holds[:, node])
+        best = int(able[np.lexsort((have[able], nearest[able, node], content[able]))[0]])
+        owner[node] = best
+        have[best] += 1 / given[best].shape.count
+    return owner

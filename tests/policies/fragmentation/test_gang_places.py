@@ -1,0 +1,211 @@
+"""Room for a gang is judged as a whole: no two pods count on one place, all or nothing."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rescheduler.model.move import Shift
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.fragmentation.policy import Fragmentation
+from rescheduler.policies.fragmentation.term import FragmentationTerm
+from rescheduler.policies.shared.demand import Devices, demand
+from tests.cluster import controller, deployment, pod, snapshot
+from tests.picture import picture, proposed
+
+GPU = "nvidia.com/gpu"
+ROOM: Any = {"namespaces": ["gangs"]}
+POLICY = Fragmentation(name="f", match={"all": True}, resources=[], room=ROOM)
+
+Shape = tuple[int, int, str]
+"""How many pods, the GPUs of each, and the pool that they select, if any."""
+
+
+def asking(before: Snapshot, gangs: dict[str, list[Shape]], kind: str = "Job") -> Snapshot:
+    """The cluster with these gangs' pods Pending."""
+    pods, owners = [], []
+    for name, shapes in gangs.items():
+        made = deployment(name, namespace="gangs") if kind == "Deployment" else None
+        owner = made[1] if made else controller(kind, name, namespace="gangs")
+        owners += list(made) if made else [owner]
+        numbers = itertools.count()
+        for count, gpus, pool in shapes:
+            pods += [
+                pod(
+                    f"{name}-{next(numbers)}",
+                    namespace="gangs",
+                    owner=owner,
+                    requests={"cpu": "1", GPU: str(gpus)},
+                    labels={"app": name},
+                    **({"nodeSelector": {"pool": pool}} if pool else {}),
+                )
+                for _ in range(count)
+            ]
+    controllers = [*before.controllers, *owners]
+    return snapshot(before.nodes, [*before.pods, *pods], controllers=controllers)
+
+
+def term(before: Snapshot) -> FragmentationTerm:
+    made = POLICY.compile(before)
+    assert isinstance(made, FragmentationTerm), made
+    return made
+
+
+def test_two_shapes_do_not_count_on_one_free_node() -> None:
+    before = picture(
+        """
+        zone a | n1 gpu 8 cpu 64 | -
+        zone a | n2 gpu 8 cpu 64 | small small
+    """,
+        requests={"small": {"cpu": "1", GPU: "1"}},
+    )
+    made = term(asking(before, {"train": [(1, 8, ""), (1, 7, "")]}))
+    # Each alone would fit on n1. The second needs one of the two GPUs that are in use on n2.
+    assert made.cost() == pytest.approx(1 / 7)
+    [finding] = made.findings()
+    assert finding.pods == (0, 1)
+
+
+def test_small_and_large_pods_of_a_gang_share_a_node_that_has_room_for_both() -> None:
+    before = picture("zone a | n1 gpu 8 cpu 64 | -")
+    assert term(asking(before, {"train": [(1, 4, ""), (2, 2, "")]})).cost() == 0
+
+
+def test_who_accepts_fewer_nodes_goes_first() -> None:
+    before = picture("pool x | n1 gpu 8 cpu 64 | -\npool y | n2 gpu 8 cpu 64 | -")
+    for shapes in ([(1, 8, ""), (1, 8, "x")], [(1, 8, "y"), (1, 8, "")]):
+        assert term(asking(before, {"train": shapes})).cost() == 0
+
+
+def test_nothing_is_freed_for_a_part_of_a_gang() -> None:
+    """One node could be freed for one of the two, which would be of no use."""
+    before = picture(
+        """
+        zone a | n1 gpu 8 cpu 64 | small
+        zone a | n2 gpu 4 cpu 64 | -
+    """,
+        requests={"small": {"cpu": "1", GPU: "1"}},
+    )
+    whole = asking(before, {"train": [(2, 8, "")]})
+    made = term(whole)
+    assert made.cost() == 2
+    assert len(made.candidates()) == 0
+    [finding] = made.findings()
+    assert "would not fit as a whole" in finding.message
+    assert finding.pods == ()
+    assert proposed(whole, POLICY) == []
+    replicas = asking(before, {"train": [(2, 8, "")]}, kind="Deployment")
+    assert term(replicas).cost() == pytest.approx(1 + 1 / 8), "replicas serve one by one"
+    assert term(replicas).candidates().tolist() == [0]
+
+
+def test_a_node_is_counted_on_no_oftener_than_it_can_hold() -> None:
+    """An 8-GPU node never holds two pods of five, however much of a second is free."""
+    before = picture(
+        """
+        zone a | n1 gpu 8 cpu 64 | -
+        zone a | n2 gpu 8 cpu 64 | big
+    """,
+        requests={"big": {"cpu": "1", GPU: "7"}},
+    )
+    made = term(asking(before, {"train": [(2, 5, "")]}))
+    assert made.cost() == pytest.approx(4 / 5)
+    [finding] = made.findings()
+    assert finding.pods == (0,)
+
+
+def test_two_gangs_do_not_count_on_one_free_node_and_the_urgent_one_goes_first() -> None:
+    before = picture("zone a | n1 gpu 8 cpu 64 | -")
+    both = asking(before, {"first": [(2, 4, "")], "second": [(2, 4, "")]})
+    assert told(both) == ["2 pending pods such as gangs/second-0"]
+    both.pods[2].spec.priority = 10
+    assert told(both) == ["2 pending pods such as gangs/first-0"]
+    single = asking(before, {"first": [(1, 8, "")], "second": [(1, 8, "")]})
+    assert told(single) == ["2 pending pods such as gangs/first-0"]
+    assert term(single).cost() == 1, "single pods that are alike are told of together"
+
+
+def told(before: Snapshot) -> list[str]:
+    return [each.subject for each in term(before).findings()]
+
+
+@st.composite
+def waiting(draw: st.DrawFn) -> Snapshot:
+    """A few nodes with movable pods of one GPU, and one or two gangs of up to three shapes."""
+    rows = [
+        f"pool {draw(st.sampled_from('xy'))} | n{number} gpu {draw(st.integers(1, 6))} cpu 64 | -"
+        for number in range(draw(st.integers(1, 4)))
+    ]
+    before = picture("\n".join(rows))
+    pods = []
+    owner = deployment("small")
+    for each in before.nodes:
+        gpus = int((each.status.allocatable or {})[GPU])
+        for number in range(draw(st.integers(0, gpus))):
+            name = f"small-{each.metadata.name}-{number}"
+            requests = {"cpu": "1", GPU: "1"}
+            pods.append(pod(name, each.metadata.name, owner=owner[1], requests=requests))
+    shapes = st.tuples(st.integers(1, 2), st.integers(1, 4), st.sampled_from(["", "x", "y"]))
+    gangs = draw(st.lists(st.lists(shapes, min_size=1, max_size=3), min_size=1, max_size=2))
+    made = snapshot(before.nodes, pods, controllers=[*before.controllers, *owner])
+    return asking(made, {f"g{number}": each for number, each in enumerate(gangs)})
+
+
+def fits(before: Snapshot, at: list[int]) -> bool:
+    """Whether all pending pods fit at once, by trying everything; at: where the others are."""
+    left = [int((each.status.allocatable or {})[GPU]) for each in before.nodes]
+    for node in at:
+        if node >= 0:
+            left[node] -= 1
+    asked = []
+    for each in before.pods:
+        if each.metadata.namespace == "gangs":
+            pool = (each.spec.nodeSelector or {}).get("pool")
+            nodes = [
+                number
+                for number, one in enumerate(before.nodes)
+                if pool in (None, (one.metadata.labels or {})["pool"])
+            ]
+            asked.append((demand(each.spec, Devices(GPU)).gpus, nodes))
+
+    def place(number: int) -> bool:
+        if number == len(asked):
+            return True
+        gpus, nodes = asked[number]
+        for each in nodes:
+            if left[each] >= gpus:
+                left[each] -= gpus
+                found = place(number + 1)
+                left[each] += gpus
+                if found:
+                    return True
+        return False
+
+    return place(0)
+
+
+@settings(max_examples=300, deadline=None)
+@given(waiting(), st.data())
+def test_where_nothing_is_missing_all_of_them_fit_at_once(
+    before: Snapshot, data: st.DataObject
+) -> None:
+    """In the snapshot and after any moves; and nothing is gained for what cannot be whole."""
+    made, at = term(before), before.pod_node.tolist()
+    bound = [number for number, node in enumerate(at) if node >= 0]
+    for _ in range(4):
+        if made.cost() < 1e-9:
+            assert fits(before, at)
+        if not fits(before, [-1] * len(at)):
+            assert made.cost() > 0
+        if not bound:
+            break
+        mover = data.draw(st.sampled_from(bound))
+        end = data.draw(st.integers(0, len(before.nodes) - 1))
+        change = float(made.deltas(mover, np.array([end], dtype=np.int32))[0])
+        cost = made.cost()
+        made.commit(Shift(mover, at[mover], end))
+        at[mover] = end
+        assert made.cost() == pytest.approx(cost + change)

@@ -1,0 +1,123 @@
+"""Spread by the pods' own constraints, and which nodes count for these, in policy tests."""
+
+import pytest
+
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.spread.policy import Spread, SpreadTerm
+from tests.picture import picture, proposed
+from tests.policies.spread.test_spread import ROOMY, ZONES, spread
+
+EITHER = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "api"]}]}
+
+
+def own(before: Snapshot) -> SpreadTerm:
+    return Spread(name="s", match={"all": True}, constraints="FromPods").compile(before)
+
+
+def constraint(app: str, **more: object) -> dict[str, object]:
+    selector = {"matchLabels": {"app": app}}
+    return {**ZONES, "maxSkew": 1, "labelSelector": selector, **more}
+
+
+def test_the_pods_own_constraints_are_judged() -> None:
+    text = "zone a | n1 | web web web api api api\nzone b | n2 | -"
+    before = picture(text, specs={"web": {"topologySpreadConstraints": [constraint("web")]}})
+    bound = own(before)
+    assert bound.cost() == 1
+    assert bound.scope() == 3
+    loose = {"topologySpreadConstraints": [constraint("web", maxSkew=3)]}
+    assert own(picture(text, specs={"web": loose})).cost() == 0
+
+
+def test_all_pods_that_the_selector_selects_are_counted() -> None:
+    shared = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "api"]}]}
+    spec = {"topologySpreadConstraints": [{**constraint("web"), "labelSelector": shared}]}
+    text = "zone a | n1 | web web\nzone b | n2 | api api"
+    assert own(picture(text, specs={"web": spec})).cost() == 0
+
+
+def test_a_constraint_about_other_pods_is_left_alone_and_remarked() -> None:
+    spec = {"topologySpreadConstraints": [constraint("cache")]}
+    bound = own(picture("zone a | n1 | web web cache\nzone b | n2 | -", specs={"web": spec}))
+    assert bound.cost() == 0
+    [warning] = bound.warnings()
+    assert warning.code == "SPR003"
+
+
+def test_taints_count_in_the_pods_own_constraints_only_where_they_say_so() -> None:
+    text = "zone a | n1 | web web\nzone b | n2 tainted | -"
+    for policy, cost in (("Honor", 0), ("Ignore", 1), (None, 1)):
+        more = {} if policy is None else {"nodeTaintsPolicy": policy}
+        spec = {"topologySpreadConstraints": [constraint("web", **more)]}
+        assert own(picture(text, specs={"web": spec})).cost() == cost, policy
+
+
+TWO_AND_ONE = """
+    zone a | n1       | web web web
+    zone b | n2 {flag} | web web
+    zone b | n3       | web
+"""
+
+
+@pytest.mark.parametrize("flag", ["notready", "cordoned"])
+def test_pods_on_a_node_that_is_down_or_cordoned_are_still_counted(flag: str) -> None:
+    """As matchNodeInclusionPolicies has it under `nodeTaintsPolicy: Ignore`, the default."""
+    text = TWO_AND_ONE.format(flag=flag)
+    before = picture(text, specs={"web": {"topologySpreadConstraints": [constraint("web")]}})
+    for policy in (spread(), Spread(name="s", match={"all": True}, constraints="FromPods")):
+        bound = policy.compile(before)
+        assert bound.cost() == 0
+        assert list(bound.findings()) == []
+        assert bound.warnings() == ()
+        assert proposed(before, policy, limits=ROOMY) == []
+
+
+def test_a_soft_constraint_does_not_decide_which_nodes_count_for_a_hard_one() -> None:
+    """Source: getConstraints of podtopologyspread's filtering.go: DoNotSchedule alone."""
+    before = picture(
+        """
+        zone a rack r | n1 | web web
+        zone b        | n2 | web web
+        zone b rack s | n3 | -
+    """,
+        specs={
+            "web": {
+                "topologySpreadConstraints": [
+                    constraint("web"),
+                    constraint("web", topologyKey="rack", whenUnsatisfiable="ScheduleAnyway"),
+                ]
+            }
+        },
+    )
+    hard = Spread(name="s", match={"all": True}, constraints="HardFromPods").compile(before)
+    assert hard.cost() == 0
+    [finding] = own(before).findings()
+    assert finding.subject == "Deployment default/web in rack=r"
+
+
+def test_pods_of_one_constraint_that_accept_other_nodes_are_judged_apart() -> None:
+    """Each pod has its own nodes for kube-scheduler; together they cost no more than one would."""
+    before = picture(
+        """
+        zone a pool x | n1 | web web web api
+        zone b pool x | n2 | -
+        zone c pool y | n3 | -
+    """,
+        specs={
+            "web": {
+                "topologySpreadConstraints": [
+                    {**constraint("web"), "labelSelector": EITHER, "maxSkew": 1}
+                ],
+                "nodeSelector": {"pool": "x"},
+            },
+            "api": {
+                "topologySpreadConstraints": [
+                    {**constraint("web"), "labelSelector": EITHER, "maxSkew": 1}
+                ],
+            },
+        },
+    )
+    bound = own(before)
+    # 4/0 needs two moves for three of the pods; 4/0/0 needs two for one of them.
+    assert bound.cost() == pytest.approx(2 * 3 / 4 + 2 * 1 / 4)
+    assert len({each.aspect for each in bound.findings()}) == 2
