@@ -1,6 +1,6 @@
 """Policies bound to one snapshot: each with its term, or the problem that takes its say."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,8 +12,16 @@ from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import Bounding, Loaded, Policy, Term, Warns
-from rescheduler.policies.utilization.packing import PackingTerm
+from rescheduler.policies.base import (
+    Bounding,
+    Evacuation,
+    Filling,
+    Freeing,
+    Loaded,
+    Policy,
+    Term,
+    Warns,
+)
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,11 @@ class Binding:
         return term if isinstance(term, Bounding) else None
 
     @cached_property
+    def _filling(self) -> Filling | None:
+        term: object = self.term
+        return term if isinstance(term, Filling) else None
+
+    @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What the term finds in the working copy; kept until a move is made there."""
         return tuple(self.term.findings()) if self.term is not None else ()
@@ -65,10 +78,17 @@ class Binding:
         found = self.term.candidates()
         return found if self.below is None else found[self.below[found]]
 
-    def leave(self, stays: Callable[[int], bool]) -> None:
-        """Tell the term which pods may never be moved, where it frees whole nodes."""
-        if isinstance(self.term, PackingTerm):
-            self.term.leave(lambda pod: stays(pod) or not self.moves(pod))
+    def leave(self, evacuation: Evacuation) -> None:
+        """Tell the term what may leave its node and where it lands, where it frees whole nodes."""
+        term: object = self.term
+        if isinstance(term, Freeing):
+            term.leave(evacuation)
+
+    def overfills(self, pod: int, nodes: IntArray) -> BoolArray:
+        """(k,) whether the pod would be too much for each of the nodes, as the policy sees it."""
+        if self._filling is None:
+            return np.zeros(len(nodes), dtype=np.bool_)
+        return self._filling.overfills(pod, nodes)
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the term's working copy."""

@@ -200,6 +200,46 @@ class Bounding(Protocol):
 
 
 @runtime_checkable
+class Filling(Protocol):
+    """A term that can tell which nodes a pod would fill beyond what pods may fill them to."""
+
+    def overfills(self, pod: int, nodes: IntArray) -> BoolArray:
+        """(k,) whether the pod would be too much for each of the k nodes, in the working copy.
+
+        What a move gains there does not count, and a move that most likely ends there is refused.
+        """
+        ...
+
+
+class Evacuation(Protocol):
+    """What planning can tell a term that frees whole nodes; it has a working copy of its own."""
+
+    def leaves(self, pod: int) -> bool:
+        """Whether the pod may be evicted, now or when our own pace allows it."""
+        ...
+
+    def landing(self, pod: int, barred: BoolArray) -> int:
+        """The node outside of `barred` (nodes,) where its replacement most likely lands; -1: none.
+
+        -1 too where a move there would be refused.
+        """
+        ...
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy; the reversed shift undoes it."""
+        ...
+
+
+@runtime_checkable
+class Freeing(Protocol):
+    """A term that frees whole nodes."""
+
+    def leave(self, evacuation: Evacuation) -> None:
+        """Leave the nodes alone that would not be free in the end; asked before the first move."""
+        ...
+
+
+@runtime_checkable
 class Warns(Protocol):
     """A term that has something to say about the data that it was given."""
 

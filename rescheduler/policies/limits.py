@@ -64,7 +64,9 @@ class Limits(Document):
         1_999_999_999, description="Pods above this priority are left alone; critical ones always."
     )
     maxHotShare: Ratio = Field(
-        0.2, description="If a greater share of the nodes is hot at once, nothing is evicted."
+        0.2,
+        description="If a greater share of the nodes is hot at once, nothing is evicted. Nodes "
+        "that are only far above the mean (`strategy: Balance`) do not count.",
     )
     maxNotReadyShare: Ratio = Field(
         0.1,

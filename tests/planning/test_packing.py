@@ -1,11 +1,13 @@
 """Packing frees whole nodes, and leaves those alone that would not be free in the end."""
 
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
-from rescheduler.model.history import History
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.plan import Plan
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
@@ -55,9 +57,22 @@ def cluster() -> Snapshot:
     )
 
 
+def planned(
+    before: Snapshot, policy: Utilization = PACK, limits: Limits = LIMITS, **more: Any
+) -> Plan:
+    schedulers = more.pop("schedulers", (FULL_FIRST,))
+    history = more.pop("history", History())
+    return plan(before, policy_set([policy], limits, schedulers), history, mode="Enforce")
+
+
 def moved(before: Snapshot, policy: Utilization = PACK) -> list[tuple[str, str]]:
-    made = plan(before, policy_set([policy], LIMITS, (FULL_FIRST,)), History(), mode="Enforce")
-    return sorted((each.owner.name, each.source) for each in made.moves)
+    return sorted((each.owner.name, each.source) for each in planned(before, policy).moves)
+
+
+def left_alone(made: Plan) -> bool:
+    """Whether no node is to be freed: nothing to gain, and nothing moves."""
+    [result] = made.policies
+    return not made.moves and result.cost.before == 0 and not result.findings
 
 
 def test_a_cold_node_is_freed() -> None:
@@ -87,3 +102,166 @@ def test_no_pod_leaves_for_a_policy_that_may_not_move_the_others() -> None:
             each.spec = msgspec.structs.replace(each.spec, priority=500)
     assert moved(before, PACK.model_copy(update={"maxPriority": 100})) == []
     assert moved(before, PACK.model_copy(update={"maxPriority": 500})) != []
+
+
+def with_pod(before: Snapshot, app: str, **fields: Any) -> Snapshot:
+    """The cluster in which the pods of that workload have these fields in their spec."""
+    for each in before.pods:
+        if (each.metadata.labels or {})["app"] == app:
+            each.spec = msgspec.structs.replace(each.spec, **fields)
+    return before
+
+
+def other(text: str, asked: dict[str, str], **more: Any) -> Snapshot:
+    """A cluster in which n2 is cold and all the others are warm. asked: CPU of each workload."""
+    names = [line.split("|")[1].split()[0] for line in text.splitlines() if "|" in line]
+    return picture(
+        text,
+        requests={app: {"cpu": cpu} for app, cpu in asked.items()},
+        readings={
+            "node.cpu": {name: "14%" if name == "n2" else "40%" for name in names},
+            "pod.cpu": {app: 1.0 if app == "web" else 0.5 for app in asked},
+        },
+        policies=[PACK],
+        **more,
+    )
+
+
+def test_a_node_is_not_freed_whose_pod_selects_it() -> None:
+    selecting = with_pod(cluster(), "dns", nodeSelector={"kubernetes.io/hostname": "n2"})
+    assert left_alone(planned(selecting))
+
+
+def test_a_node_is_not_freed_whose_pod_is_one_of_too_few() -> None:
+    two = LIMITS.model_copy(update={"minReplicas": 2})
+    assert left_alone(planned(cluster(), limits=two))
+    # Two pods of one Deployment would not both land on one node: the scheduler spreads them.
+    text = "zone a | n1 | web web web\nzone a | n2 | api api\nzone a | n3 | web web web"
+    pairs = other(text, {"web": "1", "api": "1"})
+    assert [each.source for each in planned(pairs, limits=two).moves] == ["n2", "n2"]
+
+
+@pytest.mark.parametrize(("allowed", "freed"), [(0, False), (1, True)])
+def test_a_node_is_not_freed_whose_pods_budget_is_used_up(*, allowed: int, freed: bool) -> None:
+    text = "zone a | n1 | web web web\nzone a | n2 | api dns"
+    asked = {"web": "1", "api": "1", "dns": "100m"}
+    before = other(text, asked, budgets={"dns": allowed})
+    assert left_alone(planned(before)) is not freed
+    assert moved(before) == ([("api", "n2"), ("dns", "n2")] if freed else [])
+
+
+def test_a_node_is_not_freed_whose_pod_fits_on_no_single_other_one() -> None:
+    # 3.5 cores are free on each of n1 and n3, and the pod asks for 5.
+    text = """
+        zone a | n1 | web web web
+        zone a | n2 | big
+        zone a | n3 | web web web
+    """
+    before = other(text, {"web": "1500m", "big": "5"})
+    assert left_alone(planned(before))
+    smaller = other(text, {"web": "1500m", "big": "3"})
+    assert moved(smaller) == [("big", "n2")]
+
+
+def test_a_node_is_not_freed_where_only_a_tainted_one_has_room() -> None:
+    text = """
+        zone a | n1 | web web web
+        zone a | n2 | big
+        zone a | n3 tainted | api api
+    """
+    asked = {"web": "2500m", "big": "3", "api": "2500m"}
+    assert left_alone(planned(other(text, asked)))
+    text = text.replace("tainted ", "")
+    assert moved(other(text, asked)) == [("big", "n2")]
+
+
+def test_a_node_is_not_freed_whose_pods_the_scheduler_would_put_back() -> None:
+    # The scheduler's own default is to fill the emptiest node first: the one that was left.
+    assert left_alone(planned(cluster(), schedulers=()))
+
+
+def test_a_node_is_not_freed_for_one_that_is_empty() -> None:
+    text = "zone a | n1 | web web web\nzone a | n2 | api\nzone a | n3 | -"
+    before = picture(
+        text,
+        requests={"web": {"cpu": "2500m"}, "api": {"cpu": "1"}},
+        readings={
+            "node.cpu": {"n1": "40%", "n2": "14%", "n3": 0},
+            "pod.cpu": {"web": 1.0, "api": 1.0},
+        },
+        policies=[PACK],
+    )
+    # By requests n1 has no room, and the emptied node is as good as the empty one.
+    assert left_alone(planned(before))
+    assert left_alone(planned(before, schedulers=()))
+
+
+def test_of_two_nodes_that_only_have_each_other_one_is_freed() -> None:
+    text = "zone a | n1 tainted | web web web\nzone a | n2 | api\nzone a | n3 | dns"
+    before = picture(
+        text,
+        requests={"web": {"cpu": "1"}, "api": {"cpu": "6"}, "dns": {"cpu": "100m"}},
+        readings={
+            "node.cpu": {"n1": "40%", "n2": "14%", "n3": "15%"},
+            "pod.cpu": {"web": 1.0, "api": 1.0, "dns": 1.0},
+        },
+        policies=[PACK],
+    )
+    [result] = planned(before, schedulers=(FULL_FIRST,)).policies
+    assert [each.cost for each in result.findings] == [1]
+
+
+def test_a_node_is_not_freed_where_each_of_its_pods_has_room_and_not_all() -> None:
+    text = """
+        zone a | n1 | web web web
+        zone a | n2 | api api
+        zone a | n3 | web web web
+    """
+    # Each of n1 and n3 has 2.3 cores left: room for one pod of 1.6, and not for two.
+    fitting = other(text, {"web": "1900m", "api": "1600m"})
+    assert [each.source for each in planned(fitting).moves] == ["n2", "n2"]
+    alone = text.replace("zone a | n3 | web web web", "zone a | n3 tainted | web web web")
+    assert left_alone(planned(other(alone, {"web": "1900m", "api": "1600m"})))
+
+
+def test_a_workload_that_cools_down_after_our_own_move_does_not_end_the_freeing() -> None:
+    before = cluster()
+    dns = next(each for each in before.pods if each.metadata.name.startswith("dns"))
+    workload = before.workloads[int(before.pod_workload[before.pod_index[dns.metadata.uid]])]
+    earlier = PastMove(
+        plan="p",
+        podUid="gone",
+        namespace="default",
+        pod="dns-0",
+        workload=workload.uid,
+        source="n9",
+        at=before.taken,
+        settled=before.taken,
+        state="ready",
+        landedOn="n1",
+    )
+    made = planned(before, history=History([earlier]))
+    assert [each.owner.name for each in made.moves] == ["api"]
+    assert [(each.pod.name.split("-")[0], each.code) for each in made.refused] == [
+        ("dns", "ELG022")
+    ]
+
+
+def test_a_node_is_not_freed_of_a_pod_that_we_have_moved_there() -> None:
+    before = cluster()
+    [dns] = [each for each in before.pods if each.metadata.name.startswith("dns")]
+    workload = before.workloads[int(before.pod_workload[before.pod_index[dns.metadata.uid]])]
+    earlier = PastMove(
+        plan="p",
+        podUid="gone",
+        namespace="default",
+        pod="dns-0",
+        workload=workload.uid,
+        source="n9",
+        at=before.taken - timedelta(hours=2),
+        settled=before.taken - timedelta(hours=2),
+        state="ready",
+        replacement=dns.metadata.uid,
+        landedOn="n2",
+    )
+    assert left_alone(planned(before, history=History([earlier])))

@@ -69,11 +69,6 @@ class Eligibility:
             or shared.namespace
         )
 
-    def stays(self, pod: int) -> bool:
-        """Whether the pod may not be moved because of what it is, not because of how it fares."""
-        shared = self._share(pod)
-        return (shared.kind or shared.template) is not None
-
     def checks(self, pod: int) -> Iterator[tuple[tuple[str, ...], Problem | None]]:
         """Every group of checks, also after one that fails: its codes as it asks, and its answer.
 

@@ -65,12 +65,11 @@ class Budgets:
 
     def refusal(self, pod: int) -> Problem | None:
         """BUD001-BUD004 and PAC001-PAC005: the first budget that has nothing left for this pod."""
-        return (
-            self.closed()
-            or self._refuse_pace(pod)
-            or self._refuse_pdb(pod)
-            or (self._quotas.refusal(pod))
-        )
+        return self.closed() or self._refuse_pace(pod) or self.exhausted(pod)
+
+    def exhausted(self, pod: int) -> Problem | None:
+        """BUD001-BUD004: the cluster's own budget that has nothing left for this pod."""
+        return self._refuse_pdb(pod) or self._quotas.refusal(pod)
 
     def closed(self) -> Problem | None:
         """PAC001 or PAC005: nothing more may be planned, whatever the pod."""

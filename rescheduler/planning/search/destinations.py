@@ -8,6 +8,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.policies.limits import Limits
 
 _SHOWN = 3
@@ -74,6 +75,38 @@ def refuse_untrusted(
                     code="FEA006",
                     message=f"{place} {name}: {binding.policy.name} has no trusted reading of it",
                 )
+    return None
+
+
+def refuse_counted(
+    snapshot: Snapshot,
+    landing: Landing,
+    evaluation: Evaluation,
+    wanting: list[Binding],
+    eligibility: Eligibility,
+) -> Problem | None:
+    """FEA006 or FEA003: what speaks against counting on this landing of a move that gains.
+
+    wanting: the policies that gain by the move; a load that others follow they have weighed.
+    """
+    return refuse_untrusted(
+        landing, evaluation.source, wanting, eligibility, snapshot
+    ) or _refuse_overfilling(snapshot, evaluation, wanting)
+
+
+def _refuse_overfilling(
+    snapshot: Snapshot, evaluation: Evaluation, wanting: list[Binding]
+) -> Problem | None:
+    """FEA003: whether it would overfill the node where it most likely lands."""
+    here = np.array([evaluation.destination], dtype=np.int32)
+    for binding in wanting:
+        if binding.overfills(evaluation.pod, here)[0]:
+            name = snapshot.nodes[evaluation.destination].metadata.name
+            return Problem(
+                code="FEA003",
+                message=f"it would most likely land on {name}, which has no room for it by the "
+                f"targets of {binding.policy.name}",
+            )
     return None
 
 

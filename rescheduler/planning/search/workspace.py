@@ -24,7 +24,8 @@ from rescheduler.planning.limits.guards import holding
 from rescheduler.planning.limits.landing_trust import calibration
 from rescheduler.planning.search.bounds import Survey
 from rescheduler.planning.search.corrections import corrected
-from rescheduler.planning.search.destinations import describe, refuse_landing, refuse_untrusted
+from rescheduler.planning.search.destinations import describe, refuse_counted, refuse_landing
+from rescheduler.planning.search.evacuation import Leaving, Ways
 from rescheduler.planning.search.evaluation import Evaluation, Gate
 from rescheduler.planning.search.forecast import forecast
 from rescheduler.planning.search.justification import Justifications
@@ -68,9 +69,6 @@ class Workspace:
         self.seed = seed
         self.bindings = bind(policies, self.snapshot)
         self.eligibility = Eligibility(self.snapshot, limits, history, plan=plan)
-        for each in self.bindings:
-            each.leave(self.eligibility.stays)
-        self.stability = Stability(self.bindings, self.snapshot, finding_history)
         self.budgets = Budgets(self.snapshot, limits, history)
         self.moved: set[int] = set()
         self._standing: dict[int, Problem | None] = {}
@@ -79,6 +77,11 @@ class Workspace:
         self.schedulers = schedulers_of(self.snapshot, schedulers, pinned)
         self._scheduler = SchedulerModel(self.snapshot, self.schedulers.profiles)
         self.admission = Admission(self.snapshot)
+        landed = frozenset(move.replacement for move in history.moves if move.replacement)
+        ways = Ways(self.eligibility, self.budgets, self._scheduler, self.admission, landed)
+        for each in self.bindings:
+            each.leave(Leaving(each, self.snapshot, limits, ways))
+        self.stability = Stability(self.bindings, self.snapshot, finding_history)
         self._waiting = Waiting(self.snapshot, self._scheduler)
         self._undone = {
             (move.workload, move.landedOn, move.source)
@@ -242,10 +245,19 @@ class Workspace:
             if binding.term is not None
         }
 
+    def _worth(self, pod: int, nodes: IntArray) -> dict[str, FloatArray]:
+        """The changes; on a node that a policy finds overfilled, it gains nothing."""
+        changes = self._changes(pod, nodes)
+        for binding in self._active:
+            change = changes[binding.policy.name]
+            full = binding.overfills(pod, nodes)
+            changes[binding.policy.name] = np.where(full, np.maximum(change, 0.0), change)
+        return changes
+
     def _weigh(self, evaluation: Evaluation, landing: Landing) -> Evaluation:
         """The evaluation with its gains: minus the expected change of cost; coming back gains 0."""
         source = evaluation.source
-        changes = self._changes(evaluation.pod, landing.nodes)
+        changes = self._worth(evaluation.pod, landing.nodes)
         away = np.where(landing.nodes == source, 0.0, landing.probabilities)
         gains = {
             each.policy.name: -float(away @ changes[each.policy.name]) / each.policy.weight
@@ -334,7 +346,7 @@ class Workspace:
             return refusal
         wanting = [each for each in self._active if evaluation.gains.get(each.policy.name, 0.0) > 0]
         return (
-            refuse_untrusted(landing, evaluation.source, wanting, self.eligibility, self.snapshot)
+            refuse_counted(self.snapshot, landing, evaluation, wanting, self.eligibility)
             or self._refuse_undoing(evaluation)
             or self._waiting.refusal(evaluation.pod, landing)
         )

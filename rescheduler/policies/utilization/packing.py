@@ -1,14 +1,16 @@
 """The term of Utilization that also empties cold nodes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from rescheduler.kube.quantity import milli, units
 from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, lasted
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
+from rescheduler.policies.base import Evacuation
 from rescheduler.policies.shared.demand import Devices, demands
 from rescheduler.policies.utilization.term import ResourceTarget, UtilizationTerm
 
@@ -20,6 +22,10 @@ class PackingTerm(UtilizationTerm):
 
     Kept from being free are the nodes that were chosen to be freed, and those that are empty in
     the snapshot. Pods of DaemonSets and static pods go with their node and do not count.
+
+    A node is chosen if the others have room for all that its pods use and ask for, taken together,
+    and, once planning has told its `Evacuation`, only if each of its pods may be evicted and lands
+    on a node that is not to be free and that it does not overfill, one pod after the other.
     """
 
     def __init__(
@@ -40,14 +46,14 @@ class PackingTerm(UtilizationTerm):
         self._cold = self._find_cold(cold)
         self._calm = self._calmed(cold)
         self._carried, self._room = self._burdens(snapshot, self._usable & (self._held > 0))
-        self._choose(lambda _: False)
+        self._choose(self._find_room(self._cold))
 
-    def leave(self, stays: Callable[[int], bool]) -> None:
-        """Leave the nodes alone that would not be free in the end.
-
-        stays: whether a pod may never be moved, whatever is gained. Ask before the first move.
-        """
-        self._choose(stays)
+    def leave(self, evacuation: Evacuation) -> None:
+        """Leave the nodes alone of which a pod may not leave, or would land nowhere."""
+        leaving = [
+            node for node in self._cold if all(map(evacuation.leaves, self._lasting_on(node)))
+        ]
+        self._choose(self._find_landings(self._find_room(leaving), evacuation))
 
     def cost(self) -> float:
         """Average pods too many, and pods that keep nodes from being free."""
@@ -103,7 +109,7 @@ class PackingTerm(UtilizationTerm):
     def _find_cold(self, cold: float) -> list[int]:
         """The nodes below that share in all that has a target, those with the fewest pods first."""
         share = self._amounts / self._capacity
-        targeted = np.isfinite(self._limits)
+        targeted = self._targeted
         calm = np.where(targeted, share < cold, True).all(axis=0) & targeted.any(axis=0)
         sure = ~(self._unknown_load | self._distrusted | self._unknown_peak | self._hot).any(axis=0)
         stuck = self._node[self._lasting & ~self._movable & (self._node >= 0)]
@@ -122,25 +128,66 @@ class PackingTerm(UtilizationTerm):
         known = [range_samples for range_samples in range_samples if range_samples is not None]
         if len(known) < len(range_samples):
             return np.full(len(self._names), np.nan)
-        targeted = np.isfinite(self._limits)[:, None, :]
+        targeted = self._targeted[:, None, :]
         calm = np.where(targeted, np.stack(known) < cold, True).all(axis=0)
         return lasted(np.asarray(calm & targeted.any(axis=0)), self._span)
 
-    def _choose(self, stays: Callable[[int], bool]) -> None:
-        """Free the cold nodes whose pods may all leave, and that the others can take in."""
-        chosen = np.zeros(len(self._usable), dtype=np.bool_)
-        left, moved = self._room.sum(axis=1), np.zeros(len(self._room))
-        for node in self._cold:
-            room, more = left - self._room[:, node], moved + self._carried[:, node]
-            if (room < more - 1e-9).any():
-                continue
-            pods = np.flatnonzero((self._node == node) & self._lasting)
-            if not any(stays(pod) for pod in pods.tolist()):
-                left, moved = room, more
-                chosen[node] = True
-        self._chosen = chosen
-        self._spare = chosen | (self._usable & (self._held == 0))
+    def _lasting_on(self, node: int) -> list[int]:
+        """The pods that would have to leave for the node to be free."""
+        return np.flatnonzero((self._node == node) & self._lasting).tolist()
+
+    def _choose(self, nodes: list[int]) -> None:
+        """Free these, and keep free what is empty."""
+        self._chosen = np.zeros(len(self._usable), dtype=np.bool_)
+        self._chosen[nodes] = True
+        self._spare = self._chosen | (self._usable & (self._held == 0))
         self._start = self.cost()
+
+    def _find_room(self, nodes: list[int]) -> list[int]:
+        """Those of the nodes for whose pods, all together, the others have room."""
+        found = []
+        left, moved = self._room.sum(axis=1), np.zeros(len(self._room))
+        for node in nodes:
+            room, more = left - self._room[:, node], moved + self._carried[:, node]
+            if (room >= more - 1e-9).all():
+                left, moved = room, more
+                found.append(node)
+        return found
+
+    def _find_landings(self, nodes: list[int], evacuation: Evacuation) -> list[int]:
+        """Those of the nodes of which each pod lands on a node that is not to be free."""
+        barred = self._usable & (self._held == 0)
+        barred[nodes] = True
+        found: list[int] = []
+        made: list[Shift] = []
+        for node in nodes:
+            shifts = self._empty(node, barred, evacuation)
+            # A node that stays in use may take in the pods of those after it.
+            barred[node] = shifts is not None
+            if shifts is not None:
+                found.append(node)
+                made += shifts
+        self._undo(made, evacuation)
+        return found
+
+    def _empty(self, node: int, barred: BoolArray, evacuation: Evacuation) -> list[Shift] | None:
+        """Move all pods off the node in the working copies; None, and nothing done: one stays."""
+        everywhere = np.arange(len(barred), dtype=np.int32)
+        made: list[Shift] = []
+        for pod in self._lasting_on(node):
+            there = evacuation.landing(pod, barred | self.overfills(pod, everywhere))
+            if there < 0:
+                self._undo(made, evacuation)
+                return None
+            made.append(Shift(pod, node, there))
+            self.commit(made[-1])
+            evacuation.commit(made[-1])
+        return made
+
+    def _undo(self, made: list[Shift], evacuation: Evacuation) -> None:
+        for shift in reversed(made):
+            self.commit(shift.reversed())
+            evacuation.commit(shift.reversed())
 
     def lasted(self) -> FloatArray:
         """(pods,) for how long the load that the pod relieves was high, or its node was cold."""
@@ -162,8 +209,7 @@ class PackingTerm(UtilizationTerm):
             summed = np.bincount(places, weights=amounts[bound], minlength=nodes)
             return summed.astype(np.float64)
 
-        limits = np.where(np.isfinite(self._limits), self._limits, 0.0)
-        room = np.maximum(limits - self._amounts, 0.0)
+        room = np.maximum(self._most - self._amounts, 0.0)
         carried = [by_node(used) for used in self._used]
         found, of_pod = demands(snapshot, Devices(_GPU))
         table = np.array([[d.cpu, d.memory, d.gpus, 1] for d in found], dtype=np.float64)

@@ -33,21 +33,36 @@ _BASE_LOAD = (-0.1, 0.3)
 
 
 class Utilization(Policy):
-    """Charge a node for the load above its target, in average pods of a hot node.
+    """Charge a node for the load above its target, in average pods.
 
-    A node above `high` is hot and is charged for all that is above `low`; the others for what is
-    above `high`. The unit is what a pod uses on average on the hot nodes. A node whose load is not
-    known, or not explained by its pods (within 10% of the node below, and 10% of GPUs or 30% of all
-    else above), gives no pods away; what would land on a node of unknown load is charged in full.
-    Pods too young for a value count by their requests (85% of CPU, 70% of memory), and what pods
-    that were just bound use is taken from the room of their node until the window has seen it.
+    A node above `high` is hot, and gives pods away until it is at `low`. Charged is what is above
+    `low`, by half, and what is above `high`, in full, hot or not: one function of where the pods
+    are, so that what a move promises is found in the next cycle, and a hot spot that fits nowhere
+    stays where it is. The unit is what those pods use on average that may be moved and use at least
+    1% of a node, wherever they run, so that the costs of two cycles can be compared.
 
-    `strategy: Balance` lowers the targets to the mean of the nodes: a node more than `tolerance`
-    above the mean is hot, and drained down to the mean. `strategy: Pack` charges 1.0 besides for
-    each pod on a node that is to be freed, and for each that would land on an empty one. To be
-    freed are the cold nodes, those with the fewest pods first, as far as the others have room for
-    their load below `high` and for their requests; a node keeps its pods if one of them may not be
-    moved. With `stableFor`, the load must have held of which a pod relieves its node most. Sources:
+    No pod is moved for this policy's sake to where it would most likely be too much for its node:
+    above `high`, less what the node's peaks (`headroom`) and pods that were just bound (85% of the
+    CPU and 70% of the memory that they ask for) take besides. Nodes that `nodes` leaves out, and
+    those without a target of the resource, count as full at the lowest `high` that the policy
+    gives. A node whose load is not known, or not explained by its pods (within 10% of the node
+    below, and 10% of GPUs or 30% of all else above), gives no pods away, and takes none in if it is
+    not known.
+
+    `strategy: Balance` lowers the targets to the mean of the nodes, each weighed by its size: a
+    node more than `tolerance` above the mean gives pods away, down to the mean, to others that are
+    looked at. `maxHotShare` of the Limits counts only those above `high` itself.
+
+    `strategy: Pack` charges 1.0 besides for each pod on a node that is to be freed, and for each
+    that would land on an empty one. To be freed are the cold nodes, those with the fewest pods
+    first, of which every pod may be evicted (by PodDisruptionBudgets and our own Limits) and would
+    land on another node that stays in use, below `high`, when the others have left before it. No
+    pod is moved on that the rescheduler has moved, as long as it remembers its moves. With
+    the scheduler's default of filling the emptiest node first, pods come back and no node is
+    freed: it must score by `MostAllocated`, or the nodes be tainted. A node that becomes cold adds
+    its pods to the cost.
+
+    With `stableFor`, the load must have held of which a pod relieves its node most. Sources:
     descheduler's deviation thresholds; koordinator's estimator.
     """
 
@@ -120,11 +135,19 @@ class Utilization(Policy):
                 if isinstance(hidden, Problem):
                     return hidden
                 high, low = self._band(resource, group_of, load, wanted)
-                floor = self._values(resource, group_of, "floor")
-                heat = self._heat(snapshot, resource, group_of, load, wanted)
-                resource_targets.append(
-                    ResourceTarget(resource, load, high, low, pressed, floor, hidden, heat)
+                resource_target = ResourceTarget(
+                    resource,
+                    load,
+                    high,
+                    low,
+                    pressed,
+                    floor=self._values(resource, group_of, "floor"),
+                    hidden=hidden,
+                    ceiling=self._values(resource, group_of, "high"),
+                    elsewhere=self._elsewhere(resource),
+                    heat=self._heat(snapshot, resource, group_of, load, wanted),
                 )
+                resource_targets.append(resource_target)
         matched = select_pods(self.match, snapshot)
         if self.strategy == "Pack":
             return PackingTerm(snapshot, resource_targets, looked_at, matched, self.cold, self.span)
@@ -137,6 +160,16 @@ class Utilization(Policy):
 
     def _all_targets(self) -> list[Targets]:
         return [self.targets, *(group.targets for group in self.groups)]
+
+    def _elsewhere(self, resource: str) -> float:
+        """Up to what share pods may fill nodes without a target: the lowest `high` of any node.
+
+        With `Balance` not at all: the mean is that of the nodes with a target, and stays theirs.
+        """
+        if self.strategy == "Balance":
+            return 0.0
+        given = [dict(each.given()).get(resource) for each in self._all_targets()]
+        return min(target.high for target in given if target is not None)
 
     def _pressed(self, resource: str) -> bool:
         found = [dict(each.given()).get(resource) for each in self._all_targets()]
@@ -165,7 +198,7 @@ class Utilization(Policy):
         low = self._values(resource, group_of, "bottom")
         if self.strategy != "Balance":
             return high, low
-        mean = _mean(load.measured / load.capacity, wanted, 0.0)
+        mean = _mean(load.measured / load.capacity, load.capacity, wanted, 0.0)
         return np.minimum(high, mean + self.tolerance), np.minimum(low, mean)
 
     def _heat(
@@ -182,7 +215,10 @@ class Utilization(Policy):
         high = np.broadcast_to(self._values(resource, group_of, "high"), load.range_samples.shape)
         if self.strategy == "Balance":
             means = np.array(
-                [_mean(share, wanted, self.minCoverage) for share in load.range_samples]
+                [
+                    _mean(share, load.capacity, wanted, self.minCoverage)
+                    for share in load.range_samples
+                ]
             )
             high = np.minimum(high, means[:, None] + self.tolerance)
         hot = load.range_samples > high
@@ -241,14 +277,17 @@ class Utilization(Policy):
         return ReadingRequest(name, **quality)
 
 
-def _mean(share: FloatArray, wanted: BoolArray, least: float) -> float:
-    """The mean of the nodes that count and are known; without one there is no bound to take.
+def _mean(share: FloatArray, capacity: FloatArray, wanted: BoolArray, least: float) -> float:
+    """The load of the nodes that count and are known, as a share of all that they have.
 
+    Each weighs as much as it has, so that no move among them changes the mean. Without a node that
+    is known there is no bound to take.
     least: the share of those that count which must be known, lest the mean be that of some.
     """
-    known = wanted & ~np.isnan(share)
-    enough = known.any() and known.sum() >= least * wanted.sum()
-    return float(share[known].mean()) if enough else np.inf
+    known = wanted & ~np.isnan(share) & (capacity > 0)
+    if not known.any() or known.sum() < least * wanted.sum():
+        return np.inf
+    return float(np.average(share[known], weights=capacity[known]))
 
 
 def _value(target: Target | None, what: str) -> float:

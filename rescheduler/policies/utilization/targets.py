@@ -24,7 +24,9 @@ class Target(Strict):
 
     high: Ratio = Field(description="A node above this is hot, and gives pods away.")
     low: Ratio | None = Field(
-        None, description="A hot node is drained down to this. The same as `high`, unless given."
+        None,
+        description="A hot node is drained down to this, where others have room below it. The "
+        "same as `high`, unless given.",
     )
 
     @model_validator(mode="after")

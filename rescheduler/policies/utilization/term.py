@@ -19,6 +19,9 @@ _LEAST = 1e-9
 _LEAST_UNIT = 0.001
 """The smallest average pod, as a share of the largest node."""
 
+_IDLE = 0.01
+"""A pod that uses less of the largest node is no load that anybody would move."""
+
 
 @dataclass(frozen=True, slots=True)
 class ResourceTarget:
@@ -27,6 +30,8 @@ class ResourceTarget:
     high, low: (nodes,) shares of the node; NaN where it has no target. pressed: (nodes,) whether
     tasks wait for the resource too long, which makes the node hot above `floor`. hidden: (nodes,)
     share of the node that its peaks take beyond its mean; NaN where that is not known.
+    ceiling: (nodes,) the share above which a node has too much of it, whatever the others have.
+    elsewhere: the share up to which pods may fill a node that has no target of its own.
     heat: (instants, nodes) whether the node was hot in the past; None where that is not known.
     """
 
@@ -37,25 +42,34 @@ class ResourceTarget:
     pressed: BoolArray
     floor: FloatArray
     hidden: FloatArray
+    ceiling: FloatArray
+    elsewhere: float
     heat: BoolArray | None = None
 
 
 class UtilizationTerm:
     """Utilization on one snapshot.
 
-    cost of a node = sum over resources of max over its resource targets of (amount - limit)+ / unit
+    cost of a node = sum over resources of max over its resource targets of
+                     ((amount - low)+ + (amount - high)+) / 2 / unit
 
     amount: the measured load in the pods' unit, less what left, plus what came.
-    limit: `low` where the snapshot has the node above `high`, else `high`, times its capacity; the
-    floor where tasks wait for the resource. Where the node is not hot, what its peaks and the pods
-    that were just bound take besides is subtracted, but never so that the node would be above it.
-    unit: what a pod on a hot node uses on average, so that 1.0 is one such pod too many.
+    low, high: times the node's capacity; at most the floor where tasks wait for the resource. What
+    is above `low` counts half, what is above `high` in full, so that the cost is one function of
+    where the pods are: what a move promises is found afterwards, and what only changes places gains
+    nothing. That a node is hot, above `high`, decides only whether it gives pods away.
+    unit: what a pod uses on average, of those that may be moved and are not idle, wherever they
+    are, so that costs of one cycle and the next can be compared. 1.0 is one such pod too many.
+
+    What `overfills` a node is told apart from the cost: there the peaks of the node count, the pods
+    that were just bound, and nodes without a target.
 
     Nothing is gained from what is not known. Where a node's load is not explained by its pods, the
     pods free nothing when they leave, and yet burden where they go. A node that ought to have a
     reading and has none counts as full: what comes is charged, what leaves frees nothing. A pod
     whose usage is not known moves no load, and is no candidate.
-    Arrays below are (resource targets, nodes) and (resource targets, pods).
+    Arrays below are (resource targets, nodes) and (resource targets, pods); limits are (2, resource
+    targets, nodes): low, high.
     """
 
     def __init__(
@@ -81,32 +95,38 @@ class UtilizationTerm:
         self._used = np.stack([load.used for load in loads])
         self._known = np.stack([load.known for load in loads])
         known = ~np.isnan(self._measured)
-        self._high = np.stack([resource_target.high for resource_target in resource_targets])
-        targeted = looked_at & ~np.isnan(self._high)
+        high = np.stack([resource_target.high for resource_target in resource_targets])
+        targeted = looked_at & ~np.isnan(high)
         in_scope = targeted & (np.stack([load.expected for load in loads]) | known)
+        self._targeted = in_scope
         self._unknown_load = in_scope & ~known
         self._scope = in_scope.any(axis=0)
-        high = self._high * self._capacity
-        low = (
-            np.stack([resource_target.low for resource_target in resource_targets]) * self._capacity
+        self._pressed = np.stack([resource_target.pressed for resource_target in resource_targets])
+        band = np.stack(
+            [np.stack([resource_target.low for resource_target in resource_targets]), high]
         )
-        floor = (
-            np.stack([resource_target.floor for resource_target in resource_targets])
-            * self._capacity
-        )
-        self._pressed = np.stack(
-            [resource_target.pressed for resource_target in resource_targets]
-        ) & (self._measured > floor)
-        self._hot = in_scope & known & ((self._measured > high) | self._pressed)
+        floor = np.stack([resource_target.floor for resource_target in resource_targets])
+        band = np.where(self._pressed, np.minimum(band, floor), band) * self._capacity
+        self._hot = in_scope & known & (self._measured > band[1])
+        ceiling = np.stack([resource_target.ceiling for resource_target in resource_targets])
+        ceiling = np.where(self._pressed, np.minimum(ceiling, floor), ceiling) * self._capacity
+        self._crowded = in_scope & known & (self._measured > ceiling)
+        # Nobody looks at the others: they cost nothing until a move fills them beyond their size.
+        whole = np.where(known, np.maximum(self._capacity, self._measured), np.inf)
+        limits = np.where(in_scope, band, whole)
+        self._limits = np.where(self._unknown_load, 0.0, limits)
         hidden = (
             np.stack([resource_target.hidden for resource_target in resource_targets])
             * self._capacity
         )
         self._unknown_peak = in_scope & known & np.isnan(hidden)
         taken = np.nan_to_num(hidden, nan=np.inf) + np.stack([load.shadow for load in loads])
-        room = np.maximum(high - taken, np.minimum(self._measured * (1 + _LEAST), high))
-        limits = np.where(self._hot, np.where(self._pressed, np.minimum(low, floor), low), room)
-        self._limits = np.where(in_scope, np.where(self._unknown_load, 0.0, limits), np.inf)
+        elsewhere = (
+            np.array([[resource_target.elsewhere] for resource_target in resource_targets])
+            * self._capacity
+        )
+        most = np.where(in_scope, band[1], elsewhere) - taken
+        self._most = np.where(known, most, -np.inf)
         self._amounts = np.where(known, self._measured, 0.0)
         trusted = np.stack([load.trusted for load in loads]) & known
         self._distrusted = in_scope & known & ~trusted
@@ -115,7 +135,7 @@ class UtilizationTerm:
         self._freed = np.where(leaves, self._used, 0.0)
         missing = np.stack([load.missing for load in loads]).any(axis=0)
         self._movable = movable & bound & ~missing
-        self._unit = self._average_pod()
+        self._unit = self._average_pod(self._movable & ~snapshot.on_own_node)
         self._start = self.cost()
 
     def cost(self) -> float:
@@ -124,7 +144,7 @@ class UtilizationTerm:
 
     def worst(self) -> float:
         """The cost if every node that is looked at were full, or the cost now if that is more."""
-        full = np.where(np.isfinite(self._limits) & ~self._unknown_load, self._capacity, 0.0)
+        full = np.where(self._targeted & ~self._unknown_load, self._capacity, 0.0)
         return max(float(self._node_costs(full, self._limits).sum()), self._start)
 
     def scope(self) -> int:
@@ -132,14 +152,23 @@ class UtilizationTerm:
         return int(self._scope.sum())
 
     def candidates(self) -> IntArray:
-        """The pods that relieve their node when they leave it, and whose usage is known."""
-        costs = self._node_costs(self._amounts, self._limits)
+        """The pods that relieve a hot node when they leave it, and whose usage is known."""
         pods = np.flatnonzero(self._movable & (self._node >= 0)).astype(np.int32)
-        pods = pods[costs[self._node[pods]] > _LEAST]
+        return np.asarray(pods[self._heat_relief(pods).any(axis=0)], dtype=np.int32)
+
+    def _heat_relief(self, pods: IntArray) -> FloatArray:
+        """(resources, k) how much each pod relieves what makes its node hot."""
         nodes = self._node[pods]
-        left = self._amounts[:, nodes] - self._leaving(pods)
-        after = self._node_costs(left, self._limits[:, nodes])
-        return pods[after < costs[nodes] * (1 - _LEAST)]
+        if not len(nodes):
+            return np.zeros((len(self._begins), 0))
+        amounts, limits = self._amounts[:, nodes], self._limits[:, :, nodes]
+        hot = self._hot[:, nodes] | (amounts > limits[1])
+        left = amounts - self._leaving(pods)
+        before, after = self._excess(amounts, limits) * hot, self._excess(left, limits) * hot
+        relief = np.maximum.reduceat(before, self._begins) - np.maximum.reduceat(
+            after, self._begins
+        )
+        return np.where(relief > _LEAST * np.maximum.reduceat(before, self._begins), relief, 0.0)
 
     def bounds(self, pods: IntArray) -> FloatArray:
         """(k,) how much each pod relieves its node; where it goes, it can only burden."""
@@ -147,7 +176,7 @@ class UtilizationTerm:
         nodes = np.where(placed, self._node[pods], 0)
         if not len(self._names):
             return np.zeros(len(pods))
-        amounts, limits = self._amounts[:, nodes], self._limits[:, nodes]
+        amounts, limits = self._amounts[:, nodes], self._limits[:, :, nodes]
         left = amounts - self._leaving(pods)
         relief = self._node_costs(amounts, limits) - self._node_costs(left, limits)
         return np.where(placed, np.maximum(relief, 0.0), 0.0)
@@ -158,14 +187,28 @@ class UtilizationTerm:
         relief = 0.0
         if source >= 0:
             here = slice(source, source + 1)
-            amounts, limits = self._amounts[:, here], self._limits[:, here]
+            amounts, limits = self._amounts[:, here], self._limits[:, :, here]
             left = amounts - self._leaving(np.array([pod], dtype=np.int32))
             relief = float((self._node_costs(left, limits) - self._node_costs(amounts, limits))[0])
-        used, freed = self._used[:, pod, None], self._freed[:, pod, None]
-        amounts, limits = self._amounts[:, nodes], self._limits[:, nodes]
-        come = amounts + np.where(nodes == self._home[pod], freed, used)
+        amounts, limits = self._amounts[:, nodes], self._limits[:, :, nodes]
+        come = amounts + self._coming(pod, nodes)
         burden = self._node_costs(come, limits) - self._node_costs(amounts, limits)
         return np.where(nodes == source, 0.0, relief + burden)
+
+    def overfills(self, pod: int, nodes: IntArray) -> BoolArray:
+        """(k,) whether the pod would take each of the nodes above what pods may fill it to.
+
+        That is `high` where the node has a target, less what its peaks and the pods that were just
+        bound take besides. A node of unknown load has no room.
+        """
+        used = self._used[:, pod, None]
+        full = self._amounts[:, nodes] + used * (1 - _LEAST) > self._most[:, nodes]
+        return np.asarray(((used > 0) & full).any(axis=0) & (nodes != self._node[pod]))
+
+    def _coming(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(resource targets, k) what the pod burdens each of the nodes with when it comes."""
+        used, freed = self._used[:, pod, None], self._freed[:, pod, None]
+        return np.where(nodes == self._home[pod], freed, used)
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""
@@ -183,7 +226,7 @@ class UtilizationTerm:
         ends = [*self._begins[1:], len(self._resource_targets)]
         for resource, node in zip(*np.nonzero(shares), strict=True):
             begin = self._begins[resource]
-            excess = self._excess(self._amounts[:, node], self._limits[:, node])
+            excess = self._excess(self._amounts[:, node], self._limits[:, :, node])
             row = begin + int(excess[begin : ends[resource]].argmax())
             yield Finding(
                 code="UTL001",
@@ -195,8 +238,8 @@ class UtilizationTerm:
             )
 
     def hot_nodes(self) -> IntArray:
-        """The nodes above `high` in the snapshot."""
-        return np.flatnonzero(self._hot.any(axis=0)).astype(np.int32)
+        """The nodes above `high` itself in the snapshot, not those only above the mean."""
+        return np.flatnonzero(self._crowded.any(axis=0)).astype(np.int32)
 
     def unknown(self) -> BoolArray:
         """(nodes,) whether a load that ought to be known is not, or its peaks are not."""
@@ -223,11 +266,9 @@ class UtilizationTerm:
 
     def lasted(self) -> FloatArray:
         """(pods,) for how long the load of which each relieves its node most has been too high."""
-        bound = np.flatnonzero(self._home >= 0)
+        bound = np.flatnonzero(self._home >= 0).astype(np.int32)
         nodes = self._home[bound]
-        amounts, limits = self._amounts[:, nodes], self._limits[:, nodes]
-        relief = self._resource_costs(amounts, limits)
-        relief -= self._resource_costs(amounts - self._freed[:, bound], limits)
+        relief = self._heat_relief(bound)
         held = np.full((len(self._resource_targets), len(bound)), np.nan)
         for row, resource_target in enumerate(self._resource_targets):
             if resource_target.heat is not None:
@@ -269,15 +310,18 @@ class UtilizationTerm:
         if self._unknown_load[row, node]:
             return f"{resource_target.load.name} is not known, and load would be moved here"
         capacity = self._capacity[row, node]
-        load, limit = self._amounts[row, node] / capacity, self._limits[row, node] / capacity
+        load, limit = self._amounts[row, node] / capacity, self._limits[0, row, node] / capacity
+        if not self._targeted[row, node]:
+            return f"{resource_target.load.name} would be {load:.1%}, more than a whole node"
         hot = ""
-        if self._pressed[row, node]:
+        if self._pressed[row, node] and load > resource_target.floor[node]:
             hot = ", because tasks wait for it"
-        elif self._hot[row, node] and resource_target.low[node] < resource_target.high[node]:
-            hot = f" (hot above {resource_target.high[node]:.0%})"
+        elif resource_target.low[node] < resource_target.high[node]:
+            is_hot = "hot" if self._hot[row, node] else "no pod leaves unless it is"
+            hot = f" ({is_hot} above {resource_target.high[node]:.0%})"
         return (
             f"{resource_target.load.name} is {load:.1%}, target {limit:.0%}{hot}: "
-            f"about {self._excess(self._amounts[:, node], self._limits[:, node])[row]:.2g} "
+            f"about {self._excess(self._amounts[:, node], self._limits[:, :, node])[row]:.2g} "
             f"average pods too many"
         )
 
@@ -294,9 +338,12 @@ class UtilizationTerm:
         return flags[:, nodes]
 
     def _excess(self, amounts: FloatArray, limits: FloatArray) -> FloatArray:
-        """Gauges first: how far each amount is above its limit, in units."""
+        """Gauges first: how far each amount is above its limits, on average, in units.
+
+        limits: low and high, of the shape of the amounts each.
+        """
         unit = self._unit.reshape(-1, *[1] * (amounts.ndim - 1))
-        return np.maximum(amounts - limits, 0.0) / unit
+        return np.asarray(np.maximum(amounts - limits, 0.0).mean(axis=0) / unit)
 
     def _resource_costs(self, amounts: FloatArray, limits: FloatArray) -> FloatArray:
         """(resources, k) from (resource targets, k)."""
@@ -306,11 +353,11 @@ class UtilizationTerm:
         """(k,) from (resource targets, k)."""
         return np.asarray(self._resource_costs(amounts, limits).sum(axis=0))
 
-    def _average_pod(self) -> FloatArray:
-        """(resource targets,) mean usage of the pods that use something, on hot nodes if any.
+    def _average_pod(self, mobile: BoolArray) -> FloatArray:
+        """(targets,) mean usage of the pods that may be moved; no move changes it.
 
-        It is at least a thousandth of the largest node: idle pods must not make a pod so small a
-        unit that any load costs millions.
+        Idle pods do not count where others do, and it is at least a thousandth of the largest node:
+        they must not make a pod so small a unit that any load costs millions.
         """
         known = ~np.isnan(self._capacity)
         largest = np.max(self._capacity, axis=1, initial=0.0, where=known)
@@ -319,8 +366,9 @@ class UtilizationTerm:
         bound = self._home >= 0
         for row, used in enumerate(self._used):
             using = bound & (used > 0)
-            blamed = using & self._at(self._hot, self._home)[row]
-            chosen = blamed if blamed.any() else using
-            if chosen.any():
-                answer[row] = used[chosen].mean()
+            busy = using & (used >= _IDLE * answer[row])
+            for chosen in (mobile & busy, mobile & using, using):
+                if chosen.any():
+                    answer[row] = used[chosen].mean()
+                    break
         return np.maximum(answer, least)

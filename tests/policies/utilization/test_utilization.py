@@ -1,7 +1,6 @@
 """Utilization, in policy tests."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,13 +8,14 @@ import pytest
 
 from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Reading, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Loaded, Warns
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policies.utilization.term import UtilizationTerm
 from tests.picture import move, picture, proposed, workloads
+from tests.policies.utilization import loaded_pictures
+from tests.policies.utilization.loaded_pictures import altered
 
 GPU = {"train": {"nvidia.com/gpu": "1"}, "serve": {"nvidia.com/gpu": "1"}}
 
@@ -43,9 +43,7 @@ def utilization(high: str = "80%", low: str = "70%", **spec: Any) -> Utilization
 
 
 def bound(before: Snapshot, policy: Utilization | None = None) -> UtilizationTerm:
-    made = (policy or utilization()).compile(before)
-    assert not isinstance(made, Problem), made
-    return made
+    return loaded_pictures.bound(before, policy or utilization())
 
 
 def five(policy: Utilization | None = None, **changed: Mapping[str, Any]) -> Snapshot:
@@ -53,14 +51,6 @@ def five(policy: Utilization | None = None, **changed: Mapping[str, Any]) -> Sna
         name: {**values, **changed.get(name.split(".")[0], {})} for name, values in FIVE_HOT.items()
     }
     return picture(FIVE, requests=GPU, readings=readings, policies=[policy or utilization()])
-
-
-def altered(before: Snapshot, name: str, **fields: Any) -> Snapshot:
-    """The snapshot with other fields in one reading."""
-    entries: list[Reading] = [
-        replace(each, **fields) if each.name == name else each for each in before.readings.entries
-    ]
-    return replace(before, readings=Readings(tuple(entries)))
 
 
 def test_a_hot_node_gives_a_pod_to_a_cool_one() -> None:
@@ -79,7 +69,8 @@ def test_it_is_drained_to_low_and_no_further() -> None:
 
 def test_the_cost_is_in_average_pods() -> None:
     term = bound(five())
-    assert term.cost() == pytest.approx((0.9 - 0.7) * 8 / 2.4)
+    # Above 70% counts half and above 80% in full; a pod uses 8.8 / 5 GPUs on average.
+    assert term.cost() == pytest.approx((0.2 + 0.1) / 2 * 8 / 1.76)
     assert term.hot_nodes().tolist() == [0]
     assert term.scope() == 5
     assert term.worst() > term.cost()
@@ -260,120 +251,3 @@ def test_idle_pods_do_not_make_the_unit_tiny() -> None:
     )
     cpu = utilization(targets={"cpu": {"high": "80%"}})
     assert bound(before, cpu).cost() == pytest.approx(0.1 / 0.001)
-
-
-COLD = """
-    zone a | n1 | web web web
-    zone a | n2 | web
-    zone a | n3 | web web
-    zone a | n4 | -
-"""
-COLD_LOADS = {
-    "node.cpu": {"n1": "30%", "n2": "10%", "n3": "20%", "n4": 0},
-    "pod.cpu": {"web": 0.8},
-}
-
-
-def packing(**spec: Any) -> Utilization:
-    given = {
-        "nodes": {"all": True},
-        "match": {"all": True},
-        "targets": {"cpu": {"high": "70%"}},
-        "strategy": "Pack",
-        "cold": "25%",
-        **spec,
-    }
-    return Utilization(name="u", **given)
-
-
-def packed(policy: Utilization, loads: Mapping[str, Mapping[str, Any]] = COLD_LOADS) -> Any:
-    before = picture(COLD, readings=loads, policies=[policy])
-    return before, bound(before, policy)
-
-
-def test_packing_frees_the_coldest_nodes_that_the_others_can_take_in() -> None:
-    _, term = packed(packing())
-    # n1 can take n2's 10% and n3's 20% in. The empty n4 is not to be woken up.
-    assert term.cost() == 3
-    assert [f.subject for f in term.findings()] == ["node n2", "node n3"]
-    np.testing.assert_allclose(term.deltas(3, np.arange(4, dtype=np.int32)), [-1, 0, 0, 0])
-    term.commit(Shift(3, 1, 0))
-    assert term.cost() == 2
-    term.commit(Shift(0, 0, 3))
-    assert term.cost() == 3
-    assert "was empty, and load would be moved there" in [f.message for f in term.findings()][-1]
-
-
-def test_packing_stops_where_the_others_are_full() -> None:
-    _, term = packed(packing(targets={"cpu": {"high": "42%"}}))
-    # n1 has room for one pod of 10% only.
-    assert [f.subject for f in term.findings()] == ["node n2"]
-
-
-def test_a_node_with_a_pod_that_may_not_move_is_not_freed() -> None:
-    narrow = packing(match={"labels": {"matchLabels": {"app": "other"}}})
-    assert packed(narrow)[1].cost() == 0
-
-
-def test_balance_takes_down_what_is_far_above_the_mean() -> None:
-    even = packing(strategy="Balance", targets={"cpu": {"high": "90%"}}, tolerance="10%")
-    _, term = packed(even)
-    # The mean is 15%: n1 is above 25%, and is drained down to the mean.
-    assert term.hot_nodes().tolist() == [0]
-    assert term.cost() == pytest.approx((0.30 - 0.15) * 8 / 0.8)
-    calm = packing(strategy="Balance", targets={"cpu": {"high": "90%"}}, tolerance="20%")
-    assert packed(calm)[1].cost() == 0
-
-
-def test_a_group_of_nodes_has_targets_of_its_own() -> None:
-    group = {
-        "nodes": {"matchLabels": {"kubernetes.io/hostname": "n3"}},
-        "targets": {"cpu": {"high": "15%"}},
-    }
-    _, term = packed(packing(strategy="Relieve", groups=[group]))
-    assert term.hot_nodes().tolist() == [2]
-
-
-def test_pressure_counts_only_above_the_floor() -> None:
-    target = {"high": "50%", "pressure": "20%", "floor": "25%"}
-    policy = packing(strategy="Relieve", targets={"cpu": target})
-    waits = {"node.cpu.pressure": {"n1": "40%", "n2": "90%", "n3": "1%", "n4": 0}}
-    _, term = packed(policy, {**COLD_LOADS, **waits})
-    assert term.hot_nodes().tolist() == [0]
-    assert term.cost() == pytest.approx((0.30 - 0.25) * 8 / 0.8)
-    assert "because tasks wait for it" in next(iter(term.findings())).message
-    # Without pressure's reading the policy has no say.
-    assert isinstance(
-        policy.compile(picture(COLD, readings=COLD_LOADS, policies=[policy])), Problem
-    )
-
-
-def test_room_is_what_the_peaks_leave() -> None:
-    policy = packing(strategy="Relieve", headroom={}, targets={"cpu": {"high": "50%"}})
-    peaks = {"node.cpu.peak": {"n1": "30%", "n2": "10%", "n3": "60%", "n4": None}}
-    _, term = packed(policy.model_copy(update={"minCoverage": 0.5}), {**COLD_LOADS, **peaks})
-    assert term.cost() == 0
-    # n3 peaks at 60%: no room, though its mean is 20%. Of n4 no peak is known.
-    np.testing.assert_allclose(term.deltas(0, np.arange(4, dtype=np.int32)), [0, 0, 1, 1])
-    assert term.unknown().tolist() == [False, False, False, True]
-
-
-def test_young_pods_count_by_their_requests_where_they_go_and_cast_a_shadow() -> None:
-    policy = packing(strategy="Relieve", targets={"cpu": {"high": "40%"}})
-    before, _ = packed(policy)
-    for each in before.pods[:2]:
-        each.status.startTime = before.taken
-        each.spec.containers[0].resources.requests = {"cpu": "2"}  # type: ignore[union-attr]
-    young = np.array([True, True, *[False] * 4])
-    [values] = [r.values for r in before.readings.entries if r.name == "pod.cpu"]
-    before = altered(before, "pod.cpu", values=np.where(young, np.nan, values), expected=~young)
-    term = bound(before, policy)
-    # 85% of 2 cores each, not seen in n1's 30% yet: 10% of room are gone.
-    np.testing.assert_allclose(term.deltas(3, np.array([0], np.int32)), [1.0 * 0.8 / _mean(term)])
-    assert term.usage(0) == {}
-    far = term.deltas(0, np.array([3], np.int32))
-    assert far == pytest.approx([0.0])
-
-
-def _mean(term: UtilizationTerm) -> float:
-    return float(term._unit[0])

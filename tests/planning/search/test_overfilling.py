@@ -1,0 +1,66 @@
+"""Where a replacement would be too much for its node: nothing is gained there, and none is sent."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rescheduler.model.history import History
+from rescheduler.model.move import Landing
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.search.destinations import refuse_counted
+from rescheduler.planning.search.evaluation import Evaluation
+from rescheduler.planning.search.workspace import Workspace
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.utilization.policy import Utilization
+from tests.picture import picture
+
+LOOKED_AT: Any = {"labels": {"matchLabels": {"topology.kubernetes.io/zone": "a"}}}
+POLICY = Utilization(
+    name="u",
+    nodes=LOOKED_AT,
+    match={"all": True},  # type: ignore[arg-type]
+    targets={"cpu": {"high": "80%"}},  # type: ignore[arg-type]
+)
+
+
+def cluster(load: str) -> Snapshot:
+    """n1 is hot; n2 and n3 are as good to the scheduler, and nobody looks at them."""
+    return picture(
+        "zone a | n1 | web web\n| n2 | -\n| n3 | -",
+        requests={"web": {"cpu": "1"}},
+        readings={"node.cpu": {"n1": "95%", "n2": load, "n3": "20%"}, "pod.cpu": {"web": 3.0}},
+        policies=[POLICY],
+    )
+
+
+def desk(before: Snapshot) -> Workspace:
+    return Workspace(before, [POLICY], Limits(), History())
+
+
+def test_what_would_be_gained_on_a_full_node_does_not_count() -> None:
+    both, one = desk(cluster("20%")).judge(0), desk(cluster("70%")).judge(0)
+    assert (both.refusal, one.refusal) == (None, None)
+    assert one.gain == pytest.approx(both.gain / 2)
+    assert one.destination == 2
+
+
+@pytest.mark.parametrize(("destination", "code"), [(1, "FEA003"), (2, None)])
+def test_no_move_is_planned_to_a_node_that_it_would_fill(
+    destination: int, code: str | None
+) -> None:
+    space = desk(cluster("70%"))
+    landing = Landing(
+        nodes=np.array([1, 2], dtype=np.int32),
+        probabilities=np.array([0.6, 0.4]),
+        returns=0.0,
+        unschedulable=0.0,
+        rejections={},
+    )
+    evaluation = Evaluation(0, 0, destination=destination, gains={"u": 0.2}, landing=landing)
+    refusal = refuse_counted(
+        space.snapshot, landing, evaluation, list(space.bindings), space.eligibility
+    )
+    assert (refusal.code if refusal else None) == code
+    if refusal:
+        assert "n2, which has no room for it by the targets of u" in refusal.message
