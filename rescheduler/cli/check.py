@@ -51,6 +51,7 @@ def command(settings: Settings, paths: tuple[Path, ...], output: str) -> int:
 
 def _check(path: Path, settings: Settings, *, marked: bool) -> int:
     from rescheduler.policies.files.policy_set import load_policies  # noqa: PLC0415 - pydantic is slow
+    from rescheduler.policies.files.policy_warnings import warnings  # noqa: PLC0415
     from rescheduler.policytest.github_annotations import annotation  # noqa: PLC0415
     from rescheduler.policytest.runner import is_policy_test, load  # noqa: PLC0415
     from rescheduler.runtime.checking import dead  # noqa: PLC0415
@@ -62,10 +63,15 @@ def _check(path: Path, settings: Settings, *, marked: bool) -> int:
     found = load_policies(path)
     names = ", ".join(f"{each.kind} {each.name} ({each.mode})" for each in found.policies)
     click.echo(f"{path}: {len(found.policies)} valid: {names}")
-    for warning in dead(found):
-        click.echo(f"  note: {warning}")
+    for warning in warnings(found):
+        click.echo(warning.told())
         if marked:
-            click.echo(annotation("warning", warning))
+            at = warning.place()
+            click.echo(annotation("warning", at.message, file=at.file, line=at.line, col=at.column))
+    for note in dead(found):
+        click.echo(f"  note: {note}")
+        if marked:
+            click.echo(annotation("warning", note))
     if settings.prometheus_url or settings.snapshot or settings.kubeconfig or settings.context:
         return _against_cluster(found, settings, marked=marked)
     return 0

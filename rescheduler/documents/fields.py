@@ -1,10 +1,13 @@
 """Types of fields in every document: durations, ratios, and models that refuse the unknown."""
 
 import re
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+
+from rescheduler.documents.field_problems import FieldError, FieldWarning, respelled
 
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _NUMBER = r"[0-9]{1,6}(\.[0-9]{1,6})?"
@@ -20,7 +23,10 @@ def _duration(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value
     if not isinstance(value, str) or not re.fullmatch(DURATION_PATTERN, value):
-        raise ValueError("must be a duration with a unit, such as 90s, 10m or 1h30m")
+        raise FieldError(
+            "must be a duration with a unit, such as 90s, 10m or 1h30m",
+            hint=respelled(value, DURATION_PATTERN),
+        )
     parts = re.findall(rf"({_NUMBER})([dhms])", value)
     return timedelta(seconds=sum(float(part[0]) * _UNITS[part[-1]] for part in parts))
 
@@ -42,7 +48,10 @@ def _ratio(value: Any) -> Any:
         return float(value[:-1]) / 100
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
-    raise ValueError("must be a percentage such as 50% or a ratio such as 0.5")
+    raise FieldError(
+        "must be a percentage such as 50% or a ratio such as 0.5",
+        hint=respelled(value, RATIO_PATTERN),
+    )
 
 
 Duration = Annotated[
@@ -88,3 +97,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, validate_default=True, allow_inf_nan=False
     )
+
+    def warnings(self) -> Iterator[FieldWarning]:
+        """What its own fields say that was probably not meant; `check` adds the place."""
+        return iter(())

@@ -1,10 +1,20 @@
 """What is wrong in a policy file, told as a compiler would: place, line, caret, advice."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rescheduler.model.errors import Place, PolicyError
 from rescheduler.model.wording import counted
+
+_WIDTH = 100
+"""How much of a line is shown."""
+
+_LONGEST = 400
+"""How much of a message is shown: it may quote keys of a file, and they may be of any length."""
+
+LINE_ENDS = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+"""As YAML counts lines; `str.splitlines` knows more ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +34,35 @@ class FileProblem:
     message: str
     hint: str = ""
 
-    def told(self, file: str, text: str) -> str:
-        """The flaw as people read it; text: the content of the file."""
-        answer = [f"{file}:{self.mark.line}:{self.mark.column}: {self.message}"]
-        lines = text.splitlines()
-        if self.mark.line <= len(lines):
-            line = lines[self.mark.line - 1].replace("\t", " ")
-            room = max(1, len(line) - self.mark.column + 1)
-            caret = "^" * max(1, min(self.mark.length, room))
-            answer.append(f"  {self.mark.line:>4} | {line}")
-            answer.append(f"       | {' ' * (self.mark.column - 1)}{caret}")
+    def told(self, file: str, text: str, level: str = "") -> str:
+        """The flaw as people read it; text: the content of the file. level: what it is, if told."""
+        answer = [f"{file}:{self.mark.line}:{self.mark.column}: {self._said(level)}"]
+        lines = LINE_ENDS.split(text)
+        if text and self.mark.line <= len(lines):
+            answer += self._pointed(lines[self.mark.line - 1])
         if self.hint:
-            answer.append(f"  Maybe {self.hint}")
+            answer.append(f"  Maybe {_harmless(self.hint)}")
         return "\n".join(answer)
+
+    def without_place(self, name: str, level: str) -> str:
+        """The flaw of something that stands in no file."""
+        hint = f"\n  Maybe {_harmless(self.hint)}" if self.hint else ""
+        return f"{name}: {self._said(level)}{hint}"
+
+    def _said(self, level: str) -> str:
+        return f"{level}: {_harmless(self.message)}" if level else _harmless(self.message)
+
+    def _pointed(self, line: str) -> list[str]:
+        """The line, or the part of it around the place, and a caret below."""
+        column = self.mark.column - 1
+        start = 0 if column < 3 * _WIDTH // 4 else column - _WIDTH // 4
+        part = "".join(map(_visible, line[start : start + _WIDTH]))
+        before, after = "…" if start else "", "…" if start + _WIDTH < len(line) else ""
+        caret = "^" * max(1, min(self.mark.length, len(part) - (column - start)))
+        return [
+            f"  {self.mark.line:>4} | {before}{part}{after}",
+            f"       | {' ' * (len(before) + column - start)}{caret}",
+        ]
 
     def place(self, file: str) -> Place:
         """The flaw as machines read it."""
@@ -45,10 +71,28 @@ class FileProblem:
 
 
 def policy_error(file_problems: Iterable[tuple[str, str, FileProblem]], files: int) -> PolicyError:
-    """All flaws in one error. flaws: file, its content, and the flaw. files: how many were read."""
+    """All flaws in one error. flaws: file, its content, and the flaw. files: how many were read.
+
+    Their number comes first, so that what is printed before it is not taken for part of a place.
+    """
     known = list(file_problems)
-    told = [file_problem.told(file, text) for file, text, file_problem in known]
     bad = len({file for file, _, _ in known})
-    told.append(f"{counted(len(known), 'problem')} in {bad} of {counted(files, 'file')}")
+    head = f"{counted(len(known), 'problem')} in {bad} of {counted(files, 'file')}"
+    told = [head, *(file_problem.told(file, text) for file, text, file_problem in known)]
     places = tuple(file_problem.place(file) for file, _, file_problem in known)
     return PolicyError("\n".join(told), places=places)
+
+
+def _visible(character: str) -> str:
+    """One that can be seen and takes one column; a tab is no blank."""
+    if character == "\t":
+        return "→"
+    return character if character.isprintable() else "?"
+
+
+def _harmless(message: str) -> str:
+    """In one line, without what a terminal would obey, and not too long."""
+    shown = "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in message
+    )
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"

@@ -5,6 +5,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, WithJsonSchema
 
+from rescheduler.documents.field_problems import FieldError
+from rescheduler.documents.promql_syntax import unreadable
+
 _QUOTED = r'"(\\.|[^"\\])*"|' + r"'(\\.|[^'\\])*'"
 _MATCHERS = r"\{([^{}\x22']|" + _QUOTED + r")*\}"
 SELECTOR_PATTERN = rf"^\s*([a-zA-Z_:][a-zA-Z0-9_:]*\s*({_MATCHERS})?|{_MATCHERS})\s*$"
@@ -26,6 +29,9 @@ def _selector(value: str) -> str:
 def _query(value: str) -> str:
     if not re.search(QUERY_PATTERN, value):
         raise ValueError("must be PromQL; of names with a `$` there are $window and $match")
+    wrong = unreadable(value)
+    if wrong:
+        raise FieldError(f"not PromQL: {wrong}")
     return value
 
 

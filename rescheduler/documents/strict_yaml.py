@@ -12,13 +12,15 @@ from typing import Any
 
 import yaml
 
-from rescheduler.documents.flaws import FileProblem, Mark
+from rescheduler.documents.flaws import LINE_ENDS, FileProblem, Mark
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 20
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][-+]?[0-9]{1,2})?")
+_ODD = "the indentation, a quote or a colon is not as meant"
+_TAB = "blanks instead of the tab (shown as →); YAML indents with blanks"
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 Value = dict[str, "Tree"] | list["Tree"] | str | int | float | bool | None
@@ -54,18 +56,15 @@ def read(text: str) -> tuple[list[Tree], list[FileProblem]]:
     try:
         reader.documents(text, documents)
     except yaml.reader.ReaderError as error:
-        before = text[: error.position]
-        mark = Mark(before.count("\n") + 1, len(before) - before.rfind("\n"))
+        *before, line = LINE_ENDS.split(text[: error.position])
+        mark = Mark(len(before) + 1, len(line) + 1)
         reader.file_problems.append(FileProblem(mark, "a character is not allowed in YAML"))
     except yaml.MarkedYAMLError as error:
         place = error.problem_mark or error.context_mark
-        reader.file_problems.append(
-            FileProblem(
-                Mark(place.line + 1, place.column + 1) if place else Mark(),
-                f"not YAML: {error.problem or error.context}",
-                "the indentation, a quote or a colon is not as meant",
-            )
-        )
+        mark = Mark(place.line + 1, place.column + 1) if place else Mark()
+        message = f"not YAML: {error.problem or error.context}"
+        tab = place is not None and text[place.index : place.index + 1] == "\t"
+        reader.file_problems.append(FileProblem(mark, message, _TAB if tab else _ODD))
     except _Stop:
         pass
     return documents, reader.file_problems

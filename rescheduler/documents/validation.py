@@ -9,8 +9,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from rescheduler.documents.envelope import API_VERSION, Document
+from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.flaws import FileProblem, Mark
-from rescheduler.documents.strict_yaml import Tree
+from rescheduler.documents.label_selector import Selector
+from rescheduler.documents.strict_yaml import Tree, scalar
 
 Part = TypeVar("Part", bound=BaseModel)
 
@@ -78,8 +80,9 @@ def validate_part(tree: Tree, model: type[Part]) -> tuple[Part | None, list[File
 
 def near(word: str, known: Iterable[str]) -> str:
     """A hint that names the known word that was probably meant, or "" if none is near."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"`{close[0]}`" if close else ""
+    spelled = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(word.lower(), list(spelled), n=1, cutoff=0.65)
+    return f"`{spelled[close[0]]}`" if close else ""
 
 
 class _Envelope:
@@ -165,7 +168,8 @@ class _Envelope:
     def _keys(self, tree: Tree, known: Sequence[str], prefix: str) -> None:
         for key, mark in tree.keys.items():
             if key not in known:
-                self._complain(mark, f"{prefix}{key}: unknown field `{key}`", near(key, known))
+                told = f"{prefix}{_cut(key)}: unknown field `{_cut(key)}`"
+                self._complain(mark, told, near(key, known))
 
     def _complain(self, mark: Mark, message: str, hint: str = "") -> None:
         self.file_problems.append(FileProblem(mark, message, hint))
@@ -177,27 +181,65 @@ def _file_problem(
     model: type[BaseModel],
     root: tuple[str, ...] = ("spec",),
 ) -> FileProblem:
-    path = [part for part in error["loc"] if not str(part).startswith("[")]
-    field = ".".join([*root, *map(str, path)])
+    path: list[int | str] = [part for part in error["loc"] if not _is_tag(part)]
+    field = ".".join([*root, *map(_cut, path)])
     if error["type"] == "extra_forbidden":
-        name = str(path[-1])
-        mark = _locate(spec, path, key=True)
-        hint = near(name, _fields(model, path[:-1]))
-        return FileProblem(mark, f"{field}: unknown field `{name}`", hint)
+        told = f"{field}: unknown field `{_cut(path[-1])}`"
+        return FileProblem(locate(spec, path, key=True), told, _known_field(error, path, model))
+    if error["type"] == "missing":
+        return FileProblem(locate(spec, path[:-1]), f"{field}: {_SENTENCES['missing']}")
+    value, hint = error["input"], _meant(error)
+    cause = error.get("ctx", {}).get("error")
+    if isinstance(cause, FieldError):
+        path += cause.at
+        field = ".".join([*root, *map(_cut, path)])
+        hint = cause.hint or near(str(value_at(spec, path)), cause.known)
+    got = "" if isinstance(value, dict | list) else f" (got {_shown(value)})"
+    in_key = error["loc"][-1:] == ("[key]",)
+    return FileProblem(locate(spec, path, key=in_key), f"{field}: {_sentence(error)}{got}", hint)
+
+
+def _is_tag(part: int | str) -> bool:
+    """Whether it names a branch of a union or says that a key is meant, and no place in a file."""
+    return str(part).startswith("[") and str(part).endswith("]")
+
+
+def _sentence(error: ErrorDetails) -> str:
     context = {key: _bound(each) for key, each in error.get("ctx", {}).items()}
     # Pydantic's own sentences quote the input, braces and all.
     template = _SENTENCES.get(error["type"])
-    sentence = error["msg"] if template is None else template.format(**context)
-    if error["type"] == "missing":
-        return FileProblem(_locate(spec, path[:-1]), f"{field}: {sentence}")
-    value = error["input"]
-    got = "" if isinstance(value, dict | list) else f" (got {_shown(value)})"
-    hint = ""
-    if error["type"] == "literal_error" and isinstance(value, str):
-        hint = near(value, re.findall(r"'([^']*)'", str(context.get("expected", ""))))
-    elif error["type"] == "less_than_equal" and isinstance(value, int) and 1 < value <= 100:
-        hint = f"`{value}%`" if context["le"] == "1" else ""
-    return FileProblem(_locate(spec, path), f"{field}: {sentence}{got}", hint)
+    return error["msg"] if template is None else template.format(**context)
+
+
+def _meant(error: ErrorDetails) -> str:
+    """What the value should probably have been."""
+    value, context = error["input"], error.get("ctx", {})
+    match error["type"]:
+        case "literal_error" if isinstance(value, str):
+            return near(value, re.findall(r"'([^']*)'", str(context.get("expected", ""))))
+        case "less_than_equal" if isinstance(value, int) and 1 < value <= 100:
+            return f"`{value}%`" if _bound(context["le"]) == "1" else ""
+        case "int_type" if isinstance(value, str) and isinstance(scalar(value), int):
+            return f"`{value}`, without quotes"
+        case "string_type" if isinstance(value, int | float):
+            return f"`'{_shown(value)}'`, in quotes"
+    return ""
+
+
+def _known_field(error: ErrorDetails, path: Sequence[int | str], model: type[BaseModel]) -> str:
+    """The field that was probably meant by one that is not known."""
+    holder, name, value = _model_at(model, path[:-1]), str(path[-1]), error["input"]
+    hint = near(name, _fields(holder, nested=len(path) > 1))
+    if not hint and holder is Selector and not isinstance(value, dict | list):
+        text = _cut(value) if isinstance(value, str) else f"'{_shown(value)}'"
+        return f"`matchLabels: {{{_cut(name)}: {text}}}`"
+    return hint
+
+
+def _cut(part: int | str) -> str:
+    """A key or a value of a file, which may be of any length, as part of a sentence."""
+    text = str(part)
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _shown(value: Any) -> str:
@@ -216,7 +258,7 @@ def _bound(value: Any) -> str:
     return str(value).replace("True", "true").replace("datetime.timedelta(0)", "0s")
 
 
-def _locate(tree: Tree, path: Sequence[int | str], *, key: bool = False) -> Mark:
+def locate(tree: Tree, path: Sequence[int | str], *, key: bool = False) -> Mark:
     """Where the value at that path stands (or its key), or the nearest thing around it."""
     mark = tree.mark
     for step, part in enumerate(path):
@@ -233,17 +275,36 @@ def _locate(tree: Tree, path: Sequence[int | str], *, key: bool = False) -> Mark
     return mark
 
 
-def _fields(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
-    """The names of the fields that may stand at that path."""
+def value_at(tree: Tree, path: Sequence[int | str]) -> Any:
+    """What stands at that path, or None."""
+    for part in path:
+        value: Any = tree.value
+        if isinstance(value, dict) and part in value:
+            tree = value[str(part)]
+        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+            tree = value[part]
+        else:
+            return None
+    return tree.plain()
+
+
+def _fields(model: type[BaseModel] | None, *, nested: bool) -> list[str]:
+    """The names of the fields that may be written; of a document, `kind` and `name` stand above."""
+    fields = () if model is None else model.model_fields
+    return [name for name in fields if name not in ("kind", "name") or nested]
+
+
+def _model_at(model: type[BaseModel], path: Sequence[int | str]) -> type[BaseModel] | None:
+    """The model of what stands at that path."""
     for part in path:
         if isinstance(part, int):
             continue
         field = model.model_fields.get(part)
         inner = _model_in(field.annotation) if field else None
         if inner is None:
-            return []
+            return None
         model = inner
-    return [name for name in model.model_fields if name not in ("kind", "name") or path]
+    return model
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

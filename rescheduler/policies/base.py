@@ -5,12 +5,15 @@ same in every kind.
 """
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.envelope import Document
 from rescheduler.documents.fields import PositiveDuration, Strict, Yes
+from rescheduler.documents.label_names import NamespaceName
+from rescheduler.documents.label_selector import Selector
+from rescheduler.documents.schema_choices import all_or, at_least_one_of
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.plan import Mode
@@ -18,80 +21,45 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 
+_NARROWING = ("namespaces", "namespaceSelector", "labels")
+_Namespaces = Annotated[list[NamespaceName], Field(min_length=1)]
 
-class Requirement(Strict):
-    """One matchExpressions entry of a label selector."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "if": {"properties": {"operator": {"enum": ["In", "NotIn"]}}},
-            "then": {"properties": {"values": {"minItems": 1}}, "required": ["values"]},
-            "else": {"properties": {"values": {"maxItems": 0}}},
-        }
-    )
+class Exclude(Strict):
+    """What a match leaves out: the objects for which all that is given holds.
 
-    key: str = Field(min_length=1, description="The label's key.")
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(
-        description="How the label and the values must agree."
-    )
-    values: list[str] = Field(default_factory=list, description="For In and NotIn.")
+    Of a namespace that cannot be read no label is known: `namespaceSelector` leaves it out.
+    """
+
+    model_config = ConfigDict(json_schema_extra=at_least_one_of(*_NARROWING))
+
+    namespaces: _Namespaces | None = Field(None, description="Names of namespaces.")
+    namespaceSelector: Selector | None = Field(None, description="Labels of the namespace.")
+    labels: Selector | None = Field(None, description="Labels of the object itself.")
 
     @model_validator(mode="after")
-    def _values_fit(self) -> "Requirement":
-        if bool(self.values) != (self.operator in ("In", "NotIn")):
-            raise ValueError("In and NotIn need values, Exists and DoesNotExist take none")
+    def _says_something(self) -> "Exclude":
+        if all(getattr(self, each) is None for each in _NARROWING):
+            raise ValueError("an empty exclude is refused; leave it out to exclude nothing")
         return self
-
-
-class Selector(Strict):
-    """A Kubernetes label selector; at least one requirement."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "anyOf": [
-                {"properties": {"matchLabels": {"minProperties": 1}}, "required": ["matchLabels"]},
-                {
-                    "properties": {"matchExpressions": {"minItems": 1}},
-                    "required": ["matchExpressions"],
-                },
-            ]
-        }
-    )
-
-    matchLabels: dict[str, str] = Field(
-        default_factory=dict, description="Each key must have exactly this value."
-    )
-    matchExpressions: list[Requirement] = Field(default_factory=list, description="Each must hold.")
-
-    @model_validator(mode="after")
-    def _requires_something(self) -> "Selector":
-        if not self.matchLabels and not self.matchExpressions:
-            raise ValueError("an empty selector is refused; write `all: true` to mean everything")
-        return self
-
-
-def _one_of(*narrowing: str) -> ConfigDict:
-    """JSON Schema's way to say: either `all: true` alone, or at least one of the others."""
-    given: list[Any] = [
-        {"properties": {each: {"not": {"type": "null"}}}, "required": [each]} for each in narrowing
-    ]
-    everything: dict[str, Any] = {"properties": {"all": {"const": True}}, "required": ["all"]}
-    return ConfigDict(json_schema_extra={"oneOf": [everything, {"anyOf": given}]})
 
 
 class Match(Strict):
     """Which objects a policy looks at. All that is given must hold; "everything" must be said."""
 
-    model_config = _one_of("namespaces", "namespaceSelector", "labels")
+    model_config = all_or(*_NARROWING)
 
-    all: Yes | None = Field(None, description="Every object. Excludes the other fields.")
-    namespaces: list[str] | None = Field(None, min_length=1, description="Names of namespaces.")
+    all: Yes | None = Field(
+        None, description="Every object; the fields up to `labels` are not given then."
+    )
+    namespaces: _Namespaces | None = Field(None, description="Names of namespaces.")
     namespaceSelector: Selector | None = Field(None, description="Labels of the namespace.")
     labels: Selector | None = Field(None, description="Labels of the object itself.")
+    exclude: Exclude | None = Field(None, description="Of these objects, the ones to leave out.")
 
     @model_validator(mode="after")
     def _says_something(self) -> "Match":
-        narrowed = [self.namespaces, self.namespaceSelector, self.labels]
+        narrowed = [getattr(self, each) for each in _NARROWING]
         if self.all is None and all(each is None for each in narrowed):
             raise ValueError("an empty match is refused; write `all: true` to mean every object")
         if self.all and any(each is not None for each in narrowed):
@@ -99,13 +67,20 @@ class Match(Strict):
         return self
 
 
+class NodeExclude(Strict):
+    """What a match of nodes leaves out."""
+
+    labels: Selector = Field(description="Labels of the node.")
+
+
 class NodeMatch(Strict):
     """Which nodes a policy looks at. "Every node" must be said."""
 
-    model_config = _one_of("labels")
+    model_config = all_or("labels")
 
-    all: Yes | None = Field(None, description="Every node. Excludes `labels`.")
+    all: Yes | None = Field(None, description="Every node; `labels` is not given then.")
     labels: Selector | None = Field(None, description="Labels of the node.")
+    exclude: NodeExclude | None = Field(None, description="Of these nodes, the ones to leave out.")
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> "NodeMatch":

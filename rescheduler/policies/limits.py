@@ -1,24 +1,43 @@
 """Limits: the budgets that hold beside every PodDisruptionBudget, and even where there is none."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Literal
 
 from pydantic import Field, model_validator
 
+from rescheduler.documents.amounts import Amount
 from rescheduler.documents.envelope import Document
+from rescheduler.documents.field_problems import FieldWarning
 from rescheduler.documents.fields import Duration, Ratio
+from rescheduler.documents.label_names import NamespaceName
 
 
 class Limits(Document):
-    """How much may move, how often, and what a move must gain. At most one per set of policies."""
+    """How much may move, how often, and what a move must gain. At most one per set of policies.
+
+    Numbers of moves may be percentages, of the pods that run when that is asked: the Running ones,
+    without bare pods, those that are being deleted, and those of DaemonSets and of nodes.
+    They are rounded down, so that no more is ever moved than they say: 10% of 9 pods is none.
+    """
 
     kind: Literal["Limits"] = "Limits"
     name: str = Field("default", min_length=1, description="metadata.name")
-    movesPerCycle: int = Field(5, ge=0, description="Moves in one cycle.")
-    movesPerNode: int = Field(1, ge=0, description="Moves away from one node in one cycle.")
-    movesPerNamespace: int = Field(2, ge=0, description="Moves in one namespace in one cycle.")
-    movesPerWorkload: int = Field(1, ge=0, description="Moves of one workload in one cycle.")
-    movesPerHour: int = Field(10, ge=0, description="Moves in one hour, across cycles.")
+    movesPerCycle: Amount = Field(
+        5, description="Moves in one cycle; a percentage is of all pods that run."
+    )
+    movesPerNode: Amount = Field(
+        1, description="Moves away from one node in one cycle; a percentage is of its pods."
+    )
+    movesPerNamespace: Amount = Field(
+        2, description="Moves in one namespace in one cycle; a percentage is of its pods."
+    )
+    movesPerWorkload: Amount = Field(
+        1, description="Moves of one workload in one cycle; a percentage is of its pods."
+    )
+    movesPerHour: Amount = Field(
+        10, description="Moves in one hour, across cycles; a percentage is of all pods that run."
+    )
     inFlightPerWorkload: int = Field(
         1, ge=1, description="Replacements of one workload that may be awaited at a time."
     )
@@ -57,7 +76,7 @@ class Limits(Document):
         "another node, or one that was moved for the like within the last day does not run "
         "without restarts (ELG023).",
     )
-    protectedNamespaces: list[str] = Field(
+    protectedNamespaces: list[NamespaceName] = Field(
         default_factory=lambda: ["kube-system"], description="Namespaces that are never touched."
     )
     maxPriority: int = Field(
@@ -101,3 +120,20 @@ class Limits(Document):
         if self.coolDownCap < self.coolDown:
             raise ValueError("coolDownCap must not be below coolDown")
         return self
+
+    def warnings(self) -> Iterator[FieldWarning]:
+        """A cycle that plans more than an hour may do."""
+        cycle, hour = self.movesPerCycle, self.movesPerHour
+        if isinstance(cycle, str) != isinstance(hour, str) or _share(cycle) <= _share(hour):
+            return
+        if "movesPerCycle" in self.model_fields_set:
+            told = f"{cycle} is above movesPerHour of {hour}, so no cycle makes so many"
+            yield FieldWarning(("movesPerCycle",), told)
+        else:
+            told = f"{hour} is below movesPerCycle of {cycle}, so no cycle makes so many"
+            yield FieldWarning(("movesPerHour",), told)
+
+
+def _share(amount: int | str) -> float:
+    """A number or a percentage, to be compared with one of its kind."""
+    return float(amount.removesuffix("%")) if isinstance(amount, str) else amount

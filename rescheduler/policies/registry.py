@@ -27,6 +27,10 @@ DOCUMENTS: dict[str, type[Document]] = {**KINDS, "Limits": Limits, "Scheduler": 
 """What may stand in a policy file."""
 
 ELSEWHERE = {
-    "KubeSchedulerConfiguration": "name this file as `configFile` in a document of kind Scheduler"
+    "KubeSchedulerConfiguration": "name this file as `configFile` in a document of kind Scheduler",
+    "DeschedulerPolicy": "its plugins written as policies of ours: LowNodeUtilization as "
+    "Utilization, HighNodeUtilization as Utilization with `strategy: Pack`, RemoveDuplicates and "
+    "RemovePodsViolatingTopologySpreadConstraint as Spread, the others that begin with RemovePods, "
+    "RemoveFailedPods and PodLifeTime as Conformity",
 }
 """Kinds that are known and stand in no policy file, with where they belong."""

@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
+from rescheduler.documents.amounts import allowed
 from rescheduler.documents.envelope import to_document
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading
@@ -21,13 +22,18 @@ from rescheduler.policies.utilization.policy import Utilization
 _CRASHING = {"CrashLoopBackOff", "RunContainerError"}
 """What containers wait for that have run before; their pods are not Ready."""
 
+_PACE = ("movesPerCycle", "movesPerHour", "movesPerNode", "movesPerNamespace", "movesPerWorkload")
+_MANY = 10**12
+"""More pods than there can be: what allows nothing of them allows nothing at all."""
+
 
 def dead(policies: PolicySet) -> Iterator[str]:
     """What can be seen from the policies alone: rules that decide nothing or fight each other."""
     limits = policies.limits
-    for name in ("movesPerCycle", "movesPerHour", "movesPerNode", "movesPerWorkload"):
-        if getattr(limits, name) == 0:
-            yield f"Limits {limits.name}: {name} is 0, so nothing will ever move"
+    for name in _PACE:
+        if allowed(getattr(limits, name), _MANY) == 0:
+            told = f"{name} is {getattr(limits, name)}"
+            yield f"Limits {limits.name}: {told}, so nothing will ever move"
     for policy in policies.policies:
         if policy.weight == 0:
             yield f"{_named(policy)}: weight is 0, so it decides nothing"

@@ -24,6 +24,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.actor import Actor
+from tests.cluster import node
 from tests.fakes.world import World
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -148,8 +149,9 @@ class Process:
 
     def _observe(self) -> Snapshot:
         pods = self._pods("default")
+        nodes = [node(name) for name in sorted({pod.node for pod in pods if pod.node})]
         return Snapshot(
-            taken=self.clock.now(), cluster=Cluster(uid="cluster-1"), nodes=[], pods=pods
+            taken=self.clock.now(), cluster=Cluster(uid="cluster-1"), nodes=nodes, pods=pods
         )
 
     def _evict(self, move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:

@@ -25,10 +25,10 @@ FREE = {
 
 PACED = st.fixed_dictionaries(
     {
-        "movesPerCycle": st.sampled_from([8, 6, 4, 2, 1, 0]),
-        "movesPerNode": st.sampled_from([4, 3, 2, 1, 0]),
-        "movesPerNamespace": st.sampled_from([8, 6, 3, 0]),
-        "movesPerWorkload": st.sampled_from([4, 3, 2, 1, 0]),
+        "movesPerCycle": st.sampled_from([8, 6, "50%", 4, 2, 1, 0]),
+        "movesPerNode": st.sampled_from([4, 3, "67%", 2, 1, 0]),
+        "movesPerNamespace": st.sampled_from([8, 6, "34%", 3, 0]),
+        "movesPerWorkload": st.sampled_from([4, 3, "51%", 2, 1, 0]),
         "movesPerHour": st.sampled_from([9, 7, 3, 1, 0]),
         "batchSize": st.integers(1, 3),
         "maxReturn": st.sampled_from([0.0, 0.3, 0.5]),

@@ -27,6 +27,11 @@ def workspace(world: World) -> Workspace:
     return Workspace(world.snapshot, world.policies, world.limits, world.history, seed=world.seed)
 
 
+def most(amount: int | str, pods: int) -> float:
+    """What a number, or a percentage of so many pods, allows at most."""
+    return amount if isinstance(amount, int) else pods * float(amount.removesuffix("%")) / 100
+
+
 @quick
 @given(worlds())
 def test_no_prefix_of_a_plan_overdraws_a_budget(world: World) -> None:
@@ -44,10 +49,19 @@ def test_no_prefix_of_a_plan_overdraws_a_budget(world: World) -> None:
                 ("workload", move.owner.uid): 1,
             }
         )
-        assert spent["cycle", ""] <= min(limits.movesPerCycle, limits.movesPerHour)
-        assert spent["node", move.source] <= limits.movesPerNode
-        assert spent["namespace", move.pod.namespace] <= limits.movesPerNamespace
-        assert spent["workload", move.owner.uid] <= limits.movesPerWorkload
+        pods = [each for each in snapshot.pods if each.node]
+        of_node = [each for each in pods if each.node == move.source]
+        of_namespace = [each for each in pods if each.metadata.namespace == move.pod.namespace]
+        workload = snapshot.pod_workload == snapshot.pod_workload[index]
+        assert spent["cycle", ""] <= most(limits.movesPerCycle, len(pods))
+        assert spent["cycle", ""] <= most(limits.movesPerHour, len(pods))
+        assert spent["node", move.source] <= most(limits.movesPerNode, len(of_node))
+        assert spent["namespace", move.pod.namespace] <= most(
+            limits.movesPerNamespace, len(of_namespace)
+        )
+        assert spent["workload", move.owner.uid] <= most(
+            limits.movesPerWorkload, int(workload.sum())
+        )
         for budget in snapshot.budgets_of(index):
             spent["budget", str(budget)] += 1
             status = snapshot.budgets[budget].status

@@ -38,6 +38,15 @@ def test_rules_that_decide_nothing_are_told() -> None:
     ]
 
 
+@pytest.mark.parametrize(("name", "amount"), [("movesPerNamespace", 0), ("movesPerNode", "0.0%")])
+def test_limits_that_allow_nothing_are_told(name: str, amount: object) -> None:
+    limits = Limits.model_validate({name: amount})
+    assert list(dead(policy_set([spread("a")], limits))) == [
+        f"Limits default: {name} is {amount}, so nothing will ever move"
+    ]
+    assert list(dead(policy_set([spread("a")], Limits.model_validate({name: "0.1%"})))) == []
+
+
 def test_pods_that_are_found_and_refused_in_any_case_are_told() -> None:
     rules = {"restarts": {"atLeast": 5, "states": ["CrashLoopBackOff"]}}
     found = Conformity.model_validate({"kind": "Conformity", "name": "c", "match": ALL, **rules})

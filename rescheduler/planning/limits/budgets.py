@@ -8,6 +8,7 @@ from rescheduler.model.plan import BudgetUse
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
+from rescheduler.planning.limits.allowances import Allowances
 from rescheduler.planning.limits.quotas import Quotas
 from rescheduler.policies.limits import Limits
 
@@ -22,7 +23,7 @@ class Budgets:
 
     def __init__(self, snapshot: Snapshot, limits: Limits, history: History) -> None:
         self._snapshot = snapshot
-        self._limits = limits
+        self._allowances = Allowances(snapshot, limits)
         self._quotas = Quotas(snapshot)
         self._spent: Counter[int] = Counter()
         self._unspent: set[int] = set()
@@ -73,15 +74,15 @@ class Budgets:
 
     def closed(self) -> Problem | None:
         """PAC001 or PAC005: nothing more may be planned, whatever the pod."""
-        cycle, hour = self._limits.movesPerCycle, self._limits.movesPerHour
-        if self._moves >= cycle:
-            full = f"the cycle has its {counted(cycle, 'move')} (movesPerCycle)"
+        cycle, hour = self._allowances.cycle, self._allowances.hour
+        if self._moves >= cycle.most:
+            full = f"the cycle has its {counted(cycle.most, 'move')} ({cycle})"
             return Problem(code="PAC001", message=full)
-        if self._past_hour + self._moves >= hour:
+        if self._past_hour + self._moves >= hour.most:
             return Problem(
                 code="PAC005",
                 message=f"the hour has {counted(self._past_hour, 'move')} done and "
-                f"{self._moves} planned of {hour} (movesPerHour)",
+                f"{self._moves} planned of {hour.most} ({hour})",
             )
         return None
 
@@ -162,27 +163,28 @@ class Budgets:
         return None
 
     def _refuse_pace(self, pod: int) -> Problem | None:
-        limits = self._limits
         node = int(self._snapshot.pod_node[pod])
-        if self._nodes[node] >= limits.movesPerNode:
+        of_node = self._allowances.node(node)
+        if self._nodes[node] >= of_node.most:
             return Problem(
                 code="PAC002",
                 message=f"node {self._snapshot.pods[pod].node} gives "
-                f"{counted(self._nodes[node], 'pod')} already (movesPerNode {limits.movesPerNode})",
+                f"{counted(self._nodes[node], 'pod')} already ({of_node})",
             )
         namespace = self._snapshot.pods[pod].metadata.namespace
-        if self._namespaces[namespace] >= limits.movesPerNamespace:
+        of_namespace = self._allowances.namespace(namespace)
+        if self._namespaces[namespace] >= of_namespace.most:
             return Problem(
                 code="PAC003",
                 message=f"namespace {namespace} gives "
-                f"{counted(self._namespaces[namespace], 'pod')} already "
-                f"(movesPerNamespace {limits.movesPerNamespace})",
+                f"{counted(self._namespaces[namespace], 'pod')} already ({of_namespace})",
             )
         workload = int(self._snapshot.pod_workload[pod])
-        if self._workloads[workload] >= limits.movesPerWorkload:
+        of_workload = self._allowances.workload(workload)
+        if self._workloads[workload] >= of_workload.most:
             return Problem(
                 code="PAC004",
                 message=f"its workload gives {counted(self._workloads[workload], 'pod')} already "
-                f"(movesPerWorkload {limits.movesPerWorkload})",
+                f"({of_workload})",
             )
         return None

@@ -7,6 +7,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import PositiveDuration, Strict, duration_text
+from rescheduler.documents.label_names import TaintPattern
 from rescheduler.kube.objects import ContainerStatus, Pod
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
@@ -38,13 +39,13 @@ class NodeTaints(Strict):
         min_length=1,
         description="NoExecute is carried out by Kubernetes itself; PreferNoSchedule only prefers.",
     )
-    only: list[str] | None = Field(
+    only: list[TaintPattern] | None = Field(
         None,
         min_length=1,
         description="No other taints count. Those that Kubernetes sets itself, for a cordon or a "
         "node's condition (`node.kubernetes.io/`), count only if they are named here.",
     )
-    ignore: list[str] = Field(
+    ignore: list[TaintPattern] = Field(
         default_factory=list,
         description="These taints do not count, either. It adds to those that Kubernetes sets "
         "itself, and goes before `only`.",

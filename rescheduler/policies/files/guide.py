@@ -23,7 +23,8 @@ Every document has `apiVersion: rescheduler.io/v1alpha1`, a `kind`, `metadata.na
 all policies) and a `spec`. `metadata.labels` and `metadata.annotations` are free for owners.
 Unknown fields, repeated keys, anchors and tags are errors. Only `true` and `false` are booleans;
 `no`, `on`, `010` and `22:30` are text. Durations have units (`90s`, `1h30m`), shares are `50%` or
-`0.5`. An empty selector is refused: who means everything writes `all: true`.
+`0.5`. An empty selector is refused: who means everything writes `all: true`. What `exclude` selects
+is left out of a `match` or of `nodes`; as there, all that it gives must hold.
 
 The unit of every cost is one badly placed pod, so weights mean the same in every kind.
 

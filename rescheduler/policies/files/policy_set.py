@@ -1,6 +1,6 @@
 """Policy files: read strictly, all problems told at once, and written back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,22 @@ from rescheduler.scheduler.config.scheduler import Scheduler
 
 
 @dataclass(frozen=True)
+class Source:
+    """Where a document stands: its file, the content of that, and the document's tree."""
+
+    file: str
+    text: str
+    tree: Tree
+
+
+@dataclass(frozen=True)
 class PolicySet:
     """The policies that are judged together, and the limits that hold for all of them.
 
     schedulers: what is declared of the cluster's schedulers.
     digests: name of each policy, and of the limits, to the SHA-256 of its document.
     files: name to the file that it came from; limits that nobody wrote are in neither.
+    sources: name to the place of its document, where it came from a file.
     """
 
     policies: tuple[Policy, ...]
@@ -30,6 +40,7 @@ class PolicySet:
     digests: dict[str, str]
     files: dict[str, str]
     schedulers: tuple[Scheduler, ...] = ()
+    sources: dict[str, Source] = field(default_factory=dict, compare=False, repr=False)
 
 
 def load_policies(path: Path) -> PolicySet:
@@ -116,6 +127,7 @@ class _Collection:
         self._declared: dict[str, str] = {}
         self._places: dict[str, str] = {}
         self._files: dict[str, str] = {}
+        self._sources: dict[str, Source] = {}
 
     def add(self, name: str, file: Path) -> None:
         """Everything in one file."""
@@ -130,7 +142,7 @@ class _Collection:
             if isinstance(made, Scheduler):
                 made = self._complete(made, tree, file)
             if made is not None:
-                file_problems += self._keep(made, name, tree)
+                file_problems += self._keep(made, Source(name, text, tree))
         file_problems.sort(
             key=lambda file_problem: (file_problem.mark.line, file_problem.mark.column)
         )
@@ -158,12 +170,13 @@ class _Collection:
             digests={each.name: digest(each) for each in named},
             files=self._files,
             schedulers=tuple(self._schedulers),
+            sources=self._sources,
         )
 
-    def _keep(self, made: Document, file: str, tree: Tree) -> list[FileProblem]:
+    def _keep(self, made: Document, source: Source) -> list[FileProblem]:
         if not isinstance(made, Policy | Limits | Scheduler):
             raise TypeError(f"{type(made).__name__} is nothing that a file may hold")
-        place = f"{file}:{tree.mark.line}"
+        tree, place = source.tree, f"{source.file}:{source.tree.mark.line}"
         if made.name in self._places:
             there = self._places[made.name]
             message = f"metadata.name: `{made.name}` is the name in {there} too"
@@ -185,7 +198,8 @@ class _Collection:
                 ]
             self._declared[name] = place
         self._places[made.name] = place
-        self._files[made.name] = file
+        self._files[made.name] = source.file
+        self._sources[made.name] = source
         if isinstance(made, Limits):
             self._limits = made
         elif isinstance(made, Scheduler):

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
+from rescheduler.documents.fields import PositiveDuration, Ratio, Strict, Yes
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
@@ -38,19 +38,17 @@ class Signs(Strict):
         }
     )
 
-    xid: Literal[True] | None = Field(
+    xid: Yes | None = Field(
         None,
         description="A GPU reported an XID error within the window that is not the application's "
         "(13, 31, 43, 45, 68 and 109 are).",
     )
-    ecc: Literal[True] | None = Field(
+    ecc: Yes | None = Field(
         None,
         description="A GPU's memory had uncorrectable errors within the window. Needs "
         "`DCGM_FI_DEV_ECC_DBE_VOL_TOTAL`, which dcgm-exporter does not collect unless told.",
     )
-    remap: Literal[True] | None = Field(
-        None, description="A GPU has no rows left to replace broken ones."
-    )
+    remap: Yes | None = Field(None, description="A GPU has no rows left to replace broken ones.")
     drops: Ratio | None = Field(
         None, description="Of a network interface's packets, a greater share is dropped."
     )

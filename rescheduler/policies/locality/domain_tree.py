@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from rescheduler.documents.fields import Strict
+from rescheduler.documents.label_names import LabelKey
 from rescheduler.kube.objects import Labels
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
@@ -20,7 +21,7 @@ class Level(Strict):
     """One level of the tree: its name, and the node labels that tell its domains."""
 
     name: str = Field(min_length=1, description="What it is called, such as `rack`.")
-    labels: list[str] = Field(
+    labels: list[LabelKey] = Field(
         min_length=1, description="Keys of node labels; the first that a node carries counts."
     )
     weight: float = Field(

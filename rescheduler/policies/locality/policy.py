@@ -1,11 +1,14 @@
 """Locality: keep pods near the pods, and the data, that they exchange traffic with."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import ClassVar, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
+from rescheduler.documents.field_problems import FieldError, FieldPath
 from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
+from rescheduler.documents.label_names import LabelKeyTemplate
 from rescheduler.documents.promql import Query, SeriesSelector
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import ReadingRequest
@@ -201,9 +204,8 @@ class Datasets(Strict):
         }
     )
 
-    nodeLabel: str | None = Field(
+    nodeLabel: LabelKeyTemplate | None = Field(
         None,
-        min_length=1,
         description="The key of the label of nodes that hold a dataset; `{dataset}` and "
         "`{namespace}` are filled in, as in `fluid.io/s-{namespace}-{dataset}`.",
     )
@@ -301,18 +303,22 @@ class Locality(Policy):
         names = [level.name for level in self.levels]
         if len(set(names)) < len(names):
             raise ValueError("two levels have the same name")
-        for wanted in self._levels_named():
+        for at, wanted in self._levels_named():
             if wanted not in names:
-                raise ValueError(f"there is no level {wanted}; levels are {', '.join(names)}")
+                told = f"there is no level `{wanted}`; levels are {', '.join(names)}"
+                raise FieldError(told, at, known=names)
         return self
 
-    def _levels_named(self) -> list[str]:
-        named = [name for group in self.groups for name in (group.together, group.apart) if name]
+    def _levels_named(self) -> Iterator[tuple[FieldPath, str]]:
+        """Where a level is named, and its name."""
+        for number, group in enumerate(self.groups):
+            for field, name in (("together", group.together), ("apart", group.apart)):
+                if name is not None:
+                    yield ("groups", number, field), name
         if self.traffic is not None and self.traffic.destinationDomain is not None:
-            named.append(self.traffic.destinationLevel)
+            yield ("traffic", "destinationLevel"), self.traffic.destinationLevel
         if self.distances is not None:
-            named.append(self.distances.level)
-        return named
+            yield ("distances", "level"), self.distances.level
 
     @property
     def uses_distances(self) -> bool:

@@ -11,7 +11,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
-from rescheduler.policies.base import Match
+from rescheduler.policies.base import Exclude, Match
 from rescheduler.policies.locality.data_locality import DataAffinity, DataLocality
 from rescheduler.policies.locality.dataset_nodes import Holdings, holders
 from rescheduler.policies.locality.domain_distance import measured_domains
@@ -249,7 +249,7 @@ def _named(snapshot: Snapshot, number: int) -> str:
     return f"{workload.kind} {workload.namespace}/{workload.name}"
 
 
-def _said(match: Match) -> str:
+def _said(match: Match | Exclude) -> str:
     """The match in few words."""
     labels = match.labels
     words = [*(match.namespaces or ())]
@@ -258,4 +258,6 @@ def _said(match: Match) -> str:
     if labels is not None:
         words += [f"{key}={value}" for key, value in labels.matchLabels.items()]
         words += [f"{each.key} {each.operator}" for each in labels.matchExpressions]
+    if isinstance(match, Match) and match.exclude is not None:
+        words = [*(words or ["all pods"]), "but not", _said(match.exclude)]
     return " ".join(words) or "all pods"

@@ -2,17 +2,41 @@
 
 import numpy as np
 
+from rescheduler.documents.label_selector import Selector
 from rescheduler.kube import selectors
 from rescheduler.kube.objects import Labels, LabelSelector, LabelSelectorRequirement
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import Match, NodeMatch, Selector
+from rescheduler.policies.base import Exclude, Match, NodeMatch
 
 
 def select_pods(match: Match, snapshot: Snapshot) -> BoolArray:
-    """(pods,) whether the policy looks at each pod."""
+    """(pods,) whether the policy looks at each pod.
+
+    Of a namespace that is not known nobody can tell the labels: its pods are not selected by them,
+    and are excluded where namespaces are excluded by theirs.
+    """
     if match.all:
-        return np.ones(len(snapshot.pods), dtype=np.bool_)
+        chosen = np.ones(len(snapshot.pods), dtype=np.bool_)
+    else:
+        chosen = _holds(match, snapshot, unknown=False)
+    if match.exclude is not None:
+        chosen &= ~_holds(match.exclude, snapshot, unknown=True)
+    return chosen
+
+
+def select_nodes(match: NodeMatch, snapshot: Snapshot) -> BoolArray:
+    """(nodes,) whether the policy looks at each node."""
+    chosen = np.ones(len(snapshot.nodes), dtype=np.bool_)
+    if match.labels is not None:
+        chosen = _nodes_with(match.labels, snapshot)
+    if match.exclude is not None:
+        chosen &= ~_nodes_with(match.exclude.labels, snapshot)
+    return chosen
+
+
+def _holds(match: Match | Exclude, snapshot: Snapshot, *, unknown: bool) -> BoolArray:
+    """(pods,) whether all that is given holds of each. unknown: what is said of a namespace."""
     labels = _label_selector(match.labels)
     of_namespace: dict[str, bool] = {}
     of_labels: dict[int, bool] = {}  # pods of one template share one labels object
@@ -23,7 +47,8 @@ def select_pods(match: Match, snapshot: Snapshot) -> BoolArray:
         namespace = metadata.namespace
         wanted = of_namespace.get(namespace)
         if wanted is None:
-            wanted = _namespace_matches(match, namespace, snapshot.namespace_labels.get(namespace))
+            known = snapshot.namespace_labels.get(namespace)
+            wanted = _namespace_matches(match, namespace, known, unknown=unknown)
             of_namespace[namespace] = wanted
         if wanted and labels is not None:
             identity = id(metadata.labels)
@@ -35,24 +60,24 @@ def select_pods(match: Match, snapshot: Snapshot) -> BoolArray:
     return answer
 
 
-def select_nodes(match: NodeMatch, snapshot: Snapshot) -> BoolArray:
-    """(nodes,) whether the policy looks at each node."""
-    labels = _label_selector(match.labels)
+def _nodes_with(selector: Selector, snapshot: Snapshot) -> BoolArray:
+    labels = _label_selector(selector)
     return np.fromiter(
-        (
-            labels is None or selectors.matches(labels, each.metadata.labels)
-            for each in snapshot.nodes
-        ),
+        (selectors.matches(labels, each.metadata.labels) for each in snapshot.nodes),
         dtype=np.bool_,
         count=len(snapshot.nodes),
     )
 
 
-def _namespace_matches(match: Match, name: str, labels: Labels | None) -> bool:
+def _namespace_matches(
+    match: Match | Exclude, name: str, labels: Labels | None, *, unknown: bool
+) -> bool:
     if match.namespaces is not None and name not in match.namespaces:
         return False
     wanted = _label_selector(match.namespaceSelector)
-    return wanted is None or selectors.matches(wanted, labels)
+    if wanted is None:
+        return True
+    return unknown if labels is None else selectors.matches(wanted, labels)
 
 
 def _label_selector(selector: Selector | None) -> LabelSelector | None:

@@ -6,7 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
+from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import Strict
+from rescheduler.documents.label_names import LabelKey
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
@@ -39,13 +41,16 @@ class SpreadConstraint(Strict):
                     {"properties": {each: {"not": {"type": "null"}}}, "required": [each]}
                     for each in ("minDomains", "follow")
                 ],
-            }
+            },
+            "if": {
+                "properties": {"minDomains": {"not": {"type": "null"}}},
+                "required": ["minDomains"],
+            },
+            "then": {"properties": {"whenUnsatisfiable": {"const": "DoNotSchedule"}}},
         }
     )
 
-    topologyKey: str = Field(
-        min_length=1, description="The node label whose values are the domains."
-    )
+    topologyKey: LabelKey = Field(description="The node label whose values are the domains.")
     maxSkew: int = Field(
         1,
         ge=1,
@@ -69,7 +74,7 @@ class SpreadConstraint(Strict):
     whenUnsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = Field(
         "DoNotSchedule", description="A pod too many costs 1.0, or half of that."
     )
-    matchLabelKeys: list[str] = Field(
+    matchLabelKeys: list[LabelKey] = Field(
         default_factory=list, description="Pods that differ in one of these labels are apart."
     )
     nodeAffinityPolicy: Literal["Honor", "Ignore"] = Field(
@@ -83,9 +88,8 @@ class SpreadConstraint(Strict):
         "are cordoned or not Ready. Honor: only nodes whose taints the pods tolerate; a cordon is "
         "a taint too, and so is not being Ready: pods there are not counted meanwhile.",
     )
-    within: str | None = Field(
+    within: LabelKey | None = Field(
         None,
-        min_length=1,
         description="A wider topology's key: domains are compared only within one of its domains.",
     )
     follow: Match | None = Field(
@@ -97,6 +101,14 @@ class SpreadConstraint(Strict):
     def _measures_one_thing(self) -> "SpreadConstraint":
         if self.maxPerDomain is not None and (self.minDomains is not None or self.follow):
             raise ValueError("maxPerDomain excludes minDomains and follow")
+        return self
+
+    @model_validator(mode="after")
+    def _needs_a_hard_constraint(self) -> "SpreadConstraint":
+        """Source: validateMinDomains, kubernetes v1.36, pkg/apis/core/validation/validation.go."""
+        if self.minDomains is not None and self.whenUnsatisfiable != "DoNotSchedule":
+            told = "only with `whenUnsatisfiable: DoNotSchedule`, as in a pod's constraint"
+            raise FieldError(told, ("minDomains",))
         return self
 
 
@@ -152,9 +164,8 @@ class Spread(Policy):
         description="Whose pods are counted together: those of a workload, of a gang (a job group; "
         "pods in none by their workload), or all that match. Not for FromPods.",
     )
-    topologyKey: str | None = Field(
+    topologyKey: LabelKey | None = Field(
         None,
-        min_length=1,
         description="Short for one constraint: the node label whose values are the domains. "
         f"`{ZONE}`, unless given.",
     )

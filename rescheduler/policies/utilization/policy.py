@@ -1,11 +1,13 @@
 """Utilization: keep measured load of nodes below a target, balance it, or pack it."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from rescheduler.documents.field_problems import FieldPath, FieldWarning
 from rescheduler.documents.fields import PositiveDuration, Ratio
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, ReadingRequest
@@ -105,6 +107,23 @@ class Utilization(Policy):
         description="The share of nodes and of pods that must have a value; with less, the policy "
         "has no say.",
     )
+
+    def warnings(self) -> Iterator[FieldWarning]:
+        """Targets with which a node is cold, and to be freed, while it is hot."""
+        given: list[tuple[FieldPath, Targets]] = [(("targets",), self.targets)]
+        given += [(("groups", i, "targets"), each.targets) for i, each in enumerate(self.groups)]
+        for at, targets in given if self.strategy == "Pack" else ():
+            for resource, target in targets.given():
+                if self.cold > target.high:
+                    yield self._colder_than_hot((*at, resource, "high"), target.high)
+
+    def _colder_than_hot(self, at: FieldPath, limit: float) -> FieldWarning:
+        cold, high = f"{100 * self.cold:.10g}%", f"{100 * limit:.10g}%"
+        hot = "so a node between is hot and cold"
+        if "cold" in self.model_fields_set:
+            name = ".".join(map(str, at))
+            return FieldWarning(("cold",), f"{cold} is above {name} of {high}, {hot}")
+        return FieldWarning(at, f"{high} is below `cold`, which is {cold} unless given, {hot}")
 
     def requests(self) -> list[ReadingRequest]:
         """The node's and the pods' readings of every resource with a target."""

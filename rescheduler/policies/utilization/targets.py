@@ -6,7 +6,7 @@ from datetime import timedelta
 from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
-from rescheduler.policies.base import Selector
+from rescheduler.documents.label_selector import Selector
 
 READINGS = {
     "gpu": ("gpu",),

@@ -14,6 +14,7 @@ from rescheduler.model.plan import LandingShare, MoveResult, PlannedMove, Result
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.limits.allowances import Allowance, Allowances
 from rescheduler.runtime.enforce.actor import Actor, Check
 from rescheduler.runtime.enforce.awaiting import follow, siblings
 
@@ -50,6 +51,7 @@ class Attempts:
         self._pods: list[Pod] = []
         self._scheduler = ""
         self._check: Check = lambda _, __: told("ACT010")
+        self._hour = Allowance("movesPerHour", 0, 0, 0)
         self._last: datetime | None = None
         self._barred: dict[tuple[str, str], Problem] = {}
 
@@ -58,6 +60,7 @@ class Attempts:
         self.evicted = []
         self._pods = snapshot.pods
         self._scheduler = scheduler_version(snapshot.cluster.version)
+        self._hour = Allowances(snapshot, self._actor.limits).hour
         self._check = self._actor.recheck(snapshot, self.history)
 
     def attempt(self, move: PlannedMove) -> None:
@@ -112,8 +115,8 @@ class Attempts:
         if history.in_flight(move.owner.uid) >= limits.inFlightPerWorkload:
             return told("ELG022", f"inFlightPerWorkload is {limits.inFlightPerWorkload}.")
         since = self._actor.clock() - timedelta(hours=1)
-        if len(history.charged_since(since)) >= limits.movesPerHour:
-            return told("PAC005", f"movesPerHour is {limits.movesPerHour}.")
+        if len(history.charged_since(since)) >= self._hour.most:
+            return told("PAC005", f"movesPerHour is {self._hour.told}.")
         return None
 
     def _ask(self, move: PlannedMove) -> EvictionAnswer | None:

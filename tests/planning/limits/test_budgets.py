@@ -6,7 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from rescheduler.documents.amounts import allowed
 from rescheduler.kube.controllers import PodDisruptionBudget, ResourceQuota
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.snapshot import Snapshot
@@ -145,3 +148,75 @@ def test_an_old_move_does_not_count() -> None:
     )  # fmt: skip
     budgets = Budgets(cluster(), Limits.model_validate({"movesPerHour": 1}), History([old]))
     assert Counter(code(budgets, each) for each in range(6)) == {"": 6}
+
+
+@pytest.mark.parametrize(
+    ("limits", "moved", "refused", "allowed"),
+    [
+        # 6 pods run in all and in their namespace, 2 on each node, 3 of each workload.
+        ({"movesPerCycle": "50%"}, (0, 1, 2), {3: "PAC001"}, ()),
+        ({"movesPerCycle": "49%"}, (0, 1), {3: "PAC001"}, ()),
+        ({"movesPerHour": "34%"}, (0, 1), {3: "PAC005"}, ()),
+        ({"movesPerNode": "50%"}, (0,), {3: "PAC002"}, (1, 4)),
+        ({"movesPerNode": "49%"}, (), {0: "PAC002", 4: "PAC002"}, ()),
+        ({"movesPerNamespace": "17%"}, (0,), {1: "PAC003", 5: "PAC003"}, ()),
+        ({"movesPerWorkload": "67%"}, (0, 1), {2: "PAC004"}, (3, 4)),
+        ({"movesPerWorkload": "33%"}, (), {0: "PAC004", 3: "PAC004"}, ()),
+        ({"movesPerWorkload": "0%"}, (), {0: "PAC004"}, ()),
+        ({"movesPerWorkload": "100%"}, (0, 1, 2), {}, ()),
+    ],
+)
+def test_a_percentage_is_of_what_runs_rounded_down(
+    limits: dict[str, Any], moved: tuple[int, ...], refused: dict[int, str], allowed: Any
+) -> None:
+    budgets = spent(cluster(), limits, *moved)
+    assert {each: code(budgets, each) for each in refused} == refused
+    assert [code(budgets, each) for each in allowed] == [""] * len(allowed)
+
+
+def test_a_percentage_is_told_with_what_it_is_of() -> None:
+    made = cluster()
+    told = {
+        name: spent(made, {name: "10%"}).refusal(0)
+        for name in ("movesPerCycle", "movesPerHour", "movesPerNode", "movesPerWorkload")
+    }
+    assert {name: refusal.message for name, refusal in told.items() if refusal} == {
+        "movesPerCycle": "the cycle has its 0 moves (movesPerCycle 10% of 6 pods)",
+        "movesPerHour": "the hour has 0 moves done and 0 planned of 0 (movesPerHour 10% of 6 pods)",
+        "movesPerNode": "node n1 gives 0 pods already (movesPerNode 10% of 2 pods)",
+        "movesPerWorkload": "its workload gives 0 pods already (movesPerWorkload 10% of 3 pods)",
+    }
+
+
+def test_only_running_pods_that_are_replaced_elsewhere_count() -> None:
+    daemon, web = controller("DaemonSet", "agent"), deployment("web")
+    pods = [
+        *(pod(f"web-{i}", "n1", owner=web[1], labels={"app": "web"}) for i in range(10)),
+        pod("agent", "n1", owner=daemon, labels={"app": "agent"}),
+        pod("bare", "n1"),
+        pod("pending", "", owner=web[1], labels={"app": "web"}),
+        pod("starting", "n1", owner=web[1], labels={"app": "web"}, phase="Pending"),
+        pod("going", "n1", owner=web[1], labels={"app": "web"}),
+    ]
+    pods[-1].metadata.deletionTimestamp = NOW
+    made = snapshot([node("n1")], pods, controllers=[daemon, *web])
+    for name in ("movesPerCycle", "movesPerNode", "movesPerNamespace", "movesPerWorkload"):
+        # 19% of 10 pods is 1, and of 11 it would be 2.
+        assert code(spent(made, {name: "19%"}, 0), 1), name
+        assert not code(spent(made, {name: "20%"}, 0), 1), name
+
+
+def test_what_is_on_no_node_or_of_no_workload_has_no_share() -> None:
+    made = snapshot([node("n1")], [pod("bare", "n1"), pod("pending")])
+    assert code(spent(made, {"movesPerNode": "100%"}), 1) == "PAC002"
+    assert code(spent(made, {"movesPerWorkload": "100%"}), 0) == "PAC004"
+
+
+@given(st.integers(0, 1000), st.integers(0, 10_000))
+def test_a_percentage_allows_never_more_and_hardly_less_than_its_share(
+    permille: int, pods: int
+) -> None:
+    text = f"{permille // 10}.{permille % 10}%"
+    most = allowed(text, pods)
+    assert most * 1000 <= permille * pods < (most + 1) * 1000
+    assert allowed(permille, pods) == permille

@@ -29,6 +29,8 @@ COMPARISONS = (
     "coolDownCap must not be below coolDown",
     "two levels have the same name",
     "there is no level",
+    "nothing satisfies this",
+    "not PromQL: ",
     *CONTRADICTIONS,
 )
 """What JSON Schema cannot say, and the models alone refuse."""
@@ -50,6 +52,7 @@ VALID: list[dict[str, Any]] = [
         )
     ),
     to_document(Limits()),
+    to_document(Limits(movesPerCycle="0.5%", movesPerNode="100%", movesPerHour="10%")),
     to_document(
         Spread(
             name="s",
@@ -69,6 +72,20 @@ VALID: list[dict[str, Any]] = [
         )
     ),
     to_document(Spread(name="p", match={"all": True}, constraints="FromPods")),
+    to_document(
+        Spread(
+            name="e",
+            match={"all": True, "exclude": {"namespaces": ["ml"], "labels": SELECTOR}},
+            nodes={"all": True, "exclude": {"labels": SELECTOR}},
+        )
+    ),
+    to_document(
+        Spread(
+            name="e",
+            match={"labels": SELECTOR, "exclude": {"namespaceSelector": SELECTOR}},
+            nodes={"labels": SELECTOR, "exclude": {"labels": SELECTOR}},
+        )
+    ),
     to_document(
         Utilization(
             name="u",
@@ -138,6 +155,11 @@ ODD: list[Any] = [
     {"key": "a", "operator": "Exists"},
     {"key": "", "operator": "In", "values": ["x"]},
     {"key": "a", "operator": "In", "values": []},
+    *("a b", "a/b", "a/b/c", "-a", "x" * 64, "web-*", "a/", "a=b", "{dataset}", "sum(x"),
+    *({"a b": "c"}, {"a": "b c"}, {"a/b": ""}, ["a b"], ["Ml"], ["a/"], "ScheduleAnyway"),
+    {"matchLabels": {"a b": "c"}},
+    {"key": "a b", "operator": "Exists"},
+    {"key": "a", "operator": "In", "values": ["b c"]},
 ]
 
 

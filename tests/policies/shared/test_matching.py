@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from pydantic import ValidationError
 
 from rescheduler.kube.controllers import Namespace
 from rescheduler.model.snapshot import Snapshot
@@ -51,6 +52,15 @@ def cluster() -> Snapshot:
             },
             [1, 3],
         ),
+        ({"all": True, "exclude": {"namespaces": ["ml"]}}, [2, 3]),
+        ({"all": True, "exclude": {"labels": TRAIN}}, [1, 3]),
+        ({"all": True, "exclude": {"labels": TRAIN, "namespaces": ["ml"]}}, [1, 2, 3]),
+        (
+            {"all": True, "exclude": {"namespaceSelector": {"matchLabels": {"team": "x"}}}},
+            [2, 3],
+        ),
+        ({"namespaces": ["ml"], "exclude": {"labels": TRAIN}}, [1]),
+        ({"labels": TRAIN, "exclude": {"namespaces": ["web"]}}, [0]),
     ],
 )
 def test_pods(match: dict[str, Any], pods: list[int]) -> None:
@@ -63,7 +73,44 @@ def test_pods(match: dict[str, Any], pods: list[int]) -> None:
         ({"all": True}, [0, 1, 2]),
         ({"labels": {"matchLabels": {"pool": "a"}}}, [0]),
         ({"labels": {"matchExpressions": [{"key": "pool", "operator": "Exists"}]}}, [0, 1]),
+        ({"all": True, "exclude": {"labels": {"matchLabels": {"pool": "a"}}}}, [1, 2]),
+        (
+            {
+                "labels": {"matchExpressions": [{"key": "pool", "operator": "Exists"}]},
+                "exclude": {"labels": {"matchLabels": {"pool": "b"}}},
+            },
+            [0],
+        ),
     ],
 )
 def test_nodes(match: dict[str, Any], nodes: list[int]) -> None:
     assert select_nodes(NodeMatch(**match), cluster()).nonzero()[0].tolist() == nodes
+
+
+WITHOUT = {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}
+
+
+def test_a_namespace_that_is_not_known_is_never_selected_by_its_labels() -> None:
+    made = cluster()
+    made.namespaces[:] = [each for each in made.namespaces if each.metadata.name != "web"]
+    assert not select_pods(Match(namespaceSelector=WITHOUT), made).any()
+    kept = Match(all=True, exclude={"namespaceSelector": {"matchLabels": {"team": "y"}}})
+    assert select_pods(kept, made).nonzero()[0].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("match", "told"),
+    [
+        ({"exclude": {"namespaces": ["a"]}}, "an empty match is refused"),
+        ({"all": True, "exclude": {}}, "an empty exclude is refused"),
+        ({"all": True, "exclude": {"all": True}}, "all"),
+    ],
+)
+def test_an_exclude_that_leaves_nothing_or_says_nothing(match: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        Match(**match)
+
+
+def test_a_part_of_a_namespace_may_be_excluded() -> None:
+    made = Match(namespaces=["ml"], exclude={"namespaces": ["ml"], "labels": TRAIN})
+    assert select_pods(made, cluster()).nonzero()[0].tolist() == [1]

@@ -158,6 +158,15 @@ def test_the_hour_has_its_number_of_moves(stage: Stage) -> None:
     assert outcome.moves[2].code == "PAC005"
 
 
+def test_the_hour_may_be_a_share_of_what_runs(stage: Stage) -> None:
+    moves = [planned(web(stage, f"w{n}", "n1", f"rs-{n}"), batch=n) for n in range(3)]
+    limits = Limits(movesPerHour="67%")
+    outcome, _ = run(stage, *moves, process=Process(stage, "a", limits=limits))
+    assert [move.result for move in outcome.moves] == ["evicted", "evicted", "refused"]
+    assert outcome.moves[2].code == "PAC005"
+    assert "movesPerHour is 67% of 3 pods." in outcome.moves[2].message
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [

@@ -1,0 +1,67 @@
+"""Label selectors as operators write them, with Kubernetes' own fields."""
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from rescheduler.documents.fields import Strict
+from rescheduler.documents.label_names import LabelKey, LabelValue, LabelValues
+from rescheduler.documents.selector_conflicts import refuse_conflict
+
+
+class Requirement(Strict):
+    """One matchExpressions entry of a label selector."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"operator": {"enum": ["In", "NotIn"]}}},
+            "then": {"properties": {"values": {"minItems": 1}}, "required": ["values"]},
+            "else": {"properties": {"values": {"maxItems": 0}}},
+        }
+    )
+
+    key: LabelKey = Field(description="The label's key.")
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(
+        description="How the label and the values must agree."
+    )
+    values: list[LabelValue] = Field(default_factory=list, description="For In and NotIn.")
+
+    @model_validator(mode="after")
+    def _values_fit(self) -> "Requirement":
+        if bool(self.values) != (self.operator in ("In", "NotIn")):
+            raise ValueError("In and NotIn need values, Exists and DoesNotExist take none")
+        return self
+
+
+class Selector(Strict):
+    """A Kubernetes label selector; at least one requirement."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"properties": {"matchLabels": {"minProperties": 1}}, "required": ["matchLabels"]},
+                {
+                    "properties": {"matchExpressions": {"minItems": 1}},
+                    "required": ["matchExpressions"],
+                },
+            ]
+        }
+    )
+
+    matchLabels: LabelValues = Field(
+        default_factory=dict, description="Each key must have exactly this value."
+    )
+    matchExpressions: list[Requirement] = Field(default_factory=list, description="Each must hold.")
+
+    @model_validator(mode="after")
+    def _requires_something(self) -> "Selector":
+        if not self.matchLabels and not self.matchExpressions:
+            raise ValueError("an empty selector is refused; write `all: true` to mean everything")
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_satisfied(self) -> "Selector":
+        """What nothing satisfies selects nothing, or excludes nothing."""
+        given = ((each.key, each.operator, each.values) for each in self.matchExpressions)
+        refuse_conflict(self.matchLabels, given)
+        return self

@@ -1,0 +1,113 @@
+"""What policies say that can be used and was probably not meant, each with its place."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rescheduler.documents.field_problems import FieldPath, FieldWarning
+from rescheduler.documents.fields import Strict
+from rescheduler.documents.flaws import FileProblem, Mark
+from rescheduler.documents.validation import locate, near, value_at
+from rescheduler.model.errors import Place
+from rescheduler.model.wording import agreed
+from rescheduler.policies.base import Match, Policy
+from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.policies.limits import Limits
+from rescheduler.scheduler.config.scheduler import Scheduler
+
+
+@dataclass(frozen=True)
+class PlacedWarning:
+    """A warning with its place. text: of the file; file: "" where the policy is from none."""
+
+    name: str
+    file_problem: FileProblem
+    file: str = ""
+    text: str = ""
+
+    def told(self) -> str:
+        """The warning as people read it."""
+        if not self.file:
+            return self.file_problem.without_place(self.name, "warning")
+        return self.file_problem.told(self.file, self.text, "warning")
+
+    def place(self) -> Place:
+        """The warning as machines read it."""
+        return self.file_problem.place(self.file)
+
+
+def warnings(policies: PolicySet) -> list[PlacedWarning]:
+    """What each document tells of itself, and what it says beside the Limits; by their places."""
+    documents: tuple[Policy | Scheduler | Limits, ...]
+    documents = (*policies.policies, *policies.schedulers, policies.limits)
+    found = [
+        _placed(policies, made, at, warning)
+        for made in documents
+        for at, warning in _below(made, ())
+    ]
+    found += [
+        _placed(policies, policy, warning.at, warning)
+        for policy in policies.policies
+        for warning in _protected(policy, policies.limits)
+    ]
+    return sorted(
+        found,
+        key=lambda each: (each.file, each.file_problem.mark.line, each.file_problem.mark.column),
+    )
+
+
+def _below(made: Strict, at: FieldPath) -> Iterator[tuple[FieldPath, FieldWarning]]:
+    """The warnings of a model and of all that it holds, and where each belongs."""
+    own = _of_match(made) if isinstance(made, Match) else made.warnings()
+    for warning in own:
+        yield (*at, *warning.at), warning
+    for name in type(made).model_fields:
+        value = getattr(made, name)
+        held = enumerate(value) if isinstance(value, list) else [(None, value)]
+        for number, each in held:
+            if isinstance(each, Strict):
+                yield from _below(each, (*at, name) if number is None else (*at, name, number))
+
+
+def _of_match(match: Match) -> Iterator[FieldWarning]:
+    """What a match excludes that it does not match, or all that it matches."""
+    known = tuple(match.namespaces or ())
+    out = match.exclude.namespaces if known and match.exclude is not None else None
+    for number, name in enumerate(out or ()):
+        if name not in known:
+            told = f"`{name}` is not matched in the first place"
+            yield FieldWarning(("exclude", "namespaces", number), told, known=known)
+    if known and not _left(match):
+        told = "every namespace that is matched is excluded, so nothing is left"
+        yield FieldWarning(("exclude", "namespaces"), told)
+
+
+def _left(match: Match) -> list[str]:
+    """The namespaces that a match names, without those that it excludes as a whole."""
+    out = match.exclude
+    whole = out is not None and out.namespaceSelector is None and out.labels is None
+    gone = out.namespaces or [] if out is not None and whole else []
+    return [each for each in match.namespaces or [] if each not in gone]
+
+
+def _protected(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
+    """Whether only namespaces are matched from which nothing is ever moved."""
+    match = getattr(policy, "match", None)
+    left = _left(match) if isinstance(match, Match) else []
+    if left and set(left) <= set(limits.protectedNamespaces):
+        which = f"{', '.join(left)} {agreed(len(left), 'is', 'are')}"
+        told = f"{which} protected by the Limits, so what is found there is shown and stays"
+        yield FieldWarning(("match", "namespaces"), told)
+
+
+def _placed(
+    policies: PolicySet, made: Policy | Scheduler | Limits, at: FieldPath, warning: FieldWarning
+) -> PlacedWarning:
+    name = f"{made.kind} {made.name}"
+    message = ".".join(["spec", *map(str, at)]) + f": {warning.message}"
+    source = policies.sources.get(made.name)
+    if source is None or not isinstance(source.tree.value, dict):
+        return PlacedWarning(name, FileProblem(Mark(), message, warning.hint))
+    spec = source.tree.value["spec"]
+    hint = warning.hint or near(str(value_at(spec, at)), warning.known)
+    file_problem = FileProblem(locate(spec, at), message, hint)
+    return PlacedWarning(name, file_problem, source.file, source.text)

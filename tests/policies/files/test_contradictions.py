@@ -1,0 +1,108 @@
+"""What can never hold, or says nothing, is refused before it runs, where it stands."""
+
+from pathlib import Path
+
+import pytest
+
+from rescheduler.model.errors import PolicyError
+from rescheduler.policies.files.policy_set import load_policies
+
+HEAD = "apiVersion: rescheduler.io/v1alpha1\nkind: {kind}\nmetadata: {{name: s}}\nspec:\n"
+
+
+def told_of(folder: Path, kind: str, spec: str) -> str:
+    """What is told of the file, "" where it is accepted."""
+    (folder / "a.yaml").write_text(HEAD.format(kind=kind) + f"  {spec}\n")
+    try:
+        load_policies(folder / "a.yaml")
+    except PolicyError as error:
+        return str(error)
+    return ""
+
+
+def expressions(*given: str) -> str:
+    return f"matchExpressions: [{', '.join(f'{{key: a, {each}}}' for each in given)}]"
+
+
+@pytest.mark.parametrize(
+    ("selector", "told"),
+    [
+        (
+            expressions("operator: In, values: [x]", "operator: NotIn, values: [x]"),
+            "matchExpressions.1: nothing satisfies this beside what else is asked of `a`",
+        ),
+        (
+            expressions("operator: In, values: [x, y]", "operator: NotIn, values: [y, x]"),
+            "matchExpressions.1: nothing satisfies this",
+        ),
+        (
+            expressions("operator: In, values: [x]", "operator: In, values: [y]"),
+            "matchExpressions.1: nothing satisfies this",
+        ),
+        (
+            "matchLabels: {a: x}, " + expressions("operator: NotIn, values: [x]"),
+            "matchExpressions.0: nothing satisfies this",
+        ),
+        (
+            "matchLabels: {a: x}, " + expressions("operator: DoesNotExist"),
+            "matchExpressions.0: nothing satisfies this",
+        ),
+        (
+            expressions("operator: DoesNotExist", "operator: Exists"),
+            "matchExpressions.1: nothing satisfies this",
+        ),
+        (
+            expressions("operator: DoesNotExist", "operator: In, values: [x]"),
+            "matchExpressions.1: nothing satisfies this",
+        ),
+        (expressions("operator: In, values: [x, y]", "operator: NotIn, values: [x]"), ""),
+        (expressions("operator: DoesNotExist", "operator: NotIn, values: [x]"), ""),
+        (expressions("operator: Exists", "operator: NotIn, values: [x]"), ""),
+        ("matchLabels: {a: x}, " + expressions("operator: In, values: [x, y]"), ""),
+    ],
+)
+def test_a_selector_that_nothing_can_satisfy(tmp_path: Path, selector: str, told: str) -> None:
+    answer = told_of(tmp_path, "Spread", f"{{match: {{labels: {{{selector}}}}}}}")
+    assert (told in answer) if told else answer == ""
+    if told:
+        line, column = answer.splitlines()[1].split("a.yaml:")[1].split(":")[:2]
+        assert (line, int(column) > 40) == ("5", True)
+
+
+def test_min_domains_are_of_hard_constraints_alone(tmp_path: Path) -> None:
+    spec = "{match: {all: true}, constraints: [{topologyKey: a, minDomains: 2, %s}]}"
+    answer = told_of(tmp_path, "Spread", spec % "whenUnsatisfiable: ScheduleAnyway")
+    assert "5:67: spec.constraints.0.minDomains: only with `whenUnsatisfiable:" in answer
+    assert told_of(tmp_path, "Spread", spec % "maxSkew: 2") == ""
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("(((", "the ( at character 3 is never closed"),
+        ("sum(x))", "the ) at character 7 closes nothing"),
+        ("sum(x]", "the ] at character 6 stands where the ( at character 4 must be closed"),
+        ('x{a="b}', 'the quote " at character 5 is never closed'),
+        ("sum(rate(x[]))", "the [] at character 11 holds nothing"),
+        ("a + ()", "the () at character 5 holds nothing"),
+        ("sum(x) +", "it ends with the operator +"),
+        ("sum(x) and # more", "it ends with the operator and"),
+        ("x unless", "it ends with the operator unless"),
+        ("x + and", ""),
+        ("# nothing", "it holds nothing"),
+        ("   ", "it holds nothing"),
+        ('sum(rate(x{a="(", b=~\'[)\', c=`"`}[$window])) # :)', ""),
+        ("time() - sum without () (x)", ""),
+        ("sum by () (x) / on() group_left() y", ""),
+        ('label_replace(x, "a", "$1", "b", "(.*)")', ""),
+    ],
+)
+def test_promql_that_cannot_be_parsed(tmp_path: Path, query: str, told: str) -> None:
+    quoted = "'" + query.replace("'", "''") + "'"
+    far = f"{{series: s, source: a, destination: b, query: {quoted}}}"
+    answer = told_of(
+        tmp_path, "Locality", f"{{match: {{all: true}}, podAffinity: true, distances: {far}}}"
+    )
+    assert (told in answer) if told else answer == ""
+    if told:
+        assert "spec.distances.query" in answer

@@ -1,0 +1,131 @@
+"""What can be used and was probably not meant is told with its place."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rescheduler.cli.main import program
+from rescheduler.policies.files.policy_set import load_policies, policy_set
+from rescheduler.policies.files.policy_warnings import warnings
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.spread.policy import Spread
+
+HEAD = "apiVersion: rescheduler.io/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec:\n"
+OTHER = HEAD.format(kind="Spread", name="other") + "  match: {all: true}\n"
+LOAD = "match: {all: true}, nodes: {all: true}, targets: {cpu: {high: 50%}}"
+
+
+def told(folder: Path, kind: str, spec: str, limits: str = "{}") -> list[str]:
+    """What is told of a set of policies, without the name of its file."""
+    documents = [HEAD.format(kind=kind, name="s") + f"  {spec}\n", OTHER]
+    if kind != "Limits":
+        documents.append(HEAD.format(kind="Limits", name="limits") + f"  {limits}\n")
+    (folder / "a.yaml").write_text("---\n".join(documents))
+    found = load_policies(folder / "a.yaml")
+    return [each.told().split("a.yaml:", 1)[1] for each in warnings(found)]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        (
+            "strategy: Pack, cold: 60%",
+            "5:95: warning: spec.cold: 60% is above targets.cpu.high of 50%",
+        ),
+        ("strategy: Pack, cold: 50%", ""),
+        ("strategy: Balance, cold: 60%", ""),
+        ("strategy: Pack, groups: [{nodes: {matchLabels: {a: b}}, targets: {memory: {high: 20%}}}]",
+         "5:154: warning: spec.groups.0.targets.memory.high: 20% is below `cold`, which is 30%"),
+    ],
+)  # fmt: skip
+def test_a_node_that_is_cold_and_hot(tmp_path: Path, more: str, expected: str) -> None:
+    answer = told(tmp_path, "Utilization", f"{{{LOAD}, {more}}}")
+    assert len(answer) == bool(expected)
+    assert all(each.startswith(expected) for each in answer)
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (
+            "{movesPerCycle: 11}",
+            "5:19: warning: spec.movesPerCycle: 11 is above movesPerHour of 10",
+        ),
+        ("{movesPerHour: 4}", "5:18: warning: spec.movesPerHour: 4 is below movesPerCycle of 5"),
+        ("{movesPerCycle: 20, movesPerHour: 30}", ""),
+        (
+            "{movesPerHour: 9%, movesPerCycle: 10%}",
+            "5:37: warning: spec.movesPerCycle: 10% is above movesPerHour of 9%",
+        ),
+        ("{movesPerHour: 9%}", ""),
+        ("{movesPerCycle: 50%}", ""),
+        ("{}", ""),
+    ],
+)
+def test_a_cycle_of_which_an_hour_has_no_room(tmp_path: Path, limits: str, expected: str) -> None:
+    answer = told(tmp_path, "Limits", limits)
+    assert len(answer) == bool(expected)
+    assert all(each.startswith(expected) for each in answer)
+
+
+@pytest.mark.parametrize(
+    ("match", "expected"),
+    [
+        (
+            "{namespaces: [kube-system]}",
+            "5:24: warning: spec.match.namespaces: kube-system is protected by the Limits, so",
+        ),
+        ("{namespaces: [kube-system, web]}", ""),
+        ("{all: true}", ""),
+        ("{namespaces: [web, kube-system], exclude: {namespaces: [web]}}", "5:24: warning: "),
+        ("{namespaces: [web], exclude: {namespaces: [web], labels: {matchLabels: {a: b}}}}", ""),
+        (
+            "{namespaces: [web], exclude: {namespaces: [web]}}",
+            "5:53: warning: spec.match.exclude.namespaces: every namespace that is matched is",
+        ),
+        (
+            "{namespaces: [web], exclude: {namespaces: [wbe]}}",
+            "5:54: warning: spec.match.exclude.namespaces.0: `wbe` is not matched in the first",
+        ),
+    ],
+)
+def test_namespaces_of_which_nothing_moves(tmp_path: Path, match: str, expected: str) -> None:
+    answer = told(tmp_path, "Spread", f"{{match: {match}}}")
+    assert len(answer) == bool(expected)
+    assert all(each.startswith(expected) for each in answer)
+
+
+def test_the_namespaces_that_limits_protect_are_those_of_the_set(tmp_path: Path) -> None:
+    match = "{match: {namespaces: [payments]}}"
+    assert told(tmp_path, "Spread", match) == []
+    assert len(told(tmp_path, "Spread", match, "{protectedNamespaces: [payments]}")) == 1
+
+
+def test_the_line_is_shown_and_advice_given(tmp_path: Path) -> None:
+    (answer,) = told(
+        tmp_path, "Spread", "{match: {namespaces: [web], exclude: {namespaces: [wbe]}}}"
+    )
+    assert answer.splitlines()[1:] == [
+        "     5 |   {match: {namespaces: [web], exclude: {namespaces: [wbe]}}}",
+        "       |                                                      ^^^",
+        "  Maybe `web`",
+    ]
+
+
+def test_policies_that_come_from_no_file_are_told_by_their_names() -> None:
+    made = Spread.model_validate({"name": "s", "match": {"namespaces": ["kube-system"]}})
+    (answer,) = warnings(policy_set([made], Limits()))
+    assert answer.told().startswith("Spread s: warning: spec.match.namespaces: kube-system is")
+
+
+def test_check_tells_warnings_and_marks_their_lines(tmp_path: Path) -> None:
+    text = HEAD.format(kind="Spread", name="s") + "  match: {namespaces: [kube-system]}\n"
+    (tmp_path / "a.yaml").write_text(text)
+    answer = CliRunner().invoke(program, ["check", str(tmp_path)])
+    assert answer.exit_code == 0
+    assert (
+        f"{tmp_path}/a.yaml:5:23: warning: spec.match.namespaces: kube-system is" in answer.output
+    )
+    marked = CliRunner().invoke(program, ["check", str(tmp_path), "-o", "github"])
+    assert f"::warning file={tmp_path}/a.yaml,line=5,col=23::spec.match.namesp" in marked.output

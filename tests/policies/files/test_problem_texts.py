@@ -1,0 +1,149 @@
+"""How problems of policy files are shown: short, aligned, harmless, and with advice."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rescheduler.cli.main import program
+from rescheduler.documents.flaws import FileProblem, Mark
+from rescheduler.model.errors import PolicyError
+from rescheduler.policies.files.policy_set import load_policies
+
+HEAD = "apiVersion: rescheduler.io/v1alpha1\nkind: {kind}\nmetadata: {{name: s}}\nspec:\n"
+SPREAD = HEAD.format(kind="Spread")
+
+
+def refusal(folder: Path, text: str) -> str:
+    (folder / "a.yaml").write_text(text)
+    with pytest.raises(PolicyError) as caught:
+        load_policies(folder / "a.yaml")
+    return str(caught.value)
+
+
+def test_a_file_that_is_too_large_is_told_in_a_few_words(tmp_path: Path) -> None:
+    told = refusal(tmp_path, "a: " + "x" * 300_000)
+    assert "a.yaml:1:1: the file is larger than 256 KiB" in told
+    assert len(told) < 400 + 2 * len(str(tmp_path))
+
+
+def test_of_a_long_line_only_the_part_around_the_place_is_shown(tmp_path: Path) -> None:
+    told = refusal(
+        tmp_path, SPREAD + f"  {{match: {{all: true}}, {' ' * 5000}maxSkw: 1, mode: Audit}}\n"
+    )
+    lines = told.splitlines()
+    shown = next(line for line in lines if line.startswith("     5 | "))
+    caret = lines[lines.index(shown) + 1]
+    assert len(shown) < 140
+    assert shown[caret.index("^") :].startswith("maxSkw: 1")
+    assert caret.count("^") == len("maxSkw")
+
+
+def test_a_long_key_is_cut_in_the_message(tmp_path: Path) -> None:
+    told = refusal(tmp_path, SPREAD + f"  match: {{all: true}}\n  ? {'k' * 20_000}\n  : 1\n")
+    assert f"spec.{'k' * 60}…: unknown field `{'k' * 60}…`" in told
+    assert len(told) < 500 + 2 * len(str(tmp_path))
+
+
+def test_a_tab_is_shown_as_one_and_told(tmp_path: Path) -> None:
+    told = refusal(tmp_path, SPREAD + "  match:\n\t  all: true\n").splitlines()
+    assert "     6 | →  all: true" in told
+    assert "       | ^" in told
+    assert "  Maybe blanks instead of the tab (shown as →); YAML indents with blanks" in told
+
+
+def test_what_a_file_holds_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    told = refusal(tmp_path, SPREAD + '  match: {all: true}\n  "\\e[2J\\nx": 1\n')
+    assert "\x1b" not in told
+    assert "spec.\\x1b[2J\\nx: unknown field" in told
+    told = refusal(tmp_path, SPREAD + '  match: {labels: {"\\e[2J": "\\a"}}\n')
+    assert "\x1b" not in told
+    assert "  Maybe `matchLabels: {\\x1b[2J: \\x07}`" in told
+    raw = FileProblem(Mark(1, 4), "odd").told("f", "ab\x1bcd\x07")
+    assert raw.splitlines()[1] == "     1 | ab?cd?"
+
+
+def test_the_lines_are_those_of_yaml() -> None:
+    # A form feed and a vertical tab end no line in YAML.
+    told = FileProblem(Mark(2, 1), "odd").told("f", "a\x0cb\x0bc\r\nd: 1\n")
+    assert told.splitlines()[1] == "     2 | d: 1"
+
+
+def test_all_problems_are_prefixed_alike(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(SPREAD + "  match: {all: true}\n  maxSkw: 1\n  mood: 1\n")
+    answer = CliRunner().invoke(program, ["check", str(tmp_path)])
+    assert answer.exit_code == 2
+    lines = [line for line in answer.output.splitlines() if "unknown field" in line]
+    assert len(lines) == 2
+    assert all(line.startswith(f"{tmp_path}/a.yaml:") for line in lines)
+    assert answer.output.startswith("error: 2 problems in 1 of 1 file\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "told", "advice"),
+    [
+        (
+            "Spread",
+            "{match: {labels: {app: web}}}",
+            "5:21: spec.match.labels.app: unknown field `app`",
+            "`matchLabels: {app: web}`",
+        ),
+        (
+            "Spread",
+            "{match: {labels: {matchExpressions: [{key: a, operator: in, values: [b]}]}}}",
+            "operator: must be 'In', 'NotIn', 'Exists' or 'DoesNotExist' (got 'in')",
+            "`In`",
+        ),
+        (
+            "Utilization",
+            "{match: {all: true}, nodes: {all: true}, targets: {cpu: {high: 70 %}}}",
+            "targets.cpu.high: must be a percentage such as 50% or a ratio such as 0.5",
+            "`70%`",
+        ),
+        ("Spread", "{match: {all: true}, stableFor: 10 m}", "a duration with a unit", "`10m`"),
+        ("Spread", "{match: {all: true}, stableFor: 1H}", "a duration with a unit", "`1h`"),
+        ("Spread", "{match: {all: true}, maxSkew: '1'}", "a whole number", "`1`, without quotes"),
+        ("Spread", "{match: {namespaces: [1]}}", "namespaces.0: must be text", "`'1'`, in quotes"),
+        ("Limits", "{movesPerNode: 10 %}", "a percentage such as 10% (got '10 %')", "`10%`"),
+        ("Limits", "{movesPerNode: 0.25}", "a whole number, 0 or more, or a perc", "`25%`"),
+        ("Limits", "{movesPerNode: '3'}", "a whole number, 0 or more", "`3`, without quotes"),
+        ("Spread", "{match: {all: true}, Mode: Audit}", "unknown field `Mode`", "`mode`"),
+    ],
+)
+def test_what_was_probably_meant_is_told(
+    tmp_path: Path, kind: str, spec: str, told: str, advice: str
+) -> None:
+    answer = refusal(tmp_path, HEAD.format(kind=kind) + f"  {spec}\n")
+    assert told in answer
+    assert f"\n  Maybe {advice}" in answer
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        ("DeschedulerPolicy", "its plugins written as policies of ours: LowNodeUtilization"),
+        ("KubeSchedulerConfiguration", "name this file as `configFile`"),
+        ("scheduler", "`Scheduler`"),
+        ("Deployment", "one of Conformity, Fragmentation"),
+    ],
+)
+def test_a_kind_of_others_does_not_suggest_what_only_sounds_like_it(
+    tmp_path: Path, kind: str, advice: str
+) -> None:
+    told = refusal(tmp_path, HEAD.format(kind=kind) + "  {}\n")
+    assert f"2:7: kind: unknown kind `{kind}`" in told
+    assert f"  Maybe {advice}" in told
+
+
+def test_a_level_that_is_not_there_is_told_where_it_is_named(tmp_path: Path) -> None:
+    spec = (
+        "  match: {all: true}\n"
+        "  groups:\n"
+        "    - {pods: {all: true}, together: rack}\n"
+        "    - {pods: {all: true}, together: host,\n"
+        "       apart: racks}\n"
+        "  distances: {level: zones, series: s, source: a, destination: b}\n"
+    )
+    told = refusal(tmp_path, HEAD.format(kind="Locality") + spec)
+    assert "a.yaml:9:15: spec.groups.1.apart: there is no level `racks`; levels are host" in told
+    assert "     9 |        apart: racks}\n       |               ^^^^^\n  Maybe `rack`" in told
