@@ -1,25 +1,22 @@
 """The rules of the house that a machine can check."""
 
+import ast
 import re
+import tomllib
 from pathlib import Path
 
+import grimp
 import pytest
 
 from rescheduler.model.reasons import CATALOG
+from rescheduler.policies.registry import KINDS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = sorted((ROOT / "rescheduler").rglob("*.py"))
 MODULES = [*PACKAGE, *sorted((ROOT / "tests").rglob("*.py"))]
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "handler", "engine", "processor"}
-KINDS = [
-    "conformity",
-    "fragmentation",
-    "health",
-    "locality",
-    "numa",
-    "spread",
-    "utilization",
-]
+KIND_MODULES = {kind: ".".join(model.__module__.split(".")[:3]) for kind, model in KINDS.items()}
+"""Each policy kind's own module, or the package of its modules."""
 
 
 def lines(path: Path) -> int:
@@ -39,13 +36,116 @@ def test_the_package_is_made_of_small_modules() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_noun_has_its_files(kind: str) -> None:
+    noun = kind.lower()
+    assert KIND_MODULES[kind] == f"rescheduler.policies.{noun}"
     for path in (
-        f"rescheduler/policies/{kind}/policy.py",
-        f"policies/{kind}.yaml",
-        f"policies/{kind}_test.yaml",
-        f"tests/policies/{kind}/test_{kind}.py",
+        f"policies/{noun}.yaml",
+        f"policies/{noun}_test.yaml",
+        f"rescheduler/policies/{noun}/policy.py",
+        f"tests/policies/{noun}/test_{noun}.py",
     ):
         assert (ROOT / path).is_file(), path
+
+
+@pytest.fixture(scope="module")
+def imports() -> grimp.ImportGraph:
+    return grimp.build_graph("rescheduler", cache_dir=None)
+
+
+def of_kind(kind: str, imports: grimp.ImportGraph) -> set[str]:
+    """The modules of a policy kind that its name tells."""
+    own = KIND_MODULES[kind]
+    return {each for each in imports.modules if each == own or each.startswith(f"{own}.")}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_the_registry_knows_a_policy_kind(kind: str, imports: grimp.ImportGraph) -> None:
+    own = of_kind(kind, imports)
+    importers = {
+        each for module in own for each in imports.find_modules_that_directly_import(module)
+    }
+    assert importers - own == {"rescheduler.policies.registry"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_policy_kind_knows_another(kind: str, imports: grimp.ImportGraph) -> None:
+    known = {
+        each for module in of_kind(kind, imports) for each in imports.find_upstream_modules(module)
+    }
+    for other in set(KINDS) - {kind}:
+        assert not known & of_kind(other, imports), other
+
+
+@pytest.mark.parametrize("source", ["prometheus", "datasets"])
+def test_only_the_port_of_readings_knows_a_metric_source(
+    source: str, imports: grimp.ImportGraph
+) -> None:
+    own = f"rescheduler.sources.{source}"
+    modules = [each for each in imports.modules if each == own or each.startswith(f"{own}.")]
+    importers = {
+        importer
+        for module in modules
+        for importer in imports.find_modules_that_directly_import(module)
+        if not importer.startswith("rescheduler.sources.")
+    }
+    assert importers == {"rescheduler.runtime.reading_sources"}
+
+
+def test_acting_knows_the_cluster_by_its_ports_alone(imports: grimp.ImportGraph) -> None:
+    # What an eviction was answered is data, and part of the port.
+    parts = imports.find_descendants("rescheduler.actions") - {"rescheduler.actions.evict"}
+    importers = {each for part in parts for each in imports.find_modules_that_directly_import(part)}
+    assert {each for each in importers if not each.startswith("rescheduler.actions.")} == {
+        "rescheduler.runtime.enforce.live_actor",
+        "rescheduler.runtime.enforce.recalling",
+    }
+
+
+def pure_modules() -> list[Path]:
+    """The modules of the packages that a contract keeps from `pathlib`."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    pure = [each for each in contracts if "pathlib" in each.get("forbidden_modules", ())]
+    packages = {package for each in pure for package in each["source_modules"]}
+    folders = [ROOT / each.replace(".", "/") for each in packages]
+    return sorted(path for folder in folders for path in folder.rglob("*.py"))
+
+
+IMPURE = {"open", "exec", "eval", "compile", "__import__", "input", "print", "breakpoint"}
+"""Builtins that read or write, or could do anything; no import tells of them."""
+
+
+def builtins_used(source: str) -> set[str]:
+    """The builtins of IMPURE that a module looks up by their name."""
+    names = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name))
+    return {name.id for name in names if isinstance(name.ctx, ast.Load)} & IMPURE
+
+
+@pytest.mark.parametrize("path", pure_modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_pure_package_opens_no_file(path: Path) -> None:
+    assert not builtins_used(path.read_text(encoding="utf-8"))
+
+
+def test_a_builtin_that_opens_a_file_is_seen() -> None:
+    assert builtins_used("def f(p):\n    with open(p) as s:\n        return s.read()") == {"open"}
+    assert not builtins_used("self.open()")
+
+
+def test_nothing_outside_of_policies_names_a_policy_kind_or_its_codes() -> None:
+    families = {each for model in KINDS.values() for each in model.codes if each not in CATALOG}
+    named = {*KINDS, *families, *(code for code in CATALOG if code[:3] in families)}
+    for path in PACKAGE:
+        if "policies" in path.relative_to(ROOT).parts or path.name == "reasons.py":
+            continue
+        texts = {
+            node.value
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        assert not texts & named, path
+    for path in (ROOT / "rescheduler").rglob("*.j2"):
+        text = path.read_text(encoding="utf-8")
+        assert not {each for each in named if f'"{each}"' in text}, path
 
 
 def test_every_reason_code_that_is_used_is_in_the_catalog() -> None:

@@ -8,24 +8,14 @@ Source: staging/src/k8s.io/api/events/v1/types.go, Kubernetes 1.36.
 import uuid
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from rescheduler.actions.lease import micro_time
 from rescheduler.actions.transport import Api, call
 from rescheduler.model.plan import MoveResult, PlannedMove
+from rescheduler.model.reasons import CATALOG
 
-Reason = Literal[
-    "RebalanceUtilization",
-    "RestoreSpread",
-    "Reschedule",
-    "EvictionRefused",
-    "EvictionUnknown",
-    "ReplacementReady",
-    "ReplacementReturned",
-    "ReplacementLate",
-]
-
-_GOALS: dict[str, Reason] = {"UTL": "RebalanceUtilization", "SPR": "RestoreSpread"}
+_GOALS = {code: reason.event for code, reason in CATALOG.items() if reason.event}
 _NOTE_BYTES = 1024
 _API_VERSIONS = {
     "Pod": "v1",
@@ -65,7 +55,7 @@ class EventWriter:
             self._write(reason, good, text, regarding, move)
 
     def _write(
-        self, reason: Reason, good: bool, text: str, regarding: dict[str, str], move: PlannedMove
+        self, reason: str, good: bool, text: str, regarding: dict[str, str], move: PlannedMove
     ) -> None:
         namespace, name = move.pod.namespace, regarding["name"]
         body: dict[str, Any] = {
@@ -100,7 +90,7 @@ def _regarding(kind: str, name: str, uid: str, move: PlannedMove) -> dict[str, s
     }
 
 
-def reason_of(move: PlannedMove, result: MoveResult) -> Reason:
+def reason_of(move: PlannedMove, result: MoveResult) -> str:
     """The Event's reason: what the move is for, or what went wrong with it."""
     if result.result == "refused":
         return "EvictionRefused"
@@ -113,8 +103,8 @@ def reason_of(move: PlannedMove, result: MoveResult) -> Reason:
     if result.readySeconds is not None:
         return "ReplacementReady"
     for each in move.reasons:
-        if each.code[:3] in _GOALS:
-            return _GOALS[each.code[:3]]
+        if each.code in _GOALS:
+            return _GOALS[each.code]
     return "Reschedule"
 
 

@@ -50,14 +50,14 @@ def command(settings: Settings, paths: tuple[Path, ...], output: str) -> int:
 
 
 def _check(path: Path, settings: Settings, *, marked: bool) -> int:
-    from rescheduler.policies.files.policy_set import load_policies  # noqa: PLC0415 - pydantic is slow
     from rescheduler.policies.files.policy_warnings import warnings  # noqa: PLC0415
     from rescheduler.policytest.github_annotations import annotation  # noqa: PLC0415
     from rescheduler.policytest.runner import is_policy_test, load  # noqa: PLC0415
-    from rescheduler.runtime.checking import dead  # noqa: PLC0415
+    from rescheduler.runtime.checking import dead  # noqa: PLC0415 - pydantic is slow
+    from rescheduler.sources.policy_files import load_policies, read_file  # noqa: PLC0415
 
-    if is_policy_test(path):
-        told = counted(len(load(path).tests), "policy test")
+    if is_policy_test(path.name):
+        told = counted(len(load(read_file(path)).tests), "policy test")
         click.echo(f"{path}: {told}, for `rescheduler test` to tell")
         return 0
     found = load_policies(path)
@@ -72,7 +72,7 @@ def _check(path: Path, settings: Settings, *, marked: bool) -> int:
         click.echo(f"  note: {note}")
         if marked:
             click.echo(annotation("warning", note))
-    if settings.prometheus_url or settings.snapshot or settings.kubeconfig or settings.context:
+    if any(getattr(settings, each) for each in (*SOURCES, "snapshot")):
         return _against_cluster(found, settings, marked=marked)
     return 0
 

@@ -26,8 +26,8 @@ def command(paths: tuple[Path, ...], output: str, out: Path | None) -> int:
     policies: costs, candidates, moves, refusals. Exits with 1 where one does not hold, with 2 where
     one cannot be told.
     """
-    from rescheduler.policytest.runner import find, run  # noqa: PLC0415 - pydantic is slow
     from rescheduler.policytest.writing import to_github, to_junit, to_text  # noqa: PLC0415
+    from rescheduler.runtime.testing import find, run  # noqa: PLC0415 - pydantic is slow
 
     check_writable(out)
     results = list(run(find(paths)))

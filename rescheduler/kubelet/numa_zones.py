@@ -24,6 +24,8 @@ _POLICIES = {
     "single-numa-node": SINGLE,
 }
 _SCOPES = frozenset({"container", "pod"})
+_ADMITTING = frozenset({"", "none", "best-effort"})
+"""Policies that admit whatever the hints are; kubelet's own default is `none`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,9 @@ class Zones:
     total, free: (nodes, zones, resources) what a zone holds, and what of it is not given to pods;
     nodes with fewer zones have empty ones. width: (nodes,) number of zones, 0 where it is not
     known. policy: (nodes,) UNKNOWN to SINGLE. by_pod: (nodes,) whether the scope is `pod`.
+    refuses: (nodes,) whether kubelet does not admit what it cannot align, zones known or not.
     names: of each node's zones. odd: why nodes that have an object are not known all the same.
+    told: of each node, kubelet's policy as its object tells it; "" where nothing does.
     """
 
     resources: tuple[str, ...]
@@ -56,8 +60,10 @@ class Zones:
     width: IntArray
     policy: IntArray
     by_pod: BoolArray
+    refuses: BoolArray
     names: list[list[str]]
     odd: dict[int, str]
+    told: list[str]
 
     @property
     def known(self) -> BoolArray:
@@ -84,6 +90,16 @@ def demands(snapshot: Snapshot, resources: tuple[str, ...]) -> tuple[list[Demand
             found += [demand] if wanted else []
     of_pod = [numbers[id(pod.spec)] for pod in snapshot.pods]
     return found, np.array(of_pod, dtype=np.int32)
+
+
+def may_be_aligned(spec: PodSpec) -> bool:
+    """Whether kubelet may look for zones for a pod, whatever zones there are: as in `demands`."""
+    guaranteed = all(_guaranteed(each) for each in every(spec))
+    return any(
+        any(_wanted(each, tuple(asked), guaranteed).values())
+        for each in every(spec)
+        if (asked := amounts(container_requests(each)).keys() - {"ephemeral-storage"})
+    )
 
 
 def resources_of(topologies: Iterable[NodeResourceTopology]) -> tuple[str, ...]:
@@ -128,7 +144,19 @@ def read_zones(
     odd = {**_disagreeing(resources, total, free, wanted, policy), **odd}
     for node in odd:
         policy[node], width[node] = UNKNOWN, 0
-    return Zones(resources, total, free, width, policy, by_pod, names, odd)
+    told = _told_policies(snapshot)
+    refuses = np.array([each not in _ADMITTING for each in told], dtype=np.bool_)
+    return Zones(resources, total, free, width, policy, by_pod, refuses, names, odd, told)
+
+
+def _told_policies(snapshot: Snapshot) -> list[str]:
+    """Of each node, kubelet's topology manager policy; "" where nothing tells it."""
+    told = [""] * len(snapshot.nodes)
+    for each in snapshot.topologies:
+        node = snapshot.node_index.get(each.metadata.name, -1)
+        if node >= 0:
+            told[node] = each.kubelet[0]
+    return told
 
 
 def _modeled(

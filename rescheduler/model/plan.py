@@ -19,6 +19,9 @@ SCHEMA_VERSION = "2"
 
 Mode = Literal["Audit", "Enforce"]
 
+Subject = Literal["pods", "nodes"]
+"""What a policy looks at."""
+
 Result = Literal[
     "evicted",  # accepted by the API server
     "refused",  # the re-check or the API server said no
@@ -160,6 +163,8 @@ class PolicyResult(msgspec.Struct, frozen=True, kw_only=True):
     cost: Cost
     scope: int = 0
     """How many pods or nodes the policy looks at."""
+    subject: Subject = "pods"
+    """Which of the two it looks at."""
     worst: float = 0.0
     """The highest cost that this policy could have here: what a score of 0 means."""
     digest: str = ""

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A reason code. sentence: what it means in general. advice: what to do, if anything."""
+    """A reason code. sentence: what it means in general. advice: what to do, if anything.
+
+    event: the `reason` of Events that tell of a move for its sake; "": that of any move.
+    """
 
     code: str
     sentence: str
     advice: str
+    event: str = ""
 
 
 _ALL = (
@@ -54,7 +58,7 @@ _ALL = (
     Reason("FEA004", "The replacement may stay Pending.", "Free capacity, or raise `maxUnschedulable`."),
     Reason("FEA005", "The pod uses something that our model of the scheduler does not cover.", "Nothing to do; its landing cannot be predicted."),
     Reason("FEA006", "The replacement could land on a node without trusted readings.", "Repair the readings of that node."),
-    Reason("FEA007", "The kubelet of a node where the replacement could land would not admit it (NUMA).", "Free a NUMA zone there; kube-scheduler does not look at zones."),
+    Reason("FEA007", "The kubelet of a node where the replacement could land would not admit it, or may not (NUMA).", "Free a NUMA zone there, or repair its NodeResourceTopology; kube-scheduler does not look at zones."),
     Reason("FEA009", "The replacement fits nowhere, but could take the place of pods of a lower priority.", "Free or add capacity; we never cause a preemption."),
     # Margin and pacing
     Reason("MRG001", "The expected gain does not exceed the margin.", "Lower `margin` to let smaller gains count."),
@@ -89,18 +93,18 @@ _ALL = (
     Reason("RDG010", "A node's load and the sum of its pods' usage disagree, so no pod is blamed for it.", "Look for processes outside of pods, or for an exporter that misses pods."),
     Reason("RDG011", "An operator's query would read every cluster that the metric source watches.", 'Put `$match` into its braces, such as `bytes_total{$match job="mesh"}`.'),
     # Policies
-    Reason("SPR001", "A domain holds more pods of a workload than its fair share and `maxSkew`.", "A move to an emptier domain repairs it."),
-    Reason("SPR002", "Pods run on nodes that are in no domain that the policy counts.", "Label the nodes with `topologyKey`; or look at the pods' nodeSelector and affinity, and with `nodeTaintsPolicy: Honor` at taints, cordons and nodes that are not Ready."),
-    Reason("SPR003", "Constraints do not select the pods that have them.", "Look at their labelSelector; a constraint about other pods is not judged."),
-    Reason("SPR004", "Empty domains count although none of the pods could be placed there.", "Nothing, if these nodes are only cordoned or down; else `nodeTaintsPolicy: Honor` in the constraint, or narrow `nodes`."),
-    Reason("UTL001", "A node's load is above its target.", "A move to a node with room repairs it."),
+    Reason("SPR001", "A domain holds more pods of a workload than its fair share and `maxSkew`.", "A move to an emptier domain repairs it.", "RestoreSpread"),
+    Reason("SPR002", "Pods run on nodes that are in no domain that the policy counts.", "Label the nodes with `topologyKey`; or look at the pods' nodeSelector and affinity, and with `nodeTaintsPolicy: Honor` at taints, cordons and nodes that are not Ready.", "RestoreSpread"),
+    Reason("SPR003", "Constraints do not select the pods that have them.", "Look at their labelSelector; a constraint about other pods is not judged.", "RestoreSpread"),
+    Reason("SPR004", "Empty domains count although none of the pods could be placed there.", "Nothing, if these nodes are only cordoned or down; else `nodeTaintsPolicy: Honor` in the constraint, or narrow `nodes`.", "RestoreSpread"),
+    Reason("UTL001", "A node's load is above its target.", "A move to a node with room repairs it.", "RebalanceUtilization"),
     Reason("LOC001", "Pods that exchange traffic with each other, or to a domain, are far from it.", "A move nearer to the other end repairs it."),
     Reason("LOC002", "Pods of a group are not together, or not apart.", "A move to the domain of the others, or off a shared one, repairs it."),
     Reason("LOC003", "Pods are far from the data that they read.", "A move nearer to a node that holds it repairs it."),
     Reason("LOC004", "Pods have none of the pods of their podAffinity near them.", "A move to where one of them is repairs it."),
     Reason("LOC005", "No level of the tree tells the nodes apart.", "Label the nodes, or name their labels in `levels`."),
     Reason("LOC006", "A wish for locality cannot be judged, and is left out.", "Read the message."),
-    Reason("UTL002", "A cold node could be freed, and pods keep it from being so.", "Moves to the other nodes free it."),
+    Reason("UTL002", "A cold node could be freed, and pods keep it from being so.", "Moves to the other nodes free it.", "RebalanceUtilization"),
     Reason("HLT001", "A node's readings say that it, or a device of it, is broken.", "Repair the node; `action: Drain` moves its pods away."),
     Reason("HLT002", "The readings of a device say that it is broken.", "Repair or replace it; `action: Drain` moves the pods that have it away."),
     Reason("HLT003", "A device is broken, and which of the node's pods have it is not told.", "Let dcgm-exporter tell the pods (DCGM_EXPORTER_KUBERNETES); `unattributed: Drain` moves all that may have it."),

@@ -16,7 +16,7 @@ from rescheduler.documents.label_selector import Selector
 from rescheduler.documents.schema_choices import all_or, at_least_one_of
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
-from rescheduler.model.plan import Mode
+from rescheduler.model.plan import Mode, Subject
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
@@ -228,6 +228,10 @@ class Policy(Document):
 
     summary: ClassVar[str] = ""
     """One sentence for the generated documentation."""
+    codes: ClassVar[tuple[str, ...]] = ()
+    """The reason codes that it can give, or whole families of them, for the documentation."""
+    subject: ClassVar[Subject] = "pods"
+    """What it looks at, which is what its term's `scope` counts."""
     each_alone: ClassVar[bool] = False
     """Whether a finding is several pods with the same trouble, each with its own since when."""
 
@@ -262,6 +266,20 @@ class Policy(Document):
     def requests(self) -> list[ReadingRequest]:
         """The readings without which the policy has no say."""
         return []
+
+    def without_effect(self) -> Iterator[str]:
+        """What decides nothing in it, as can be seen from the policy alone."""
+        if self.weight == 0:
+            yield "weight is 0, so it decides nothing"
+
+    def conflicts(self, other: Strict) -> Iterator[str]:
+        """What decides nothing, counts twice or is fought over because of another document.
+
+        Asked of each policy with the limits, and of each two policies once, in either order.
+        """
+        own = {"name", "weight"}
+        if self.model_dump(exclude=own) == other.model_dump(exclude=own):
+            yield "they want the same, so it counts twice"
 
     def compile(self, snapshot: Snapshot) -> Term | Problem:
         """The term for this snapshot, or the problem that leaves the policy without a say."""

@@ -1,26 +1,30 @@
-"""Policy test files: found, read strictly, and told one after the other."""
+"""Policy test files: read strictly, and told one after the other."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from fnmatch import fnmatchcase
 
 from rescheduler.documents.flaws import FileProblem, Mark, policy_error
 from rescheduler.documents.strict_yaml import Tree, read
+from rescheduler.documents.text_files import TextFile
 from rescheduler.documents.validation import validate_part
 from rescheduler.model.errors import PolicyError
-from rescheduler.policies.files.policy_set import PolicySet, load_policies
+from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policytest.document import PolicyTestFile
 from rescheduler.policytest.drawing import DrawingError
 from rescheduler.policytest.expectations import Difference, evaluate
 from rescheduler.policytest.listing import ListingError
 
 PATTERN = "*_test.y*ml"
-_NAMES = "`spread_test.yaml` is meant: policy tests lie beside their policy, and end in `_test`."
 
 
-def is_policy_test(path: Path) -> bool:
-    """Whether the path names a policy test file."""
-    return path.match(PATTERN)
+PoliciesOf = Callable[[TextFile, str], PolicySet]
+"""The policies that a policy test file names, relative to where it is; raises PolicyError."""
+
+
+def is_policy_test(name: str) -> bool:
+    """Whether a file of that name, without its folder, is a policy test file."""
+    return fnmatchcase(name, PATTERN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,38 +47,19 @@ class Result:
         return not self.differences and self.broken is None
 
 
-def find(paths: Iterable[Path]) -> list[Path]:
-    """The policy test files among the paths and below them, each once.
-
-    Raises:
-        PolicyError: a path is not there, or there is no policy test in all of them.
-    """
-    found: list[Path] = []
-    for path in paths:
-        if not path.exists():
-            raise PolicyError(f"{path} does not exist", "it has a typo.")
-        if path.is_file() and not is_policy_test(path):
-            raise PolicyError(f"{path} is not named like a policy test file", _NAMES)
-        found += sorted(path.rglob(PATTERN)) if path.is_dir() else [path]
-    if not found:
-        given = ", ".join(map(str, paths))
-        raise PolicyError(f"{given}: no policy test files", _NAMES)
-    return list(dict.fromkeys(found))
-
-
-def run(files: Iterable[Path]) -> Iterator[Result]:
+def run_all(files: Iterable[TextFile], policies: PoliciesOf) -> Iterator[Result]:
     """Run every policy test of the files, in order; a broken file does not stop the others."""
     for file in files:
         try:
-            made, tree, text = _load(file)
-            policies = load_policies(file.parent / made.policy)
+            made, tree = _load(file)
+            found = policies(file, made.policy)
         except PolicyError as error:
-            yield Result(str(file), 1, "", broken=error)
+            yield Result(file.name, 1, "", broken=error)
         else:
-            yield from _run(file, made, tree, text, policies)
+            yield from _run(file, made, tree, found)
 
 
-def load(file: Path) -> PolicyTestFile:
+def load(file: TextFile) -> PolicyTestFile:
     """The policy tests of a file.
 
     Raises:
@@ -83,33 +68,31 @@ def load(file: Path) -> PolicyTestFile:
     return _load(file)[0]
 
 
-def _load(file: Path) -> tuple[PolicyTestFile, Tree, str]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError(f"{file}: cannot be read: {error}") from error
-    trees, file_problems = read(text)
+def _load(file: TextFile) -> tuple[PolicyTestFile, Tree]:
+    if file.problem:
+        raise PolicyError(f"{file.name}: {file.problem}")
+    trees, file_problems = read(file.text)
     if not file_problems and len(trees) != 1:
         file_problems = [FileProblem(Mark(), "a policy test file holds one document")]
     made = None
     if not file_problems:
         made, file_problems = validate_part(trees[0], PolicyTestFile)
     if made is None:
-        raise policy_error([(str(file), text, file_problem) for file_problem in file_problems], 1)
-    return made, trees[0], text
+        raise policy_error(
+            [(file.name, file.text, file_problem) for file_problem in file_problems], 1
+        )
+    return made, trees[0]
 
 
-def _run(
-    file: Path, made: PolicyTestFile, tree: Tree, text: str, policies: PolicySet
-) -> Iterator[Result]:
+def _run(file: TextFile, made: PolicyTestFile, tree: Tree, policies: PolicySet) -> Iterator[Result]:
     tests = _branch(tree, "tests").value
     for test, place in zip(made.tests, tests if isinstance(tests, list) else [], strict=True):
         try:
-            yield Result(str(file), place.mark.line, test.name, evaluate(test, policies))
+            yield Result(file.name, place.mark.line, test.name, evaluate(test, policies))
         except ValueError as error:
             file_problem = FileProblem(_mark(error, place), str(error))
-            broken = policy_error([(str(file), text, file_problem)], 1)
-            yield Result(str(file), place.mark.line, test.name, broken=broken)
+            broken = policy_error([(file.name, file.text, file_problem)], 1)
+            yield Result(file.name, place.mark.line, test.name, broken=broken)
 
 
 def _mark(error: ValueError, place: Tree) -> Mark:

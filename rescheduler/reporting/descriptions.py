@@ -106,6 +106,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "weight": "What one unit of its cost counts.",
         "cost": "Unweighted cost; 1.0 is one pod placed as badly as the policy can say.",
         "scope": "How many pods or nodes it looks at.",
+        "subject": "Whether it looks at pods or at nodes.",
         "worst": "The highest cost that it could have here.",
         "digest": "SHA-256 of the policy's document.",
         "source": "The file that it was read from.",

@@ -13,11 +13,11 @@ from rescheduler.model.errors import (
 )
 from rescheduler.model.plan import Outcome, Plan, Report
 from rescheduler.runtime.cycle import carry_out, exit_code
-from rescheduler.runtime.observing import cluster_uid
+from rescheduler.runtime.enforce.recalling import cluster_uid
 from rescheduler.runtime.parts import connection_of, parts_of, policies_in, state_of
+from rescheduler.runtime.reading_sources import OPTIONS, reading_sources, unanswered
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
-from rescheduler.sources.datasets import DATASET
 
 
 def check_applicable(report: Report, *, path: str, approved: str | None = None) -> Plan:
@@ -72,10 +72,10 @@ def apply_plan(plan: Plan, settings: Settings) -> tuple[Outcome, int]:
             "choose the right cluster with --kubeconfig or --context.",
         )
     requests = [each for one in policies.policies for each in one.requests()]
-    if settings.prometheus_url is None and any(each.name != DATASET for each in requests):
+    if unanswered(reading_sources(settings), requests):
         raise SettingsError(
             "the plan's policies need readings to check each move again",
-            "add --prometheus-url.",
+            f"add {OPTIONS}.",
         )
     stop = Stop()
     state = state_of(settings, connection, stop)

@@ -12,19 +12,21 @@ from rescheduler.model.problem import Problem
 from rescheduler.policies.files.policy_set import (
     PolicySet,
     limits_from_document,
-    load_policies,
     policy_from_document,
     policy_set,
     scheduler_from_document,
 )
 from rescheduler.runtime.cycle import Parts, Phase
-from rescheduler.runtime.enforce.actor import Actor, State, live_actor, open_state
+from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.attempt import told
-from rescheduler.runtime.observing import Observe, memory_of, observer, recall
+from rescheduler.runtime.enforce.live_actor import State, live_actor, open_state
+from rescheduler.runtime.enforce.recalling import memory_of, recall
+from rescheduler.runtime.observing import Observe, observer
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.sources.kubernetes.client import Connection, connect
 from rescheduler.sources.kubernetes.cluster import read_pods
+from rescheduler.sources.policy_files import load_policies
 
 
 def connection_of(settings: Settings) -> Connection | None:

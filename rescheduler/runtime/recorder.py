@@ -1,13 +1,12 @@
 """Recording a cluster with its readings."""
 
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.readings import ReadingRequest
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.observing import observer
+from rescheduler.runtime.reading_sources import OPTIONS, reading_sources, unanswered
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.kubernetes.client import Connection
-from rescheduler.sources.prometheus.catalog import CATALOG
 from rescheduler.sources.recording import save
 
 
@@ -24,13 +23,13 @@ def record(
     """
     if settings.out is None or connection is None:
         raise SettingsError("a recording needs --out and a cluster", "add --out FILE.")
+    sources = reading_sources(settings)
     if policies is None:
-        requests = [ReadingRequest(name) for name in CATALOG]
+        wanted = [each for source in sources for each in source.catalog()]
     else:
-        requests = [each for one in policies.policies for each in one.requests()]
-    if settings.prometheus_url is None:
-        requests = []
-    snapshot = observer(settings, connection)(requests)
+        wanted = [each for one in policies.policies for each in one.requests()]
+    lacking = set(unanswered(sources, wanted))
+    snapshot = observer(settings, connection)(each for each in wanted if each not in lacking)
     try:
         save(snapshot, settings.out)
     except OSError as error:
@@ -39,8 +38,13 @@ def record(
         ) from error
     size = f"{counted(len(snapshot.nodes), 'node')}, {counted(len(snapshot.pods), 'pod')}"
     said = [f"{settings.out}: {size}, {counted(len(snapshot.readings.entries), 'reading')}"]
-    if settings.prometheus_url is None:
-        said.append("warning: no --prometheus-url was given, so no readings were recorded")
+    if lacking or (policies is None and not wanted):
+        recorded = len(snapshot.readings.entries)
+        left_out = f"only {counted(recorded, 'reading')}" if recorded else "no readings"
+        said.append(
+            f"warning: no {OPTIONS} was given, so {left_out} {agreed(recorded, 'was', 'were')} "
+            "recorded"
+        )
     said += [
         f"warning: {each.name}: {each.problem.code} {each.problem.message}"
         for each in snapshot.readings.entries

@@ -14,6 +14,7 @@ import requests
 
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading, ReadingRequest
+from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.causes import cause
 
 DATASET = "pair.dataset"
@@ -40,9 +41,21 @@ class Catalogs:
     clock: Callable[[], float] = time.monotonic
     _kept: dict[str, _Kept] = field(default_factory=dict)
 
-    def read(self, wanted: Iterable[ReadingRequest]) -> list[Reading]:
+    def answers(self, request: ReadingRequest) -> bool:
+        """Whether the reading is one of a catalog, whose address the request has."""
+        return request.name == DATASET
+
+    def catalog(self) -> list[ReadingRequest]:
+        """None: which catalogs there are, only policies say."""
+        return []
+
+    def read(
+        self,
+        requests: Iterable[ReadingRequest],
+        snapshot: Snapshot,  # noqa: ARG002 - a catalog names domains, whatever nodes there are
+    ) -> list[Reading]:
         """A reading for each request; while a catalog is down, its last answer if it is not old."""
-        return [self._read(each) for each in wanted]
+        return [self._read(each) for each in requests]
 
     def _read(self, request: ReadingRequest) -> Reading:
         url, notes = request.query, []

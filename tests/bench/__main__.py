@@ -113,7 +113,7 @@ def many(fleet: Untimed, watch: Watch) -> None:
 
 def _plan(fleet: Untimed, watch: Watch, **limits: int) -> "Plan":
     from rescheduler.planning.plan.planner import plan  # noqa: PLC0415
-    from rescheduler.policies.files.policy_set import load_policies  # noqa: PLC0415
+    from rescheduler.sources.policy_files import load_policies  # noqa: PLC0415
 
     snapshot = watch.decode(fleet)
     policies = load_policies(POLICIES)

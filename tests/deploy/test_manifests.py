@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from rescheduler.cli.main import program
-from rescheduler.policies.files.policy_set import load_policies
-from rescheduler.runtime.enforce.actor import FINDING_HISTORY, LEASE, STATE
+from rescheduler.runtime.enforce.live_actor import FINDING_HISTORY, LEASE, STATE
+from rescheduler.sources.policy_files import load_policies
 from tests.deploy.policies_configmap import FILE, ROOT, rendered
 
 KUSTOMIZE = ROOT / "deploy" / "kustomize"

@@ -17,7 +17,7 @@ from rescheduler.documents.label_names import (
     TaintPattern,
 )
 from rescheduler.model.errors import PolicyError
-from rescheduler.policies.files.policy_set import load_policies
+from rescheduler.sources.policy_files import load_policies
 
 HEAD = "apiVersion: rescheduler.io/v1alpha1\nkind: {kind}\nmetadata: {{name: s}}\nspec:\n"
 

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
-from rescheduler.policies.files.policy_set import PolicySet, load_policies
+from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.scheduler.config.schedulers import schedulers_of
 from rescheduler.sources.kubernetes.client import connect
 from rescheduler.sources.kubernetes.running_scheduler import read_scheduler
+from rescheduler.sources.policy_files import load_policies
 from tests.e2e.builders.nodes import node
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.programs import Layout

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from rescheduler.policies.base import Policy
-from rescheduler.policies.conformity.policy import Conformity, ConformityTerm
+from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.conformity.required_pod_affinity import RequiredPodAffinity
+from rescheduler.policies.conformity.term import ConformityTerm
 from rescheduler.policies.health.policy import Health
 from rescheduler.policies.health.term import HealthTerm
 from rescheduler.policies.numa.device_use import DeviceUse

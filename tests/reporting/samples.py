@@ -153,6 +153,7 @@ def policies(*, moved: bool) -> list[PolicyResult]:
             weight=1.0,
             cost=Cost(before=29.0, after=3.4 if moved else 29.0),
             scope=60,
+            subject="nodes",
             worst=112.0,
             digest="sha256:5f2c1f0e9d",
             source="policies/utilization.yaml",

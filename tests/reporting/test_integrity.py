@@ -93,6 +93,8 @@ CANDIDATES: list[Any] = [
         "Enforce",
         "evicted",
         "refused",
+        "pods",
+        "nodes",
         "2031-01-01T00:00:00Z",
         "other",
         7,

@@ -113,7 +113,7 @@ def test_the_quality_of_a_reading_that_nobody_asks_for_is_told() -> None:
 
 def test_rules_that_repeat_or_fight_are_told() -> None:
     assert list(dead(policy_set([spread("a"), spread("b", weight=2)]))) == [
-        "Spread a and Spread b want the same, so it counts twice"
+        "Spread a and Spread b: they want the same, so it counts twice"
     ]
     assert list(dead(policy_set([load("a", strategy="Pack"), load("b", strategy="Balance")]))) == [
         "Utilization a and Utilization b: one packs the nodes that the other balances"

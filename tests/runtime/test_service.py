@@ -20,7 +20,7 @@ from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.plan import Report
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.cycle import Parts
-from rescheduler.runtime.enforce.actor import State
+from rescheduler.runtime.enforce.live_actor import State
 from rescheduler.runtime.service import Service, trigger_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop

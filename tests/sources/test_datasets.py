@@ -9,6 +9,7 @@ import pytest
 from rescheduler.model.readings import Reading
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.sources.datasets import Catalogs
+from tests.cluster import snapshot
 from tests.sources.server import Reply, Request, serving
 
 GOOD = {"datasets": {"pile": {"zone": ["a", "b"]}, "images": {"host": ["n1"]}}}
@@ -24,7 +25,7 @@ class Clock:
 def read(catalogs: Catalogs, url: str, **more: Any) -> Reading:
     data = {"catalog": url, **more}
     [request] = Locality(name="l", match={"all": True}, datasets=data).requests()
-    [reading] = catalogs.read([request])
+    [reading] = catalogs.read([request], snapshot([], []))
     return reading
 
 

@@ -2,13 +2,17 @@
 
 kube-scheduler does not look at NUMA zones. A pod that lands where no zone holds it is bound, then
 refused by the kubelet (TopologyAffinityError), and its controller tries again at once, perhaps
-for ever and on the same node (kubernetes/kubernetes#84869).
+for ever and on the same node (kubernetes/kubernetes#84869). The topology manager's policies
+`restricted` and `single-numa-node` refuse what they cannot align, `best-effort` and `none` admit it
+(pkg/kubelet/cm/topologymanager/policy_*.go, Kubernetes 1.36).
 """
 
+from rescheduler.kubelet.numa_zones import Zones
+from rescheduler.kubelet.zone_allocation import ZoneAllocation
 from rescheduler.model.move import Landing, Shift
 from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.numa.zone_use import ZoneUse
 
 _TOLERATED = 0.01
 """The probability of a refusal that is taken for none: with it a loop cannot last."""
@@ -19,25 +23,48 @@ class Admission:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._names = [node.metadata.name for node in snapshot.nodes]
-        self._use = ZoneUse(snapshot) if snapshot.topologies else None
+        self._allocation = ZoneAllocation(snapshot) if snapshot.topologies else None
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""
-        if self._use is not None:
-            self._use.commit(shift)
+        if self._allocation is not None:
+            self._allocation.commit(shift)
 
     def refusal(self, pod: int, source: int, landing: Landing) -> Problem | None:
-        """FEA007 where the replacement may land on a node that would not admit it."""
-        if self._use is None or self._use.demand_of[pod] < 0:
+        """FEA007 where the replacement may land on a node that would not admit it, or may not.
+
+        Nothing certain is known of a node whose NodeResourceTopology disagrees with its pods or
+        cannot be read. If its kubelet refuses what it cannot align, it counts as refusing.
+        """
+        if self._allocation is None:
             return None
-        rejected = self._use.rejected(pod, landing.nodes) & (landing.nodes != source)
-        chance = float(landing.probabilities[rejected].sum())
-        if chance <= _TOLERATED:
+        rejected = self._allocation.rejected(pod, landing.nodes) & (landing.nodes != source)
+        if float(landing.probabilities[rejected].sum()) <= _TOLERATED:
             return None
-        names = [self._names[node] for node in landing.nodes[rejected].tolist()]
+        known = self._allocation.zones.known[landing.nodes]
+        causes = []
+        if (rejected & known).any():
+            causes.append(
+                f"{self._where(landing, rejected & known)}, where no NUMA zone that is free holds "
+                "it: kubelet would refuse it, and its controller try again"
+            )
+        if (rejected & ~known).any():
+            causes.append(self._doubt(self._allocation.zones, landing, rejected & ~known))
+        return Problem(code="FEA007", message=f"it may land {'; or '.join(causes)}")
+
+    def _where(self, landing: Landing, which: BoolArray) -> str:
+        """The chance of these nodes of the landing, and their names."""
+        chance = float(landing.probabilities[which].sum())
+        names = [self._names[node] for node in landing.nodes[which].tolist()]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        return Problem(
-            code="FEA007",
-            message=f"it may land ({chance:.0%}) on {', '.join(names[:3])}{more}, where no NUMA "
-            "zone that is free holds it: kubelet would refuse it, and its controller try again",
+        return f"({chance:.0%}) on {', '.join(names[:3])}{more}"
+
+    def _doubt(self, zones: Zones, landing: Landing, which: BoolArray) -> str:
+        """Why the kubelets of these nodes may refuse it, told of the likeliest of them."""
+        first = int(landing.nodes[which][0])
+        example = f"on {self._names[first]} " if which.sum() > 1 else ""
+        return (
+            f"{self._where(landing, which)}, whose NodeResourceTopology cannot be relied on "
+            f"({example}{zones.odd[first]}), and its kubelet's policy is {zones.told[first]}: it "
+            "may refuse the pod, and its controller try again"
         )

@@ -73,6 +73,7 @@ def _policy_result(binding: Binding, policies: PolicySet, before: Before) -> Pol
         weight=policy.weight,
         cost=Cost(before=before.costs.get(name, 0.0), after=term.cost() if term else 0.0),
         scope=term.scope() if term else 0,
+        subject=policy.subject,
         worst=term.worst() if term else 0.0,
         digest=policies.digests.get(name, ""),
         source=policies.files.get(name, ""),

@@ -34,17 +34,6 @@ This page is generated from the models; change it there.
 _COMMON = "Fields of every policy"
 _HEAD = ("| field | value | default | meaning |", "|---|---|---|---|")
 
-_CODES = {
-    "Conformity": ("CNF001", "CNF002", "CNF003", "CNF004", "CNF005", "CNF006", "CNF007", "CNF008"),
-    "Fragmentation": ("FRG001", "FRG002", "FRG003"),
-    "Health": ("HLT001", "HLT002", "HLT003", "RDG003"),
-    "Locality": ("LOC001", "LOC002", "LOC003", "LOC004", "LOC005", "LOC006", "RDG011"),
-    "Numa": ("NUM001", "NUM002", "NUM003", "NUM004", "FEA007"),
-    "Scheduler": ("ELG018", "FEA005", "GRD010"),
-    "Spread": ("SPR001", "SPR002", "SPR003", "SPR004"),
-    "Utilization": ("UTL001", "UTL002", "RDG003", "RDG010"),
-}
-
 _CLASSES = {
     DURATION_PATTERN: "duration",
     POSITIVE_DURATION_PATTERN: "duration above 0",
@@ -72,9 +61,11 @@ def guide() -> str:
         own = [row for row in _rows(definitions[kind]) if row not in common]
         parts += _section(kind, model.__doc__, own, shares=kind in kinds)
         parts += [f"Example: [{file}]({file})", ""]
-        if kind in _CODES:
+        families: tuple[str, ...] = getattr(model, "codes", ())
+        codes = [code for family in families for code in CATALOG if code.startswith(family)]
+        if codes:
             parts += ["Reason codes:", ""]
-            parts += [f"- `{code}` {CATALOG[code].sentence}" for code in _CODES[kind]]
+            parts += [f"- `{code}` {CATALOG[code].sentence}" for code in codes]
             parts.append("")
     for name, definition in definitions.items():
         if name not in DOCUMENTS:

@@ -1,12 +1,13 @@
 """Policy files: read strictly, all problems told at once, and written back."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from rescheduler.documents.envelope import Document, digest
 from rescheduler.documents.flaws import FileProblem, Mark, policy_error
-from rescheduler.documents.strict_yaml import MAX_BYTES, Tree, grown, read
+from rescheduler.documents.strict_yaml import Tree, grown, read
+from rescheduler.documents.text_files import Beside, TextFile
 from rescheduler.documents.validation import validate
 from rescheduler.model.errors import PolicyError
 from rescheduler.policies.base import Policy
@@ -43,20 +44,21 @@ class PolicySet:
     sources: dict[str, Source] = field(default_factory=dict, compare=False, repr=False)
 
 
-def load_policies(path: Path) -> PolicySet:
-    """The policies of one file, or of every *.yaml and *.yml but *_test in a directory.
+def read_policies(where: str, files: Sequence[TextFile], beside: Beside) -> PolicySet:
+    """The policies of these files together.
+
+    where: what people asked for. beside: reads a file that one of these refers to.
 
     Raises:
         PolicyError: something cannot be used; the message holds every problem of every file.
     """
-    files = _files(path)
-    collected = _Collection()
+    collected = _Collection(beside)
     for file in files:
-        collected.add(str(file), file)
+        collected.add(file)
     file_problems = collected.file_problems()
     if file_problems:
         raise policy_error(file_problems, len(files))
-    return collected.done(path)
+    return collected.done(where)
 
 
 def policy_set(
@@ -118,9 +120,10 @@ def scheduler_from_document(document: dict[str, Any]) -> Scheduler:
 class _Collection:
     """What was read so far, and what was wrong with it."""
 
-    def __init__(self) -> None:
-        self._file_problems: list[tuple[Path, str, FileProblem]] = []
-        self._referred: dict[Path, list[tuple[Path, str, FileProblem]]] = {}
+    def __init__(self, beside: Beside) -> None:
+        self._beside = beside
+        self._file_problems: list[tuple[TextFile, FileProblem]] = []
+        self._referred: dict[str, list[tuple[TextFile, FileProblem]]] = {}
         self._policies: list[Policy] = []
         self._limits: Limits | None = None
         self._schedulers: list[Scheduler] = []
@@ -129,36 +132,35 @@ class _Collection:
         self._files: dict[str, str] = {}
         self._sources: dict[str, Source] = {}
 
-    def add(self, name: str, file: Path) -> None:
+    def add(self, file: TextFile) -> None:
         """Everything in one file."""
-        text, unreadable = _text_of(file)
-        if unreadable is not None:
-            self._file_problems.append((file, "", unreadable))
+        if file.problem:
+            self._file_problems.append((file, FileProblem(Mark(), file.problem)))
             return
-        trees, file_problems = read(text)
+        trees, file_problems = read(file.text)
         for tree in trees:
             made, wrong = validate(tree, DOCUMENTS, ELSEWHERE)
             file_problems += wrong
             if isinstance(made, Scheduler):
                 made = self._complete(made, tree, file)
             if made is not None:
-                file_problems += self._keep(made, Source(name, text, tree))
+                file_problems += self._keep(made, Source(file.name, file.text, tree))
         file_problems.sort(
             key=lambda file_problem: (file_problem.mark.line, file_problem.mark.column)
         )
-        self._file_problems += [(file, text, file_problem) for file_problem in file_problems]
+        self._file_problems += [(file, file_problem) for file_problem in file_problems]
 
     def file_problems(self) -> list[tuple[str, str, FileProblem]]:
         """All that is wrong; a file that a Scheduler refers to need not be a policy file."""
-        own = [each for each in self._file_problems if each[0].resolve() not in self._referred]
+        own = [each for each in self._file_problems if each[0].identity not in self._referred]
         others = [each for file_problems in self._referred.values() for each in file_problems]
-        return [(str(file), text, file_problem) for file, text, file_problem in (*own, *others)]
+        return [(file.name, file.text, file_problem) for file, file_problem in (*own, *others)]
 
-    def done(self, path: Path) -> PolicySet:
+    def done(self, where: str) -> PolicySet:
         """The set, which must hold a policy."""
         if not self._policies:
             raise PolicyError(
-                f"{path} holds no policy",
+                f"{where} holds no policy",
                 f"a document of one of these kinds is missing: {', '.join(KINDS)}.",
             )
         named: list[Policy | Limits | Scheduler] = [*self._policies, *self._schedulers]
@@ -208,55 +210,25 @@ class _Collection:
             self._policies.append(made)
         return []
 
-    def _complete(self, made: Scheduler, tree: Tree, file: Path) -> Scheduler | None:
+    def _complete(self, made: Scheduler, tree: Tree, file: TextFile) -> Scheduler | None:
         """The document with what its file says, or None where that cannot be used."""
         if made.configFile is None:
             return made
-        referred = file.parent / made.configFile
-        text, unreadable = _text_of(referred)
-        if unreadable is not None:
-            file_problem = unread(tree, str(referred), unreadable.message)
-            self._file_problems.append((file, _text_of(file)[0], file_problem))
-            self._referred[referred.resolve()] = []
+        referred = self._beside(file, made.configFile)
+        if referred.problem:
+            self._referred[referred.identity] = []
+            self._file_problems.append((file, unread(tree, referred.name, referred.problem)))
             return None
-        done, file_problems = completed(made, text)
-        self._referred[referred.resolve()] = [
-            (referred, text, file_problem) for file_problem in file_problems
+        done, file_problems = completed(made, referred.text)
+        self._referred[referred.identity] = [
+            (referred, file_problem) for file_problem in file_problems
         ]
         return done
-
-
-def _text_of(file: Path) -> tuple[str, FileProblem | None]:
-    """The content of a file, or what is wrong with it."""
-    try:
-        with file.open("rb") as stream:
-            return stream.read(MAX_BYTES + 1).decode("utf-8-sig"), None
-    except OSError as error:
-        return "", FileProblem(Mark(), f"cannot be read: {error.strerror or error}")
-    except UnicodeDecodeError:
-        return "", FileProblem(Mark(), "is not text in UTF-8")
 
 
 def _name_mark(tree: Tree) -> Mark:
     metadata = tree.value["metadata"] if isinstance(tree.value, dict) else tree
     return metadata.value["name"].mark if isinstance(metadata.value, dict) else metadata.mark
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        files = [
-            file
-            for file in sorted(path.iterdir())
-            if file.suffix in (".yaml", ".yml")
-            and not file.stem.endswith("_test")
-            and file.is_file()
-        ]
-        if not files:
-            raise PolicyError(f"{path} holds no *.yaml file", "another directory is meant.")
-        return files
-    if not path.exists():
-        raise PolicyError(f"{path} does not exist", "it has a typo, or nothing is mounted there.")
-    return [path]
 
 
 def _from_document(document: dict[str, Any]) -> Document:

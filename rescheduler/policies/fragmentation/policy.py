@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import Strict
 from rescheduler.kube.objects import Pod
+from rescheduler.model.plan import Subject
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
@@ -66,6 +67,8 @@ class Fragmentation(Policy):
     )
 
     summary: ClassVar[str] = "Keep free GPUs, CPU and memory usable, and make room for a gang."
+    codes: ClassVar[tuple[str, ...]] = ("FRG",)
+    subject: ClassVar[Subject] = "nodes"
 
     kind: Literal["Fragmentation"] = "Fragmentation"
     match: Match = Field(description="The pods that may be moved. What every pod takes counts.")

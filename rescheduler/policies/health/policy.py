@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import PositiveDuration, Ratio, Strict, Yes
+from rescheduler.model.plan import Subject
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
@@ -93,6 +94,8 @@ class Health(Policy):
     """
 
     summary: ClassVar[str] = "Tell of broken nodes and devices, and move pods away when told."
+    codes: ClassVar[tuple[str, ...]] = ("HLT", "RDG003")
+    subject: ClassVar[Subject] = "nodes"
 
     kind: Literal["Health"] = "Health"
     nodes: NodeMatch = Field(description="The nodes to look at.")
@@ -120,6 +123,17 @@ class Health(Policy):
     def requests(self) -> list[ReadingRequest]:
         """The reading of every sign that is looked for."""
         return [self._request(sign) for sign, _ in self.signs.given()]
+
+    def without_effect(self) -> Iterator[str]:
+        """Besides, what it says of draining, and never does."""
+        yield from super().without_effect()
+        if self.action == "Report":
+            if self.unattributed == "Drain":
+                yield "action is Report, so `unattributed: Drain` decides nothing"
+            if self.stableFor is not None:
+                yield "action is Report, so stableFor decides nothing"
+        elif self.unattributed == "Drain" and not self.signs.of_gpus:
+            yield "no sign is of GPUs, so unattributed decides nothing"
 
     def compile(self, snapshot: Snapshot) -> HealthTerm | Problem:
         """The term, or the problem of the first reading that is not fit to act on."""

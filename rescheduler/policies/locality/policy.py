@@ -277,6 +277,7 @@ class Locality(Policy):
     )
 
     summary: ClassVar[str] = "Keep pods near the pods and the data that they exchange traffic with."
+    codes: ClassVar[tuple[str, ...]] = ("LOC", "RDG011")
 
     kind: Literal["Locality"] = "Locality"
     match: Match = Field(description="The pods that may be moved. Every pod counts as a partner.")
@@ -320,10 +321,11 @@ class Locality(Policy):
         if self.distances is not None:
             yield ("distances", "level"), self.distances.level
 
-    @property
-    def uses_distances(self) -> bool:
-        """Whether a source is judged by how far nodes are from each other, not by domains alone."""
-        return bool(self.pairs or self.traffic or self.datasets)
+    def without_effect(self) -> Iterator[str]:
+        """Besides, distances where no source is judged by more than domains alone."""
+        yield from super().without_effect()
+        if self.distances and not (self.pairs or self.traffic or self.datasets):
+            yield "no pairs, traffic or datasets, so distances decide nothing"
 
     def requests(self) -> list[ReadingRequest]:
         """The readings of distances, of traffic and of the catalog."""

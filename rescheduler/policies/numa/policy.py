@@ -1,5 +1,6 @@
 """Numa: keep a pod's devices, CPUs and memory in one NUMA zone."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Annotated, ClassVar, Literal
 
@@ -33,10 +34,12 @@ class Numa(Policy):
     away; else the pod counts as well placed. A move gains only where NodeResourceTopology proves
     that the kubelet there (`single-numa-node`, `restricted` or `best-effort`, scope `container` or
     `pod`) has zones that hold the pod; a node without one, or whose object disagrees with its
-    pods, is neither left nor counted on. Whatever the policies say, no pod is moved to where a
-    kubelet would refuse it (FEA007). Devices of resource claims (dynamic resource allocation) are
-    charged alike and besides, for the NUMA nodes that they lie on, as `attributes` in
-    ResourceSlices tell, or the PCIe root that they share with a device of which it is told.
+    pods, is neither left nor counted on. Whatever the policies say, no pod that wants something
+    of a zone is moved to where these objects tell that its kubelet would refuse it, nor to a
+    `single-numa-node` or `restricted` one whose object cannot be relied on (FEA007). Devices of
+    resource claims (dynamic resource allocation) are charged alike and besides, for the NUMA nodes
+    that they lie on, as `attributes` in ResourceSlices tell, or the PCIe root that they share with
+    a device of which it is told.
     kube-scheduler does not look at NUMA nodes when it allocates: where the pod would go it counts
     with the first free devices of the slice, which is what it gets, or, where that is not certain
     (several slices; other pods with claims that come, go or wait), with the widest choice that
@@ -48,6 +51,7 @@ class Numa(Policy):
     """
 
     summary: ClassVar[str] = "Keep the GPUs, CPUs, memory and NICs of a pod in one NUMA zone."
+    codes: ClassVar[tuple[str, ...]] = ("NUM", "FEA007")
 
     each_alone: ClassVar[bool] = True
 
@@ -78,6 +82,13 @@ class Numa(Policy):
     def requests(self) -> list[ReadingRequest]:
         """The zones' memory, where crowds are looked at."""
         return [] if self.crowded is None else [self._request]
+
+    def without_effect(self) -> Iterator[str]:
+        """Besides, the quality of a reading that is not asked for."""
+        yield from super().without_effect()
+        if self.crowded is None:
+            for field in sorted(self.model_fields_set & {"window", "maxAge", "minCoverage"}):
+                yield f"crowded is not given, so {field} decides nothing"
 
     def compile(self, snapshot: Snapshot) -> NumaTerm | Problem:
         """The term, or the problem that nothing tells of zones."""

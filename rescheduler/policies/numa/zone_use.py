@@ -1,32 +1,14 @@
-"""NUMA zones of a working copy: what is left of each when pods come and go."""
+"""How the pods lie on the NUMA zones of a working copy, and what that is worth."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 
-from rescheduler.kube.annotations import NUMA_OBSERVED
-from rescheduler.kube.objects import Resources
-from rescheduler.kube.quantity import NANO, nanos
-from rescheduler.kubelet.numa_zones import (
-    BEST_EFFORT,
-    RESTRICTED,
-    demands,
-    read_zones,
-    resources_of,
-)
 from rescheduler.kubelet.topology_manager import fewest, least_spread, place
-from rescheduler.model.move import Shift
+from rescheduler.kubelet.zone_allocation import ZoneAllocation, one
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
-
-
-class _Amounts(msgspec.Struct):
-    """One entry of the annotation: what the pod has in one zone."""
-
-    zone: str
-    amount: Resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +23,7 @@ class ZoneFit:
     certain: bool = True
 
 
-class ZoneUse:
+class ZoneUse(ZoneAllocation):
     """The zones of every node with the pods that came and went, and what that is worth.
 
     A pod's charge is (zones it lies in - fewest) / (zones of the node - fewest), 0 to 1: fewest is
@@ -61,38 +43,12 @@ class ZoneUse:
         looked_at: BoolArray | None = None,
         counted: BoolArray | None = None,
     ) -> None:
-        resources = resources_of(snapshot.topologies)
-        self.demands, self.demand_of = demands(snapshot, resources)
-        self.zones = read_zones(snapshot, resources, self.demands, self.demand_of)
-        self.home = snapshot.pod_node
-        self.node = snapshot.pod_node.copy()
-        self.unreadable: list[str] = []
-        self._provable = self.zones.policy >= BEST_EFFORT
-        if looked_at is not None:
-            self._provable = self._provable & looked_at
+        super().__init__(snapshot)
+        self._provable = self._aligned if looked_at is None else self._aligned & looked_at
         self.counted = self.demand_of >= 0 if counted is None else counted & (self.demand_of >= 0)
-        self._observed = self._read_annotations(snapshot)
         self._zone_fit: dict[int, ZoneFit] = {}
-        self._fresh: dict[int, tuple[FloatArray, BoolArray]] = {}
+        self._fresh: dict[int, FloatArray] = {}
         self._least: dict[int, IntArray] = {}
-        self._away: dict[int, set[int]] = {}
-        self._guests: dict[int, set[int]] = {}
-
-    def commit(self, shift: Shift) -> None:
-        """Make the move in the working copy."""
-        pod, source, destination = shift
-        if self.demand_of[pod] < 0:
-            return
-        home = int(self.home[pod])
-        if source == home >= 0:
-            self._away.setdefault(home, set()).add(pod)
-        elif source >= 0:
-            self._guests[source].discard(pod)
-        if destination == home >= 0:
-            self._away[home].discard(pod)
-        elif destination >= 0:
-            self._guests.setdefault(destination, set()).add(pod)
-        self.node[pod] = destination
 
     def zone_fit(self, pod: int) -> ZoneFit:
         """How the pod lies where the snapshot has it."""
@@ -111,7 +67,7 @@ class ZoneUse:
 
     def guests(self, node: int) -> dict[int, float]:
         """Pod to its charge, of the pods that came to the node in the working copy."""
-        return self._charges(node, self._guests.get(node, ()), self._away.get(node, ()))[0]
+        return self._charges(node, self._guests.get(node, ()), self._away.get(node, ()))
 
     def after(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) the charge of the pod on each node, and the change of the charge of guests there."""
@@ -122,8 +78,7 @@ class ZoneUse:
         here = self.zone_fit(pod).charge
         if number not in self._fresh:
             self._fresh[number] = self._on_fresh_nodes(number)
-        charges, _ = self._fresh[number]
-        there: FloatArray = np.where(self._provable[nodes], charges[nodes], here)
+        there: FloatArray = np.where(self._provable[nodes], self._fresh[number][nodes], here)
         answer = there * float(self.counted[pod])
         changed = self._changed
         for row, node in enumerate(nodes.tolist()):
@@ -140,31 +95,7 @@ class ZoneUse:
         if node == self.home[pod]:
             away.add(pod)
         before = sum(c for p, c in self.guests(node).items() if p != pod)
-        return sum(self._charges(node, guests, away)[0].values()) - before
-
-    def rejected(self, pod: int, nodes: IntArray) -> BoolArray:
-        """(k,) whether the node's kubelet would refuse the pod, the guests there being first."""
-        number = int(self.demand_of[pod])
-        if number < 0:
-            return np.zeros(len(nodes), dtype=np.bool_)
-        if number not in self._fresh:
-            self._fresh[number] = self._on_fresh_nodes(number)
-        answer: BoolArray = self._fresh[number][1][nodes].copy()
-        changed = self._changed
-        for row, node in enumerate(nodes.tolist()):
-            if node in changed and self._provable[node]:
-                guests = self._guests.get(node, set()) - {pod}
-                free = self._charges(node, guests, self._away.get(node, ()))[1]
-                placement = place(self.zones, _one(node), free[None], self.demands[number])
-                answer[row] = not placement.admitted[0]
-        return answer
-
-    @property
-    def _changed(self) -> set[int]:
-        """The nodes where somebody came or went."""
-        return {
-            node for holder in (self._away, self._guests) for node, pods in holder.items() if pods
-        }
+        return sum(self._charges(node, guests, away).values()) - before
 
     def _fewest(self, number: int) -> IntArray:
         """(nodes,) in how few zones of each node a pod of that demand could lie."""
@@ -173,51 +104,35 @@ class ZoneUse:
             self._least[number] = fewest(self.zones, nodes, self.demands[number])
         return self._least[number]
 
-    def _on_fresh_nodes(self, number: int) -> tuple[FloatArray, BoolArray]:
-        """(nodes,) the charge, and (nodes,) whether it is rejected, where nothing has changed."""
+    def _on_fresh_nodes(self, number: int) -> FloatArray:
+        """(nodes,) the charge where nothing has changed."""
         nodes = np.arange(len(self.zones.policy), dtype=np.int32)
         placement = place(self.zones, nodes, self.zones.free, self.demands[number])
-        least = self._fewest(number)
-        charge = self._share(placement.spread, least, self.zones.width)
-        rejected = (self.zones.policy >= RESTRICTED) & ~placement.admitted
-        return np.where(placement.aligned, charge, 1.0), rejected
+        charge = self._share(placement.spread, self._fewest(number), self.zones.width)
+        return np.where(placement.aligned, charge, 1.0)
 
     def _with(self, pod: int, node: int) -> float:
         """The pod's charge on the node, and what its coming changes for the guests there."""
         guests, away = self._guests.get(node, set()) - {pod}, self._away.get(node, set()) - {pod}
         old = away | {pod} if node == self.home[pod] else away
-        before = sum(self._charges(node, guests, old)[0].values())
+        before = sum(self._charges(node, guests, old).values())
         if node == self.home[pod]:
             return (
-                self.zone_fit(pod).charge
-                + sum(self._charges(node, guests, away)[0].values())
-                - before
+                self.zone_fit(pod).charge + sum(self._charges(node, guests, away).values()) - before
             )
-        return sum(self._charges(node, guests | {pod}, away)[0].values()) - before
+        return sum(self._charges(node, guests | {pod}, away).values()) - before
 
-    def _charges(
-        self, node: int, guests: Iterable[int], away: Iterable[int]
-    ) -> tuple[dict[int, float], FloatArray]:
-        """Each guest's charge in the order of the pods, and what is left of the zones."""
-        free = self.zones.free[node]
-        for pod in away:
-            if pod in self._observed:
-                free = free + self._observed[pod]
-        answer: dict[int, float] = {}
-        here = _one(node)
-        for pod in sorted(guests):
-            if not self._provable[node]:
-                answer[pod] = self.zone_fit(pod).charge
-                continue
-            demand = self.demands[self.demand_of[pod]]
-            placement = place(self.zones, here, free[None], demand)
-            if placement.admitted[0]:
-                free = placement.free[0]
+    def _charges(self, node: int, guests: Iterable[int], away: Iterable[int]) -> dict[int, float]:
+        """Each guest's charge, in the order of the pods; those of `away` have left before."""
+        if not self._provable[node]:
+            return {pod: self.zone_fit(pod).charge for pod in sorted(guests)}
+        here, answer = one(node), {}
+        for pod, placement in self._arrivals(node, guests, away)[0]:
             least = self._fewest(int(self.demand_of[pod]))[here]
             share = self._share(placement.spread, least, self.zones.width[here])
             charge = float(share[0]) if placement.aligned[0] else 1.0
             answer[pod] = charge if self.counted[pod] else 0.0
-        return answer, free
+        return answer
 
     @staticmethod
     def _share(spread: IntArray, least: IntArray, width: IntArray) -> FloatArray:
@@ -241,37 +156,8 @@ class ZoneUse:
             used = (self.zones.total[node] - self.zones.free[node])[:width]
             spread = least_spread(used, demand.whole)
             how = f"{spread - 1} of its node's zones cannot have given away all that it holds"
-        width_here = self.zones.width[_one(node)]
+        width_here = self.zones.width[one(node)]
         charge = float(self._share(np.array([spread], np.int32), least, width_here)[0])
         certain = observed is not None or charge > 0 or int(least[0]) >= int(width_here[0])
         how += f", and {int(least[0])} of {int(width_here[0])} could hold it"
         return ZoneFit(charge, how, certain)
-
-    def _read_annotations(self, snapshot: Snapshot) -> dict[int, FloatArray]:
-        """Pod to its (zones, resources), of those whose annotation can be read and fits."""
-        column = {name: index for index, name in enumerate(self.zones.resources)}
-        decoder = msgspec.json.Decoder(list[_Amounts])
-        answer = {}
-        for pod in np.flatnonzero((self.demand_of >= 0) & (self.home >= 0)).tolist():
-            text = (snapshot.pods[pod].metadata.annotations or {}).get(NUMA_OBSERVED)
-            node = int(self.home[pod])
-            if not text or not self.zones.known[node]:
-                continue
-            amounts = np.zeros(self.zones.total.shape[1:])
-            rows = {name: row for row, name in enumerate(self.zones.names[node])}
-            try:
-                for entry in decoder.decode(text):
-                    for name, quantity in entry.amount.items():
-                        if name in column:
-                            amount = nanos(quantity) / NANO
-                            amounts[rows[entry.zone], column[name]] += max(amount, 0.0)
-            except (msgspec.DecodeError, ValueError, KeyError) as error:
-                self.unreadable.append(f"pod {snapshot.pods[pod].key}: {error}")
-                continue
-            if amounts.any():
-                answer[pod] = amounts
-        return answer
-
-
-def _one(node: int) -> IntArray:
-    return np.array([node], dtype=np.int32)

@@ -156,6 +156,7 @@ class Spread(Policy):
     )
 
     summary: ClassVar[str] = "Keep the pods of each workload evenly over zones, racks or nodes."
+    codes: ClassVar[tuple[str, ...]] = ("SPR",)
 
     kind: Literal["Spread"] = "Spread"
     match: Match = Field(description="The pods to look at.")

@@ -8,7 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from rescheduler.documents.field_problems import FieldPath, FieldWarning
-from rescheduler.documents.fields import PositiveDuration, Ratio
+from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
+from rescheduler.model.plan import Subject
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
@@ -72,6 +73,8 @@ class Utilization(Policy):
         "Keep the measured load of GPUs, CPU, memory and network of each node below a target, "
         "balance it, or pack it onto fewer nodes."
     )
+    codes: ClassVar[tuple[str, ...]] = ("UTL", "RDG003", "RDG010")
+    subject: ClassVar[Subject] = "nodes"
 
     kind: Literal["Utilization"] = "Utilization"
     nodes: NodeMatch = Field(description="The nodes to look at.")
@@ -134,6 +137,23 @@ class Utilization(Policy):
                 requests += [self._peak(reading)] if self.headroom else []
             requests += [self._pressure(resource)] if self._pressed(resource) else []
         return requests
+
+    def without_effect(self) -> Iterator[str]:
+        """Besides, fields of another strategy."""
+        yield from super().without_effect()
+        for field, strategy in (("tolerance", "Balance"), ("cold", "Pack")):
+            if field in self.model_fields_set and self.strategy != strategy:
+                yield f"strategy is {self.strategy}, so {field} decides nothing"
+
+    def conflicts(self, other: Strict) -> Iterator[str]:
+        """Besides, packing and balancing the same nodes."""
+        yield from super().conflicts(other)
+        if (
+            isinstance(other, Utilization)
+            and {self.strategy, other.strategy} == {"Pack", "Balance"}
+            and self.nodes == other.nodes
+        ):
+            yield "one packs the nodes that the other balances"
 
     def compile(self, snapshot: Snapshot) -> UtilizationTerm | Problem:
         """The term, or the problem of the first reading that is not fit to act on."""

@@ -1,6 +1,6 @@
 """Scheduler: what is known about a scheduler, so that its decisions can be predicted."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     ConfigDict,
@@ -75,6 +75,8 @@ class Scheduler(Document):
     """
 
     model_config = _one_form()
+
+    codes: ClassVar[tuple[str, ...]] = ("ELG018", "FEA005", "GRD010")
 
     kind: Literal["Scheduler"] = "Scheduler"
     name: str = Field(min_length=1, description="metadata.name")

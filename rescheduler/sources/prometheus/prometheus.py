@@ -5,6 +5,7 @@ A reading never raises for bad data: it carries a problem, and whoever uses it m
 
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from rescheduler.sources.prometheus.measuring import number
 from rescheduler.sources.prometheus.pairs import DISTANCE, TRAFFIC, read_pairs, unnarrowed, unread
 from rescheduler.sources.prometheus.range_samples import AskRange, with_range_samples
 
-__all__ = ["Prometheus", "read_readings"]
+__all__ = ["Prometheus", "PrometheusReadings", "read_readings"]
 
 CLOCK_NOTE = 60.0
 """Seconds by which Prometheus' clock may differ from the API server's before it is noted."""
@@ -35,6 +36,25 @@ def read_readings(
         # What a policy needs to have a say at all comes first, should the time not do for more.
         found = [cycle.read(request) for request in sorted(set(requests))]
         return Readings(tuple(map(cycle.with_past, found)))
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusReadings:
+    """A Prometheus, or what speaks its API, as a source of readings."""
+
+    prometheus: Prometheus
+
+    def answers(self, request: ReadingRequest) -> bool:  # noqa: ARG002 - whatever it is
+        """Always: a reading that is not in the catalogue says so itself (RDG008)."""
+        return True
+
+    def catalog(self) -> list[ReadingRequest]:
+        """Every reading of the catalogue, as policies ask for it that say nothing else."""
+        return [ReadingRequest(name) for name in CATALOG]
+
+    def read(self, requests: Iterable[ReadingRequest], snapshot: Snapshot) -> tuple[Reading, ...]:
+        """The readings that were asked for, all evaluated at one instant."""
+        return read_readings(self.prometheus, requests, snapshot).entries
 
 
 class _Cycle:

@@ -17,7 +17,8 @@ from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.search.workspace import Workspace
 from rescheduler.policies.base import Match
-from rescheduler.policies.conformity.policy import Conformity, Restarts
+from rescheduler.policies.conformity.policy import Conformity
+from rescheduler.policies.conformity.rules import Restarts
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policytest.object_builders import crash_looping

@@ -9,7 +9,8 @@ import pytest
 from rescheduler.kube.objects import ContainerState, ContainerStateWaiting, ContainerStatus
 from rescheduler.model.move import Shift
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.conformity.policy import Conformity, ConformityTerm
+from rescheduler.policies.conformity.policy import Conformity
+from rescheduler.policies.conformity.term import ConformityTerm
 from tests.cluster import NOW, deployment, node, pod, snapshot
 from tests.picture import move, picture, proposed, workloads
 

@@ -11,7 +11,8 @@ from rescheduler.kube.objects import Pod, PodStatus
 from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
-from rescheduler.policies.conformity.policy import Conformity, ConformityTerm
+from rescheduler.policies.conformity.policy import Conformity
+from rescheduler.policies.conformity.term import ConformityTerm
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from tests.cluster import NOW, controller, node, pod, snapshot

@@ -10,12 +10,12 @@ from rescheduler.documents.envelope import to_document
 from rescheduler.documents.strict_yaml import read
 from rescheduler.policies.files.guide import guide
 from rescheduler.policies.files.json_schema import json_schema
-from rescheduler.policies.files.policy_set import load_policies
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.registry import DOCUMENTS, KINDS
-from rescheduler.policytest.runner import run
+from rescheduler.runtime.testing import run
 from rescheduler.scheduler.config.default_profile import default_profiles
 from rescheduler.scheduler.config.scheduler_profile import declared_profiles
+from rescheduler.sources.policy_files import load_policies
 
 FOLDER = Path(__file__).parents[3] / "policies"
 TESTS = sorted(FOLDER.rglob("*_test.yaml"))

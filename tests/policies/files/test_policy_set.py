@@ -12,13 +12,13 @@ from rescheduler.documents.envelope import digest, to_document
 from rescheduler.model.errors import PolicyError
 from rescheduler.policies.files.policy_set import (
     limits_from_document,
-    load_policies,
     policy_from_document,
     policy_set,
 )
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.utilization.policy import Utilization
+from rescheduler.sources.policy_files import load_policies
 
 HEAD = "apiVersion: rescheduler.io/v1alpha1\nkind: Spread\nmetadata: {name: s}\n"
 SPREAD = HEAD + "spec:\n  match: {all: true}\n"

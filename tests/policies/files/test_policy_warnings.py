@@ -6,10 +6,11 @@ import pytest
 from click.testing import CliRunner
 
 from rescheduler.cli.main import program
-from rescheduler.policies.files.policy_set import load_policies, policy_set
+from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.files.policy_warnings import warnings
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.spread.policy import Spread
+from rescheduler.sources.policy_files import load_policies
 
 HEAD = "apiVersion: rescheduler.io/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec:\n"
 OTHER = HEAD.format(kind="Spread", name="other") + "  match: {all: true}\n"

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from rescheduler.cli.main import program
 from rescheduler.documents.flaws import FileProblem, Mark
 from rescheduler.model.errors import PolicyError
-from rescheduler.policies.files.policy_set import load_policies
+from rescheduler.sources.policy_files import load_policies
 
 HEAD = "apiVersion: rescheduler.io/v1alpha1\nkind: {kind}\nmetadata: {{name: s}}\nspec:\n"
 SPREAD = HEAD.format(kind="Spread")

@@ -12,11 +12,12 @@ from rescheduler.model.errors import PolicyError
 from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Cluster, Snapshot
-from rescheduler.policies.files.policy_set import load_policies, scheduler_from_document
+from rescheduler.policies.files.policy_set import scheduler_from_document
 from rescheduler.scheduler.config.default_profile import default_profiles
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.config.schedulers import Schedulers, digest, schedulers_of
 from rescheduler.scheduler.profile import Profile
+from rescheduler.sources.policy_files import load_policies
 from tests.cluster import node, snapshot
 from tests.policies.scheduler_documents import SCHEDULERS, USUAL, configuration, document
 

@@ -1,0 +1,22 @@
+"""Files of text, as whoever reads them hands them over: names, contents and what was wrong."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """One file that was read, or could not be.
+
+    name: as people are told it. identity: the same for one file, however it is named.
+    problem: why there is no text, as a predicate; "" where there is one.
+    """
+
+    name: str
+    identity: str
+    text: str = ""
+    problem: str = ""
+
+
+Beside = Callable[[TextFile, str], TextFile]
+"""Reads the file that another one refers to by that name, relative to where the other one is."""

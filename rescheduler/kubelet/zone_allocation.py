@@ -1,0 +1,152 @@
+"""NUMA zones in a working copy: what is left of each as pods come and go, and who is admitted."""
+
+from collections.abc import Iterable
+
+import msgspec
+import numpy as np
+
+from rescheduler.kube.annotations import NUMA_OBSERVED
+from rescheduler.kube.objects import Resources
+from rescheduler.kube.quantity import NANO, nanos
+from rescheduler.kubelet.numa_zones import (
+    BEST_EFFORT,
+    demands,
+    may_be_aligned,
+    read_zones,
+    resources_of,
+)
+from rescheduler.kubelet.topology_manager import Placement, place
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+
+
+class _Amounts(msgspec.Struct):
+    """One entry of the annotation: what the pod has in one zone."""
+
+    zone: str
+    amount: Resources
+
+
+class ZoneAllocation:
+    """What kubelets have left to give from their zones, as NodeResourceTopology and moves tell.
+
+    A pod that leaves gives back what its placement annotation says that it has in each zone, and
+    nothing where there is none; one that comes takes what its kubelet would choose.
+    home, node: (pods,) where the snapshot has each pod, and where the working copy has it.
+    unreadable: the placement annotations that could not be read.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        resources = resources_of(snapshot.topologies)
+        self.demands, self.demand_of = demands(snapshot, resources)
+        self.zones = read_zones(snapshot, resources, self.demands, self.demand_of)
+        self.home = snapshot.pod_node
+        self._specs = [pod.spec for pod in snapshot.pods]
+        self.node = snapshot.pod_node.copy()
+        self.unreadable: list[str] = []
+        self._aligned = self.zones.policy >= BEST_EFFORT
+        self._observed = self._read_annotations(snapshot)
+        self._away: dict[int, set[int]] = {}
+        self._guests: dict[int, set[int]] = {}
+        self._refused: dict[int, BoolArray] = {}
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        pod, source, destination = shift
+        if self.demand_of[pod] < 0:
+            return
+        home = int(self.home[pod])
+        if source == home >= 0:
+            self._away.setdefault(home, set()).add(pod)
+        elif source >= 0:
+            self._guests[source].discard(pod)
+        if destination == home >= 0:
+            self._away[home].discard(pod)
+        elif destination >= 0:
+            self._guests.setdefault(destination, set()).add(pod)
+        self.node[pod] = destination
+
+    def rejected(self, pod: int, nodes: IntArray) -> BoolArray:
+        """(k,) whether the node's kubelet would refuse the pod, those that came being there first.
+
+        A kubelet that refuses what it cannot align, and of whose zones nothing certain is known,
+        counts as one that would: a refused pod is made anew at once, perhaps for ever.
+        """
+        number = int(self.demand_of[pod])
+        if number < 0:
+            doubtful = self.zones.refuses[nodes] & ~self.zones.known[nodes]
+            return doubtful & (doubtful.any() and may_be_aligned(self._specs[pod]))
+        if number not in self._refused:
+            self._refused[number] = self._refused_before_moves(number)
+        answer: BoolArray = self._refused[number][nodes].copy()
+        changed = self._changed
+        for row, node in enumerate(nodes.tolist()):
+            if node in changed and self._aligned[node]:
+                guests = self._guests.get(node, set()) - {pod}
+                _, free = self._arrivals(node, guests, self._away.get(node, ()))
+                placement = place(self.zones, one(node), free[None], self.demands[number])
+                answer[row] = not placement.admitted[0]
+        return answer
+
+    @property
+    def _changed(self) -> set[int]:
+        """The nodes where somebody came or went."""
+        return {
+            node for holder in (self._away, self._guests) for node, pods in holder.items() if pods
+        }
+
+    def _refused_before_moves(self, number: int) -> BoolArray:
+        """(nodes,) whether each kubelet would refuse a pod of that demand if no pod had moved."""
+        nodes = np.arange(len(self.zones.policy), dtype=np.int32)
+        placement = place(self.zones, nodes, self.zones.free, self.demands[number])
+        return np.asarray(self.zones.refuses & ~placement.admitted, dtype=np.bool_)
+
+    def _arrivals(
+        self, node: int, guests: Iterable[int], away: Iterable[int]
+    ) -> tuple[list[tuple[int, Placement]], FloatArray]:
+        """What kubelet makes of each pod that came, in the order of the pods, and what is left.
+
+        The pods of `away` have left before. Left: (zones, resources).
+        """
+        free: FloatArray = self.zones.free[node]
+        for pod in away:
+            if pod in self._observed:
+                free = free + self._observed[pod]
+        here, answer = one(node), []
+        for pod in sorted(guests):
+            placement = place(self.zones, here, free[None], self.demands[self.demand_of[pod]])
+            answer.append((pod, placement))
+            if placement.admitted[0]:
+                free = placement.free[0]
+        return answer, free
+
+    def _read_annotations(self, snapshot: Snapshot) -> dict[int, FloatArray]:
+        """Pod to its (zones, resources), of those whose annotation can be read and fits."""
+        column = {name: index for index, name in enumerate(self.zones.resources)}
+        decoder = msgspec.json.Decoder(list[_Amounts])
+        answer = {}
+        for pod in np.flatnonzero((self.demand_of >= 0) & (self.home >= 0)).tolist():
+            text = (snapshot.pods[pod].metadata.annotations or {}).get(NUMA_OBSERVED)
+            node = int(self.home[pod])
+            if not text or not self.zones.known[node]:
+                continue
+            amounts = np.zeros(self.zones.total.shape[1:])
+            rows = {name: row for row, name in enumerate(self.zones.names[node])}
+            try:
+                for entry in decoder.decode(text):
+                    for name, quantity in entry.amount.items():
+                        if name in column:
+                            amount = nanos(quantity) / NANO
+                            amounts[rows[entry.zone], column[name]] += max(amount, 0.0)
+            except (msgspec.DecodeError, ValueError, KeyError) as error:
+                self.unreadable.append(f"pod {snapshot.pods[pod].key}: {error}")
+                continue
+            if amounts.any():
+                answer[pod] = amounts
+        return answer
+
+
+def one(node: int) -> IntArray:
+    """(1,) the node alone."""
+    return np.array([node], dtype=np.int32)

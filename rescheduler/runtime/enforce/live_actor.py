@@ -1,0 +1,94 @@
+"""The parts that act on a real cluster, behind the ports of `Actor`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rescheduler.actions.events import EventWriter
+from rescheduler.actions.evict import EvictionAnswer, annotations, evict
+from rescheduler.actions.lease import Lease
+from rescheduler.actions.ledger import Ledger
+from rescheduler.actions.pods import read_pod
+from rescheduler.actions.stored import StoredObject
+from rescheduler.actions.transport import Api, ServerClock
+from rescheduler.kube.objects import Pod
+from rescheduler.model.history import History
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.limits import Limits
+from rescheduler.runtime.enforce.actor import Actor, Check
+
+LEASE = "rescheduler"
+STATE = "rescheduler-state"
+FINDING_HISTORY = "rescheduler-finding-history"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The lock and the ledger of one process on one cluster, with the server's clock."""
+
+    lease: Lease
+    ledger: Ledger
+    clock: ServerClock
+
+
+def open_state(
+    api: Api, *, namespace: str, identity: str, wait: Callable[[float], bool] | None = None
+) -> State:
+    """The lock and the ledger in that namespace; nothing is sent yet.
+
+    identity: unique to this process, such as the host's name with a random part.
+    wait: sleeps for so many seconds while the lock is held by another, or answers True as soon as
+    the process is told to stop.
+    """
+    # The lock is renewed on connections of its own, so that nothing can hold up a renewal.
+    own = Api(configuration=api.configuration)
+    own.default_headers = dict(api.default_headers)
+    clock = ServerClock()
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+    maps = f"/api/v1/namespaces/{namespace}/configmaps"
+    lease = Lease(
+        StoredObject(own, leases, LEASE, clock=clock),
+        where=f"{namespace}/{LEASE}",
+        identity=identity,
+        now=clock.now,
+        wait=wait,
+    )
+    ledger = Ledger(
+        StoredObject(api, maps, STATE, clock=clock),
+        where=f"{namespace}/{STATE}",
+        marker=lease,
+        now=clock.now,
+    )
+    return State(lease, ledger, clock)
+
+
+def live_actor(  # noqa: PLR0913 - acting has that many ports
+    api: Api,
+    state: State,
+    *,
+    observe: Callable[[], Snapshot],
+    recheck: Callable[[Snapshot, History], Check],
+    pods: Callable[[str], list[Pod]],
+    sleep: Callable[[float], None],
+    stop: Callable[[], str],
+    limits: Limits,
+) -> Actor:
+    """The actor on a real cluster."""
+
+    def ask(move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
+        return evict(api, move, annotations(move, plan, fence))
+
+    return Actor(
+        lease=state.lease,
+        ledger=state.ledger,
+        observe=observe,
+        recheck=recheck,
+        pod=lambda namespace, name: read_pod(api, namespace, name),
+        pods=pods,
+        evict=ask,
+        announce=EventWriter(api, instance=state.lease.identity, now=state.clock.now),
+        clock=state.clock.now,
+        sleep=sleep,
+        stop=stop,
+        limits=limits,
+    )

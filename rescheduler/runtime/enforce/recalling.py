@@ -1,0 +1,69 @@
+"""What earlier cycles left in the cluster, for those who only look."""
+
+import msgspec
+
+from rescheduler.actions.finding_history_store import FindingHistoryStore
+from rescheduler.actions.ledger import Ledger
+from rescheduler.actions.stored import StoredObject
+from rescheduler.actions.transport import ServerClock
+from rescheduler.kube.controllers import Namespace
+from rescheduler.model.errors import ActionError, ClusterUnavailable
+from rescheduler.model.history import History
+from rescheduler.model.problem import Problem
+from rescheduler.runtime.enforce.live_actor import FINDING_HISTORY, STATE
+from rescheduler.sources.kubernetes.client import Connection
+
+
+def cluster_uid(connection: Connection) -> str:
+    """The UID of namespace kube-system, which stands for the cluster.
+
+    Raises:
+        ClusterUnavailable: it cannot be read.
+    """
+    path = "/api/v1/namespaces/kube-system"
+    try:
+        return msgspec.json.decode(connection.get(path), type=Namespace).metadata.uid
+    except msgspec.MsgspecError as error:
+        raise ClusterUnavailable(
+            f"{path} is not a Namespace: {error}", "this is not a Kubernetes API server."
+        ) from error
+
+
+class _Unmarked:
+    """Stands for the Lease where we only look: we cannot tell that a state is missing."""
+
+    marked = False
+
+    def mark(self) -> None:
+        """Nothing is ever written by those who only look."""
+
+
+def memory_of(connection: Connection, namespace: str) -> FindingHistoryStore:
+    """Where earlier cycles left what they found; one in Audit adds no namespace to the cluster."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    clock = ServerClock()
+    store = StoredObject(connection.api, path, FINDING_HISTORY, clock=clock, makes_namespace=False)
+    return FindingHistoryStore(store, where=f"{namespace}/{FINDING_HISTORY}")
+
+
+def recall(connection: Connection, namespace: str) -> tuple[History, list[Problem]]:
+    """The recent moves, for planning without the lock; reads only.
+
+    Where the state does not exist, or may not be read, there are none, and a note says so.
+    """
+    clock = ServerClock()
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    ledger = Ledger(
+        StoredObject(connection.api, path, STATE, clock=clock),
+        where=f"{namespace}/{STATE}",
+        marker=_Unmarked(),
+        now=clock.now,
+    )
+    try:
+        return ledger.peek(), []
+    except ActionError as error:
+        note = (
+            f"Our own recent moves could not be read, so cool-downs and budgets do not show "
+            f"in this plan: {error.message}"
+        )
+        return History(), [Problem(code="DAT002", message=note)]

@@ -1,0 +1,94 @@
+"""Where readings come from: what a cycle asks of a metric source, and which ones there are.
+
+Another metric source is a module in `sources` with these three methods, its settings, and an entry
+in `reading_sources`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import Reading, ReadingRequest, Readings
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.runtime.settings import Settings
+from rescheduler.sources.datasets import Catalogs
+from rescheduler.sources.prometheus.prometheus import Prometheus, PrometheusReadings
+
+OPTIONS = "--prometheus-url"
+"""What gives a metric source."""
+
+
+class ReadingSource(Protocol):
+    """A source of readings, such as a Prometheus."""
+
+    def answers(self, request: ReadingRequest) -> bool:
+        """Whether this source is the one to ask for the reading, if no other was before it."""
+        ...
+
+    def catalog(self) -> Iterable[ReadingRequest]:
+        """The readings that a recording is to have where no policy says which."""
+        ...
+
+    def read(self, requests: Sequence[ReadingRequest], snapshot: Snapshot) -> Iterable[Reading]:
+        """The reading of each request, of the nodes, pods or workloads of the snapshot.
+
+        Never raises for what the source answers, or does not: a reading that is not fit to act on
+        carries its problem, and nobody evicts on it.
+        """
+        ...
+
+
+def reading_sources(settings: Settings) -> tuple[ReadingSource, ...]:
+    """The sources that the settings give; of two that answer for a reading, the first is asked.
+
+    Raises:
+        SettingsError: the settings of one of them cannot be used.
+    """
+    catalogs = Catalogs()
+    if settings.prometheus_url is None:
+        return (catalogs,)
+    prometheus = Prometheus(
+        settings.prometheus_url,
+        ca_file=settings.prometheus_ca_file,
+        token_file=settings.prometheus_token_file,
+        selector=settings.prometheus_selector,
+    )
+    return (catalogs, PrometheusReadings(prometheus))
+
+
+def unanswered(
+    sources: Iterable[ReadingSource], requests: Iterable[ReadingRequest]
+) -> list[ReadingRequest]:
+    """The requests that none of the sources answers."""
+    present = tuple(sources)
+    return [each for each in requests if not any(source.answers(each) for source in present)]
+
+
+def read_all(
+    sources: Iterable[ReadingSource], requests: Iterable[ReadingRequest], snapshot: Snapshot
+) -> Readings:
+    """All that was asked for, each once; what no source answers has a problem (RDG001)."""
+    left = sorted(set(requests))
+    entries: list[Reading] = []
+    for source in sources:
+        own = [each for each in left if source.answers(each)]
+        left = [each for each in left if not source.answers(each)]
+        entries += source.read(own, snapshot) if own else ()
+    return Readings((*entries, *(_unasked(each, snapshot) for each in left)))
+
+
+def _unasked(request: ReadingRequest, snapshot: Snapshot) -> Reading:
+    """The reading that nobody could be asked for."""
+    sizes = {"node": len(snapshot.nodes), "pod": len(snapshot.pods), "pair": 0}
+    size = sizes[request.subject]
+    absent = np.full(size, np.nan)
+    return Reading(
+        request=request,
+        unit="",
+        values=absent,
+        ages=absent,
+        expected=np.ones(size, dtype=np.bool_),
+        problem=Problem("RDG001", f"No {OPTIONS} was given, so there is nothing to read."),
+    )
