@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 
-.PHONY: help demo test draw check format e2e controlplane bench bench-scheduler bench-published bench-landing lock clean
+.PHONY: help demo test draw check format e2e controlplane bench bench-search bench-scheduler bench-published bench-landing lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -55,6 +55,9 @@ e2e: $(READY) controlplane ## the suite on a real control plane and a real Prome
 
 bench: $(READY) ## time and memory at 5,000 nodes and 150,000 pods
 	$(BIN)/python -m tests.bench
+
+bench-search: $(READY) ## planning time over 50 drawn clusters: the worst against the median
+	$(BIN)/python -m tests.bench.bench_search
 
 bench-scheduler: $(READY) ## how fast landings are predicted at full size
 	$(BIN)/python -m tests.bench.bench_landing

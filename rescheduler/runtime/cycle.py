@@ -18,7 +18,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.plan.result import Outline
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.enforce import acting
 from rescheduler.runtime.enforce.actor import Actor, Check
@@ -95,7 +95,7 @@ def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Ou
     finding_history, _ = recalled(parts, policies)
 
     def check(snapshot: Snapshot, history: History) -> Check:
-        workspace = Workspace(
+        workspace = WorkingCopy(
             snapshot,
             policies.policies,
             policies.limits,

@@ -15,7 +15,7 @@ from rescheduler.planning.explain.lookup import find_node, find_pod
 from rescheduler.planning.explain.node import explain_node
 from rescheduler.planning.explain.pending import explain_pending
 from rescheduler.planning.explain.pod import explain_pod
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.cycle import recalled
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of
@@ -38,7 +38,7 @@ class Explainer:
         history, notes = parts.recall()
         finding_history, more = recalled(parts, policies)
         self.notes = [*notes, *more]
-        self._workspace = Workspace(
+        self._workspace = WorkingCopy(
             self._snapshot,
             policies.policies,
             policies.limits,

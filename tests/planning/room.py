@@ -2,7 +2,7 @@
 
 from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from tests.cluster import budget, deployment, node, pod, snapshot
@@ -46,9 +46,9 @@ def budgeted(allowed: int) -> Snapshot:
     return made
 
 
-def workspace(made: Snapshot, *policies: Policy, limits: Limits | None = None) -> Workspace:
+def working_copy(made: Snapshot, *policies: Policy, limits: Limits | None = None) -> WorkingCopy:
     """A working copy of it."""
-    return Workspace(made, policies, limits or Limits(), History())
+    return WorkingCopy(made, policies, limits or Limits(), History())
 
 
 def index(made: Snapshot, name: str) -> int:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.move import Shift
 from rescheduler.model.reasons import CATALOG
+from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import search
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 from tests.planning.random_worlds import worlds
 from tests.planning.world import World
 
@@ -23,8 +24,8 @@ quick = settings(
 )
 
 
-def workspace(world: World) -> Workspace:
-    return Workspace(world.snapshot, world.policies, world.limits, world.history, seed=world.seed)
+def working_copy(world: World) -> WorkingCopy:
+    return WorkingCopy(world.snapshot, world.policies, world.limits, world.history, seed=world.seed)
 
 
 def most(amount: int | str, pods: int) -> float:
@@ -96,8 +97,8 @@ def test_every_candidate_has_one_verdict_and_every_move_pays(world: World) -> No
 @quick
 @given(worlds())
 def test_the_cost_after_is_that_of_the_pods_where_they_land(world: World) -> None:
-    desk = workspace(world)
-    found = search(desk)
+    desk = working_copy(world)
+    found = search(Evaluator(desk))
     for binding in desk.bindings:
         fresh = binding.policy.compile(desk.snapshot)
         assert binding.term is not None
@@ -109,8 +110,8 @@ def test_the_cost_after_is_that_of_the_pods_where_they_land(world: World) -> Non
 
 def landed(world: World, *, history: bool) -> World:
     """The world after its plan, with every pod where it was most likely to land."""
-    desk = workspace(world)
-    found = search(desk)
+    desk = working_copy(world)
+    found = search(Evaluator(desk))
     event(f"moves: {min(len(found.moves), 3)}")
     pods = list(world.snapshot.pods)
     moves: list[PastMove] = []
@@ -135,6 +136,26 @@ def landed(world: World, *, history: bool) -> World:
         History(moves if history else []),
         seed=world.seed,
     )
+
+
+@quick
+@given(worlds())
+def test_no_move_of_a_plan_is_needless_and_no_refusal_outdated(world: World) -> None:
+    evaluator = Evaluator(working_copy(world))
+    found = search(evaluator)
+    event(f"moves: {min(len(found.moves), 3)}")
+    assert not any(evaluator.needless(each, found.moves) for each in found.accepted)
+    limits = world.limits
+    for pod in evaluator.copy.candidates():
+        refusal = found.refusals[pod]
+        if refusal.code == "PAC001":
+            assert len(found.moves) == limits.movesPerCycle
+        elif refusal.code == "PAC005":
+            assert len(found.moves) == limits.movesPerHour
+        else:
+            bound = evaluator.bounds().best.get(pod, 0.0)
+            again = evaluator.refuse_pods((pod,), closed=False) or evaluator.weigh((pod,)).refusal
+            assert refusal == again or bound <= limits.margin or refusal.code == "MRG002"
 
 
 @quick

@@ -4,19 +4,19 @@ from collections.abc import Iterator
 
 from rescheduler.model.explanation import Check
 from rescheduler.model.problem import Problem
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 
 _BUDGETS = ("BUD001", "BUD003")
 _PACING = ("PAC001", "PAC005", "PAC002", "PAC003", "PAC004", "BUD002", "BUD004")
 
 
-def checks(workspace: Workspace, pod: int) -> list[Check]:
+def checks(copy: WorkingCopy, pod: int) -> list[Check]:
     """The checks of eligibility and budgets, in the order of their codes.
 
     Within a group the checks after one that fails are not asked.
     """
     found: dict[str, Check] = {}
-    for codes, answer in _groups(workspace, pod):
+    for codes, answer in _groups(copy, pod):
         for check in _told(codes, answer):
             known = found.get(check.code)
             if known is None or known.result == "passed":
@@ -24,12 +24,12 @@ def checks(workspace: Workspace, pod: int) -> list[Check]:
     return sorted(found.values(), key=lambda check: (_family(check.code), check.code))
 
 
-def _groups(workspace: Workspace, pod: int) -> Iterator[tuple[tuple[str, ...], Problem | None]]:
-    yield from workspace.eligibility.checks(pod)
-    permanent = workspace.budgets.permanent(pod)
+def _groups(copy: WorkingCopy, pod: int) -> Iterator[tuple[tuple[str, ...], Problem | None]]:
+    yield from copy.eligibility.checks(pod)
+    permanent = copy.budgets.permanent(pod)
     yield _BUDGETS, permanent
-    if permanent is None and workspace.snapshot.pod_node[pod] >= 0:
-        yield _PACING, workspace.budgets.refusal(pod)
+    if permanent is None and copy.snapshot.pod_node[pod] >= 0:
+        yield _PACING, copy.budgets.refusal(pod)
 
 
 def _told(codes: tuple[str, ...], answer: Problem | None) -> Iterator[Check]:

@@ -11,7 +11,7 @@ from rescheduler.planning.binding import Binding
 from rescheduler.planning.limits.batches import number
 from rescheduler.planning.plan.decision import Decision, decide
 from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 
 MOST_FINDINGS = 5
 
@@ -19,16 +19,14 @@ MOST_FINDINGS = 5
 class Fates:
     """The decision about every pod of a working copy. Making it changes the working copy."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._asked = bool(workspace.bindings)
-        self._decision = decide(workspace) if self._asked else Decision()
+    def __init__(self, copy: WorkingCopy) -> None:
+        self._copy = copy
+        self._asked = bool(copy.bindings)
+        self._decision = decide(copy) if self._asked else Decision()
         self._moves: dict[int, tuple[Evaluation, int, Mode]] = {}
         last = 0
         for mode, evaluations in self._decision.passes:
-            for evaluation, batch in zip(
-                evaluations, _batches(workspace, evaluations), strict=True
-            ):
+            for evaluation, batch in zip(evaluations, _batches(copy, evaluations), strict=True):
                 self._moves[evaluation.pod] = (evaluation, last + batch, mode)
             last = max((batch for _, batch, _ in self._moves.values()), default=0)
 
@@ -54,7 +52,7 @@ class Fates:
 
     def _expected(self, evaluation: Evaluation) -> str:
         """Of nodes that are equally likely, the one that reports name first."""
-        nodes, landing = self._workspace.snapshot.nodes, evaluation.landing
+        nodes, landing = self._copy.snapshot.nodes, evaluation.landing
         likely = [evaluation.destination]
         if landing is not None and len(landing.nodes):
             best = landing.probabilities >= landing.probabilities.max() - 1e-9
@@ -64,31 +62,31 @@ class Fates:
         return f"expected on {name}{more}"
 
     def _no_candidate(self, pod: int) -> Verdict:
-        refusal = self._workspace.eligibility.refusal(pod)
+        refusal = self._copy.eligibility.refusal(pod)
         text = "it is no candidate: no policy finds that a move of it could lower its cost"
         if refusal is None:
             return Verdict(fate="stays", message=text)
         return Verdict(fate="stays", code=refusal.code, message=f"{refusal.message}; and {text}")
 
 
-def _batches(workspace: Workspace, evaluations: Iterable[Evaluation]) -> list[int]:
+def _batches(copy: WorkingCopy, evaluations: Iterable[Evaluation]) -> list[int]:
     return number(
         (
-            (int(workspace.snapshot.pod_workload[each.pod]), workspace.budgets.budgets_of(each.pod))
+            (int(copy.snapshot.pod_workload[each.pod]), copy.budgets.budgets_of(each.pod))
             for each in evaluations
         ),
-        workspace.limits.batchSize,
+        copy.limits.batchSize,
     )
 
 
-def pod_views(workspace: Workspace, pod: int, landing: Landing) -> list[PolicyView]:
+def pod_views(copy: WorkingCopy, pod: int, landing: Landing) -> list[PolicyView]:
     """What each policy would gain if the pod were moved now, and finds about it."""
-    return [_pod_view(workspace, binding, pod, landing) for binding in workspace.bindings]
+    return [_pod_view(copy, binding, pod, landing) for binding in copy.bindings]
 
 
-def _pod_view(workspace: Workspace, binding: Binding, pod: int, landing: Landing) -> PolicyView:
+def _pod_view(copy: WorkingCopy, binding: Binding, pod: int, landing: Landing) -> PolicyView:
     term, gain = binding.term, None
-    source = int(workspace.snapshot.pod_node[pod])
+    source = int(copy.snapshot.pod_node[pod])
     if term is not None and source >= 0 and landing.refusal is None and len(landing.nodes):
         away = np.where(landing.nodes == source, 0.0, landing.probabilities)
         gain = -float(away @ term.deltas(pod, landing.nodes)) + 0.0

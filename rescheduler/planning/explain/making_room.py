@@ -13,7 +13,7 @@ from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.wording import counted
 from rescheduler.planning.references import landing_shares, owner_ref, pod_ref
 from rescheduler.planning.search.destinations import refuse_landing
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.scheduler.plugins.default_plugins import STATIC
 
 SHOWN = 3
@@ -22,7 +22,7 @@ TRIED = 3000
 
 
 @dataclass(slots=True)
-class Found:
+class RoomResult:
     """moves: the least disruptive first. tried: how many were. left: why others were not.
 
     reachable: whether other pods are all that keeps it off some node.
@@ -36,37 +36,37 @@ class Found:
     complete: bool = True
 
 
-def make_room(workspace: Workspace, pending: int) -> Found:
+def make_room(copy: WorkingCopy, pending: int) -> RoomResult:
     """The least disruptive moves after each of which alone the Pending pod fits somewhere.
 
     A move is of an eligible pod, within its PodDisruptionBudget, that the scheduler would put on
     another node. The working copy is as before at the end.
     """
-    found = Found()
-    reachable = _reachable(workspace, pending)
+    found = RoomResult()
+    reachable = _reachable(copy, pending)
     found.reachable = bool(reachable.any())
-    for pod in _ranked(workspace, reachable, pending, found):
+    for pod in _ranked(copy, reachable, pending, found):
         if found.tried >= TRIED:
             found.complete = False
             break
-        landing = workspace.scheduler.landing(pod)
-        source = int(workspace.snapshot.pod_node[pod])
-        refusal = refuse_landing(workspace.snapshot, landing, source, workspace.limits)
-        refusal = refusal or workspace.admission.refusal(pod, source, landing)
+        landing = copy.scheduler.landing(pod)
+        source = int(copy.snapshot.pod_node[pod])
+        refusal = refuse_landing(copy.snapshot, landing, source, copy.limits)
+        refusal = refusal or copy.admission.refusal(pod, source, landing)
         target = _target(landing, source)
         if refusal is not None or target < 0:
             found.left["FEA002" if refusal is None else refusal.code] += 1
             continue
         found.tried += 1
-        feasible = _after(workspace, Shift(pod, source, target), pending)
+        feasible = _after(copy, Shift(pod, source, target), pending)
         if feasible.any():
-            found.moves.append(_told(workspace, pod, source, landing, feasible))
+            found.moves.append(_told(copy, pod, source, landing, feasible))
             if len(found.moves) == SHOWN:
                 break
     return found
 
 
-def nothing(found: Found) -> Problem | None:
+def nothing(found: RoomResult) -> Problem | None:
     """Why no single move makes room, or None where one does."""
     if found.moves:
         return None
@@ -85,10 +85,10 @@ def nothing(found: Found) -> Problem | None:
     return Problem(code="FEA001", message=text)
 
 
-def _reachable(workspace: Workspace, pending: int) -> BoolArray:
+def _reachable(copy: WorkingCopy, pending: int) -> BoolArray:
     """(nodes,) where nothing but other pods keeps the Pending pod away, and that have settled."""
-    verdicts = workspace.scheduler.verdicts(pending)
-    answer = ~workspace.eligibility.unsettled
+    verdicts = copy.scheduler.verdicts(pending)
+    answer = ~copy.eligibility.unsettled
     for each in verdicts.filters:
         if each.name in STATIC:
             answer = answer & ~each.rejects
@@ -96,32 +96,32 @@ def _reachable(workspace: Workspace, pending: int) -> BoolArray:
 
 
 def _ranked(
-    workspace: Workspace, reachable: BoolArray, pending: int, found: Found
+    copy: WorkingCopy, reachable: BoolArray, pending: int, found: RoomResult
 ) -> Iterator[int]:
     """The pods that may move and leave enough, those with the least disruption first."""
-    snapshot = workspace.snapshot
+    snapshot = copy.snapshot
     bound = np.flatnonzero(snapshot.pod_node >= 0).astype(np.int32)
     bound = bound[reachable[snapshot.pod_node[bound]]]
     chosen = []
-    for pod in bound[_enough(workspace, bound, pending)].tolist():
-        refusal = workspace.eligibility.refusal(pod) or workspace.budgets.refusal(pod)
+    for pod in bound[_enough(copy, bound, pending)].tolist():
+        refusal = copy.eligibility.refusal(pod) or copy.budgets.refusal(pod)
         if refusal is None:
             chosen.append(pod)
         else:
             found.left[refusal.code] += 1
-    key = {pod: (round(workspace.disruption(pod), 9), snapshot.pods[pod].key) for pod in chosen}
+    key = {pod: (round(copy.disruption(pod), 9), snapshot.pods[pod].key) for pod in chosen}
     return iter(sorted(chosen, key=key.__getitem__))
 
 
-def _enough(workspace: Workspace, pods: IntArray, pending: int) -> BoolArray:
+def _enough(copy: WorkingCopy, pods: IntArray, pending: int) -> BoolArray:
     """(pods,) whether the node would have what the Pending pod asks for, were this pod gone.
 
     A filter that is no resource may need more than this pod to go; that is tried afterwards.
     """
-    state = workspace.scheduler.occupancy
-    nodes = workspace.snapshot.pod_node[pods]
+    state = copy.scheduler.occupancy
+    nodes = copy.snapshot.pod_node[pods]
     answer = state.pods[nodes] - 1 < state.slots[nodes]
-    asked = state.incoming(workspace.snapshot.pods[pending])
+    asked = state.incoming(copy.snapshot.pods[pending])
     for name, amount in asked.plain.items():
         row = state.index.get(name)
         if row is None:
@@ -137,19 +137,19 @@ def _target(landing: Landing, source: int) -> int:
     return int(elsewhere[0]) if len(elsewhere) else -1
 
 
-def _after(workspace: Workspace, shift: Shift, pending: int) -> BoolArray:
+def _after(copy: WorkingCopy, shift: Shift, pending: int) -> BoolArray:
     """(nodes,) where the Pending pod fits once the move was made; the move is undone again."""
-    workspace.scheduler.commit(shift)
+    copy.scheduler.commit(shift)
     try:
-        return workspace.scheduler.feasible(pending)
+        return copy.scheduler.feasible(pending)
     finally:
-        workspace.scheduler.commit(shift.reversed())
+        copy.scheduler.commit(shift.reversed())
 
 
 def _told(
-    workspace: Workspace, pod: int, source: int, landing: Landing, feasible: BoolArray
+    copy: WorkingCopy, pod: int, source: int, landing: Landing, feasible: BoolArray
 ) -> RoomMove:
-    snapshot = workspace.snapshot
+    snapshot = copy.snapshot
     fits = source if feasible[source] else int(feasible.argmax())
     return RoomMove(
         pod=pod_ref(snapshot, pod),
@@ -158,5 +158,5 @@ def _told(
         fits=snapshot.nodes[fits].metadata.name,
         landing=landing_shares(snapshot, landing),
         returns=landing.returns,
-        disruption=workspace.disruption(pod),
+        disruption=copy.disruption(pod),
     )

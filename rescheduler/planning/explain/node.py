@@ -8,32 +8,32 @@ from rescheduler.model.readings import IntArray
 from rescheduler.planning.explain.fate import Fates, view
 from rescheduler.planning.plan.views import ZONE
 from rescheduler.planning.references import owner_ref, pod_ref
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 
 _MILLI = 1000.0
 
 
-def explain_node(workspace: Workspace, node: int, header: Header) -> NodeExplanation:
+def explain_node(copy: WorkingCopy, node: int, header: Header) -> NodeExplanation:
     """What is known of this node, its pods by what moving them could save, the most first.
 
-    workspace: as it is before anything moved; deciding moves it along.
+    copy: as it is before anything moved; deciding moves it along.
     """
-    snapshot = workspace.snapshot
+    snapshot = copy.snapshot
     each = snapshot.nodes[node]
     name = each.metadata.name
     pods = np.flatnonzero(snapshot.pod_node == node).tolist()
-    views = [view(binding, set(pods), subject=f"node {name}") for binding in workspace.bindings]
-    relief = _relief(workspace, pods)
-    room = _room(workspace, node)
-    disruption = {pod: workspace.disruption(pod) for pod in pods}
-    fates = Fates(workspace)
+    views = [view(binding, set(pods), subject=f"node {name}") for binding in copy.bindings]
+    relief = _relief(copy, pods)
+    room = _room(copy, node)
+    disruption = {pod: copy.disruption(pod) for pod in pods}
+    fates = Fates(copy)
     told = [
         PodOnNode(
             pod=pod_ref(snapshot, pod),
             owner=owner_ref(snapshot, pod),
             relief=relief[pod],
             disruption=disruption[pod],
-            usage=_usage(workspace, pod),
+            usage=_usage(copy, pod),
             verdict=fates.of(pod),
         )
         for pod in pods
@@ -44,9 +44,9 @@ def explain_node(workspace: Workspace, node: int, header: Header) -> NodeExplana
         zone=(each.metadata.labels or {}).get(ZONE, ""),
         ready=each.ready,
         taints=_taints(each),
-        problem=workspace.eligibility.node(node),
+        problem=copy.eligibility.node(node),
         room=room,
-        loads=_loads(workspace, node),
+        loads=_loads(copy, node),
         policies=views,
         pods=sorted(
             told,
@@ -69,24 +69,24 @@ def _taints(node: Node) -> list[str]:
     ]
 
 
-def _relief(workspace: Workspace, pods: list[int]) -> dict[int, float]:
+def _relief(copy: WorkingCopy, pods: list[int]) -> dict[int, float]:
     """Pod to the weighted cost that moving it could save at best, wherever it went; at least 0."""
-    nodes: IntArray = np.flatnonzero(~workspace.eligibility.unsettled).astype(np.int32)
+    nodes: IntArray = np.flatnonzero(~copy.eligibility.unsettled).astype(np.int32)
     answer = dict.fromkeys(pods, 0.0)
     if not len(nodes):
         return answer
     for pod in pods:
         change = np.zeros(len(nodes))
-        for binding in workspace.bindings:
+        for binding in copy.bindings:
             if binding.term is not None:
                 change += binding.policy.weight * binding.term.deltas(pod, nodes)
         answer[pod] = max(-float(change.min()), 0.0)
     return answer
 
 
-def _room(workspace: Workspace, node: int) -> list[Room]:
+def _room(copy: WorkingCopy, node: int) -> list[Room]:
     """What its pods ask for of everything that the node has; cpu in cores, memory in bytes."""
-    state = workspace.scheduler.occupancy
+    state = copy.scheduler.occupancy
     answer = []
     for row, resource in enumerate(state.resources):
         unit = _MILLI if resource == "cpu" else 1.0
@@ -99,10 +99,10 @@ def _room(workspace: Workspace, node: int) -> list[Room]:
     return [*answer, Room(resource="pods", requested=pods, allocatable=slots)]
 
 
-def _loads(workspace: Workspace, node: int) -> list[Load]:
+def _loads(copy: WorkingCopy, node: int) -> list[Load]:
     """Every reading of nodes that the snapshot holds."""
     answer = []
-    for reading in workspace.snapshot.readings.entries:
+    for reading in copy.snapshot.readings.entries:
         if reading.request.subject != "node":
             continue
         problem = reading.problem
@@ -121,11 +121,11 @@ def _loads(workspace: Workspace, node: int) -> list[Load]:
     return answer
 
 
-def _usage(workspace: Workspace, pod: int) -> dict[str, float]:
+def _usage(copy: WorkingCopy, pod: int) -> dict[str, float]:
     """Reading name to what the pod uses, where that is known."""
     return {
         reading.name: float(reading.values[pod])
-        for reading in workspace.snapshot.readings.entries
+        for reading in copy.snapshot.readings.entries
         if reading.request.subject == "pod" and not np.isnan(reading.values[pod])
     }
 

@@ -5,17 +5,17 @@ import msgspec
 from rescheduler.kube.pod_state import pod_priority, waits_for_a_node
 from rescheduler.model.explanation import Header, PendingExplanation, PendingPod
 from rescheduler.model.problem import Problem
-from rescheduler.planning.explain.making_room import Found, make_room, nothing
+from rescheduler.planning.explain.making_room import RoomResult, make_room, nothing
 from rescheduler.planning.explain.place import place
 from rescheduler.planning.references import owner_ref, pod_ref
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 
 
 def explain_pending(
-    workspace: Workspace, header: Header, pod: int | None = None
+    copy: WorkingCopy, header: Header, pod: int | None = None
 ) -> PendingExplanation:
     """Every Pending pod, one for all that are alike, by priority; or only the one asked for."""
-    pods = workspace.snapshot.pods
+    pods = copy.snapshot.pods
     groups: dict[tuple[str, bytes], list[int]] = {}
     for index, each in enumerate(pods):
         if waits_for_a_node(each) and pod in (None, index):
@@ -27,18 +27,18 @@ def explain_pending(
     counts = dict(zip(first, (len(alike) for alike in groups.values()), strict=True))
     ordered = sorted(first, key=lambda index: (-pod_priority(pods[index].spec), pods[index].key))
     return PendingExplanation(
-        header=header, pods=[_explained(workspace, index, counts[index]) for index in ordered]
+        header=header, pods=[_explained(copy, index, counts[index]) for index in ordered]
     )
 
 
-def _explained(workspace: Workspace, pod: int, alike: int) -> PendingPod:
-    snapshot = workspace.snapshot
+def _explained(copy: WorkingCopy, pod: int, alike: int) -> PendingPod:
+    snapshot = copy.snapshot
     each = snapshot.pods[pod]
-    seen = place(workspace, pod)
-    found = Found()
+    seen = place(copy, pod)
+    found = RoomResult()
     none: Problem | None = None
     if seen.refusal is None and not seen.feasible:
-        found = make_room(workspace, pod)
+        found = make_room(copy, pod)
         none = nothing(found)
     return PendingPod(
         pod=pod_ref(snapshot, pod),

@@ -11,7 +11,7 @@ from rescheduler.model.plan import LandingShare
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.references import landing_shares
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.scheduler.rejections import Rejection, event_text
 from rescheduler.scheduler.verdicts import Verdicts
 
@@ -39,11 +39,11 @@ class Place:
     refusal: Problem | None
 
 
-def place(workspace: Workspace, pod: int) -> Place:
+def place(copy: WorkingCopy, pod: int) -> Place:
     """Ask the model of the scheduler about this pod, bound or Pending."""
-    snapshot = workspace.snapshot
-    verdicts = workspace.scheduler.verdicts(pod)
-    rejected = workspace.scheduler.rejections(pod)
+    snapshot = copy.snapshot
+    verdicts = copy.scheduler.verdicts(pod)
+    rejected = copy.scheduler.rejections(pod)
     landing = verdicts.landing
     refusal = landing.refusal
     feasible = int(np.count_nonzero(verdicts.feasible))

@@ -6,21 +6,21 @@ from rescheduler.planning.explain.checks import checks
 from rescheduler.planning.explain.fate import Fates, pod_views
 from rescheduler.planning.explain.place import place
 from rescheduler.planning.references import owner_ref, pod_ref
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 
 
-def explain_pod(workspace: Workspace, pod: int, header: Header) -> PodExplanation:
+def explain_pod(copy: WorkingCopy, pod: int, header: Header) -> PodExplanation:
     """What checks, scheduler and policies say of this pod; then what a plan made now does with it.
 
-    workspace: as it is before anything moved; deciding moves it along.
+    copy: as it is before anything moved; deciding moves it along.
     """
-    snapshot = workspace.snapshot
+    snapshot = copy.snapshot
     each = snapshot.pods[pod]
-    seen = place(workspace, pod)
-    views = pod_views(workspace, pod, workspace.scheduler.landing(pod))
-    asked = checks(workspace, pod)
-    disruption = workspace.disruption(pod)
-    verdict = Fates(workspace).of(pod)
+    seen = place(copy, pod)
+    views = pod_views(copy, pod, copy.scheduler.landing(pod))
+    asked = checks(copy, pod)
+    disruption = copy.disruption(pod)
+    verdict = Fates(copy).of(pod)
     if waits_for_a_node(each):
         text = f"it is Pending: see `explain pending {each.key}`"
         verdict = Verdict(fate="unknown", message=text)

@@ -66,7 +66,11 @@ class Budgets:
 
     def refusal(self, pod: int) -> Problem | None:
         """BUD001-BUD004 and PAC001-PAC005: the first budget that has nothing left for this pod."""
-        return self.closed() or self._refuse_pace(pod) or self.exhausted(pod)
+        return self.closed() or self.used_up(pod)
+
+    def used_up(self, pod: int) -> Problem | None:
+        """What `refusal` answers while the plan may have more moves."""
+        return self._refuse_pace(pod) or self.exhausted(pod)
 
     def exhausted(self, pod: int) -> Problem | None:
         """BUD001-BUD004: the cluster's own budget that has nothing left for this pod."""

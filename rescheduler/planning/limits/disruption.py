@@ -14,10 +14,28 @@ from datetime import datetime
 from rescheduler.kube import annotations
 from rescheduler.kube.objects import Pod
 from rescheduler.kube.pod_state import pod_priority
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.eligibility.eligibility import Eligibility
 
 _LEAST, _MOST = 0.1, 10.0
 _LONG_START_SECONDS = 600.0
 _MOST_HOURS = 2.0
+
+
+class Disruptions(dict[int, float]):
+    """Pod to the disruption of moving it, in pods, each worked out when it is first asked for."""
+
+    def __init__(self, snapshot: Snapshot, eligibility: Eligibility) -> None:
+        super().__init__()
+        self._snapshot = snapshot
+        self._eligibility = eligibility
+
+    def __missing__(self, pod: int) -> float:
+        workload = int(self._snapshot.pod_workload[pod])
+        ready = self._eligibility.ready(workload) if workload >= 0 else 1
+        cost = disruption_cost(self._snapshot.pods[pod], ready, self._snapshot.taken)
+        self[pod] = cost
+        return cost
 
 
 def disruption_cost(pod: Pod, ready: int, now: datetime) -> float:

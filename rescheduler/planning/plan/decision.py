@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass, field
 
+from rescheduler.model.finding_history import Observation
 from rescheduler.model.plan import Mode
 from rescheduler.model.problem import Problem
+from rescheduler.planning.limits.guards import holding
 from rescheduler.planning.search.evaluation import Evaluation
+from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import search
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 
 
 @dataclass(slots=True)
@@ -14,36 +17,42 @@ class Decision:
     """What was decided on a working copy, which has made the moves.
 
     passes: the moves of each pass in their order, with the mode they carry. refusals: every other
-    candidate, and why. guards: what holds the whole cycle; then there is no pass.
+    candidate, and why. guards: what holds the whole cycle; then there is no pass. observations:
+    what the policies that wait have found before anything moved, for the next cycle.
     """
 
     passes: list[tuple[Mode, list[Evaluation]]] = field(default_factory=list)
     refusals: dict[int, Problem] = field(default_factory=dict)
     guards: list[Problem] = field(default_factory=list)
+    observations: tuple[Observation, ...] = ()
 
 
-def decide(workspace: Workspace) -> Decision:
+def decide(copy: WorkingCopy) -> Decision:
     """First the Enforce policies decide alone; then the Audit policies too.
 
     Where a guard holds, nothing moves and every candidate is refused with the guard's code.
     """
-    guards = workspace.guards()
+    evaluator = Evaluator(copy)
+    observations = evaluator.stability.observations
+    guards = holding(
+        copy.snapshot, copy.bindings, copy.eligibility, copy.limits, copy.history, copy.schedulers
+    )
     if guards:
-        return Decision(refusals=_hold(workspace, guards[0]), guards=guards)
-    found = search(workspace)
-    decision = Decision([("Enforce", found.moves)], found.refusals)
-    if workspace.start_audit():
-        audited = search(workspace)
+        return Decision(refusals=_hold(copy, guards[0]), guards=guards, observations=observations)
+    found = search(evaluator)
+    decision = Decision([("Enforce", found.moves)], found.refusals, observations=observations)
+    if copy.start_audit():
+        audited = search(evaluator)
         decision.passes.append(("Audit", audited.moves))
-        decision.refusals = audited.refusals | found.refusals
+        decision.refusals = audited.refusals | decision.refusals
         for move in audited.moves:
             decision.refusals.pop(move.pod, None)
     return decision
 
 
-def _hold(workspace: Workspace, guard: Problem) -> dict[int, Problem]:
+def _hold(copy: WorkingCopy, guard: Problem) -> dict[int, Problem]:
     """Every candidate's refusal while a guard holds: its own reason first, else the guard's."""
-    candidates = set(workspace.candidates())
-    if workspace.start_audit():
-        candidates.update(workspace.candidates())
-    return {pod: workspace.eligibility.refusal(pod) or guard for pod in sorted(candidates)}
+    candidates = set(copy.candidates())
+    if copy.start_audit():
+        candidates.update(copy.candidates())
+    return {pod: copy.eligibility.refusal(pod) or guard for pod in sorted(candidates)}

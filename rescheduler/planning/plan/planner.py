@@ -8,7 +8,8 @@ from rescheduler.planning.plan.decision import decide
 from rescheduler.planning.plan.result import Outline, assemble
 from rescheduler.planning.plan.views import Before
 from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.forecast import forecast
+from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
 
 
@@ -43,7 +44,7 @@ def plan_and_observations(
     finding history: since when earlier cycles have found trouble. Answers also what the policies
     that wait have found now, for the next cycle.
     """
-    workspace = Workspace(
+    copy = WorkingCopy(
         snapshot,
         policies.policies,
         policies.limits,
@@ -52,18 +53,18 @@ def plan_and_observations(
         schedulers=policies.schedulers,
         finding_history=finding_history,
     )
-    before = Before.of(workspace.bindings)
-    decision = decide(workspace)
-    passes = _told(workspace, decision.passes)
-    made = assemble(
-        workspace, policies, before, passes, decision.refusals, decision.guards, outline
-    )
-    return made, workspace.stability.observations
+    before = Before.of(copy.bindings)
+    decision = decide(copy)
+    passes = _told(copy, decision.passes)
+    made = assemble(copy, policies, before, passes, decision.refusals, decision.guards, outline)
+    return made, decision.observations
 
 
 def _told(
-    workspace: Workspace, passes: list[tuple[Mode, list[Evaluation]]]
+    copy: WorkingCopy, passes: list[tuple[Mode, list[Evaluation]]]
 ) -> list[tuple[Mode, list[Evaluation]]]:
     """The passes' moves with the landings that a plan may tell."""
-    told = iter(workspace.forecast([move for _, moves in passes for move in moves]))
+    names = [node.metadata.name for node in copy.snapshot.nodes]
+    moves = [move for _, found in passes for move in found]
+    told = iter(forecast(copy.scheduler, moves, names=names, seed=copy.seed))
     return [(mode, [next(told) for _ in moves]) for mode, moves in passes]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 
 from msgspec import structs
 
@@ -9,8 +10,9 @@ from rescheduler.model.history import PastMove
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.planning.references import landing_shares
-from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.evaluation import Evaluation, Gate, JointEvaluation
+from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.planning.search.working_copy import WorkingCopy
 
 LEAST_OVERLAP = 0.5
 """The probability with which the replacement must land where the plan said that it may."""
@@ -19,13 +21,14 @@ LEAST_OVERLAP = 0.5
 class Recheck:
     """Looks at the moves of one batch again, one after the other, on one fresh snapshot."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        """workspace: of a snapshot read just now, with the plan's policies, limits and seed.
+    def __init__(self, copy: WorkingCopy) -> None:
+        """copy: of a snapshot read just now, with the plan's policies, limits and seed.
 
         Its history holds the moves that were made since, and its `plan` is the plan's id.
         """
-        self._workspace = workspace
-        self._judged: dict[str, Evaluation] = {}
+        self._copy = copy
+        self._evaluator = Evaluator(copy)
+        self._evaluated: dict[str, Evaluation] = {}
 
     def look(self, move: PlannedMove, made: Iterable[PastMove] = ()) -> PlannedMove | Problem:
         """The move with the landing that is predicted now; or why it must not be made.
@@ -35,21 +38,22 @@ class Recheck:
         """
         for past in made:
             self._follow(past)
-        workspace = self._workspace
-        pod = workspace.snapshot.pod_index.get(move.pod.uid)
-        drift = _drift(move, workspace, pod)
+        copy = self._copy
+        pod = copy.snapshot.pod_index.get(move.pod.uid)
+        drift = _drift(move, copy, pod)
         if drift is not None or pod is None:
             return drift or _gone(move)
-        evaluation = workspace.judge(pod)
-        refusal = evaluation.refusal
+        evaluated = self._evaluator.evaluate((pod,), self._gate)
+        refusal = evaluated.refusal
         if refusal is not None:
             if refusal.code.startswith(("FEA", "MRG", "ELG018")):
                 return Problem(code="DRF004", message=f"{refusal.code}: {refusal.message}")
             return refusal
+        evaluation = evaluated.moves[0]
         landing = evaluation.landing
         if landing is None:
             raise AssertionError("a pod that is not refused has a landing")
-        shares = landing_shares(workspace.snapshot, landing)
+        shares = landing_shares(copy.snapshot, landing)
         planned = {share.node for share in move.landing}
         overlap = sum(share.probability for share in shares if share.node in planned)
         if overlap < LEAST_OVERLAP:
@@ -57,18 +61,24 @@ class Recheck:
                 code="DRF004",
                 message=f"it would land elsewhere: only with {overlap:.0%} where the plan said",
             )
-        self._judged[move.pod.uid] = evaluation
+        self._evaluated[move.pod.uid] = evaluation
         return structs.replace(
             move, landing=shares, returns=landing.returns, unschedulable=landing.unschedulable
         )
 
+    @cached_property
+    def _gate(self) -> Gate:
+        """As of before the batch: its moves do not change what is asked of those after them."""
+        return self._evaluator.bounds().gate
+
     def _follow(self, past: PastMove) -> None:
-        evaluation = self._judged.pop(past.podUid, None)
+        evaluation = self._evaluated.pop(past.podUid, None)
         if evaluation is None:
             return
-        index = self._workspace.snapshot.node_index
+        index = self._copy.snapshot.node_index
         landed = index.get(past.landedOn, evaluation.destination)
-        self._workspace.commit(replace(evaluation, destination=landed))
+        landed_there = replace(evaluation, destination=landed)
+        self._copy.commit(JointEvaluation((evaluation.pod,), (landed_there,)))
 
 
 def _gone(move: PlannedMove) -> Problem:
@@ -77,11 +87,11 @@ def _gone(move: PlannedMove) -> Problem:
     )
 
 
-def _drift(move: PlannedMove, workspace: Workspace, pod: int | None) -> Problem | None:
+def _drift(move: PlannedMove, copy: WorkingCopy, pod: int | None) -> Problem | None:
     """What has changed about the pod or its nodes since the plan, or None."""
     if pod is None:
         return _gone(move)
-    fresh = workspace.snapshot.pods[pod]
+    fresh = copy.snapshot.pods[pod]
     if fresh.node != move.source:
         return Problem(
             code="DRF001",
@@ -97,19 +107,19 @@ def _drift(move: PlannedMove, workspace: Workspace, pod: int | None) -> Problem 
             )
     elif fresh.status.phase != "Running" or not fresh.ready:
         return Problem(code="DRF001", message="it is no longer Running and Ready")
-    if problem := _changed_nodes(move, workspace):
+    if problem := _changed_nodes(move, copy):
         return Problem(code="DRF003", message=problem)
     return None
 
 
-def _changed_nodes(move: PlannedMove, workspace: Workspace) -> str:
+def _changed_nodes(move: PlannedMove, copy: WorkingCopy) -> str:
     """What became of the pod's node or of the one where it was expected; "" if nothing did."""
     expected = [share.node for share in move.landing if share.probability > LEAST_OVERLAP]
     for name in [move.source, *expected]:
-        index = workspace.snapshot.node_index.get(name)
+        index = copy.snapshot.node_index.get(name)
         if index is None:
             return f"node {name} is gone"
-        refusal = workspace.eligibility.node(index)
+        refusal = copy.eligibility.node(index)
         if refusal is not None:
             return refusal.message
     return ""

@@ -10,6 +10,7 @@ from rescheduler.model.plan import ClusterRef, Mode, Plan, PlannedMove, Refusal,
 from rescheduler.model.plan_digest import sealed
 from rescheduler.model.problem import Problem
 from rescheduler.planning.limits.batches import number
+from rescheduler.planning.limits.landing_trust import calibration
 from rescheduler.planning.plan.views import (
     Before,
     node_views,
@@ -20,7 +21,7 @@ from rescheduler.planning.plan.views import (
 )
 from rescheduler.planning.references import landing_shares, owner_ref, pod_ref
 from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
 
 MOST_REFUSED_PER_CODE = 50
@@ -36,7 +37,7 @@ class Outline(msgspec.Struct, frozen=True):
 
 
 def assemble(
-    workspace: Workspace,
+    workspace: WorkingCopy,
     policies: PolicySet,
     before: Before,
     passes: list[tuple[Mode, list[Evaluation]]],
@@ -78,12 +79,14 @@ def assemble(
         nodes=node_views(workspace, evaluations, before.loads),
         limits=to_document(policies.limits)["spec"],
         notes=notes(workspace),
-        calibration=workspace.calibration(),
+        calibration=calibration(workspace.history, workspace.limits, snapshot.cluster.version),
     )
     return sealed(plan)
 
 
-def _moves(workspace: Workspace, passes: list[tuple[Mode, list[Evaluation]]]) -> list[PlannedMove]:
+def _moves(
+    workspace: WorkingCopy, passes: list[tuple[Mode, list[Evaluation]]]
+) -> list[PlannedMove]:
     answer: list[PlannedMove] = []
     last = 0
     for mode, found in passes:
@@ -102,7 +105,7 @@ def _moves(workspace: Workspace, passes: list[tuple[Mode, list[Evaluation]]]) ->
     return answer
 
 
-def _move(workspace: Workspace, evaluation: Evaluation, batch: int, mode: Mode) -> PlannedMove:
+def _move(workspace: WorkingCopy, evaluation: Evaluation, batch: int, mode: Mode) -> PlannedMove:
     snapshot, landing = workspace.snapshot, evaluation.landing
     owner = owner_ref(workspace.snapshot, evaluation.pod)
     if landing is None or owner is None:
@@ -130,7 +133,7 @@ def _move(workspace: Workspace, evaluation: Evaluation, batch: int, mode: Mode) 
     )
 
 
-def _refused(workspace: Workspace, refusals: dict[int, Problem]) -> list[Refusal]:
+def _refused(workspace: WorkingCopy, refusals: dict[int, Problem]) -> list[Refusal]:
     """The refused candidates by code and name, some of each code."""
     pods = workspace.snapshot.pods
     by_code: dict[str, list[int]] = {}

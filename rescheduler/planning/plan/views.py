@@ -12,7 +12,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray, ReadingRequest
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
 
 MOST_FINDINGS = 20
@@ -58,7 +58,9 @@ def loads(bindings: Iterable[Binding]) -> dict[str, FloatArray]:
     return answer
 
 
-def policy_results(workspace: Workspace, policies: PolicySet, before: Before) -> list[PolicyResult]:
+def policy_results(
+    workspace: WorkingCopy, policies: PolicySet, before: Before
+) -> list[PolicyResult]:
     """What each policy says, in the order of the set."""
     return [_policy_result(binding, policies, before) for binding in workspace.bindings]
 
@@ -83,13 +85,13 @@ def _policy_result(binding: Binding, policies: PolicySet, before: Before) -> Pol
     )
 
 
-def reading_results(workspace: Workspace) -> list[ReadingResult]:
+def reading_results(workspace: WorkingCopy) -> list[ReadingResult]:
     """How good each reading was that a policy asked for; one that is not there has RDG007."""
     requests = dict.fromkeys(r for b in workspace.bindings for r in b.policy.requests())
     return [_reading_result(workspace, request) for request in requests]
 
 
-def _reading_result(workspace: Workspace, request: ReadingRequest) -> ReadingResult:
+def _reading_result(workspace: WorkingCopy, request: ReadingRequest) -> ReadingResult:
     reading = workspace.snapshot.readings.find(request)
     readings = workspace.snapshot.readings
     problem = reading.problem if reading is not None else readings.missing(request)
@@ -109,7 +111,7 @@ def _reading_result(workspace: Workspace, request: ReadingRequest) -> ReadingRes
 
 
 def node_views(
-    workspace: Workspace, moves: list[Evaluation], before: dict[str, FloatArray]
+    workspace: WorkingCopy, moves: list[Evaluation], before: dict[str, FloatArray]
 ) -> list[NodeView]:
     """Every node before and after; of more than 2,000 only those that change or are hot."""
     snapshot = workspace.snapshot
@@ -158,7 +160,7 @@ def score(results: list[PolicyResult]) -> Change:
     return Change(before=before, after=after)
 
 
-def notes(workspace: Workspace) -> list[Problem]:
+def notes(workspace: WorkingCopy) -> list[Problem]:
     """What was odd about the data: undecodable objects, unread kinds, warnings of the terms."""
     snapshot = workspace.snapshot
     found = [

@@ -1,21 +1,54 @@
-"""A survey of the candidates: what each could gain at best, before any landing is worked out."""
+"""Bounds on single moves: what each candidate could gain at best, before any landing is known."""
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from rescheduler.model.problem import Problem
+from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.planning.search.evaluation import Gate
+from rescheduler.planning.search.working_copy import WorkingCopy
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class Bounds:
     """What the candidates of a working copy are worth at best.
 
-    bounds: pod to at most how much moving it could lower the weighted cost, wherever it went; no
-    landing can gain more. disruptions: pod to its disruption cost. refusals: the candidates
-    that are left alone whatever their gain. gate: what a gain is measured against.
+    best: pod to at most how much moving it could lower the weighted cost, wherever it went; no
+    landing can gain more. refusals: the candidates that are left alone whatever their gain.
+    gate: what a gain is measured against, of one move or of several.
     """
 
-    bounds: dict[int, float]
-    disruptions: dict[int, float]
+    best: dict[int, float]
     refusals: dict[int, Problem]
     gate: Gate
+
+
+def bounds(copy: WorkingCopy, candidates: list[int], refusals: dict[int, Problem]) -> Bounds:
+    """The bounds of the candidates that are not refused already."""
+    free = np.array([pod for pod in candidates if pod not in refusals], dtype=np.int32)
+    best = dict(zip(free.tolist(), _best(copy, free).tolist(), strict=True))
+    worth = [pod for pod, bound in best.items() if bound > 0]
+    gate = Gate(
+        margin=copy.limits.margin,
+        share=copy.limits.gainShare,
+        removable=min(sum(best[pod] for pod in worth), copy.cost()),
+        disruption=sum(copy.disruptions[pod] for pod in worth),
+    )
+    return Bounds(best, refusals, gate)
+
+
+def _best(copy: WorkingCopy, pods: IntArray) -> FloatArray:
+    """(k,) at most how much moving each pod could lower the weighted cost, wherever it went."""
+    settled = np.flatnonzero(~copy.eligibility.unsettled).astype(np.int32)
+    total = np.zeros(len(pods))
+    for binding in copy.active:
+        bounding, weight = binding.bounding, binding.policy.weight
+        if bounding is not None:
+            total += weight * bounding.bounds(pods)
+        elif binding.term is not None and len(settled):
+            term = binding.term
+            total += weight * np.array(
+                [-float(np.min(term.deltas(pod, settled))) for pod in pods.tolist()]
+            )
+    return total

@@ -1,4 +1,4 @@
-"""The verdict on one pod: what moving it would gain and cost, or why it is left alone."""
+"""What moves would gain and cost in the working copy, or why they are not made; and the gate."""
 
 from dataclasses import dataclass, field
 
@@ -6,19 +6,20 @@ from rescheduler.model.move import Landing, Shift
 from rescheduler.model.plan import BudgetUse
 from rescheduler.model.problem import Problem
 
-_NOTHING = 1e-9
+NOTHING = 1e-9
 """A gain below this is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What moving one pod would do, in the working copy as it was when it was judged.
+    """What moving one pod would do, in the working copy as it was when it was evaluated.
 
     source, destination: node indices; destination is the most likely landing, -1 without one.
     gain: expected decrease of the weighted cost. gains: the unweighted gain of each policy.
-    disruption: in pods. landing: where the replacement will be put, None if it was not asked for.
+    likely_gain: the decrease of the weighted cost at the destination.
+    disruption: in pods. landing: where the replacement will be put.
     reasons, budget: the findings that the move serves, and the PodDisruptionBudget that it spends;
-    told once it is committed. refusal: why not, or None.
+    told once it is committed.
     """
 
     pod: int
@@ -26,21 +27,58 @@ class Evaluation:
     destination: int = -1
     gain: float = 0.0
     gains: dict[str, float] = field(default_factory=dict)
+    likely_gain: float = 0.0
     disruption: float = 1.0
     landing: Landing | None = None
     reasons: tuple[Problem, ...] = ()
     budget: BudgetUse | None = None
-    refusal: Problem | None = None
-
-    @property
-    def value(self) -> float:
-        """Gain per disruption: what the search goes by."""
-        return self.gain / self.disruption
 
     @property
     def shift(self) -> Shift:
         """The move as the working copy makes it."""
         return Shift(self.pod, self.source, self.destination)
+
+
+@dataclass(frozen=True, slots=True)
+class JointEvaluation:
+    """What moving these pods one after the other would do: all are moved or none is.
+
+    pods: indices, in the order of their evictions. moves: each evaluated where those before it
+    have been made; empty where one cannot be made. refusal: why they are not made, or None.
+    """
+
+    pods: tuple[int, ...]
+    moves: tuple[Evaluation, ...] = ()
+    refusal: Problem | None = None
+
+    @property
+    def gain(self) -> float:
+        """The expected decrease of the weighted cost, of all of them together."""
+        return sum(each.gain for each in self.moves)
+
+    @property
+    def likely_gain(self) -> float:
+        """The decrease of the weighted cost where all of them most likely land."""
+        return sum(each.likely_gain for each in self.moves)
+
+    @property
+    def disruption(self) -> float:
+        """What all of them disrupt, in pods."""
+        return sum(each.disruption for each in self.moves)
+
+    @property
+    def gains(self) -> dict[str, float]:
+        """Policy name to its unweighted gain by all of them."""
+        answer: dict[str, float] = {}
+        for move in self.moves:
+            for name, gain in move.gains.items():
+                answer[name] = answer.get(name, 0.0) + gain
+        return answer
+
+    @property
+    def value(self) -> float:
+        """Gain per disruption: what the search goes by."""
+        return self.gain / self.disruption
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +98,24 @@ class Gate:
     removable: float
     disruption: float
 
-    def refusal(self, gain: float, disruption: float, *, landed: bool = True) -> Problem | None:
-        """FEA003, MRG001 or MRG002, or None. landed False: the gain is that on the best node."""
+    def refusal(
+        self, gain: float, disruption: float, *, moves: int = 1, landed: bool = True
+    ) -> Problem | None:
+        """FEA003, MRG001 or MRG002, or None. landed False: the gain is that on the best node.
+
+        moves: how many gain it together; each must be worth the margin.
+        """
         best = "" if landed else " even on the best node"
-        if gain <= _NOTHING:
+        if gain <= NOTHING:
             where = "where it would land" if landed else "on any node"
             return Problem(
                 code="FEA003", message=f"it would be no better placed {where}: gain {gain:+.2f}"
             )
-        if gain <= self.margin:
+        margin = self.margin * moves
+        if gain <= margin:
             return Problem(
                 code="MRG001",
-                message=f"its gain{best} is {gain:.3g}, and the margin {self.margin:g}",
+                message=f"its gain{best} is {gain:.3g}, and the margin {margin:g}",
             )
         if self.removable <= 0 or self.disruption <= 0:
             return None

@@ -1,111 +1,185 @@
-"""The search: the best single move, again and again, on a working copy."""
+"""The search: the candidate that gains most, again and again, on a working copy."""
 
 import heapq
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from rescheduler.model.problem import Problem
-from rescheduler.planning.search.bounds import Survey
-from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
+from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.planning.search.strategy import Candidate, SingleMoves, Strategy
+from rescheduler.planning.search.ties import tie_break
 
-_UNJUDGED = -1
+_NEVER = -1
+_Pods = tuple[int, ...]
 _Key = tuple[float, float, bytes]
 
 
 @dataclass(slots=True)
-class Found:
-    """What a search found. moves: in their order. refusals: every other candidate, and why."""
+class SearchResult:
+    """accepted: in their order. refused: every other candidate, and why: in the state at the end.
 
-    moves: list[Evaluation] = field(default_factory=list)
-    refusals: dict[int, Problem] = field(default_factory=dict)
+    A candidate that was one no more once the others had moved is refused too.
+    """
+
+    accepted: list[JointEvaluation] = field(default_factory=list)
+    refused: dict[_Pods, Problem] = field(default_factory=dict)
+
+    @property
+    def moves(self) -> list[Evaluation]:
+        """All that moves, in the order of the evictions."""
+        return [move for each in self.accepted for move in each.moves]
+
+    @property
+    def refusals(self) -> dict[int, Problem]:
+        """Why each pod stays: alone, or in the first of the smallest groups if never alone."""
+        moved = {move.pod for move in self.moves}
+        answer = {pods[0]: why for pods, why in self.refused.items() if len(pods) == 1}
+        groups = [each for each in self.refused.items() if len(each[0]) > 1]
+        for pods, refusal in sorted(groups, key=lambda each: len(each[0])):
+            for pod in pods:
+                answer.setdefault(pod, refusal)
+        return {pod: refusal for pod, refusal in answer.items() if pod not in moved}
 
 
-def search(workspace: Workspace) -> Found:
-    """The moves of one pass, committed in the workspace, until nothing more passes the gate.
+def search(evaluator: Evaluator, strategy: Strategy | None = None) -> SearchResult:
+    """The moves of one pass, committed in the working copy, until nothing more passes the gate.
 
     Greedy and lazy: candidates wait in a heap by the most that they could gain per disruption; the
-    first is judged, and taken if no other could be better. A round that took something is followed
-    by another, because each move changes what the rest is worth; so at the end every candidate was
-    refused in the very state that the plan leads to, and planning again there proposes nothing.
-    Then moves that others made needless are taken back, and the search goes on: what was taken back
-    may be worth it again, but a pod that was needless twice stays, so that the search ends.
+    first is evaluated, and taken if no other could be better. A round that took something is
+    followed by another, because each move changes what the rest is worth, and before that moves
+    that others made needless are taken back. So at the end every candidate was refused in the very
+    state that the plan leads to; unless the plan is full, planning again there proposes nothing.
+
+    It ends: what is taken lowers the cost of the working copy, what is taken back does not raise
+    it, and what was taken back twice stays.
     """
-    found = Found()
-    dropped: dict[int, Problem] = {}
-    once: set[int] = set()
-    while True:
-        while _round(workspace, found, dropped):
-            pass
-        needless = _prune(workspace, found)
-        dropped.update((pod, code) for pod, code in needless.items() if pod in once)
-        once.update(needless)
-        found.refusals.update(dropped)
-        if not needless:
-            return found
+    return _Search(evaluator, strategy or SingleMoves()).run()
 
 
-def _round(workspace: Workspace, found: Found, dropped: dict[int, Problem]) -> bool:
-    """Take what passes; answers whether another round could find more."""
-    survey = workspace.survey()
-    found.refusals.update(survey.refusals)
-    heap = _waiting(workspace, survey, found, dropped)
-    version = taken = 0
-    judged: dict[int, Evaluation] = {}
-    while heap:
-        key, pod, stamp = heapq.heappop(heap)
-        closed = workspace.budgets.closed()
+class _Search:
+    """One search. What it refuses is forgotten when a round begins, for that asks everybody again.
+
+    refused: candidates that were evaluated and refused. asked: pods that were candidates alone.
+    needless: what was taken back; dropped: what was so twice.
+    """
+
+    def __init__(self, evaluator: Evaluator, strategy: Strategy) -> None:
+        self._evaluator = evaluator
+        self._copy = evaluator.copy
+        self._strategy = strategy
+        self._result = SearchResult()
+        self._refused: set[_Pods] = set()
+        self._asked: set[int] = set()
+        self._needless: set[_Pods] = set()
+        self._dropped: dict[_Pods, Problem] = {}
+
+    def run(self) -> SearchResult:
+        while self._round():
+            self._take_back()
+        self._refuse_former()
+        return self._result
+
+    def _round(self) -> bool:
+        """Take what passes; answers whether another round could find more."""
+        bounds = self._evaluator.bounds()
+        self._result.refused = {(pod,): refusal for pod, refusal in bounds.refusals.items()}
+        self._asked.update(bounds.refusals)
+        passing = list(self._passing(self._strategy.candidates(self._evaluator), bounds.gate))
+        closed = self._copy.budgets.closed()
         if closed is not None:
-            found.refusals.update(dict.fromkeys([pod, *(each[1] for each in heap)], closed))
+            for each in passing:
+                self._result.refused[each.pods] = self._held(each.pods, bounds.gate) or closed
             return False
-        if stamp != version:
-            evaluation = workspace.judge(pod)
-            if evaluation.refusal is not None:
-                found.refusals[pod] = evaluation.refusal
-                continue
-            judged[pod] = evaluation
-            key = _key(workspace, evaluation.value, evaluation.disruption, pod)
-            if heap and heap[0][0] < key:
-                heapq.heappush(heap, (key, pod, version))
-                continue
-        found.moves.append(workspace.commit(judged[pod]))
-        found.refusals.pop(pod, None)
-        version += 1
-        taken += 1
-    return taken > 0
+        heap = [self._waiting(each) for each in passing]
+        heapq.heapify(heap)
+        return self._take(heap, bounds.gate)
 
-
-def _waiting(
-    workspace: Workspace, survey: Survey, found: Found, dropped: dict[int, Problem]
-) -> list[tuple[_Key, int, int]]:
-    """The candidates whose bound passes the gate, as a heap; the others are refused by it."""
-    heap: list[tuple[_Key, int, int]] = []
-    for pod, bound in survey.bounds.items():
-        if pod in dropped:
-            continue
-        disruption = survey.disruptions.get(pod, 1.0)
-        refusal = survey.gate.refusal(bound, disruption, landed=False)
-        if refusal is not None:
-            found.refusals[pod] = refusal
-        else:
-            heap.append((_key(workspace, bound / disruption, disruption, pod), pod, _UNJUDGED))
-    heapq.heapify(heap)
-    return heap
-
-
-def _key(workspace: Workspace, value: float, disruption: float, pod: int) -> _Key:
-    """Best first: value, then the smaller disruption, then the seed. Rounded, so equals tie."""
-    uid = workspace.snapshot.pods[pod].metadata.uid
-    return (-round(value, 9), round(disruption, 9), workspace.tie_break(uid))
-
-
-def _prune(workspace: Workspace, found: Found) -> dict[int, Problem]:
-    """Take back the moves, last first, without which the cost would be no higher."""
-    dropped: dict[int, Problem] = {}
-    for evaluation in reversed(found.moves):
-        if workspace.needless(evaluation):
-            workspace.take_back(evaluation)
-            dropped[evaluation.pod] = Problem(
-                code="FEA003", message="other moves of this plan make its move needless"
+    def _passing(self, candidates: Iterable[Candidate], gate: Gate) -> Iterator[Candidate]:
+        """The candidates whose bound passes the gate; the others are refused by it."""
+        for each in candidates:
+            pods = each.pods
+            if len(pods) == 1:
+                self._asked.update(pods)
+            refusal = self._dropped.get(pods) or gate.refusal(
+                each.bound, self._disruption(each), moves=len(pods), landed=False
             )
-    found.moves = [move for move in found.moves if move.pod not in dropped]
-    return dropped
+            if refusal is None:
+                yield each
+            else:
+                self._result.refused[pods] = refusal
+
+    def _waiting(self, candidate: Candidate) -> tuple[_Key, _Pods, int]:
+        disruption = self._disruption(candidate)
+        key = self._key(candidate.bound / disruption, disruption, candidate.pods)
+        return key, candidate.pods, _NEVER
+
+    def _take(self, heap: list[tuple[_Key, _Pods, int]], gate: Gate) -> bool:
+        """Take from the heap until it is empty or the plan is full; answers whether it took any."""
+        copy, result = self._copy, self._result
+        latest: dict[_Pods, JointEvaluation] = {}
+        taken = False
+        while heap and copy.budgets.closed() is None:
+            key, pods, version = heapq.heappop(heap)
+            if not copy.moved.isdisjoint(pods):
+                continue
+            if version != copy.version:
+                found = self._evaluator.evaluate(pods, gate)
+                if found.refusal is not None:
+                    self._refused.add(pods)
+                    result.refused[pods] = found.refusal
+                    continue
+                latest[pods] = found
+                key = self._key(found.value, found.disruption, pods)
+                if heap and heap[0][0] < key:
+                    heapq.heappush(heap, (key, pods, copy.version))
+                    continue
+            result.accepted.append(copy.commit(latest[pods]))
+            taken = True
+        return taken
+
+    def _take_back(self) -> None:
+        """Take back what is needless, last first, until nothing is; what was so twice stays."""
+        accepted = self._result.accepted
+        while True:
+            needless = self._last_needless()
+            if needless is None:
+                return
+            self._copy.take_back(needless)
+            accepted.remove(needless)
+            if needless.pods in self._needless:
+                text = "it was taken back twice, as other moves of this plan made it needless"
+                self._dropped[needless.pods] = Problem(code="FEA003", message=text)
+            self._needless.add(needless.pods)
+
+    def _last_needless(self) -> JointEvaluation | None:
+        moves = self._result.moves
+        found = (e for e in reversed(self._result.accepted) if self._evaluator.needless(e, moves))
+        return next(found, None)
+
+    def _held(self, pods: _Pods, gate: Gate) -> Problem | None:
+        """What else refuses a candidate when the plan is full: only who was refused is asked."""
+        if pods not in self._refused:
+            return None
+        refusal = self._evaluator.refuse_pods(pods, closed=False)
+        return refusal or self._evaluator.weigh(pods, gate).refusal
+
+    def _refuse_former(self) -> None:
+        """Refuse those, too, that are no candidates any more since others have moved."""
+        refused, moved = self._result.refused, self._copy.moved
+        text = "nothing is gained by moving it once the other moves of this plan are made"
+        for pod in sorted(self._asked):
+            if (pod,) not in refused and pod not in moved:
+                gone = Problem(code="FEA003", message=text)
+                refused[pod,] = self._evaluator.refuse_always(pod) or gone
+
+    def _disruption(self, candidate: Candidate) -> float:
+        """What it disrupts, in pods; one that can gain nothing is not asked for it."""
+        if candidate.bound <= NOTHING:
+            return 1.0
+        return sum([self._copy.disruptions[pod] for pod in candidate.pods])
+
+    def _key(self, value: float, disruption: float, pods: _Pods) -> _Key:
+        """Best first: value, then the smaller disruption, then the seed. Rounded, so equals tie."""
+        names = "/".join(self._copy.snapshot.pods[pod].metadata.uid for pod in pods)
+        return (-round(value, 9), round(disruption, 9), tie_break(self._copy.seed, names))

@@ -4,7 +4,7 @@ Of load and signs the past is known from the readings; of all else, what earlier
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -17,7 +17,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.binding import Binding, gained
-from rescheduler.planning.search.evaluation import Evaluation, Gate
+from rescheduler.planning.search.evaluation import Gate, JointEvaluation
 from rescheduler.policies.base import Lasting, Policy
 
 _MEANINGLESS = {"mode", "weight", "maxPriority", "stableFor"}
@@ -100,31 +100,36 @@ class Stability:
                 answer[pod] = refusal
         return answer
 
-    def refuse_move(
+    def refuse_moves(
         self,
-        evaluation: Evaluation,
-        bindings: Iterable[Binding],
-        deciding: Iterable[Binding],
+        evaluation: JointEvaluation,
+        bindings: Sequence[Binding],
+        deciding: Sequence[Binding],
         gate: Gate,
     ) -> Problem | None:
-        """Why a move is not worth it without what policies gain whose trouble is too new.
+        """Why the moves are not worth it without what policies gain whose trouble is too new.
 
-        bindings: all that count. deciding: those for whose sake the pod may be moved; one of which
+        bindings: all that count. deciding: those for whose sake the pods may be moved; one of which
         the trouble is old enough must gain by itself.
         """
-        pod = np.array([evaluation.pod], dtype=np.int32)
         new = [
-            each
+            (each, move)
+            for move in evaluation.moves
             for each in bindings
-            if evaluation.gains[each.policy.name] > 0 and not len(self.ready(each, pod))
+            if move.gains[each.policy.name] > 0
+            and not len(self.ready(each, np.array([move.pod], dtype=np.int32)))
         ]
-        old = [each for each in deciding if each not in new]
-        rest = evaluation.gain - gained(new, evaluation.gains)
-        if not new or (
-            gained(old, evaluation.gains) > 0 and gate.refusal(rest, evaluation.disruption) is None
-        ):
+        if not new:
             return None
-        return self._refusal(new, evaluation.pod)
+        gains = evaluation.gains
+        for each, move in new:
+            gains[each.policy.name] -= move.gains[each.policy.name]
+        rest = evaluation.gain - sum(b.policy.weight * m.gains[b.policy.name] for b, m in new)
+        worth = gate.refusal(rest, evaluation.disruption, moves=len(evaluation.moves)) is None
+        if gained(deciding, gains) > 0 and worth:
+            return None
+        pod = new[0][1].pod
+        return self._refusal([each for each, move in new if move.pod == pod], pod)
 
     def _refusal(self, bindings: Iterable[Binding], pod: int) -> Problem | None:
         """STB001 or STB002 where the trouble that these policies have with the pod is too new.

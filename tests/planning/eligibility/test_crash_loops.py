@@ -15,7 +15,7 @@ from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.planning.limits.disruption import disruption_cost
 from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.base import Match
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.conformity.rules import Restarts
@@ -131,8 +131,8 @@ def test_others_that_are_not_ready_stay(change: dict[str, Any], code: str) -> No
     before = picture(ON_ONE_NODE)
     before.pods[0].status = msgspec.structs.replace(before.pods[0].status, **change)
     before.pods[0].metadata.creationTimestamp = NOW - timedelta(days=1)
-    workspace = Workspace(before, policies().policies, policies().limits, History())
-    refusal = workspace.eligibility.refusal(0)
+    copy = WorkingCopy(before, policies().policies, policies().limits, History())
+    refusal = copy.eligibility.refusal(0)
     assert refusal is not None
     assert refusal.code == code
 
@@ -247,7 +247,7 @@ def rechecked(before: Snapshot, move: PlannedMove, index: int = 0, **status: Any
     fresh = msgspec.structs.replace(pods[index].status, **status)
     pods[index] = msgspec.structs.replace(pods[index], status=fresh)
     now = replace(before, pods=pods)
-    answer = Recheck(Workspace(now, policies().policies, policies().limits, History())).look(move)
+    answer = Recheck(WorkingCopy(now, policies().policies, policies().limits, History())).look(move)
     return "" if isinstance(answer, PlannedMove) else answer.code
 
 

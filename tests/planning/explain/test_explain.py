@@ -23,14 +23,14 @@ from rescheduler.policies.limits import Limits
 from rescheduler.reporting.explain.words import TITLES
 from tests.cluster import NOW, node, pod, snapshot
 from tests.planning.room import crowded as room
-from tests.planning.room import index, workspace
+from tests.planning.room import index, working_copy
 from tests.runtime.crowded import crowded, spread
 
 HEADER = Header(cluster=ClusterRef(uid="c"), taken=NOW)
 
 
 def explained(made: Snapshot, name: str, *policies: Policy, **limits: Any) -> PodExplanation:
-    copy = workspace(made, *policies, limits=Limits.model_validate(limits))
+    copy = working_copy(made, *policies, limits=Limits.model_validate(limits))
     return explain_pod(copy, index(made, name), HEADER)
 
 
@@ -133,7 +133,7 @@ def test_every_check_is_asked_and_the_first_that_fails_is_the_planners() -> None
 
 def test_checks_agree_with_the_verdict_on_eligibility() -> None:
     for made in (crowded(), room()):
-        copy = workspace(made)
+        copy = working_copy(made)
         for number in range(len(made.pods)):
             refusal = copy.eligibility.refusal(number) or copy.budgets.permanent(number)
             failed = [each.code for each in checks(copy, number) if each.result == "failed"]
@@ -143,14 +143,14 @@ def test_checks_agree_with_the_verdict_on_eligibility() -> None:
 
 
 def test_every_check_has_a_title_and_a_meaning() -> None:
-    asked = {check.code for check in checks(workspace(crowded()), 0)}
+    asked = {check.code for check in checks(working_copy(crowded()), 0)}
     assert asked == set(TITLES)
     assert asked <= set(CATALOG)
 
 
 def test_a_node_tells_its_pods_by_what_moving_them_could_save() -> None:
     made = crowded()
-    told = explain_node(workspace(made, spread()), 0, HEADER)
+    told = explain_node(working_copy(made, spread()), 0, HEADER)
     assert (told.node, told.zone, told.ready, told.problem) == ("n1", "a", True, None)
     assert len(told.pods) == 4
     assert [one.verdict.fate for one in told.pods] == ["moves", "stays", "stays", "stays"]
@@ -163,7 +163,7 @@ def test_a_node_tells_its_pods_by_what_moving_them_could_save() -> None:
 def test_an_empty_node_and_a_young_one() -> None:
     made = crowded()
     made.nodes[1].metadata.creationTimestamp = NOW - timedelta(seconds=5)
-    told = explain_node(workspace(made), 1, HEADER)
+    told = explain_node(working_copy(made), 1, HEADER)
     assert told.pods == []
     assert told.problem is not None
     assert told.problem.code == "ELG020"

@@ -11,18 +11,18 @@ from rescheduler.planning.explain.pending import explain_pending
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import NOW, deployment, node, pod, snapshot
-from tests.planning.room import budgeted, crowded, index, workspace
+from tests.planning.room import budgeted, crowded, index, working_copy
 
 HEADER = Header(cluster=ClusterRef(uid="c"), taken=NOW)
 
 
 def told(made: Snapshot) -> dict[str, PendingPod]:
-    return {one.pod.name: one for one in explain_pending(workspace(made), HEADER).pods}
+    return {one.pod.name: one for one in explain_pending(working_copy(made), HEADER).pods}
 
 
 def test_each_move_really_makes_room() -> None:
     made = crowded()
-    found = make_room(workspace(made), index(made, "big-0"))
+    found = make_room(working_copy(made), index(made, "big-0"))
     assert [move.pod.name for move in found.moves] == ["web-0", "web-1", "web-2"]
     for move in found.moves:
         model = SchedulerModel(made)
@@ -36,7 +36,7 @@ def test_each_move_really_makes_room() -> None:
 
 def test_the_working_copy_is_as_before() -> None:
     made = crowded()
-    copy = workspace(made)
+    copy = working_copy(made)
     before = copy.scheduler.occupancy.requested.copy()
     make_room(copy, index(made, "big-0"))
     assert (copy.scheduler.occupancy.requested == before).all()
@@ -45,7 +45,7 @@ def test_the_working_copy_is_as_before() -> None:
 def test_the_least_disruptive_comes_first() -> None:
     made = crowded()
     made.pods[index(made, "web-0")].spec.priority = 2**24
-    found = make_room(workspace(made), index(made, "big-0"))
+    found = make_room(working_copy(made), index(made, "big-0"))
     assert [move.pod.name for move in found.moves] == ["web-1", "web-2", "web-0"]
     costs = [move.disruption for move in found.moves]
     assert costs == sorted(costs)
@@ -54,7 +54,7 @@ def test_the_least_disruptive_comes_first() -> None:
 
 def test_a_pod_under_a_spent_budget_is_not_told_to_move() -> None:
     made = budgeted(0)
-    found = make_room(workspace(made), index(made, "big-0"))
+    found = make_room(working_copy(made), index(made, "big-0"))
     assert found.moves == []
     assert found.left["BUD002"] == 3
     one = told(made)["big-0"]
@@ -110,6 +110,6 @@ def test_room_is_more_than_resources(kind: str) -> None:
     wants = {"nodeSelector": {"kubernetes.io/hostname": "a"}}
     more = {**wants, **(spec if kind == "port" else {"affinity": anti})}
     made = snapshot(nodes, [*pods, pod("late", **more)], controllers=[holder, holder_set])
-    copy = workspace(made, limits=Limits(minReplicas=1))
+    copy = working_copy(made, limits=Limits(minReplicas=1))
     found = make_room(copy, len(made.pods) - 1)
     assert [(move.pod.name, move.fits) for move in found.moves] == [("holder-0", "a")]

@@ -10,7 +10,7 @@ from rescheduler.model.plan import Plan, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import policy_set, scheduler_from_document
 from rescheduler.runtime.parts import policies_in
 from rescheduler.scheduler.config.scheduler import Scheduler
@@ -28,7 +28,7 @@ def moved(pinned: dict[str, str], told: ObservedScheduler | None = None, **spec:
     world = hot_gpus()
     made = world.plan()
     assert [each.name for each in made.schedulers] == [USUAL]
-    fresh = Workspace(
+    fresh = WorkingCopy(
         replace(world.snapshot, scheduler=told),
         world.policies,
         world.limits,

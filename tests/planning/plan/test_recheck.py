@@ -10,7 +10,7 @@ import pytest
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import PlannedMove
 from rescheduler.planning.plan.recheck import Recheck
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 from tests.planning.troubles import hot_gpus
 from tests.planning.world import World
 
@@ -23,7 +23,7 @@ def verdict(change: Change, which: int = 0) -> str:
     made = world.plan()
     move = made.moves[which]
     change(world, move)
-    fresh = Workspace(world.snapshot, world.policies, world.limits, world.history, plan=made.id)
+    fresh = WorkingCopy(world.snapshot, world.policies, world.limits, world.history, plan=made.id)
     answer = Recheck(fresh).look(move)
     if isinstance(answer, PlannedMove):
         return ""
@@ -149,7 +149,9 @@ def test_where_the_others_of_a_batch_landed_decides_where_the_next_one_can() -> 
     )
 
     def likely(after: list[PastMove]) -> set[str]:
-        fresh = Workspace(world.snapshot, world.policies, world.limits, world.history, plan=made.id)
+        fresh = WorkingCopy(
+            world.snapshot, world.policies, world.limits, world.history, plan=made.id
+        )
         recheck = Recheck(fresh)
         assert isinstance(recheck.look(first), PlannedMove)
         answer = recheck.look(second, after)

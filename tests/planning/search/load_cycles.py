@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.limits.guards import holding
 from rescheduler.planning.search.evaluation import Evaluation
+from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import search
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.scheduler.config.scheduler import Scheduler
@@ -137,19 +139,26 @@ class LoadedCluster:
             }
         )
         before_moves = self.snapshot()
-        desk = Workspace(
+        copy = WorkingCopy(
             before_moves,
             [self.policy],
             self.limits,
             self.history,
             schedulers=[full_first] if self.full_first else [],
         )
-        assert desk.guards() == []
-        [binding] = desk.bindings
+        assert not holding(
+            copy.snapshot,
+            copy.bindings,
+            copy.eligibility,
+            copy.limits,
+            copy.history,
+            copy.schedulers,
+        )
+        [binding] = copy.bindings
         assert binding.term is not None, binding.problem
         before = binding.term.cost()
         kept = {each.subject: each.cost for each in binding.findings if each.code == "UTL002"}
-        moves = search(desk).moves
+        moves = search(Evaluator(copy)).moves
         for each in moves:
             self.places[each.pod] = each.destination
             if self.remembers:

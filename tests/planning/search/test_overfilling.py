@@ -10,7 +10,8 @@ from rescheduler.model.move import Landing
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.search.destinations import refuse_counted
 from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.utilization.policy import Utilization
 from tests.picture import picture
@@ -34,22 +35,22 @@ def cluster(load: str) -> Snapshot:
     )
 
 
-def desk(before: Snapshot) -> Workspace:
-    return Workspace(before, [POLICY], Limits(), History())
+def copy_of(before: Snapshot) -> WorkingCopy:
+    return WorkingCopy(before, [POLICY], Limits(), History())
 
 
 def test_what_would_be_gained_on_a_full_node_does_not_count() -> None:
-    both, one = desk(cluster("20%")).judge(0), desk(cluster("70%")).judge(0)
+    both, one = (Evaluator(copy_of(cluster(load))).evaluate((0,)) for load in ("20%", "70%"))
     assert (both.refusal, one.refusal) == (None, None)
     assert one.gain == pytest.approx(both.gain / 2)
-    assert one.destination == 2
+    assert one.moves[0].destination == 2
 
 
 @pytest.mark.parametrize(("destination", "code"), [(1, "FEA003"), (2, None)])
 def test_no_move_is_planned_to_a_node_that_it_would_fill(
     destination: int, code: str | None
 ) -> None:
-    space = desk(cluster("70%"))
+    space = copy_of(cluster("70%"))
     landing = Landing(
         nodes=np.array([1, 2], dtype=np.int32),
         probabilities=np.array([0.6, 0.4]),

@@ -15,7 +15,8 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.plan.result import Outline
-from rescheduler.planning.search.workspace import Workspace
+from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.base import Policy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.policy_set import policy_set
@@ -105,8 +106,8 @@ def test_a_gain_of_which_too_much_is_of_new_trouble_is_none() -> None:
 def test_what_a_policy_gains_that_may_not_move_the_pod_lets_no_other_act() -> None:
     """Judged alone, as before an eviction, where nobody asks first whose candidate it is."""
     barred = zones(stable=None, name="barred", maxPriority=-1)
-    workspace = Workspace(crowded(), [zones(), barred], LIMITS, History())
-    refusal = workspace.judge(0).refusal
+    copy = WorkingCopy(crowded(), [zones(), barred], LIMITS, History())
+    refusal = Evaluator(copy).evaluate((0,)).refusal
     assert refusal is not None
     assert refusal.code == "STB001"
 
@@ -167,10 +168,10 @@ def test_the_recheck_asks_for_it_too() -> None:
     plan, _ = planned(cluster, zones(), finding_history=before)
 
     def look(finding_history: FindingHistory) -> Any:
-        workspace = Workspace(
+        copy = WorkingCopy(
             cluster, [zones()], LIMITS, History(), plan=plan.id, finding_history=finding_history
         )
-        return Recheck(workspace).look(plan.moves[0])
+        return Recheck(copy).look(plan.moves[0])
 
     assert look(before).pod.uid == plan.moves[0].pod.uid
     assert look(FindingHistory()).code == "STB001"

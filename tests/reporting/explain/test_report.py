@@ -21,7 +21,7 @@ from rescheduler.reporting.explain.report import (
 )
 from tests.cluster import NOW
 from tests.planning.room import crowded as room
-from tests.planning.room import index, workspace
+from tests.planning.room import index, working_copy
 from tests.runtime.crowded import crowded, hot, spread
 
 HEADER = Header(
@@ -33,33 +33,33 @@ HEADER = Header(
 
 def moving_pod() -> Explanation:
     made = crowded()
-    return explain_pod(workspace(made, spread(), hot()), index(made, "web-0"), HEADER)
+    return explain_pod(working_copy(made, spread(), hot()), index(made, "web-0"), HEADER)
 
 
 def staying_pod() -> Explanation:
     made = room()
-    return explain_pod(workspace(made), index(made, "solo-1"), HEADER)
+    return explain_pod(working_copy(made), index(made, "solo-1"), HEADER)
 
 
 def stuck_pod() -> Explanation:
     made = room()
-    return explain_pod(workspace(made, spread()), index(made, "big-1"), HEADER)
+    return explain_pod(working_copy(made, spread()), index(made, "big-1"), HEADER)
 
 
 def full_node() -> Explanation:
-    return explain_node(workspace(crowded(), spread(), hot()), 0, HEADER)
+    return explain_node(working_copy(crowded(), spread(), hot()), 0, HEADER)
 
 
 def tainted_node() -> Explanation:
-    return explain_node(workspace(room()), 3, HEADER)
+    return explain_node(working_copy(room()), 3, HEADER)
 
 
 def waiting() -> Explanation:
-    return explain_pending(workspace(room()), HEADER)
+    return explain_pending(working_copy(room()), HEADER)
 
 
 def nobody_waits() -> Explanation:
-    return explain_pending(workspace(crowded()), HEADER)
+    return explain_pending(working_copy(crowded()), HEADER)
 
 
 SAMPLES: dict[str, Callable[[], Explanation]] = {
@@ -139,6 +139,6 @@ def test_names_from_the_cluster_do_not_draw_on_the_terminal() -> None:
     made.nodes[0].metadata.name = evil
     for each in made.pods:
         each.node = evil if each.node == "n0" else each.node
-    told = explain_pod(workspace(made), index(made, "web-1"), HEADER)
-    for explanation in (told, explain_node(workspace(made), 0, HEADER)):
+    told = explain_pod(working_copy(made), index(made, "web-1"), HEADER)
+    for explanation in (told, explain_node(working_copy(made), 0, HEADER)):
         assert "\x1b" not in render_explanation(explanation, width=80, color=False)

@@ -1,0 +1,242 @@
+"""The evaluation of candidates on a working copy: what they gain and cost, or why not."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from rescheduler.model.move import Landing
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.planning.binding import gained
+from rescheduler.planning.search.bounds import Bounds, bounds
+from rescheduler.planning.search.destinations import describe, refuse_counted, refuse_landing
+from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
+from rescheduler.planning.search.pending_pods import Waiting
+from rescheduler.planning.search.stability import Stability
+from rescheduler.planning.search.ties import precedence
+from rescheduler.planning.search.working_copy import WorkingCopy
+
+
+class Evaluator:
+    """Evaluates moves, alone or several together; nothing is worked out twice in one state.
+
+    copy: nothing has moved in it yet. Evaluating leaves it as it is.
+    """
+
+    def __init__(self, copy: WorkingCopy) -> None:
+        self.copy = copy
+        self.stability = Stability(copy.bindings, copy.snapshot, copy.finding_history)
+        self._waiting = Waiting(copy.snapshot, copy.scheduler)
+        self._permanent: dict[int, Problem | None] = {}
+        self._bounds: tuple[int, Bounds] | None = None
+        self._known: dict[tuple[int, ...], tuple[Evaluation, ...] | Problem] = {}
+        self._version = copy.version
+
+    def bounds(self) -> Bounds:
+        """What every candidate could gain at best by itself, in the working copy as it is now."""
+        copy = self.copy
+        if self._bounds is None or self._bounds[0] != copy.version:
+            candidates = copy.candidates()
+            refusals = self.stability.refusals(copy.deciding, candidates)
+            for pod in candidates:
+                if (refusal := self.refuse_always(pod)) is not None:
+                    refusals[pod] = refusal
+            self._bounds = (copy.version, bounds(copy, candidates, refusals))
+        return self._bounds[1]
+
+    def evaluate(self, pods: tuple[int, ...], gate: Gate | None = None) -> JointEvaluation:
+        """Whether to move these pods: the gain over their landings, or the one reason why not.
+
+        gate: of another state of the working copy; that of this one, unless given.
+        """
+        refusal = self.refuse_pods(pods)
+        return JointEvaluation(pods, refusal=refusal) if refusal else self.weigh(pods, gate)
+
+    def refuse_always(self, pod: int) -> Problem | None:
+        """What keeps the pod where it is, whatever the plan does; worked out once."""
+        if pod not in self._permanent:
+            eligibility, budgets = self.copy.eligibility, self.copy.budgets
+            self._permanent[pod] = eligibility.refusal(pod) or budgets.permanent(pod)
+        return self._permanent[pod]
+
+    def refuse_pods(self, pods: tuple[int, ...], *, closed: bool = True) -> Problem | None:
+        """Why these pods may not be moved, or not all of them with what budgets allow now.
+
+        closed: whether to ask first if the plan may have more moves at all.
+        """
+        budgets = self.copy.budgets
+        for pod in pods:
+            if (refusal := self.refuse_always(pod)) is not None:
+                return self._named(pod, pods, refusal)
+        spent: list[int] = []
+        try:
+            for pod in pods:
+                refusal = budgets.refusal(pod) if closed else budgets.used_up(pod)
+                if refusal is not None:
+                    return self._named(pod, pods, refusal)
+                if pod != pods[-1]:
+                    budgets.spend(pod)
+                    spent.append(pod)
+        finally:
+            for pod in reversed(spent):
+                budgets.release(pod)
+        return None
+
+    def weigh(self, pods: tuple[int, ...], gate: Gate | None = None) -> JointEvaluation:
+        """What the moves would do, and why they are not worth it, whatever budgets allow."""
+        if self._version != self.copy.version:
+            self._known, self._version = {}, self.copy.version
+        if pods not in self._known:
+            self._known[pods] = self.work_out(pods)
+        moves = self._known[pods]
+        if isinstance(moves, Problem):
+            return JointEvaluation(pods, refusal=moves)
+        found = JointEvaluation(pods, moves)
+        return replace(found, refusal=self._refuse_gain(found, gate or self.bounds().gate))
+
+    def work_out(self, pods: tuple[int, ...]) -> tuple[Evaluation, ...] | Problem:
+        """Where each would land and what it would gain, the ones before it being made."""
+        found: list[Evaluation] = []
+        with ExitStack() as made:
+            for pod in pods:
+                move = self._move(pod)
+                if isinstance(move, Problem):
+                    return self._named(pod, pods, move)
+                found.append(move)
+                if pod != pods[-1]:
+                    made.enter_context(self.copy.trying(move.shift))
+        return tuple(found)
+
+    def needless(self, evaluation: JointEvaluation, made: Sequence[Evaluation]) -> bool:
+        """Whether the cost would be no higher without these committed moves: others do their work.
+
+        made: all committed moves; those are needed of which one now takes the room that they left.
+        """
+        copy, change = self.copy, 0.0
+        with ExitStack() as undone:
+            for move in reversed(evaluation.moves):
+                here = np.array([move.source], dtype=np.int32)
+                change += float(sum(each[0] for each in copy.changes(move.pod, here).values()))
+                undone.enter_context(copy.trying(move.shift.reversed()))
+            return change <= NOTHING and self._all_fit(evaluation, made)
+
+    def _all_fit(self, undone: JointEvaluation, made: Sequence[Evaluation]) -> bool:
+        """Whether the other moves to the nodes that these pods have left can still be made."""
+        left = {each.source for each in undone.moves}
+        for move in made:
+            if move.destination in left and move.pod not in undone.pods:
+                with self.copy.trying(move.shift.reversed()):
+                    if not self.copy.scheduler.feasible(move.pod)[move.destination]:
+                        return False
+        return True
+
+    def _move(self, pod: int) -> Evaluation | Problem:
+        """One move on the working copy as it is now."""
+        copy, source = self.copy, int(self.copy.snapshot.pod_node[pod])
+        landing = copy.landing(pod)
+        refusal = refuse_landing(copy.snapshot, landing, source, copy.limits)
+        refusal = refusal or copy.admission.refusal(pod, source, landing)
+        if refusal is not None:
+            return refusal
+        worth, changes = copy.worth(pod, landing.nodes), copy.changes(pod, landing.nodes)
+        total = sum(changes.values(), np.zeros(len(landing.nodes)))
+        counted = sum(worth.values(), np.zeros(len(landing.nodes)))
+        destination = self._destination(landing, source, counted)
+        if destination < 0:
+            text = f"it could only come back; {describe(copy.snapshot, landing)}"
+            return Problem(code="FEA002", message=text)
+        # Coming back gains nothing.
+        away = np.where(landing.nodes == source, 0.0, landing.probabilities)
+        gains = {
+            each.policy.name: -float(away @ worth[each.policy.name]) / each.policy.weight
+            for each in copy.active
+        }
+        return Evaluation(
+            pod,
+            source,
+            destination,
+            gain=gained(copy.active, gains),
+            gains=gains,
+            likely_gain=-float(total[landing.nodes == destination].sum()),
+            disruption=copy.disruption(pod),
+            landing=landing,
+        )
+
+    def _destination(self, landing: Landing, source: int, change: FloatArray) -> int:
+        """The most likely node that is not the source; of equals the best, then by the seed.
+
+        change: (k,) of the weighted cost per landing node. A plan that put a move on the worse of
+        two equally likely nodes would not show the gain for which it was made.
+        """
+        elsewhere = landing.nodes != source
+        nodes, chances = landing.nodes[elsewhere], landing.probabilities[elsewhere]
+        if not len(nodes):
+            return -1
+        likely = chances >= chances.max() - NOTHING
+        worth = change[elsewhere][likely]
+        best = nodes[likely][worth <= worth.min() + NOTHING]
+        return int(best[self._precedence[best].argmin()])
+
+    @cached_property
+    def _precedence(self) -> IntArray:
+        """(nodes,) where each node stands in the fixed order of equals."""
+        names = [node.metadata.name for node in self.copy.snapshot.nodes]
+        return precedence(self.copy.seed, names)
+
+    def _refuse_gain(self, found: JointEvaluation, gate: Gate) -> Problem | None:
+        copy, count = self.copy, len(found.moves)
+        refusal = gate.refusal(found.gain, found.disruption, moves=count)
+        refusal = refusal or self._refuse_likely(found)
+        if refusal is not None:
+            text = f"{refusal.message}; {self._landings(found)}"
+            return Problem(code=refusal.code, message=text)
+        gains = found.gains
+        deciding = [b for b in copy.deciding if all(b.moves(pod) for pod in found.pods)]
+        wanted = gained(deciding, gains)
+        if wanted <= NOTHING:
+            text = f"no policy in mode {copy.mode} gains: {wanted:+.2f}"
+            return Problem(code="FEA003", message=text)
+        refusal = self.stability.refuse_moves(found, copy.active, deciding, gate)
+        return refusal or self._refuse_places(found) or copy.reversals.refusal(found.moves)
+
+    def _refuse_likely(self, found: JointEvaluation) -> Problem | None:
+        """FEA003: it gains on the mean over all landings, and nothing at the most likely one.
+
+        The working copy puts replacements where they most likely land: there, it would be undone.
+        """
+        if found.likely_gain > NOTHING:
+            return None
+        nodes = self.copy.snapshot.nodes
+        names = ", ".join(nodes[each.destination].metadata.name for each in found.moves)
+        return Problem(
+            code="FEA003", message=f"no policy gains on {names}, where it most likely lands"
+        )
+
+    def _refuse_places(self, found: JointEvaluation) -> Problem | None:
+        """FEA006 or GRD008: a node of a move cannot be counted on, or its room is wanted."""
+        copy = self.copy
+        wanting = [each for each in copy.active if found.gains.get(each.policy.name, 0.0) > 0]
+        for move in found.moves:
+            if move.landing is None:
+                raise AssertionError("a move that was worked out has a landing")
+            refusal = refuse_counted(
+                copy.snapshot, move.landing, move, wanting, copy.eligibility
+            ) or self._waiting.refusal(move.pod, move.landing)
+            if refusal is not None:
+                return self._named(move.pod, found.pods, refusal)
+        return None
+
+    def _landings(self, found: JointEvaluation) -> str:
+        snapshot = self.copy.snapshot
+        return "; ".join(describe(snapshot, m.landing) for m in found.moves if m.landing)
+
+    def _named(self, pod: int, pods: tuple[int, ...], refusal: Problem) -> Problem:
+        """Which of several pods it is about."""
+        if len(pods) == 1:
+            return refusal
+        name = self.copy.snapshot.pods[pod].key
+        text = f"of {len(pods)} moves together, that of {name}: {refusal.message}"
+        return Problem(code=refusal.code, message=text)

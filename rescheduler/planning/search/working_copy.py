@@ -1,0 +1,210 @@
+"""The working copy: terms, scheduler model and budgets, moved along together as a plan grows."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+
+from rescheduler.model.finding_history import FindingHistory
+from rescheduler.model.history import History
+from rescheduler.model.move import Landing, Shift
+from rescheduler.model.plan import Mode
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.binding import Binding, bind
+from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.eligibility.kubelet_admission import Admission
+from rescheduler.planning.limits.budgets import Budgets
+from rescheduler.planning.limits.disruption import Disruptions
+from rescheduler.planning.search.corrections import corrected
+from rescheduler.planning.search.evacuation import Leaving, Ways
+from rescheduler.planning.search.evaluation import Evaluation, JointEvaluation
+from rescheduler.planning.search.justification import Justifications
+from rescheduler.planning.search.reversals import Reversals
+from rescheduler.policies.base import Policy
+from rescheduler.policies.limits import Limits
+from rescheduler.scheduler.config.scheduler import Scheduler
+from rescheduler.scheduler.config.schedulers import schedulers_of
+from rescheduler.scheduler.model import SchedulerModel
+
+_NO_FINDING_HISTORY = FindingHistory()
+
+
+class WorkingCopy:
+    """One snapshot with the moves that a plan has made so far, and what may still be spent.
+
+    policies: the policies with a mode; until `start_audit` only the Enforce ones decide.
+    history: our own recent moves. plan: the id of the plan that is being carried out; its
+    own moves start no cool-down, so that it may move a workload more than once as planned.
+    seed: breaks ties, and nothing else. schedulers: what operators declare of them. pinned: name
+    of each scheduler to the digest of the profile that the plan being carried out was made with.
+    finding history: since when earlier cycles have found trouble.
+
+    version: a number of its state; no two states have the same.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a plan hangs on
+        self,
+        snapshot: Snapshot,
+        policies: Iterable[Policy],
+        limits: Limits,
+        history: History,
+        *,
+        seed: int = 0,
+        plan: str = "",
+        schedulers: Sequence[Scheduler] = (),
+        pinned: Mapping[str, str] | None = None,
+        finding_history: FindingHistory = _NO_FINDING_HISTORY,
+    ) -> None:
+        self.snapshot = corrected(snapshot, history)
+        self.limits = limits
+        self.history = history
+        self.seed = seed
+        self.finding_history = finding_history
+        self.bindings = bind(policies, self.snapshot)
+        self.eligibility = Eligibility(self.snapshot, limits, history, plan=plan)
+        self.budgets = Budgets(self.snapshot, limits, history)
+        self.schedulers = schedulers_of(self.snapshot, schedulers, pinned)
+        self.scheduler = SchedulerModel(self.snapshot, self.schedulers.profiles)
+        self.admission = Admission(self.snapshot)
+        landed = frozenset(move.replacement for move in history.moves if move.replacement)
+        ways = Ways(self.eligibility, self.budgets, self.scheduler, self.admission, landed)
+        for each in self.bindings:
+            each.leave(Leaving(each, self.snapshot, limits, ways))
+        self.reversals = Reversals(self.snapshot, history)
+        self.moved: set[int] = set()
+        self.disruptions = Disruptions(self.snapshot, self.eligibility)
+        self._landings: dict[tuple[str, int, int], Landing] = {}
+        self._versions = count()
+        self._start_pass([each for each in self.bindings if each.enforced])
+
+    def _start_pass(self, bindings: list[Binding]) -> None:
+        self.active = tuple(
+            each for each in bindings if each.term is not None and each.policy.weight > 0
+        )
+        self._justifications = Justifications(self.active)
+        self.version = next(self._versions)
+
+    @property
+    def mode(self) -> Mode:
+        """Whose pass this is: in Audit, moves are shown and never acted on."""
+        return "Enforce" if all(each.enforced for each in self.active) else "Audit"
+
+    def start_audit(self) -> bool:
+        """Let the Audit policies decide too, with a cycle's limits of their own.
+
+        Answers whether there is an Audit policy that has a say.
+        """
+        if all(each.enforced or each.term is None for each in self.bindings):
+            return False
+        self.budgets.start_audit()
+        self._start_pass(list(self.bindings))
+        return True
+
+    @property
+    def deciding(self) -> list[Binding]:
+        """The policies for whose sake this pass moves pods."""
+        return [each for each in self.active if each.policy.mode == self.mode]
+
+    def candidates(self) -> list[int]:
+        """The pods of which a move could lower a cost that decides now; never one moved already."""
+        found: set[int] = set()
+        for binding in self.deciding:
+            found.update(binding.candidates().tolist())
+        return sorted(found - self.moved)
+
+    def cost(self) -> float:
+        """The weighted cost of the policies that decide now."""
+        return sum(b.policy.weight * b.term.cost() for b in self.active if b.term is not None)
+
+    def changes(self, pod: int, nodes: IntArray) -> dict[str, FloatArray]:
+        """Policy name to the (k,) weighted change of its cost if the pod moved to each node."""
+        return {
+            binding.policy.name: binding.policy.weight * binding.term.deltas(pod, nodes)
+            for binding in self.active
+            if binding.term is not None
+        }
+
+    def worth(self, pod: int, nodes: IntArray) -> dict[str, FloatArray]:
+        """The `changes`; on a node that a policy finds overfilled, nothing is gained for it."""
+        changes = self.changes(pod, nodes)
+        for binding in self.active:
+            change = changes[binding.policy.name]
+            full = binding.overfills(pod, nodes)
+            changes[binding.policy.name] = np.where(full, np.maximum(change, 0.0), change)
+        return changes
+
+    def disruption(self, pod: int) -> float:
+        """The disruption cost of moving the pod, in pods."""
+        return self.disruptions[pod]
+
+    def landing(self, pod: int) -> Landing:
+        """The landing; equal pods of one ReplicaSet on one node land alike, so it is kept."""
+        each = self.snapshot.pods[pod]
+        owner = each.controller
+        if owner is None or owner.kind != "ReplicaSet" or each.spec.volumes:
+            return self.scheduler.landing(pod)
+        # The snapshot keeps every spec alive, so an id stands for one spec.
+        key = (owner.uid, int(self.snapshot.pod_node[pod]), id(each.spec))
+        if key not in self._landings:
+            self._landings[key] = self.scheduler.landing(pod)
+        return self._landings[key]
+
+    def commit(self, evaluation: JointEvaluation) -> JointEvaluation:
+        """Make the moves, all or none; answers them with the budgets that they spend.
+
+        Raises:
+            ValueError: they were refused, or one of the pods was moved before.
+        """
+        if evaluation.refusal is not None or any(m.destination < 0 for m in evaluation.moves):
+            raise ValueError(f"pods {evaluation.pods} were refused and cannot be moved")
+        if not self.moved.isdisjoint(evaluation.pods):
+            raise ValueError(f"of the pods {evaluation.pods} some were moved before")
+        return replace(evaluation, moves=tuple(self._make(each) for each in evaluation.moves))
+
+    def _make(self, move: Evaluation) -> Evaluation:
+        budget = self.budgets.use(move.pod)
+        reasons = self._reasons(move)
+        self._apply(move.shift)
+        self.budgets.spend(move.pod)
+        self.moved.add(move.pod)
+        self.reversals.commit(move)
+        return replace(move, budget=budget, reasons=reasons)
+
+    def take_back(self, evaluation: JointEvaluation) -> None:
+        """Undo committed moves, all of them, and give their budgets back."""
+        for move in reversed(evaluation.moves):
+            self._apply(move.shift.reversed())
+            self.budgets.release(move.pod)
+            self.moved.discard(move.pod)
+            self.reversals.take_back(move)
+
+    @contextmanager
+    def trying(self, shift: Shift) -> Iterator[None]:
+        """Only within it the pod is elsewhere; budgets are not charged for that."""
+        version, landings = self.version, self._landings
+        self._apply(shift)
+        try:
+            yield
+        finally:
+            self._apply(shift.reversed())
+            self.version, self._landings = version, landings
+
+    def _apply(self, shift: Shift) -> None:
+        for binding in self.bindings:
+            binding.commit(shift)
+        self.scheduler.commit(shift)
+        self.admission.commit(shift)
+        self._landings = {}
+        self.version = next(self._versions)
+
+    def _reasons(self, move: Evaluation) -> tuple[Problem, ...]:
+        found = (
+            self._justifications.of(move.pod, move.source, each, move.gains[each.policy.name])
+            for each in self.active
+            if move.gains.get(each.policy.name, 0.0) > 0
+        )
+        return tuple(reason for reason in found if reason is not None)
