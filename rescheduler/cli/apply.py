@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rescheduler.cli.options import SOURCES, takes
-from rescheduler.cli.output import check_writable, show, warn
+from rescheduler.cli.output import check_writable, show_result
 from rescheduler.cli.saved import read_plan
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.plan import Plan
@@ -49,8 +49,7 @@ def command(settings: Settings, file: Path) -> int:
     plan = check_applicable(report, path=str(file), approved=settings.digest)
     _agree(plan, settings)
     outcome, code = apply_plan(plan, settings)
-    show(outcome, settings.output, settings.out)
-    warn(outcome)
+    show_result(outcome, settings)
     return code
 
 

@@ -21,6 +21,7 @@ _options: Callable[[Command], Command] = takes(
     "out",
     "state_namespace",
     "seed",
+    formats=("table", "json"),
 )
 
 
@@ -58,8 +59,6 @@ def pending(settings: Settings, name: str | None) -> int:
 
 
 def _explain(settings: Settings, ask: "Callable[[Explainer], Explanation]") -> int:
-    if settings.output == "html":
-        raise click.UsageError("An explanation is a table or JSON: say -o table or -o json.")
     check_writable(settings.out)
     from rescheduler.runtime.explaining import Explainer  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick

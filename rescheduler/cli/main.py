@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from rescheduler import __version__
 from rescheduler.model.errors import ReschedulerError
 
 _VERBS = {
@@ -72,8 +73,21 @@ class Program(click.Group):
             click.echo("stopped", err=True)
             code = 130
         except Exception as error:  # noqa: BLE001 - the edge: people get a sentence, not a traceback
-            code = _unexpected(error)
+            code = _unwritten(error) or _unexpected(error)
         ctx.exit(code or 0)
+
+
+def _unwritten(error: Exception) -> int:
+    """Say that standard output cannot be written; 0 where that is not what the error tells."""
+    if not isinstance(error, OSError):
+        return 0
+    from rescheduler.sources.output_file import output_error  # noqa: PLC0415 - keeps help quick
+
+    said = output_error(error)
+    if said is None:
+        return 0
+    click.echo(f"error: {said}", err=True)
+    return said.exit_code
 
 
 def _unexpected(error: Exception) -> int:
@@ -90,6 +104,7 @@ def _unexpected(error: Exception) -> int:
     return 1
 
 
+@click.version_option(__version__, message="%(version)s")
 @click.group(
     cls=Program,
     help=_EXAMPLES,
@@ -101,4 +116,8 @@ def program() -> None:
 
 def main() -> None:
     """Entry point of the `rescheduler` and `kubectl-rescheduler` commands."""
-    program(prog_name="rescheduler")
+    try:
+        program(prog_name="rescheduler")
+    except OSError as error:  # of the help, which click prints before there is a command to run
+        code = _unwritten(error) or _unexpected(error)
+        sys.exit(code)

@@ -51,9 +51,25 @@ class DurationType(click.ParamType[timedelta]):
             self.fail(f"{value!r} is too long.", param, ctx)
 
 
-def takes(*names: str, **required: bool) -> Callable[[Command], Command]:
+def given_options(settings: Settings) -> tuple[tuple[str, ...], ...]:
+    """The options that say how to reach the same cluster, each with its value."""
+    defaults = {each.name: each.default for each in fields(Settings)}
+    values = {name: getattr(settings, name) for name in (*SOURCES, "state_namespace")}
+    return tuple(
+        ("--" + name.replace("_", "-"), *([] if value is True else [str(value)]))
+        for name, value in values.items()
+        if value != defaults[name]
+    )
+
+
+def takes(
+    *names: str,
+    formats: tuple[str, ...] = (),
+    **required: bool,
+) -> Callable[[Command], Command]:
     """Give a command these options; its function gets them as one Settings, then its arguments.
 
+    formats: those of --output that this command has; all, unless given.
     required: options of this command that must be given, such as `policies=True`.
     """
     wanted = (*names, *_EVERYWHERE)
@@ -69,8 +85,9 @@ def takes(*names: str, **required: bool) -> Callable[[Command], Command]:
         decorated: Command = command
         for name in reversed(wanted):
             each = declared[name]
+            hint = Literal[formats] if name == "output" and formats else hints[name]
             option = _option(
-                name, hints[name], each.default, dict(each.metadata), must=required.get(name, False)
+                name, hint, each.default, dict(each.metadata), must=required.get(name, False)
             )
             decorated = option(decorated)
         return decorated

@@ -1,71 +1,49 @@
-"""Where results go: standard output, or a file that is either complete or untouched."""
+"""What is shown of a result, and whether it can be written where it is to go."""
 
-import contextlib
 import os
 import shutil
 import sys
-import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from rescheduler.cli.options import given_options
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.explanation import Explanation
 from rescheduler.model.plan import Report, plan_in
-from rescheduler.runtime.settings import OutputFormat
+from rescheduler.runtime.settings import OutputFormat, Settings
+from rescheduler.sources.output_file import is_stdout, write_output
+
+if TYPE_CHECKING:
+    from rescheduler.reporting.next_steps import Invocation
 
 
 def check_writable(out: Path | None) -> None:
     """Refuse an output path at once, rather than after the work.
 
     Raises:
-        SettingsError: the folder is missing or may not be written, or the path is a folder.
+        SettingsError: the folder is missing, or what is to be written may not be, or is a folder.
     """
-    if out is None:
+    if out is None or is_stdout(out):
         return
-    folder = out.parent
+    target = Path(os.path.realpath(out))
+    folder = target.parent
+    if target.is_dir():
+        raise SettingsError(f"--out {out} is a folder", "name a file in it.")
+    if out.exists():
+        if not os.access(out, os.W_OK):
+            raise SettingsError(f"--out {out} may not be written", "choose another place.")
+        return
     if not folder.is_dir():
         raise SettingsError(f"--out {out}: {folder} is not a folder", "create it first.")
-    if out.is_dir():
-        raise SettingsError(f"--out {out} is a folder", "name a file in it.")
     if not os.access(folder, os.W_OK):
         raise SettingsError(f"--out {out}: {folder} may not be written", "choose another place.")
 
 
-def write(data: bytes, out: Path | None) -> None:
-    """Write to the file, replacing it in one step, or to standard output.
-
-    Raises:
-        SettingsError: the file cannot be written.
-    """
-    if out is None:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        return
-    name = ""
-    try:
-        with tempfile.NamedTemporaryFile(
-            dir=out.parent, prefix=f".{out.name}.", delete=False
-        ) as file:
-            name = file.name
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(out)
-    except OSError as error:
-        if name:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-        raise SettingsError(
-            f"--out {out} cannot be written: {error.strerror}", "choose another place."
-        ) from error
-
-
-def show(report: Report, output: OutputFormat, out: Path | None) -> None:
-    """Render the plan or outcome and write it."""
-    write(_rendered(report, output, to_terminal=out is None), out)
+def show(report: Report, settings: Settings, file: Path | None = None) -> None:
+    """Render the plan or outcome and write it. file: where it was read from."""
+    write_output(_rendered(report, settings, file), settings.out)
 
 
 def show_explanation(explanation: Explanation, output: OutputFormat, out: Path | None) -> None:
@@ -76,36 +54,57 @@ def show_explanation(explanation: Explanation, output: OutputFormat, out: Path |
     )
 
     if output == "json":
-        write(explanation_json(explanation), out)
+        write_output(explanation_json(explanation), out)
         return
     width = shutil.get_terminal_size((100, 24)).columns
-    color = out is None and _color()
-    write(render_explanation(explanation, width=width, color=color).encode(), out)
+    color = is_stdout(out) and _color()
+    write_output(render_explanation(explanation, width=width, color=color).encode(), out)
 
 
-def _rendered(report: Report, output: OutputFormat, *, to_terminal: bool) -> bytes:
-    if output == "json":
+def _rendered(report: Report, settings: Settings, file: Path | None) -> bytes:
+    if settings.output == "json":
         from rescheduler.reporting.machine import to_json  # noqa: PLC0415 - only what is shown
 
         return to_json(report)
-    if output == "html":
+    given = _invocation(settings, file)
+    if settings.output == "html":
         from rescheduler.reporting.page import render_page  # noqa: PLC0415 - only what is shown
 
-        return render_page(report).encode()
+        return render_page(report, given).encode()
     from rescheduler.reporting.terminal import render_table  # noqa: PLC0415 - only what is shown
 
     width = shutil.get_terminal_size((100, 24)).columns
-    return render_table(report, width=width, color=to_terminal and _color()).encode()
+    color = is_stdout(settings.out) and _color()
+    return render_table(report, width=width, color=color, given=given).encode()
+
+
+def _invocation(settings: Settings, file: Path | None) -> "Invocation":
+    """What the report's next commands repeat of this one."""
+    from rescheduler.reporting.next_steps import Invocation  # noqa: PLC0415 - only what is shown
+
+    if file is not None:
+        return Invocation(file=str(file))
+    policies = "" if settings.policies is None else str(settings.policies)
+    return Invocation(policies=policies, options=given_options(settings))
 
 
 def _color() -> bool:
     if os.environ.get("FORCE_COLOR"):
         return True
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
-def warn(report: Report) -> None:
-    """Tell on standard error what must not be overlooked, whatever becomes of the result."""
+def show_result(report: Report, settings: Settings) -> None:
+    """Show the plan or outcome, and tell what must not be overlooked even where that fails."""
+    try:
+        show(report, settings)
+    finally:
+        _warn(report)
+
+
+def _warn(report: Report) -> None:
     plan = plan_in(report)
     for policy in plan.policies:
         if policy.problem is not None:

@@ -3,7 +3,7 @@
 import click
 
 from rescheduler.cli.options import SOURCES, takes
-from rescheduler.cli.output import check_writable, show, warn
+from rescheduler.cli.output import check_writable, show_result
 from rescheduler.runtime.settings import Settings
 
 
@@ -40,9 +40,7 @@ def command(settings: Settings) -> int:
     check_writable(settings.out)
     policies = policies_of(settings)
     connection = connection_of(settings)
-    report = run_cycle(
-        parts_of(settings, connection, policies=lambda: policies), seed=settings.seed
-    )
-    show(report, settings.output, settings.out)
-    warn(report)
+    parts = parts_of(settings, connection, policies=lambda: policies)
+    report = run_cycle(parts, seed=settings.seed)
+    show_result(report, settings)
     return exit_code(report, proposed=settings.exit_code)

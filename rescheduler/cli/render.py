@@ -16,5 +16,5 @@ from rescheduler.runtime.settings import Settings
 def command(settings: Settings, file: Path) -> int:
     """Show the plan or outcome in FILE again, in another form."""
     check_writable(settings.out)
-    show(read_plan(file), settings.output, settings.out)
+    show(read_plan(file), settings, file)
     return 0

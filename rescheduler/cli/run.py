@@ -3,7 +3,7 @@
 import click
 
 from rescheduler.cli.options import SOURCES, takes
-from rescheduler.cli.output import check_writable, show, warn
+from rescheduler.cli.output import check_writable, show, show_result
 from rescheduler.model.plan import Report
 from rescheduler.runtime.settings import Settings
 
@@ -53,12 +53,11 @@ def command(settings: Settings) -> int:
     from rescheduler.runtime.once import run_once  # noqa: PLC0415 - keeps help quick
 
     report, code = run_once(settings)
-    show(report, settings.output, settings.out)
-    warn(report)
+    show_result(report, settings)
     return code
 
 
 def _keep(settings: Settings, report: Report) -> None:
     """The service's results stand at its / page; a file gets the last one where it is named."""
     if settings.out is not None:
-        show(report, settings.output, settings.out)
+        show(report, settings)

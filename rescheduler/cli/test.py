@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from rescheduler.cli.output import check_writable, write
+from rescheduler.cli.output import check_writable
+from rescheduler.sources.output_file import is_stdout, write_output
 
 _FORMATS = ("text", "junit", "github")
 
@@ -18,7 +19,7 @@ _FORMATS = ("text", "junit", "github")
     default="text",
     help="Format; github marks the lines of a change.",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="File to write to, instead of stdout.")
+@click.option("--out", type=click.Path(path_type=Path), help="File to write to; - is stdout.")
 def command(paths: tuple[Path, ...], output: str, out: Path | None) -> int:
     """Tell the policy tests of `*_test.yaml` files, or of folders of them.
 
@@ -32,8 +33,8 @@ def command(paths: tuple[Path, ...], output: str, out: Path | None) -> int:
     check_writable(out)
     results = list(run(find(paths)))
     told = {"text": to_text, "junit": to_junit, "github": to_github}[output](results)
-    write(told.encode(), out)
-    if out is not None:
+    write_output(told.encode(), out)
+    if not is_stdout(out):
         click.echo(to_text(results).splitlines()[-1], err=True)
     if any(each.broken for each in results):
         return 2

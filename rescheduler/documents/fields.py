@@ -15,6 +15,7 @@ _PARTS = "".join(f"({_NUMBER}{unit})?" for unit in _UNITS)
 
 DURATION_PATTERN = rf"^(?=[0-9]){_PARTS}$"
 POSITIVE_DURATION_PATTERN = rf"^(?=[0-9])(?=.*[1-9]){_PARTS}$"
+SPEED_PATTERN = r"^(?=.*[1-9])[0-9]{1,4}(\.[0-9]{1,3})?[MGT]$"
 RATIO_PATTERN = r"^([0-9]{1,2}(\.[0-9]{1,9})?|100(\.0{1,9})?)%$"
 
 
@@ -77,6 +78,21 @@ Ratio = Annotated[
         | Annotated[str, Field(pattern=RATIO_PATTERN)],
     ),
     Field(ge=0, le=1),
+]
+
+
+def _link_speed(value: Any) -> Any:
+    """`10G`: bits a second as Kubernetes' bandwidth annotations have them; never a bare number."""
+    if isinstance(value, str) and re.fullmatch(SPEED_PATTERN, value):
+        return value
+    raise ValueError("must be bits a second with a suffix, such as 10G for 10 Gbit/s")
+
+
+LinkSpeedText = Annotated[
+    str,
+    BeforeValidator(
+        _link_speed, json_schema_input_type=Annotated[str, Field(pattern=SPEED_PATTERN)]
+    ),
 ]
 
 

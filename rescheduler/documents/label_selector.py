@@ -65,3 +65,10 @@ class Selector(Strict):
         given = ((each.key, each.operator, each.values) for each in self.matchExpressions)
         refuse_conflict(self.matchLabels, given)
         return self
+
+    @property
+    def requirements(self) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+        """Key, operator and values of all that must hold."""
+        equal = [(key, "In", (value,)) for key, value in sorted(self.matchLabels.items())]
+        more = [(e.key, e.operator, tuple(e.values or ())) for e in self.matchExpressions]
+        return (*equal, *more)

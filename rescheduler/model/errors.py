@@ -3,6 +3,7 @@
     ReschedulerError
     ├── PolicyError            a policy file cannot be used
     ├── SettingsError          an option, URL or kubeconfig cannot be used
+    ├── OutputError            the result cannot be written
     ├── NotFound               a pod or node that was asked about is not in the cluster
     ├── SourceError            something we read from failed
     │   ├── ClusterUnavailable     the API server cannot be read
@@ -75,6 +76,12 @@ class SettingsError(ReschedulerError):
     """An option, an address or a credential cannot be used."""
 
     exit_code = 2
+
+
+class OutputError(ReschedulerError):
+    """The result cannot be written; what it is the result of was done all the same."""
+
+    exit_code = 6
 
 
 class NotFound(ReschedulerError):

@@ -45,6 +45,18 @@ def lasted(held: BoolArray, span: float) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, order=True)
+class LinkSpeed:
+    """What each link carries that reports no speed itself, as many virtual ones do.
+
+    nodes: key, operator and values of what the labels of a node must satisfy, all of them; without
+    any, every node. speed: bytes a second in one direction; 0 is not known.
+    """
+
+    nodes: tuple[tuple[str, str, tuple[str, ...]], ...]
+    speed: float
+
+
+@dataclass(frozen=True, slots=True, order=True)
 class ReadingRequest:
     """What a policy needs to know, and how good it has to be.
 
@@ -53,6 +65,7 @@ class ReadingRequest:
     span: seconds of the past that are asked for besides, for nodes; 0 is none.
     query, series, columns: what operators define themselves, for readings of pairs: what to
     evaluate, what dates it, and the labels of both ends; see `sources/pairs.py`.
+    links: for readings of a node's links; of several the first that is about the node counts.
     """
 
     name: str
@@ -63,6 +76,7 @@ class ReadingRequest:
     series: str = ""
     columns: tuple[str, ...] = ()
     span: float = 0.0
+    links: tuple[LinkSpeed, ...] = ()
 
     @property
     def subject(self) -> Subject:

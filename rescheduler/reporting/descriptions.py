@@ -24,7 +24,8 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "recorded": "Whether it was made from a recorded snapshot.",
         "seed": "Seed of the search; the same seed gives the same plan.",
         "totals": "The size of what was looked at.",
-        "score": "0 to 100, before and after; 100 where no policy finds fault.",
+        "score": "0 to 100, before and after; 100 where no policy finds fault, null where a policy "
+        "with a weight could not be evaluated.",
         "policies": "What each policy says of the placement.",
         "readings": "How good each reading was.",
         "schedulers": "The schedulers whose decisions are predicted, and how each is configured.",

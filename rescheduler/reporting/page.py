@@ -15,6 +15,7 @@ from rescheduler.reporting import phrasing
 from rescheduler.reporting.alerts import advice, sentence
 from rescheduler.reporting.batch_schedule import batches, budgets
 from rescheduler.reporting.heat_map import strips, zones
+from rescheduler.reporting.next_steps import NOT_TOLD, Invocation
 from rescheduler.reporting.rows import SYMBOLS
 from rescheduler.reporting.view import View, view
 
@@ -61,14 +62,14 @@ def _ticks(text: str) -> Markup:
     )
 
 
-def render_page(report: Report) -> str:
+def render_page(report: Report, given: Invocation = NOT_TOLD) -> str:
     """The report as HTML: no address in it is ever loaded, and all text from outside is inert.
 
     Its one script only sorts and filters; the page's own policy admits that script by its hash.
     """
     environment = _environment()
     script = environment.get_template("report.js").render()
-    seen = view(report)
+    seen = view(report, given)
     most = max((max(p.cost.before, p.cost.after) for p in seen.plan.policies), default=0.0)
     return environment.get_template("report.html.j2").render(
         seen=seen,
@@ -82,6 +83,7 @@ def render_page(report: Report) -> str:
         budgets=budgets(seen.plan),
         codes=_codes(seen),
         documents={policy.name: _document(policy) for policy in seen.plan.policies},
+        weights={policy.name: policy.weight for policy in seen.plan.policies},
         units={reading.name: reading.unit for reading in seen.plan.readings},
         findings=FINDINGS,
         opt_out=OPT_OUT,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from rescheduler.model.plan import OwnerRef, PodRef
+from rescheduler.model.wording import instant
 
 UNKNOWN = "unknown"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
@@ -90,7 +91,7 @@ def age(seconds: float | None) -> str:
 
 def stamp(moment: datetime) -> str:
     """Date and time in UTC, to the second."""
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return instant(moment)
 
 
 def clock(moment: datetime, beside: datetime) -> str:

@@ -6,6 +6,7 @@ from rich.text import Text
 from rescheduler.model.plan import Report
 from rescheduler.reporting.alerts import Level
 from rescheduler.reporting.columns import Column, Grid, fit
+from rescheduler.reporting.next_steps import NOT_TOLD, Invocation
 from rescheduler.reporting.phrasing import ARROW, amount, percent, pod_name, shorten, signed
 from rescheduler.reporting.rows import SYMBOLS, Mark, MoveRow
 from rescheduler.reporting.screen import Screen, coded
@@ -24,12 +25,12 @@ ALERTS: dict[Level, tuple[str, str]] = {
 }
 
 
-def render_table(report: Report, *, width: int, color: bool) -> str:
+def render_table(report: Report, *, width: int, color: bool, given: Invocation = NOT_TOLD) -> str:
     """The report as text of that width in screen cells; with color, as ANSI escape sequences.
 
     Widths below 72 are taken as 72. Nothing is told by color alone.
     """
-    seen = view(report)
+    seen = view(report, given)
     screen = Screen(width=width, color=color)
     _head(screen, seen)
     _alerts(screen, seen)
@@ -231,5 +232,7 @@ def _left_alone(screen: Screen, seen: View) -> None:
 def _steps(screen: Screen, seen: View) -> None:
     label = max(len(step.label) for step in seen.steps) + 1
     for step in seen.steps:
-        line = Text.assemble((f"{step.label + ':':<{label + 1}}", "bold"), step.command)
-        screen.line(line)
+        first, *more = step.lines(screen.width - label - 1)
+        screen.line(Text.assemble((f"{step.label + ':':<{label + 1}}", "bold"), first))
+        for line in more:
+            screen.line(" " * (label + 1) + line)

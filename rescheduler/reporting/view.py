@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from rescheduler.model.plan import Calibration, Mode, Outcome, Plan, ReadingResult, Report, plan_in
-from rescheduler.model.plan_digest import ID_LENGTH
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
 from rescheduler.reporting.alerts import Alert, alerts
+from rescheduler.reporting.next_steps import NOT_TOLD, Invocation, Step, next_steps
 from rescheduler.reporting.phrasing import (
     ARROW,
     age,
@@ -31,6 +31,9 @@ from rescheduler.reporting.rows import (
     policy_rows,
 )
 
+UNKNOWN = "\N{EM DASH}"
+"""Stands for a number that nobody knows."""
+
 MOST_SCHEDULERS = 2
 """Schedulers that the headline names."""
 
@@ -47,17 +50,9 @@ class Fact:
     detail: str
 
 
-@dataclass(frozen=True)
-class Step:
-    """A command to type next."""
-
-    label: str
-    command: str
-
-
-def view(report: Report) -> "View":
+def view(report: Report, given: Invocation = NOT_TOLD) -> "View":
     """The view of this plan or outcome, with every string in it made harmless (see `clean`)."""
-    return View(msgspec.convert(cleaned(msgspec.to_builtins(report)), Report))
+    return View(msgspec.convert(cleaned(msgspec.to_builtins(report)), Report), given)
 
 
 def cleaned(value: Any) -> Any:
@@ -76,6 +71,7 @@ class View:
     """A cleaned plan or outcome with its tables. Use `view` to make one."""
 
     report: Report
+    given: Invocation = NOT_TOLD
 
     @property
     def plan(self) -> Plan:
@@ -185,8 +181,13 @@ class View:
     def _score(self) -> Fact:
         before, after = self.plan.score.before, self.plan.score.after
         detail = "of 100, where no policy finds fault"
+        silent = [each.name for each in self.plan.policies if each.problem and each.weight > 0]
+        if silent:
+            more = f" and {len(silent) - 1} more" if len(silent) > 1 else ""
+            verb = "were" if more else "was"
+            return Fact("Score", UNKNOWN, f"not known: {silent[0]}{more} {verb} not evaluated")
         if before is None or after is None:
-            return Fact("Score", "unknown", "no policy had a say")
+            return Fact("Score", UNKNOWN, "not known: no policy counts")
         if self.is_outcome:
             detail = "of 100; the second is as predicted"
         digits = 1 if 0 < abs(after - before) < 1 else 0
@@ -313,22 +314,10 @@ class View:
     @cached_property
     def steps(self) -> list[Step]:
         """What to type next."""
-        if self.is_outcome:
-            return [
-                Step("Share", "rescheduler render OUTCOME.json -o html --out outcome.html"),
-                Step("Look again", "rescheduler plan --policies PATH"),
-            ]
         distrust = self.calibration and self.calibration.problem
-        if self.plan.recorded or distrust or not any(not row.audit for row in self.moves):
-            again = "Plan live" if self.plan.recorded else "Look again"
-            return [
-                Step("Review", "rescheduler render PLAN.json -o html --out plan.html"),
-                Step(again, "rescheduler plan --policies PATH -o json --out PLAN.json"),
-            ]
-        return [
-            Step("Review", "rescheduler render PLAN.json -o html --out plan.html"),
-            Step("Apply", f"rescheduler apply PLAN.json --digest {self.plan.id[:ID_LENGTH]} --yes"),
-        ]
+        moves = any(not row.audit for row in self.moves)
+        applicable = moves and not self.plan.recorded and not distrust
+        return next_steps(self.report, self.given, applicable=applicable)
 
 
 def _staleness(reading: ReadingResult) -> float:

@@ -7,6 +7,7 @@ from rescheduler.runtime.observing import observer
 from rescheduler.runtime.reading_sources import OPTIONS, reading_sources, unanswered
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.kubernetes.client import Connection
+from rescheduler.sources.output_file import is_stdout
 from rescheduler.sources.recording import save
 
 
@@ -18,7 +19,8 @@ def record(
     policies: whose readings to record; without any, all that the catalogue has.
 
     Raises:
-        SettingsError: no file or no cluster was given, or the file cannot be written.
+        SettingsError: no file or no cluster was given.
+        OutputError: the file cannot be written.
         ClusterUnavailable: the cluster cannot be read.
     """
     if settings.out is None or connection is None:
@@ -30,14 +32,10 @@ def record(
         wanted = [each for one in policies.policies for each in one.requests()]
     lacking = set(unanswered(sources, wanted))
     snapshot = observer(settings, connection)(each for each in wanted if each not in lacking)
-    try:
-        save(snapshot, settings.out)
-    except OSError as error:
-        raise SettingsError(
-            f"--out {settings.out} cannot be written: {error.strerror}", "choose another place."
-        ) from error
+    save(snapshot, settings.out)
     size = f"{counted(len(snapshot.nodes), 'node')}, {counted(len(snapshot.pods), 'pod')}"
-    said = [f"{settings.out}: {size}, {counted(len(snapshot.readings.entries), 'reading')}"]
+    name = "standard output" if is_stdout(settings.out) else settings.out
+    said = [f"{name}: {size}, {counted(len(snapshot.readings.entries), 'reading')}"]
     if lacking or (policies is None and not wanted):
         recorded = len(snapshot.readings.entries)
         left_out = f"only {counted(recorded, 'reading')}" if recorded else "no readings"

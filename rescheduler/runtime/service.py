@@ -55,7 +55,7 @@ def serve(settings: Settings, report: Callable[[Report], None]) -> int:
         ReschedulerError: it cannot be started with these settings.
     """
     stop = Stop()
-    telemetry = Telemetry()
+    telemetry = Telemetry(settings.mode)
     trigger = trigger_of(settings)
     policies_of(settings)  # what is wrong with them must show at once, not in the first cycle
     connection = connection_of(settings)

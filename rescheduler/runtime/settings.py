@@ -76,7 +76,9 @@ class Settings:
         None, "Recorded snapshot that stands in for the cluster and Prometheus."
     )
     output: OutputFormat = _option("table", "How to show the result.", short="-o")
-    out: Path | None = _option(None, "Write the result to this file instead of standard output.")
+    out: Path | None = _option(
+        None, "Write the result to this file; - is standard output, as without it."
+    )
     mode: Mode = _option(
         "Audit", "Audit: plan and report, change nothing. Enforce: evict what the plan says."
     )

@@ -1,7 +1,8 @@
 """Our own metrics, for Prometheus to scrape.
 
-Labels are bounded: policies, codes, phases and modes, never a pod or a node. A counter that can
-count exists from the start with 0, so that alerts see its first increase.
+Labels are bounded: policies, codes, phases and modes, never a pod or a node. `mode` is that of the
+run, `policy_mode` that of a policy. A counter that can count exists from the start with 0, so that
+alerts see its first increase.
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,15 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import get_args
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 
 from rescheduler import __version__
 from rescheduler.model.plan import (
@@ -41,18 +50,22 @@ _LANDINGS = {
 }
 """Field of the report to the name and the meaning of its metric."""
 
+disable_created_metrics()  # type: ignore[no-untyped-call]
+"""One series more for each counter and histogram, which nothing that we know of reads."""
+
 
 class Telemetry:
-    """The metrics of one process, in a registry of their own."""
+    """The metrics of one process, in a registry of their own. mode: of the run."""
 
-    def __init__(self) -> None:
+    def __init__(self, mode: Mode = "Audit") -> None:
         self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
         Gauge(
-            "rescheduler_build_info",
-            "Always 1; the label tells the version.",
-            ["version"],
+            "rescheduler_info",
+            "Always 1; the labels tell the mode of the run and the version.",
+            ["mode", "version"],
             registry=registry,
-        ).labels(__version__).set(1)
+        ).labels(mode, __version__).set(1)
         self.phase_seconds = Histogram(
             "rescheduler_cycle_duration_seconds",
             "How long each phase of a cycle took.",
@@ -79,22 +92,35 @@ class Telemetry:
         self.policy_cost = Gauge(
             "rescheduler_policy_cost",
             "Unweighted cost of the placement as it is, in pods.",
-            ["policy", "kind", "mode"],
+            ["policy", "kind", "policy_mode"],
+            registry=registry,
+        )
+        self.policy_evaluated = Gauge(
+            "rescheduler_policy_evaluated",
+            "1 where the last plan could evaluate the policy, 0 where it could not.",
+            ["policy"],
             registry=registry,
         )
         self.score = Gauge(
-            "rescheduler_score", "Score of the placement as it is, 0 to 100.", registry=registry
+            "rescheduler_score",
+            "Score of the placement as it is, 0 to 100; NaN while a policy with a weight cannot be "
+            "evaluated, and before the first plan.",
+            registry=registry,
         )
+        self.score.set(float("nan"))
         self.candidates = Gauge(
             "rescheduler_candidates", "Pods of which a move could lower a cost.", registry=registry
         )
         self.planned = Gauge(
-            "rescheduler_planned_moves", "Moves in the last plan.", ["mode"], registry=registry
+            "rescheduler_planned_moves",
+            "Moves in the last plan; Audit where only policies in that mode want them.",
+            ["policy_mode"],
+            registry=registry,
         )
         self.moves = Counter(
             "rescheduler_moves",
             "Moves that were acted on, by the policy that gained most.",
-            ["policy", "mode", "outcome"],
+            ["policy", "outcome"],
             registry=registry,
         )
         self.refused = Gauge(
@@ -183,13 +209,15 @@ class Telemetry:
             self.guard.labels(code).set(code in holding)
         if isinstance(report, Outcome):
             for move, result in zip(plan.moves, report.moves, strict=True):
-                self._count(plan.mode, move, result)
+                self._count(move, result)
 
     def _observe_policies(self, plan: Plan) -> None:
         self.policy_cost.clear()
+        self.policy_evaluated.clear()
         for policy in plan.policies:
+            self.policy_evaluated.labels(policy.name).set(policy.problem is None)
             for outcome in get_args(Result):
-                self.moves.labels(policy.name, plan.mode, outcome)
+                self.moves.labels(policy.name, outcome)
             if policy.problem is None:
                 labels = (policy.name, policy.kind, policy.mode)
                 self.policy_cost.labels(*labels).set(policy.cost.before)
@@ -208,9 +236,9 @@ class Telemetry:
             for rates in known.kinds if known else ():
                 gauge.labels(rates.kind, rates.version).set(getattr(rates, field))
 
-    def _count(self, mode: Mode, move: PlannedMove, result: MoveResult) -> None:
+    def _count(self, move: PlannedMove, result: MoveResult) -> None:
         best = max(move.gains, key=lambda name: move.gains[name], default="")
-        self.moves.labels(best, mode, result.result).inc()
+        self.moves.labels(best, result.result).inc()
         if result.result == "evicted":
             self.gain_predicted.inc(max(0.0, move.gain))
             if result.code in _REGRETS:

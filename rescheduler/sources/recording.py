@@ -6,6 +6,7 @@ structs of the model do not name: no environment, no secret, no annotation that 
 """
 
 import gzip
+import io
 import zlib
 from datetime import datetime
 from pathlib import Path
@@ -27,7 +28,7 @@ from rescheduler.kube.objects import (
     PodSpec,
     PodStatus,
 )
-from rescheduler.model.errors import SettingsError, SnapshotUnreadable
+from rescheduler.model.errors import SnapshotUnreadable
 from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import (
@@ -40,6 +41,7 @@ from rescheduler.model.readings import (
 )
 from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.sources.kubernetes.decode import collector_off
+from rescheduler.sources.output_file import write_output
 
 FORMAT = "rescheduler snapshot"
 VERSION = 1
@@ -164,30 +166,21 @@ _AS_THEY_ARE = (
 
 
 def save(snapshot: Snapshot, path: Path, tool: str = "") -> None:
-    """Write a recording; a file that is there is replaced at once or not at all.
+    """Write a recording.
 
     tool: who writes it, as people know it.
 
     Raises:
-        SettingsError: the file cannot be written.
+        OutputError: the file cannot be written.
     """
     encode = msgspec.msgpack.Encoder().encode
     head = encode(_Head(FORMAT, VERSION, tool))
     body = encode(_pack(snapshot))
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with (
-            partial.open("wb") as file,
-            gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as out,
-        ):
-            out.write(len(head).to_bytes(4, "big") + head)
-            out.write(body)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise SettingsError(
-            f"{path} cannot be written: {error.strerror}", "check the folder."
-        ) from error
+    packed = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", fileobj=packed, compresslevel=6, mtime=0) as out:
+        out.write(len(head).to_bytes(4, "big") + head)
+        out.write(body)
+    write_output(packed.getvalue(), path)
 
 
 def load(path: Path) -> Snapshot:

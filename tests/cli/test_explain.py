@@ -80,7 +80,7 @@ def test_it_is_written_to_a_file(here: Path) -> None:
         (("node", "n9", *RECORDED), 1, "there is no node n9"),
         (("pending", "default/web-0", *RECORDED), 1, "is not Pending: it is on node n0"),
         (("pod", *RECORDED), 2, "Missing argument"),
-        (("pod", "web-0", *RECORDED, "-o", "html"), 2, "-o table or -o json"),
+        (("pod", "web-0", *RECORDED, "-o", "html"), 2, "'html' is not one of"),
         (("pod", "web-0", "--snapshot", "none"), 2, "none"),
         (("pod", "web-0", *RECORDED, "-p", "none.yaml"), 2, "none.yaml"),
         (("planet", "web-0"), 2, "No such command"),

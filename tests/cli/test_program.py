@@ -1,83 +1,24 @@
 """The command line: exact verbs, where output goes, exit codes, and words instead of tracebacks."""
 
 import json
-import os
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
-from msgspec import structs
+from click.testing import CliRunner
 
 import rescheduler
 from rescheduler.cli.main import program
-from rescheduler.model.plan import Plan
-from rescheduler.model.plan_digest import sealed
-from rescheduler.model.problem import Problem
-from rescheduler.reporting.machine import from_json, to_json
-from rescheduler.runtime.cycle import withheld
-from rescheduler.sources.recording import save
-from tests.runtime.crowded import HOT, SPREAD, crowded
+from rescheduler.cli.options import given_options
+from rescheduler.cli.output import _color
+from rescheduler.runtime.settings import Settings
+from tests.cli.recorded import NOWHERE, PLAN, call, here
+from tests.runtime.crowded import crowded
 
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: nowhere
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
-users: [{name: u, user: {token: secret-token}}]
-contexts: [{name: nowhere, context: {cluster: c, user: u}}]
-"""
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with policies, a recording and a kubeconfig, and nothing said by the environment."""
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith(("RESCHEDULER_", "KUBE", "POD_NAMESPACE")):
-            monkeypatch.delenv(name)
-    Path("spread.yaml").write_text(SPREAD)
-    Path("hot.yaml").write_text(HOT)
-    Path("bad.yaml").write_text(SPREAD.replace("maxSkew", "maxSkw"))
-    Path("kubeconfig").write_text(KUBECONFIG)
-    Path("text.txt").write_text("this is nothing")
-    save(crowded(), Path("cluster.snapshot"))
-    return tmp_path
-
-
-def call(*arguments: str, **more: Any) -> Result:
-    return CliRunner().invoke(program, arguments, **more)
-
-
-PLAN = ("plan", "--policies", "spread.yaml", "--snapshot", "cluster.snapshot")
-NOWHERE = ("--kubeconfig", "kubeconfig")
-
-
-def made() -> Plan:
-    """A plan of the recording."""
-    assert call(*PLAN, "-o", "json", "--out", "made.json").exit_code == 0
-    plan = from_json(Path("made.json").read_bytes())
-    assert isinstance(plan, Plan)
-    return plan
-
-
-def write_plan(**changes: Any) -> Plan:
-    """plan.json: as if it had been made of a live cluster, where nothing else is said."""
-    later = datetime.now(UTC) + timedelta(hours=1)
-    fields = {"recorded": False, "expires": later, **changes}
-    plan = sealed(structs.replace(made(), **fields))
-    Path("plan.json").write_bytes(to_json(plan))
-    return plan
-
-
-def edit(**changes: Any) -> None:
-    """Write fields of plan.json anew, as an editor would."""
-    plan = json.loads(Path("plan.json").read_text())
-    Path("plan.json").write_text(json.dumps({**plan, **changes}))
+__all__ = ["here"]
 
 
 @pytest.mark.parametrize(
@@ -173,93 +114,100 @@ def test_an_output_file_is_complete_or_untouched(here: Path) -> None:
     assert [each.name for each in here.iterdir() if each.name.startswith(".plan")] == []
 
 
-def test_a_saved_plan_is_rendered_again(here: Path) -> None:
-    call(*PLAN, "-o", "json", "--out", "plan.json")
-    assert call("render", "plan.json", "-o", "table").stdout == call(*PLAN).stdout
-    again = call("render", "plan.json", "-o", "json").stdout
-    assert again == Path("plan.json").read_text()
+@pytest.mark.parametrize("verb", ["plan", "explain", "record"])
+def test_a_dash_is_standard_output(here: Path, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    explain = ("explain", "node", "n1", "--snapshot", "cluster.snapshot")
+    arguments = {"plan": PLAN, "explain": explain, "record": ("record", *NOWHERE)}[verb]
+    monkeypatch.setattr("rescheduler.runtime.recorder.observer", lambda *_: lambda _: crowded())
+    done = call(*arguments, "--out", "-")
+    assert done.exit_code == 0
+    if verb == "record":
+        Path("copy").write_bytes(done.stdout_bytes)
+        assert call("plan", "-p", "spread.yaml", "--snapshot", "copy").stdout == call(*PLAN).stdout
+        assert done.stderr.startswith("standard output: 3 nodes, 4 pods")
+    else:
+        assert done.stdout == call(*arguments).stdout
+    assert not Path("-").exists()
 
 
 @pytest.mark.parametrize(
-    ("changes", "code", "said"),
+    "arguments",
     [
-        ({"recorded": True}, 5, "recorded snapshot"),
-        ({"expires": datetime(2026, 1, 1, tzinfo=UTC)}, 5, "expired at 2026-01-01"),
-        ({"schemaVersion": "99"}, 2, "99"),
-        ({}, 1, "127.0.0.1:1"),
+        PLAN,
+        (*PLAN, "-o", "json"),
+        ("render", "plan.json"),
+        ("check", "spread.yaml"),
+        ("schema",),
+        ("version",),
+        ("--help",),
+        ("plan", "--help"),
     ],
 )
-def test_apply_refuses_what_is_not_a_fresh_plan(
-    here: Path, changes: dict[str, Any], code: int, said: str
+def test_a_full_disk_is_not_our_mistake(here: Path, arguments: tuple[str, ...]) -> None:
+    call(*PLAN, "-o", "json", "--out", "plan.json")
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "rescheduler", *arguments],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert done.returncode == 6
+    said = done.stderr.splitlines()
+    assert said[0] == "error: standard output cannot be written: No space left on device"
+    assert len(said) == 2, "a hint, and nothing of Python's own"
+
+
+def test_warnings_are_told_even_where_the_result_cannot_be_written(here: Path) -> None:
+    done = call("plan", "-p", "hot.yaml", "--snapshot", "cluster.snapshot", "--out", "/dev/full")
+    assert done.exit_code == 6
+    assert "RDG007" in done.stderr
+    assert "/dev/full cannot be written" in done.stderr
+
+
+def test_output_that_may_not_be_written_is_refused_before_the_work(here: Path) -> None:
+    Path("link").symlink_to("nofolder/plan.json")
+    done = call(*PLAN, "--out", "link")
+    assert done.exit_code == 2
+    assert "nofolder is not a folder" in done.stderr
+
+
+def test_a_terminal_that_knows_no_colors_gets_none(
+    here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_plan(**changes)
-    result = call("apply", "plan.json", "--yes", *NOWHERE)
-    assert result.exit_code == code, result.output
-    assert said in result.stderr
-    assert result.stdout == ""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert _color()
+    monkeypatch.setenv("TERM", "dumb")
+    assert not _color()
 
 
-def test_an_outcome_cannot_be_applied_and_is_shown(here: Path) -> None:
-    plan = made()
-    done = Problem(code="GRD006", message="paused")
-    Path("outcome.json").write_bytes(to_json(withheld(plan, done, plan.taken)))
-    refused = call("apply", "outcome.json", "--yes", *NOWHERE)
-    assert refused.exit_code == 2
-    assert f"the outcome of plan {plan.id}, which was carried out already" in refused.stderr
-    shown = call("render", "outcome.json")
-    assert f"OUTCOME {plan.id}" in shown.stdout
-    assert call("render", "outcome.json", "-o", "json").stdout == Path("outcome.json").read_text()
-    outcome = json.loads(Path("outcome.json").read_text())
-    outcome["plan"]["limits"]["movesPerHour"] = 900
-    Path("outcome.json").write_text(json.dumps(outcome))
-    edited = call("render", "outcome.json")
-    assert (edited.exit_code, edited.stdout) == (5, "")
-    assert "changed: `plan.limits`" in edited.stderr
+def test_the_version_is_an_option_too(here: Path) -> None:
+    assert call("--version").stdout == call("version").stdout == f"{rescheduler.__version__}\n"
 
 
-@pytest.mark.parametrize("verb", [("apply", "--yes", *NOWHERE), ("render",)])
-def test_an_edited_plan_is_neither_applied_nor_shown(here: Path, verb: tuple[str, ...]) -> None:
-    plan = write_plan()
-    edit(limits={**plan.limits, "movesPerHour": 900})
-    result = call(*verb, "plan.json", "--out", "shown")
-    assert (result.exit_code, result.stdout) == (5, "")
-    assert f"plan.json was changed after it was written: its digest is {plan.digest}" in (
-        result.stderr
+def test_what_was_given_is_repeated(here: Path) -> None:
+    settings = Settings(
+        policies=Path("my policies"),
+        prometheus_url="http://prometheus:9090",
+        prometheus_selector='cluster="a"',
+        scheduler_insecure_skip_tls_verify=True,
+        state_namespace="ops",
+        out=Path("-"),
     )
-    assert "changed: `limits`\n  Maybe make a new plan" in result.stderr
-    assert not Path("shown").exists()
+    assert given_options(settings) == (
+        ("--prometheus-url", "http://prometheus:9090"),
+        ("--prometheus-selector", 'cluster="a"'),
+        ("--scheduler-insecure-skip-tls-verify",),
+        ("--state-namespace", "ops"),
+    )
+    assert given_options(Settings()) == ()
 
 
-def test_apply_carries_out_no_plan_but_the_approved_one(here: Path) -> None:
-    plan = write_plan()
-    apply = ("apply", "plan.json", "--yes", *NOWHERE)
-    for approved in (plan.id, plan.digest, plan.digest[:20].upper()):
-        fine = call(*apply, "--digest", approved)
-        assert fine.exit_code == 1, "it got as far as the cluster, which is not there"
-        assert "127.0.0.1:1" in fine.stderr
-    other = "0" * 12 if plan.id != "0" * 12 else "1" * 12
-    for approved in (other, plan.digest[:-1] + ("0" if plan.digest[-1] != "0" else "1")):
-        refused = call(*apply, "--digest", approved)
-        assert (refused.exit_code, refused.stdout) == (5, "")
-        assert f"plan.json holds plan {plan.digest}, and {approved} was approved" in refused.stderr
-    assert call(*apply, env={"RESCHEDULER_DIGEST": other}).exit_code == 5
-
-
-@pytest.mark.parametrize("approved", ["", "latest", "1f0c42aa91d", "0x1f0c42aa91d3", "1" * 65])
-def test_an_approval_that_is_no_digest_is_refused(here: Path, approved: str) -> None:
-    write_plan()
-    apply = ("apply", "plan.json", "--yes", *NOWHERE)
-    assert call(*apply, "--digest", approved).exit_code == 2
-    told = call(*apply, env={"RESCHEDULER_DIGEST": approved})
-    assert told.exit_code == 2
-    assert "127.0.0.1" not in told.stderr
-
-
-def test_apply_needs_yes_where_nobody_can_be_asked(here: Path) -> None:
-    write_plan()
-    result = call("apply", "plan.json", *NOWHERE)
-    assert result.exit_code == 2
-    assert "--yes" in result.stderr
+def test_explain_offers_only_the_formats_that_it_has(here: Path) -> None:
+    assert "[table|json]" in call("explain", "pod", "--help").stdout
+    assert "[table|json|html]" in call("plan", "--help").stdout
+    done = call("explain", "node", "n1", "--snapshot", "cluster.snapshot", "-o", "html")
+    assert done.exit_code == 2
+    assert "'html' is not one of 'table', 'json'" in done.stderr
 
 
 def test_a_flag_beats_the_environment_and_that_beats_the_default(here: Path) -> None:

@@ -321,7 +321,7 @@ def no_data() -> Plan:
     return plan(
         schedulers=schedulers(odd),
         policies=[gpu, spread], readings=[unfit, stale, *readings()[1:3]], moves=[move(5, batch=1)],
-        nodes=views, refused=[], score=Change(before=95.0, after=97.5), recorded=True,
+        nodes=views, refused=[], score=Change(before=None, after=None), recorded=True,
         totals=Totals(
             nodes=60, pods=431, candidates=3, moves=1, disruption=1.15, refused={"FEA004": 2}
         ),

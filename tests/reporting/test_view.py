@@ -130,7 +130,16 @@ def test_the_worst_reading_speaks_for_all() -> None:
 
 def test_a_score_that_hardly_changes_is_not_shown_as_unchanged() -> None:
     assert facts(plan(score=Change(before=71.2, after=71.4)))["Score"][0].startswith("71.2")
-    assert facts(plan(score=Change(before=None, after=None)))["Score"][0] == "unknown"
+
+
+@pytest.mark.parametrize("score", [Change(before=None, after=None), Change(before=95, after=95)])
+def test_no_score_stands_above_a_policy_that_was_not_evaluated(score: Change) -> None:
+    shown = structs.replace(no_data(), score=score)  # as in a plan of an older version
+    assert facts(shown)["Score"] == ("—", "not known: gpu-utilization was not evaluated")
+    idle = [structs.replace(each, weight=0.0) for each in shown.policies]
+    shown = structs.replace(shown, policies=idle)
+    assert facts(plan(score=Change(before=None, after=None)))["Score"][0] == "—"
+    assert facts(shown)["Score"][0] == ("—" if score.before is None else "95 → 95")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +165,7 @@ def test_without_any_policy_that_has_a_say_an_empty_plan_is_no_good_news() -> No
 
 def test_only_a_plan_that_can_be_applied_is_offered() -> None:
     labels = {name: [step.label for step in view(make()).steps] for name, make in SAMPLES.items()}
-    assert labels["plan"] == ["Review", "Apply"]
+    assert labels["plan"] == ["Save", "Review", "Apply"]
     assert all("Apply" not in labels[name] for name in labels if name != "plan")
 
 

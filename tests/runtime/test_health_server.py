@@ -104,7 +104,7 @@ def test_the_endpoints_answer(served: tuple[str, list[Report]], health: Health) 
     status, headers, body = get(f"{url}/metrics")
     assert status == 200
     assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
-    assert "rescheduler_build_info{" in body
+    assert "rescheduler_info{" in body
     assert get(f"{url}/")[0] == 503
     plans.append(run_cycle(parts()))
     status, headers, body = get(f"{url}/")

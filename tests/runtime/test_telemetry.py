@@ -1,10 +1,13 @@
 """Metrics are there from the start, follow the plans, and never name a pod or a node."""
 
 import re
+from math import isnan
 
+import pytest
 from msgspec import structs
 
-from rescheduler.model.plan import MoveResult, Outcome, Plan, Result
+from rescheduler import __version__
+from rescheduler.model.plan import Mode, MoveResult, Outcome, Plan, Result
 from rescheduler.model.problem import Problem
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.cycle import run_cycle
@@ -32,20 +35,44 @@ def test_counters_exist_before_anything_was_counted() -> None:
     assert found["rescheduler_cycle_last_success_timestamp_seconds"] == 0
 
 
+@pytest.mark.parametrize("mode", ["Audit", "Enforce"])
+def test_mode_is_the_mode_of_the_run_and_nothing_else(mode: Mode) -> None:
+    telemetry = Telemetry(mode)
+    telemetry.observe(run_cycle(parts(policies=lambda: policy_set([spread(), hot()]))))
+    found = lines(telemetry)
+    assert found[f'rescheduler_info{{mode="{mode}",version="{__version__}"}}'] == 1
+    assert [name for name in found if "mode=" in name.replace("policy_mode=", "")] == [
+        f'rescheduler_info{{mode="{mode}",version="{__version__}"}}'
+    ]
+
+
+def test_the_process_is_told_and_times_of_creation_are_not() -> None:
+    found = lines(Telemetry())
+    assert found["process_resident_memory_bytes"] > 0
+    assert found["process_cpu_seconds_total"] > 0
+    assert found["process_start_time_seconds"] > 0
+    assert not [name for name in found if "_created" in name]
+
+
 def test_a_plan_shows_its_figures_and_takes_the_old_ones_away() -> None:
     telemetry = Telemetry()
     plan = run_cycle(parts(policies=lambda: policy_set([spread(), hot()])))
     telemetry.observe(plan)
     found = lines(telemetry)
-    assert found['rescheduler_policy_cost{kind="Spread",mode="Enforce",policy="zones"}'] == 2
+    assert found['rescheduler_policy_cost{kind="Spread",policy="zones",policy_mode="Enforce"}'] == 2
     assert not any('policy="hot"' in name and "cost" in name for name in found), "it has no say"
-    assert found['rescheduler_planned_moves{mode="Enforce"}'] == len(plan.moves) > 0
+    assert isnan(found["rescheduler_score"]), "of a part only it would look like good news"
+    assert found['rescheduler_policy_evaluated{policy="hot"}'] == 0
+    assert found['rescheduler_policy_evaluated{policy="zones"}'] == 1
+    assert found['rescheduler_planned_moves{policy_mode="Enforce"}'] == len(plan.moves) > 0
     assert found['rescheduler_refused{reason="PAC002"}'] == plan.totals.refused["PAC002"]
-    moves = 'rescheduler_moves_total{mode="Audit",outcome="evicted",policy="zones"}'
+    moves = 'rescheduler_moves_total{outcome="evicted",policy="zones"}'
     assert found[moves] == 0, "a dry run moves nothing"
     telemetry.observe(run_cycle(parts(observe=lambda _: crowded(moved=2))))
     found = lines(telemetry)
-    assert found['rescheduler_policy_cost{kind="Spread",mode="Enforce",policy="zones"}'] == 0
+    assert found['rescheduler_policy_cost{kind="Spread",policy="zones",policy_mode="Enforce"}'] == 0
+    assert found["rescheduler_score"] == 100
+    assert 'rescheduler_policy_evaluated{policy="hot"}' not in found
     assert 'rescheduler_refused{reason="PAC002"}' not in found
 
 
@@ -67,7 +94,7 @@ def test_an_outcome_is_counted_by_what_became_of_each_move() -> None:
     )
     telemetry.observe(outcome)
     found = lines(telemetry)
-    counted = 'rescheduler_moves_total{{mode="Enforce",outcome="{}",policy="zones"}}'
+    counted = 'rescheduler_moves_total{{outcome="{}",policy="zones"}}'
     assert found[counted.format("evicted")] == 2
     assert found[counted.format("refused")] == 1
     assert found[counted.format("unknown")] == 0

@@ -92,7 +92,9 @@ def answer(data: Any, code: int = 200, **extra: Any) -> Reply:
 
 def read(stub: Stub, name: str, snapshot: Snapshot, **options: Any) -> Reading:
     """One reading of the stub."""
-    limits = {key: options.pop(key) for key in ("max_age", "min_coverage") if key in options}
+    limits = {
+        key: options.pop(key) for key in ("max_age", "min_coverage", "links") if key in options
+    }
     with serving(stub) as served:
         prometheus = Prometheus(served.url, **options)
         try:

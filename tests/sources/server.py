@@ -1,6 +1,7 @@
 """A small HTTP server on loopback whose answers a test decides, request by request."""
 
 import contextlib
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -34,7 +35,9 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(answer: Callable[[Request], Reply]) -> Iterator[Served]:
+def serving(
+    answer: Callable[[Request], Reply], tls: ssl.SSLContext | None = None
+) -> Iterator[Served]:
     """Serve until the block ends; every request is kept."""
     kept: list[Request] = []
 
@@ -70,10 +73,12 @@ def serving(answer: Callable[[Request], Reply]) -> Iterator[Served]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
-        yield Served(f"http://127.0.0.1:{server.server_port}", kept)
+        yield Served(f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}", kept)
     finally:
         server.shutdown()
         server.server_close()

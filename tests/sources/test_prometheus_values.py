@@ -1,6 +1,7 @@
 """Which rows become values of nodes, and what becomes of the rest."""
 
 import math
+import re
 from typing import Any
 
 import msgspec
@@ -10,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Node, NodeAddress
+from rescheduler.model.readings import LinkSpeed
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.sources.prometheus.definition import LINKS
 from rescheduler.sources.prometheus.measuring import DomainCounts, Row, settle
 from tests import cluster
 from tests.sources.metrics import Rows, Stub, read
@@ -223,6 +226,61 @@ def test_a_link_needs_a_speed_that_can_be(
     stub.beside("node.network.receive", [(link(name), speed) for name, speed in speeds.items()])
     reading = read(stub, "node.network.receive", nodes(1))
     assert reading.values.tolist() == [kept] if kept else np.isnan(reading.values).all()
+
+
+def test_a_node_of_idle_links_without_a_speed_is_told() -> None:
+    stub = Stub().series("node.network.receive", [(link("ens5"), 0.0)])
+    reading = read(stub, "node.network.receive", nodes(2))
+    assert reading.problem is not None
+    assert reading.problem.code == "RDG003"
+    assert (
+        "RDG003: only links that report no speed, with no linkSpeed declared (1, such as n1)"
+        in reading.notes
+    )
+
+
+@pytest.mark.parametrize("direction", ["receive", "transmit"])
+def test_a_speed_that_was_declared_stands_in_for_one_that_is_not_reported(direction: str) -> None:
+    name = f"node.network.{direction}"
+    links = (
+        LinkSpeed((("size", "In", ("big",)),), 5e9),
+        LinkSpeed((("size", "In", ("odd",)),), 0.0),
+        LinkSpeed((), 1.25e9),
+    )
+    snapshot = nodes(4)
+    snapshot.nodes[0].metadata.labels = {"size": "big"}
+    snapshot.nodes[1].metadata.labels = {"size": "odd"}
+    stub = Stub().series(
+        name, [({"instance": f"n{n}", "device": "ens5"}, 1e9) for n in range(1, 5)]
+    )
+    stub.beside(name, [({"instance": "n4", "device": "ens5"}, 2e9)])
+    reading = read(stub, name, snapshot, links=links)
+    assert reading.values.tolist() == pytest.approx([0.2, np.nan, 0.8, 0.5], nan_ok=True)
+    assert reading.capacity is not None
+    assert reading.capacity.tolist() == pytest.approx([5e9, np.nan, 1.25e9, 2e9], nan_ok=True)
+
+
+def test_speeds_that_differ_are_not_replaced_by_a_declared_one() -> None:
+    stub = Stub().series("node.network.receive", [(link("ens5"), 1e9)])
+    speeds = [
+        ({**link("ens5"), "job": job}, speed) for job, speed in (("a", 1.25e9), ("b", 1.25e8))
+    ]
+    stub.beside("node.network.receive", speeds)
+    reading = read(stub, "node.network.receive", nodes(1), links=(LinkSpeed((), 1.25e9),))
+    assert np.isnan(reading.values).all()
+
+
+@pytest.mark.parametrize(
+    ("device", "physical"),
+    [
+        ("eth0", True), ("ens5", True), ("eno1", True), ("enp1s0f1np1", True), ("enP2p33s0", True),
+        ("enx001122334455", True), ("end0", True), ("bond0", True), ("ib0", True), ("ibs1", True),
+        ("eni1234567890a", False), ("enic0", False), ("lo", False), ("cali12ab", False),
+        ("veth12ab", False), ("cni0", False), ("docker0", False), ("lxc12", False),
+    ],
+)  # fmt: skip
+def test_links_are_the_nodes_own(device: str, physical: bool) -> None:
+    assert bool(re.fullmatch(LINKS, device)) == physical
 
 
 def test_clocks_that_differ_are_noted() -> None:

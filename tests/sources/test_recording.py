@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rescheduler.kube.objects import ObjectMeta, Pod, PodStatus
-from rescheduler.model.errors import SettingsError, SnapshotUnreadable
+from rescheduler.model.errors import OutputError, SnapshotUnreadable
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading, Readings
 from rescheduler.model.snapshot import Snapshot, Undecodable
@@ -171,9 +171,9 @@ def test_no_damage_is_anything_but_a_clear_error(
 
 
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="cannot be written"):
+    with pytest.raises(OutputError, match="cannot be written"):
         save(full(), tmp_path / "no" / "folder")
     (tmp_path / "a").mkdir()
-    with pytest.raises(SettingsError, match="cannot be written"):
+    with pytest.raises(OutputError, match="cannot be written"):
         save(full(), tmp_path / "a")
     assert [each.name for each in tmp_path.iterdir()] == ["a"]

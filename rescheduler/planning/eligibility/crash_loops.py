@@ -7,6 +7,7 @@ from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import instant
 
 
 class CrashLoops:
@@ -52,7 +53,7 @@ class CrashLoops:
                 return Problem(
                     code="ELG023",
                     message=f"{name} had its pod {move.pod} moved for it from node {move.source} "
-                    f"at {move.at.isoformat()}, and the replacement is not known to run without "
+                    f"at {instant(move.at)}, and the replacement is not known to run without "
                     "restarts",
                 )
         return None

@@ -8,7 +8,7 @@ from rescheduler.kube.objects import Node
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import counted, instant
 from rescheduler.model.workload import Workload
 from rescheduler.policies.limits import Limits
 
@@ -88,9 +88,7 @@ class Surroundings:
         move = self._moved.get(uid)
         if move is None:
             return None
-        return Problem(
-            code="ELG022", message=f"its eviction was asked for at {move.at.isoformat()}"
-        )
+        return Problem(code="ELG022", message=f"its eviction was asked for at {instant(move.at)}")
 
     def refuse_workload(self, workload: int, *, crash_looping: bool = False) -> Problem | None:
         """ELG012-ELG015 and ELG022: whether the workload can be followed and has settled.
@@ -172,7 +170,7 @@ class Surroundings:
             return Problem(
                 code="ELG013",
                 message=f"its autoscaler {scaler.metadata.name} scaled it at "
-                f"{status.lastScaleTime.isoformat()}",
+                f"{instant(status.lastScaleTime)}",
             )
         return None
 
@@ -195,5 +193,5 @@ class Surroundings:
         limits = self._limits
         until = self._earlier.cool_until(workload.uid, limits.coolDown, limits.coolDownCap)
         if until is not None and self._snapshot.taken < until:
-            return Problem(code="ELG022", message=f"{name} cools down until {until.isoformat()}")
+            return Problem(code="ELG022", message=f"{name} cools down until {instant(until)}")
         return None

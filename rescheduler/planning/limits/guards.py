@@ -6,7 +6,7 @@ from datetime import timedelta
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.wording import agreed, counted
+from rescheduler.model.wording import agreed, counted, instant
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.policies.limits import Limits
@@ -87,7 +87,7 @@ def _unreplaced(
         if ready < workload.replicas:
             yield Problem(
                 code="GRD003",
-                message=f"pod {found.namespace}/{found.pod} was evicted at {found.at.isoformat()}, "
+                message=f"pod {found.namespace}/{found.pod} was evicted at {instant(found.at)}, "
                 f"and {workload.kind} {workload.name} has {ready} Ready of {workload.replicas}",
             )
 

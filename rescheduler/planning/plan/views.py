@@ -145,14 +145,18 @@ def node_views(
 
 
 def score(results: list[PolicyResult]) -> Change:
-    """100 at no cost, 0 at the worst there could be, over every policy that has a say."""
-    told = [each for each in results if each.problem is None]
-    if not told:
+    """100 at no cost, 0 at the worst there could be, over every policy with a weight.
+
+    Not known where one of them could not be evaluated: without it, a blind run would score better
+    than one that sees what is wrong.
+    """
+    weighted = [each for each in results if each.weight > 0]
+    if not weighted or any(each.problem is not None for each in weighted):
         return Change(before=None, after=None)
-    worst = sum(each.weight * each.worst for each in told)
+    worst = sum(each.weight * each.worst for each in weighted)
     costs = [
-        sum(each.weight * cost for each, cost in zip(told, side, strict=True))
-        for side in ([t.cost.before for t in told], [t.cost.after for t in told])
+        sum(each.weight * cost for each, cost in zip(weighted, side, strict=True))
+        for side in ([w.cost.before for w in weighted], [w.cost.after for w in weighted])
     ]
     before, after = (
         100.0 if worst <= 0 else 100.0 * min(max(1.0 - cost / worst, 0.0), 1.0) for cost in costs

@@ -23,8 +23,11 @@ class Justifications:
             return None
         message = f"{finding.subject}: {finding.message}"
         load = _relief(binding, pod, source)
+        weight = binding.policy.weight
+        weighted = "" if weight == 1 else f" \N{MULTIPLICATION SIGN} weight {weight:g}"
         return Problem(
-            code=finding.code, message=f"{message}{load} ({binding.policy.name} {gain:+.2f})"
+            code=finding.code,
+            message=f"{message}{load} ({binding.policy.name} {gain:+.2f}{weighted})",
         )
 
     def _of_policy(self, name: str) -> dict[int, Finding]:

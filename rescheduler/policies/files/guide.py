@@ -5,7 +5,12 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.documents.fields import DURATION_PATTERN, POSITIVE_DURATION_PATTERN, RATIO_PATTERN
+from rescheduler.documents.fields import (
+    DURATION_PATTERN,
+    POSITIVE_DURATION_PATTERN,
+    RATIO_PATTERN,
+    SPEED_PATTERN,
+)
 from rescheduler.model.reasons import CATALOG
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.json_schema import json_schema
@@ -38,6 +43,7 @@ _CLASSES = {
     DURATION_PATTERN: "duration",
     POSITIVE_DURATION_PATTERN: "duration above 0",
     RATIO_PATTERN: "percentage",
+    SPEED_PATTERN: "bits a second such as `10G`",
 }
 
 

@@ -11,7 +11,7 @@ from rescheduler.documents.field_problems import FieldPath, FieldWarning
 from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
 from rescheduler.model.plan import Subject
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, ReadingRequest
+from rescheduler.model.readings import BoolArray, FloatArray, LinkSpeed, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.shared.matching import select_nodes, select_pods
@@ -25,6 +25,7 @@ from rescheduler.policies.utilization.targets import (
     PressedTarget,
     Target,
     Targets,
+    link_speeds,
 )
 from rescheduler.policies.utilization.term import ResourceTarget, UtilizationTerm
 
@@ -312,8 +313,13 @@ class Utilization(Policy):
             "max_age": self.maxAge.total_seconds(),
             "min_coverage": self.minCoverage,
             "span": span,
+            "links": self._links if name.startswith("node.network.") else (),
         }
         return ReadingRequest(name, **quality)
+
+    @property
+    def _links(self) -> tuple[LinkSpeed, ...]:
+        return link_speeds(self.targets, self.groups)
 
 
 def _mean(share: FloatArray, capacity: FloatArray, wanted: BoolArray, least: float) -> float:

@@ -1,12 +1,14 @@
 """How full nodes may be: what operators write about each resource, and for which nodes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from pydantic import ConfigDict, Field, model_validator
 
-from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
+from rescheduler.documents.fields import LinkSpeedText, PositiveDuration, Ratio, Strict
 from rescheduler.documents.label_selector import Selector
+from rescheduler.kube.quantity import units
+from rescheduler.model.readings import LinkSpeed
 
 READINGS = {
     "gpu": ("gpu",),
@@ -54,6 +56,22 @@ class PressedTarget(Target):
     )
 
 
+class LinkTarget(Target):
+    """A target of the node's links, with the speed of those that do not report it."""
+
+    linkSpeed: LinkSpeedText | None = Field(
+        None,
+        description="What each link carries in one direction where it reports no speed itself, as "
+        "on most virtual machines: bits a second, such as `10G`. Without it such a node has no "
+        "reading.",
+    )
+
+    @property
+    def speed(self) -> float:
+        """Bytes a second; 0 is not known."""
+        return 0.0 if self.linkSpeed is None else units(self.linkSpeed) / 8
+
+
 class Targets(Strict):
     """The target of each resource; at least one."""
 
@@ -70,7 +88,7 @@ class Targets(Strict):
     gpuMemory: Target | None = Field(None, description="Used share of the GPUs' memory.")
     cpu: PressedTarget | None = Field(None, description="Used share of the cores.")
     memory: PressedTarget | None = Field(None, description="Used share of the memory.")
-    network: Target | None = Field(
+    network: LinkTarget | None = Field(
         None, description="Used share of the interfaces' speed; the fuller direction counts."
     )
     rdma: Target | None = Field(
@@ -98,6 +116,17 @@ class NodeGroup(Strict):
 
     nodes: Selector = Field(description="Labels of the nodes.")
     targets: Targets = Field(description="They replace all targets for these nodes.")
+
+
+def link_speeds(targets: Targets, groups: Sequence[NodeGroup]) -> tuple[LinkSpeed, ...]:
+    """What was declared for links that report no speed, the groups' first; () where nothing was."""
+    speeds = [
+        LinkSpeed(each.nodes.requirements, 0.0 if network is None else network.speed)
+        for each in groups
+        for network in (each.targets.network,)
+    ]
+    speeds.append(LinkSpeed((), 0.0 if targets.network is None else targets.network.speed))
+    return tuple(speeds) if any(each.speed > 0 for each in speeds) else ()
 
 
 class Headroom(Strict):

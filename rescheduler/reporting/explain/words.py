@@ -89,7 +89,7 @@ def worth_words(verdict: Verdict) -> str:
     """What the move gains and costs, as far as that is known."""
     parts = []
     if verdict.gain is not None:
-        parts.append(f"gain {signed(verdict.gain)}")
+        parts.append(f"gain {signed(verdict.gain)} weighted")
     if verdict.disruption is not None:
         parts.append(f"disruption {amount(verdict.disruption)}")
     return ", ".join(parts)

@@ -1,6 +1,8 @@
 """Which API server to speak to, and as whom: a kubeconfig, or the service account of our pod."""
 
+import logging
 import os
+import warnings
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -45,9 +47,21 @@ def connect(kubeconfig: Path | None, context: str | None) -> Connection:
     configuration.retries = urllib3.Retry(
         total=0, redirect=0, status=0, raise_on_redirect=False, raise_on_status=False
     )
+    if not configuration.verify_ssl and str(configuration.host).startswith("https://"):
+        _say_once_that_nothing_is_verified(str(configuration.host))
     api = ApiClient(configuration)
     api.user_agent = f"rescheduler/{__version__}"
     return Connection(api, name)
+
+
+def _say_once_that_nothing_is_verified(host: str) -> None:
+    """One line instead of urllib3's two for each request."""
+    warnings.simplefilter("ignore", urllib3.exceptions.InsecureRequestWarning)
+    logging.getLogger("rescheduler").warning(
+        "the certificate of %s is not verified (insecure-skip-tls-verify): whoever answers there "
+        "gets our credentials",
+        host,
+    )
 
 
 def _load(configuration: Configuration, kubeconfig: Path | None, context: str | None) -> str:

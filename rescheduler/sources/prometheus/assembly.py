@@ -11,7 +11,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.prometheus import folding
 from rescheduler.sources.prometheus.attribution import Holder, device_values, read_holders
 from rescheduler.sources.prometheus.definition import Definition, Source
-from rescheduler.sources.prometheus.expectation import Expectation
+from rescheduler.sources.prometheus.expectation import Expectation, declared_speeds
 from rescheduler.sources.prometheus.http_api import Vector
 from rescheduler.sources.prometheus.identity import Identity
 from rescheduler.sources.prometheus.measuring import (
@@ -130,7 +130,8 @@ class Assembly:
                 return folding.gpu_memory(rows, beside, expectation.gpus, tally)
             case "link":
                 names = [node.metadata.name for node in snapshot.nodes]
-                return folding.busiest_link(rows, beside, tally, names)
+                declared = declared_speeds(self._request.links, snapshot)
+                return folding.busiest_link(rows, beside, declared, tally, names)
             case "pod-gpu":
                 keys = [pod.key for pod in snapshot.pods]
                 whole = definition.unit == "GPUs"

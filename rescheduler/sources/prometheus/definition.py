@@ -11,8 +11,9 @@ GPU_KEY = (
     "cluster,job,instance,namespace,pod,node,Hostname,hostname,UUID,uuid,gpu,GPU_I_ID,GPU_I_PROFILE"
 )
 """Labels that tell a device, or a partition of it, from all others."""
-LINKS = "(en|eth|bond|ib).*"
-"""Physical links; never the pods' virtual ones."""
+LINKS = "(en[abcdopsuvxP]|eth|bond|ib).*"
+"""The node's own links, as systemd.net-naming-scheme(7) or the kernel names them; never those of
+pods, such as the `eni...` of Amazon's CNI."""
 
 Fold = Literal["single", "worst", "gpu", "gpu-memory", "link", "pod-gpu"]
 

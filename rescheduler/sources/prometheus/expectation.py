@@ -5,15 +5,34 @@ from functools import cached_property
 import numpy as np
 
 from rescheduler.kube.dra.device_inventory import DeviceInventory
-from rescheduler.kube.objects import Pod, Resources
+from rescheduler.kube.objects import LabelSelectorRequirement, Pod, Resources
 from rescheduler.kube.quantity import NANO, nanos
-from rescheduler.model.readings import BoolArray, FloatArray
+from rescheduler.kube.selectors import satisfies
+from rescheduler.model.readings import BoolArray, FloatArray, LinkSpeed
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.prometheus.definition import GPU, MIG, Definition
 
 _GPU_DRIVER = "gpu.nvidia.com"
 _RDMA = ("rdma", "sriov", "hca", "infiniband")
 """`rdma/hca_shared_devices_a`, `nvidia.com/sriov_rdma_vf`, ..."""
+
+
+def declared_speeds(links: tuple[LinkSpeed, ...], snapshot: Snapshot) -> FloatArray:
+    """(nodes,) bytes a second that a link carries where it reports none; NaN is not known.
+
+    Of several entries the first that is about the node counts, also where it knows no speed.
+    """
+    answer = np.full(len(snapshot.nodes), np.nan)
+    for link in reversed(links):
+        wanted = [
+            LabelSelectorRequirement(key=key, operator=operator, values=list(values))
+            for key, operator, values in link.nodes
+        ]
+        for index, node in enumerate(snapshot.nodes):
+            labels = node.metadata.labels or {}
+            if all(satisfies(each, labels) for each in wanted):
+                answer[index] = link.speed if link.speed > 0 else np.nan
+    return answer
 
 
 class Expectation:

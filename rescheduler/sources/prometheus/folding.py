@@ -94,29 +94,44 @@ def gpu_memory(
 
 
 def busiest_link(
-    rates: Mapping[Key, Value], speeds: Mapping[Key, Value], tally: DomainCounts, names: list[str]
+    rates: Mapping[Key, Value],
+    speeds: Mapping[Key, Value],
+    declared: FloatArray,
+    tally: DomainCounts,
+    names: list[str],
 ) -> tuple[Found, dict[int, float]]:
     """(node) the largest share of a link's speed, and that link's speed in bytes a second.
 
-    A node with traffic on a link of unknown speed has no value.
+    declared: (nodes,) the speed of links that report none, NaN where that is not known. A node with
+    traffic on a link of unknown speed has no value.
     """
     answer, capacity = {}, {}
     for node, devices in by_subject(rates).items():
+        # Speeds that contradict each other are not replaced by what was declared for no speed.
+        doubted = tally.codes.get(node, "") >= "RDG005"
+        fallback = math.nan if doubted else float(declared[node])
         shares = []
         for device, rate in devices.items():
-            speed = speeds.get((node, device))
-            if speed is not None and speed.value > 0:
-                shares.append((rate.value / speed.value, speed.value))
+            speed = _link_speed(speeds.get((node, device)), fallback)
+            if speed > 0:
+                shares.append((rate.value / speed, speed))
             elif rate.value > 0:
                 tally.refuse(
                     node,
                     "RDG003",
-                    "traffic on a link of unknown speed",
+                    "traffic on a link that reports no speed, with no linkSpeed declared",
                     f"{device} of {names[node]}",
                 )
                 shares = []
                 break
         if not shares:
+            if node not in tally.codes:
+                tally.refuse(
+                    node,
+                    "RDG003",
+                    "only links that report no speed, with no linkSpeed declared",
+                    names[node],
+                )
             continue
         share, speed_of = max(shares)
         if share > 1.1:  # extrapolation and bursts pass 1 by a little; more is a wrong speed
@@ -125,6 +140,10 @@ def busiest_link(
         answer[node] = Value(min(share, 1.0), _oldest(devices))
         capacity[node] = speed_of
     return answer, capacity
+
+
+def _link_speed(reported: Value | None, declared: float) -> float:
+    return reported.value if reported is not None and reported.value > 0 else declared
 
 
 def pod_gpus(

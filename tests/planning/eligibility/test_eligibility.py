@@ -1,5 +1,6 @@
 """One case and more for every code that makes a pod ineligible."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -160,6 +161,16 @@ def test_moves_of_the_plan_itself_start_no_cool_down() -> None:
     awaited = Eligibility(case.snapshot, case.limits, case.history, plan="now").refusal(0)
     assert awaited is not None
     assert awaited.code == "ELG022"
+
+
+def test_times_are_told_as_people_read_them() -> None:
+    cooling = settled(lambda c: c.past(at=NOW - timedelta(minutes=50), landedOn="n2"))
+    again = settled(lambda c: c.past(podUid=c.pod.metadata.uid, workload="", state="lost"))
+    for case in (cooling, again):
+        refused = Eligibility(case.snapshot, case.limits, case.history).refusal(0)
+        assert refused is not None
+        assert refused.code == "ELG022"
+        assert re.search(r" \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$", refused.message), refused.message
 
 
 def test_annotations_that_are_read_are_in_the_list_that_sources_keep() -> None:

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from rescheduler.model.history import PastMove
-from rescheduler.model.plan import Plan
+from rescheduler.model.plan import Change, Cost, Plan, PolicyResult
+from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Undecodable
 from rescheduler.planning.plan.planner import plan
+from rescheduler.planning.plan.views import score
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.base import Policy
@@ -170,6 +172,22 @@ def test_a_policy_without_its_readings_has_no_say_and_says_so() -> None:
     assert made.score.before is None
 
 
+def test_a_score_does_not_leave_out_a_policy_that_could_not_be_evaluated() -> None:
+    heard = PolicyResult(
+        name="a", kind="Spread", mode="Enforce", weight=1.0, cost=Cost(before=1.0, after=0.0),
+        worst=4.0,
+    )  # fmt: skip
+    silent = msgspec.structs.replace(
+        heard, name="b", cost=Cost(before=0.0, after=0.0), worst=0.0,
+        problem=Problem(code="RDG009", message="no series"),
+    )  # fmt: skip
+    unweighted = msgspec.structs.replace(silent, weight=0.0)
+    assert score([heard]) == Change(before=75.0, after=100.0)
+    assert score([heard, unweighted]) == Change(before=75.0, after=100.0)
+    for results in ([heard, silent], [silent], [unweighted], []):
+        assert score(results) == Change(before=None, after=None)
+
+
 def test_a_reading_that_was_not_recorded_is_told() -> None:
     world = hot_gpus()
     world.policies = [gpu_below(window="10m")]
@@ -206,6 +224,19 @@ def test_recent_moves_are_not_acted_on_twice() -> None:
     assert "n1" not in {each.source for each in made.moves}
     load = next(each for each in made.nodes if each.name == "n1").load["node.gpu"]
     assert load.before == pytest.approx(0.475, abs=0.01)
+
+
+def test_a_weight_stands_beside_the_gain_that_it_multiplies() -> None:
+    world = hot_gpus()
+    (policy,) = world.policies
+    (plain,) = planned(world).moves[0].reasons
+    assert plain.message.endswith(f"({policy.name} +1.10)")
+    world.policies = [policy.model_copy(update={"weight": 2.5})]
+    move = planned(world).moves[0]
+    assert move.reasons[0].message.endswith(
+        f"({policy.name} +1.10 \N{MULTIPLICATION SIGN} weight 2.5)"
+    )
+    assert move.gain == pytest.approx(2.5 * move.gains[policy.name])
 
 
 def test_no_move_undoes_one_of_the_last_day() -> None:

@@ -16,6 +16,7 @@ from rescheduler.runtime.testing import run
 from rescheduler.scheduler.config.default_profile import default_profiles
 from rescheduler.scheduler.config.scheduler_profile import declared_profiles
 from rescheduler.sources.policy_files import load_policies
+from rescheduler.sources.reading_guide import reading_guide
 
 FOLDER = Path(__file__).parents[3] / "policies"
 TESTS = sorted(FOLDER.rglob("*_test.yaml"))
@@ -104,8 +105,8 @@ def test_defaults_in_the_schema_are_what_operators_write() -> None:
 
 
 def test_the_guide_is_fresh() -> None:
-    assert (FOLDER / "README.md").read_text() == guide(), (
-        "write it again: "
-        "python -c 'from rescheduler.policies.files.guide import guide; print(guide(), "
-        'end="")\' > policies/README.md'
+    assert (FOLDER / "README.md").read_text() == f"{guide()}\n{reading_guide()}", (
+        "write it again: python -c 'from rescheduler.policies.files.guide import guide; "
+        "from rescheduler.sources.reading_guide import reading_guide; "
+        'print(guide(), reading_guide(), sep="\\n", end="")\' > policies/README.md'
     )

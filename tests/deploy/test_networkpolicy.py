@@ -1,0 +1,120 @@
+"""The NetworkPolicy lets through what we ask, on every kind of cluster, and no more.
+
+Evaluated as networking.k8s.io/v1 says: a rule holds where one of its peers and one of its ports do.
+"""
+
+from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+import pytest
+import yaml
+
+from rescheduler.kube.objects import LabelSelector, LabelSelectorRequirement
+from rescheduler.kube.selectors import matches
+from tests.deploy.policies_configmap import ROOT
+
+FILE = ROOT / "deploy" / "kustomize" / "base" / "networkpolicy.yaml"
+SPEC: dict[str, Any] = yaml.safe_load(FILE.read_text())["spec"]
+NAME = "kubernetes.io/metadata.name"
+
+
+@dataclass
+class Peer:
+    """An address of a node or from outside, or, with a namespace, a pod."""
+
+    address: str = ""
+    namespace: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+def selected(selector: dict[str, Any] | None, labels: dict[str, str]) -> bool:
+    if selector is None:
+        return True
+    required = [
+        LabelSelectorRequirement(key=each["key"], operator=each["operator"], values=each["values"])
+        for each in selector.get("matchExpressions", [])
+    ]
+    wanted = LabelSelector(matchLabels=selector.get("matchLabels"), matchExpressions=required)
+    return matches(wanted, labels)
+
+
+def holds(said: dict[str, Any], peer: Peer) -> bool:
+    if "ipBlock" in said:
+        if not peer.address:
+            return False
+        address, block = ip_address(peer.address), said["ipBlock"]
+        within = address in ip_network(block["cidr"])
+        return within and not any(address in ip_network(each) for each in block.get("except", []))
+    return bool(peer.namespace) and (
+        selected(said.get("namespaceSelector"), {NAME: peer.namespace})
+        and selected(said.get("podSelector"), peer.labels)
+    )
+
+
+def passes(direction: str, peer: Peer, protocol: str, port: int) -> bool:
+    side = {"egress": "to", "ingress": "from"}[direction]
+    return any(
+        any(holds(each, peer) for each in rule[side])
+        and {"protocol": protocol, "port": port} in rule["ports"]
+        for rule in SPEC[direction]
+    )
+
+
+CORE_DNS = Peer(namespace="kube-system", labels={"k8s-app": "kube-dns"})
+OPENSHIFT_DNS = Peer(
+    namespace="openshift-dns", labels={"dns.operator.openshift.io/daemonset-dns": "default"}
+)
+
+
+@pytest.mark.parametrize("protocol", ["UDP", "TCP"])
+@pytest.mark.parametrize(
+    ("peer", "port"),
+    [
+        (CORE_DNS, 53),
+        (Peer("169.254.20.10"), 53),
+        (Peer("169.254.169.254"), 53),
+        (Peer("fd00:90::10"), 53),
+        (OPENSHIFT_DNS, 5353),
+    ],
+)
+def test_names_are_resolved(peer: Peer, port: int, protocol: str) -> None:
+    assert passes("egress", peer, protocol, port)
+
+
+@pytest.mark.parametrize("port", [443, 6443, 10259])
+@pytest.mark.parametrize("address", ["10.0.0.5", "203.0.113.9", "fd12:3456::5", "2001:db8::1"])
+def test_the_control_plane_is_reached_in_both_families(address: str, port: int) -> None:
+    assert passes("egress", Peer(address), "TCP", port)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "port"), [("monitoring", 9090), ("openshift-monitoring", 9091)]
+)
+def test_prometheus_is_asked_and_scrapes(namespace: str, port: int) -> None:
+    assert passes("egress", Peer(namespace=namespace), "TCP", port)
+    assert passes("ingress", Peer(namespace=namespace), "TCP", 8080)
+
+
+@pytest.mark.parametrize(
+    ("peer", "protocol", "port"),
+    [
+        (Peer("169.254.169.254"), "TCP", 80),
+        (Peer("169.254.169.254"), "TCP", 443),
+        (Peer("fd00:ec2::254"), "TCP", 443),
+        (Peer("fd20:ce::254"), "TCP", 443),
+        (Peer("fd00:ec2::254"), "TCP", 80),
+        (Peer("8.8.8.8"), "UDP", 53),
+        (Peer("2001:4860:4860::8888"), "UDP", 53),
+        (Peer(namespace="shop", labels={"k8s-app": "kube-dns"}), "UDP", 53),
+        (Peer(namespace="kube-system", labels={"app": "web"}), "UDP", 53),
+        (Peer(namespace="shop"), "TCP", 9090),
+    ],
+)
+def test_nothing_else_is_reached(peer: Peer, protocol: str, port: int) -> None:
+    assert not passes("egress", peer, protocol, port)
+
+
+def test_nobody_else_comes_in() -> None:
+    assert not passes("ingress", Peer(namespace="shop"), "TCP", 8080)
+    assert not passes("ingress", Peer("10.0.0.5"), "TCP", 8080)

@@ -1,0 +1,32 @@
+"""The guide tells of every reading where it comes from."""
+
+import re
+
+import pytest
+
+from rescheduler.sources.prometheus.catalog import CATALOG
+from rescheduler.sources.reading_guide import exporter, reading_guide, series_of
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_every_series_of_every_reading_has_an_exporter(name: str) -> None:
+    series = series_of(CATALOG[name])
+    assert series
+    assert all(exporter(each) for each in series)
+
+
+def test_a_series_that_nobody_is_known_to_export_is_not_passed_over() -> None:
+    with pytest.raises(KeyError, match="unheard_of"):
+        exporter("unheard_of_total")
+
+
+def test_readings_are_in_the_table_and_their_queries_are_whole() -> None:
+    text = reading_guide()
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    told = re.findall(r"^\| `([^`]+)` \|", "\n".join(rows), re.MULTILINE)
+    assert told == list(CATALOG)
+    assert {line.count("|") for line in rows} == {5}
+    assert "$" not in text
+    assert "node_network_speed_bytes | node_exporter" in text.replace("`", "")
+    for name in CATALOG:
+        assert f"#### `{name}`\n\n```promql\n# the value" in text
