@@ -36,7 +36,7 @@ def command(settings: Settings, file: Path) -> int:
       rescheduler apply plan.json
       rescheduler apply plan.json --yes --digest 1f0c42aa91d3
     """  # noqa: D301 - click wants the character
-    check_writable(settings.out)
+    check_writable(settings.out, file)
     _check_approval(settings)
     report = read_plan(file)
     from rescheduler.runtime.applying import (  # noqa: PLC0415 - keeps help quick

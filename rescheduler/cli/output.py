@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from rescheduler.reporting.next_steps import Invocation
 
 
-def check_writable(out: Path | None) -> None:
+def check_writable(out: Path | None, *inputs: Path | None) -> None:
     """Refuse an output path at once, rather than after the work.
+
+    inputs: what the same command reads, files or folders; it must not be overwritten.
 
     Raises:
         SettingsError: the folder is missing, or what is to be written may not be, or is a folder.
@@ -31,6 +33,9 @@ def check_writable(out: Path | None) -> None:
     folder = target.parent
     if target.is_dir():
         raise SettingsError(f"--out {out} is a folder", "name a file in it.")
+    for each in inputs:
+        if each is not None and _read_from(each, target):
+            raise SettingsError(f"--out {out} is read by this command", "name another file.")
     if out.exists():
         if not os.access(out, os.W_OK):
             raise SettingsError(f"--out {out} may not be written", "choose another place.")
@@ -39,6 +44,14 @@ def check_writable(out: Path | None) -> None:
         raise SettingsError(f"--out {out}: {folder} is not a folder", "create it first.")
     if not os.access(folder, os.W_OK):
         raise SettingsError(f"--out {out}: {folder} may not be written", "choose another place.")
+
+
+def _read_from(source: Path, target: Path) -> bool:
+    """Whether the file is the input, or a policy file of the folder that is the input."""
+    if source.is_dir():
+        held = target.parent == Path(os.path.realpath(source))
+        return held and target.suffix in (".yaml", ".yml")
+    return target.exists() and source.exists() and target.samefile(source)
 
 
 def show(report: Report, settings: Settings, file: Path | None = None) -> None:

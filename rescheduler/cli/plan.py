@@ -37,7 +37,7 @@ def command(settings: Settings) -> int:
     )
 
     configure(settings)
-    check_writable(settings.out)
+    check_writable(settings.out, settings.policies, settings.snapshot)
     policies = policies_of(settings)
     connection = connection_of(settings)
     parts = parts_of(settings, connection, policies=lambda: policies)

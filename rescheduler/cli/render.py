@@ -15,6 +15,6 @@ from rescheduler.runtime.settings import Settings
 @takes("output", "out")
 def command(settings: Settings, file: Path) -> int:
     """Show the plan or outcome in FILE again, in another form."""
-    check_writable(settings.out)
+    check_writable(settings.out, file)
     show(read_plan(file), settings, file)
     return 0

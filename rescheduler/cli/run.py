@@ -45,7 +45,7 @@ def command(settings: Settings) -> int:
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
 
     configure(settings, usual="info")
-    check_writable(settings.out)
+    check_writable(settings.out, settings.policies, settings.snapshot)
     if scheduled:
         from rescheduler.runtime.service import serve  # noqa: PLC0415 - keeps help quick
 

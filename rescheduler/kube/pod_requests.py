@@ -16,7 +16,7 @@ from rescheduler.kube.objects import (
     ResourceRequirements,
     Resources,
 )
-from rescheduler.kube.quantity import NANO, nanos
+from rescheduler.kube.quantity import MOST_COUNTED, NANO, nanos
 from rescheduler.kube.resource_names import HUGE_PAGES, pod_level
 
 Amounts = dict[str, int]
@@ -30,7 +30,7 @@ def scheduler_units(resource: str, amount: int) -> int:
 
     Source: pkg/scheduler/framework/types.go, Resource.Add, Kubernetes 1.36.
     """
-    return -(-amount // (_MICRO if resource == "cpu" else NANO))
+    return min(-(-amount // (_MICRO if resource == "cpu" else NANO)), MOST_COUNTED)
 
 
 def amounts(resources: Mapping[str, str | int | float] | None) -> Amounts:

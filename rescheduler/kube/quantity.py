@@ -1,9 +1,13 @@
 """Kubernetes quantities, exactly: `500m`, `1Gi`, `2e3`, never a float."""
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, DecimalException
 from functools import lru_cache
 
 NANO = 1_000_000_000
+MOST_COUNTED = 2**53
+"""More milli-CPU or bytes than any node has; sums of a thousand such still are int64."""
+_MOST = (2**63 - 1) * NANO
+"""As much as a quantity can be: apimachinery pkg/api/resource/quantity.go, maxAllowed."""
 
 _SUFFIXES = {
     "n": Decimal(1),
@@ -39,10 +43,11 @@ def nanos(quantity: str | float) -> int:
         raise ValueError(f"{quantity!r} is not a Kubernetes quantity")
     try:
         value = Decimal(digits) * _SUFFIXES[suffix]
-    except InvalidOperation as error:
+    except DecimalException as error:
         raise ValueError(f"{quantity!r} is not a Kubernetes quantity") from error
     if not value.is_finite():
         raise ValueError(f"{quantity!r} is not a Kubernetes quantity")
+    value = max(min(value, Decimal(_MOST)), Decimal(-_MOST))
     return int(value.to_integral_value(rounding="ROUND_CEILING"))
 
 
@@ -58,4 +63,4 @@ def units(quantity: str | float) -> int:
 
 def scaled(resource: str, quantity: str | float) -> int:
     """The quantity as kube-scheduler counts that resource: milli for `cpu`, else whole units."""
-    return milli(quantity) if resource == "cpu" else units(quantity)
+    return min(milli(quantity) if resource == "cpu" else units(quantity), MOST_COUNTED)

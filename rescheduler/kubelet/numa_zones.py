@@ -212,7 +212,7 @@ def _asked_by_node(
 def _order(zone: Zone) -> tuple[int, str]:
     """`node-2` before `node-10`: kubelet prefers the lower id."""
     digits = zone.name.rpartition("-")[2]
-    return (int(digits) if digits.isdecimal() else 0, zone.name)
+    return (int(digits) if digits.isdecimal() and len(digits) < 10 else 0, zone.name)
 
 
 def is_device(resource: str) -> bool:

@@ -62,6 +62,11 @@ class Binding:
         term: object = self.term
         return term if isinstance(term, Filling) else None
 
+    @property
+    def fills(self) -> bool:
+        """Whether the policy can tell which nodes a pod would overfill."""
+        return self._filling is not None
+
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What the term finds in the working copy; kept until a move is made there."""

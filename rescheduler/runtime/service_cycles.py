@@ -7,7 +7,8 @@ import structlog
 
 from rescheduler.model.errors import ReschedulerError
 from rescheduler.model.plan import Outcome, Plan, Report, plan_in
-from rescheduler.runtime.cycle import Parts, exit_code, run_cycle
+from rescheduler.runtime.cycle import Parts, run_cycle
+from rescheduler.runtime.enforce import acting
 from rescheduler.runtime.health import Health
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.settings import Settings
@@ -88,7 +89,7 @@ class ServiceCycles:
 def _verdict(report: Report) -> str:
     plan = plan_in(report)
     outcome = report if isinstance(report, Outcome) else None
-    if outcome is not None and exit_code(outcome) == 1 and not _mute(plan):
+    if outcome is not None and acting.exit_code(outcome) == 1:
         return "failed"
     if plan.guards or (outcome is not None and outcome.verdict.code.startswith("GRD")):
         return "held"

@@ -40,7 +40,9 @@ def _in_place(out: Path) -> bool:
         status = out.stat()
     except FileNotFoundError:
         return False
-    return not stat.S_ISREG(status.st_mode) or out.absolute().parts[1:2] in (("dev",), ("proc",))
+    place = out.absolute().parts[1:3]
+    opened = place[:1] in (("dev",), ("proc",)) and place != ("dev", "shm")
+    return opened or not stat.S_ISREG(status.st_mode)
 
 
 def write_output(data: bytes, out: Path | None) -> None:

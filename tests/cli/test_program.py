@@ -15,7 +15,7 @@ from rescheduler.cli.main import program
 from rescheduler.cli.options import given_options
 from rescheduler.cli.output import _color
 from rescheduler.runtime.settings import Settings
-from tests.cli.recorded import NOWHERE, PLAN, call, here
+from tests.cli.recorded import NOWHERE, PLAN, call, here, made
 from tests.runtime.crowded import crowded
 
 __all__ = ["here"]
@@ -161,6 +161,24 @@ def test_warnings_are_told_even_where_the_result_cannot_be_written(here: Path) -
     assert done.exit_code == 6
     assert "RDG007" in done.stderr
     assert "/dev/full cannot be written" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (*PLAN, "--out", "spread.yaml"),
+        (*PLAN, "--out", "cluster.snapshot"),
+        ("render", "made.json", "-o", "html", "--out", "made.json"),
+        ("plan", "-p", ".", "--snapshot", "cluster.snapshot", "--out", "new.yaml"),
+    ],
+)
+def test_what_a_command_reads_is_never_overwritten(here: Path, arguments: tuple[str, ...]) -> None:
+    made()
+    before = {each: each.read_bytes() for each in here.iterdir()}
+    result = call(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "is read by this command\n  Maybe name another file." in result.stderr
+    assert {each: each.read_bytes() for each in here.iterdir()} == before
 
 
 def test_output_that_may_not_be_written_is_refused_before_the_work(here: Path) -> None:

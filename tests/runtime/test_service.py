@@ -17,16 +17,19 @@ from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.model.plan import Report
+from rescheduler.model.plan import Plan, Report
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.runtime.cycle import Parts
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.runtime import service_cycles
+from rescheduler.runtime.cycle import Parts, run_cycle, withheld
 from rescheduler.runtime.enforce.live_actor import State
 from rescheduler.runtime.service import Service, trigger_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.runtime.telemetry import Telemetry
 from tests.fakes.apiserver import FakeServer, serving
-from tests.runtime.crowded import crowded, parts
+from tests.runtime.crowded import crowded, hot, parts, spread
 
 
 @pytest.fixture
@@ -207,3 +210,10 @@ def test_the_lock_is_not_asked_for_in_audit(stop: Stop) -> None:
     running = service(stop, parts(), lambda _: stop.tell("enough"))
     assert running._state is None
     assert running.run() == 0
+
+
+def test_acting_that_broke_off_has_failed_also_where_a_policy_is_not_evaluated() -> None:
+    made = run_cycle(parts(lambda: policy_set([spread(), hot()])))
+    assert isinstance(made, Plan)
+    why = Problem(code="ACT016", message="the API server answered 500 to every eviction")
+    assert service_cycles._verdict(withheld(made, why, made.taken)) == "failed"

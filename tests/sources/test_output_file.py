@@ -128,3 +128,14 @@ def test_standard_output_by_any_of_its_names(here: Path, name: str) -> None:
         subprocess.run([sys.executable, "-c", said], stdout=file, check=True, timeout=30)
     assert (here / "all").read_bytes() == b"zeroth\nfirst\nsecond"
     assert not Path("-").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="no shared memory file system here")
+def test_a_file_in_shared_memory_is_replaced_as_any_other() -> None:
+    out = Path("/dev/shm") / f"rescheduler-test-{os.getpid()}"
+    try:
+        for text in (b"the longer text", b"short"):
+            write_output(text, out)
+            assert out.read_bytes() == text
+    finally:
+        out.unlink(missing_ok=True)

@@ -22,6 +22,10 @@ class Unclear(ValueError):
     """An expression that is not evaluated here, or that fails on a device."""
 
 
+_MOST_DIGITS = 20
+"""Of an integer, with its sign: CEL has 64 bits."""
+
+
 class Subject(NamedTuple):
     """A device as an expression sees it."""
 
@@ -51,7 +55,10 @@ def evaluate(expression: Node, subject: Subject) -> bool:
     Raises:
         Unclear: the expression fails on this device, or gives no truth value.
     """
-    answer = expression(subject)
+    try:
+        answer = expression(subject)
+    except RecursionError as error:
+        raise Unclear("it is nested too deeply") from error
     if not isinstance(answer, bool):
         raise Unclear("it gives no truth value")
     return answer
@@ -64,7 +71,10 @@ def parse(text: str) -> Node:
         Unclear: it uses more of CEL than is evaluated here.
     """
     parser = _Parser(text)
-    node = parser.disjunction()
+    try:
+        node = parser.disjunction()
+    except RecursionError as error:
+        raise Unclear("it is nested too deeply") from error
     if parser.kind:
         raise Unclear(f"`{parser.value}` is not evaluated here")
     return node
@@ -135,6 +145,8 @@ class _Parser:
             return node
         self._advance()
         if kind == "number":
+            if len(value) > _MOST_DIGITS:
+                raise Unclear(f"a number of {len(value)} digits")
             return _constant(int(value))
         if kind == "text":
             return _constant(value[1:-1])

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from rescheduler.kube import annotations
 from rescheduler.kube.objects import ObjectMeta, Pod
@@ -22,7 +22,7 @@ _NEEDED = frozenset(
 _NAME_LABELS = ("app.kubernetes.io/name", "k8s-app")
 
 _GO_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_GO_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
+_GO_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
 _OFF = frozenset({"", "false"})
 
 
@@ -117,4 +117,4 @@ def _undisruptable(value: str, pod: Pod, now: datetime) -> bool:
         return True
     seconds = sum(float(number) * _GO_UNITS[unit] for number, unit in parts)
     start = pod.status.startTime
-    return start is None or now - start < timedelta(seconds=seconds)
+    return start is None or (now - start).total_seconds() < seconds

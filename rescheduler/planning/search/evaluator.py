@@ -141,7 +141,8 @@ class Evaluator:
         refusal = refusal or copy.admission.refusal(pod, source, landing)
         if refusal is not None:
             return refusal
-        worth, changes = copy.worth(pod, landing.nodes), copy.changes(pod, landing.nodes)
+        changes = copy.changes(pod, landing.nodes)
+        worth = copy.worth(pod, landing.nodes, changes)
         total = sum(changes.values(), np.zeros(len(landing.nodes)))
         counted = sum(worth.values(), np.zeros(len(landing.nodes)))
         destination = self._destination(landing, source, counted)

@@ -98,7 +98,7 @@ class WorkingCopy:
 
         Answers whether there is an Audit policy that has a say.
         """
-        if all(each.enforced or each.term is None for each in self.bindings):
+        if all(b.enforced or b.term is None or b.policy.weight <= 0 for b in self.bindings):
             return False
         self.budgets.start_audit()
         self._start_pass(list(self.bindings))
@@ -128,14 +128,17 @@ class WorkingCopy:
             if binding.term is not None
         }
 
-    def worth(self, pod: int, nodes: IntArray) -> dict[str, FloatArray]:
-        """The `changes`; on a node that a policy finds overfilled, nothing is gained for it."""
-        changes = self.changes(pod, nodes)
+    def worth(
+        self, pod: int, nodes: IntArray, changes: Mapping[str, FloatArray]
+    ) -> dict[str, FloatArray]:
+        """These `changes`; on a node that a policy finds overfilled, nothing is gained for it."""
+        worth = dict(changes)
         for binding in self.active:
-            change = changes[binding.policy.name]
-            full = binding.overfills(pod, nodes)
-            changes[binding.policy.name] = np.where(full, np.maximum(change, 0.0), change)
-        return changes
+            if binding.fills:
+                change = changes[binding.policy.name]
+                full = binding.overfills(pod, nodes)
+                worth[binding.policy.name] = np.where(full, np.maximum(change, 0.0), change)
+        return worth
 
     def disruption(self, pod: int) -> float:
         """The disruption cost of moving the pod, in pods."""

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 PREFIX = "load.test/"
-TALKS_TO = PREFIX + "exchanges traffic-to"
+TALKS_TO = PREFIX + "talks-to"
 """On a pod: the workload of its namespace to which all goes that it transmits."""
 
-TALKS_TO_ZONE = PREFIX + "exchanges traffic-to-zone"
+TALKS_TO_ZONE = PREFIX + "talks-to-zone"
 """On a pod: the zone to which all goes that it transmits."""
 
 
