@@ -1,4 +1,4 @@
-"""Events on a pod and on its owner, so that `kubectl describe` tells what happened and why.
+"""Events on a pod and on its owner, so that `kubectl describe` shows what happened and why.
 
 Best effort: an Event that cannot be written is counted, and nothing else comes of it.
 
@@ -44,7 +44,7 @@ class EventWriter:
         self._timeout = timeout
 
     def __call__(self, move: PlannedMove, result: MoveResult, plan: str) -> None:
-        """Tell what has become of this move of that plan."""
+        """Report what has become of this move of that plan."""
         reason = reason_of(move, result)
         good = result.result == "evicted" and reason in _GOOD
         text = note(move, result, plan)

@@ -97,11 +97,11 @@ def _too_many(answer: Answer) -> EvictionAnswer:
     if budget is None:
         # API priority and fairness, or a webhook that does not want it now.
         return EvictionAnswer("refused", "ACT005", answer.message, stops=True)
-    told = f"{answer.message} {budget.get('message', '')}".strip()
+    message = f"{answer.message} {budget.get('message', '')}".strip()
     if answer.retry_after:
         # The budget's controller has not caught up; it will in a few seconds.
-        return EvictionAnswer("refused", "ACT005", told, retry_after=answer.retry_after)
-    return EvictionAnswer("refused", "ACT004", told)
+        return EvictionAnswer("refused", "ACT005", message, retry_after=answer.retry_after)
+    return EvictionAnswer("refused", "ACT004", message)
 
 
 def was_evicted(found: Pod | None, uid: str) -> bool:

@@ -4,7 +4,7 @@
 
 It is not part of the ledger, so that a cycle in Audit, which must never be in the way of one that
 acts, can write it too; and because it may be lost, damaged or full at no risk: what is not known
-to have held moves nothing. Of two writers one is told and puts its look on top of the other's.
+to have held moves nothing. Of two writers one gets a conflict and merges its observation.
 """
 
 import base64
@@ -24,7 +24,7 @@ from rescheduler.model.finding_history import FindingHistory, Observation
 
 SCHEMA_VERSION = 1
 REFRESH = timedelta(minutes=10)
-"""Where nothing else is new, the time of the last look is written only so often."""
+"""Where nothing else is new, the time of the last cycle is written only so often."""
 _ATTEMPTS = 3
 
 
@@ -70,7 +70,7 @@ class FindingHistoryStore:
                 return
         raise ActionError(
             f"ConfigMap {self._where} changed {_ATTEMPTS} times while it was written",
-            "look who else writes it.",
+            "check who else writes it.",
         )
 
     def _salvage(self, current: dict[str, Any]) -> FindingHistory:
@@ -102,12 +102,12 @@ class FindingHistoryStore:
 
 
 def _same(earlier: FindingHistory, after: FindingHistory) -> bool:
-    """Whether nothing was found or gone, and the last look is young enough to stand."""
+    """Whether nothing was found or gone, and the last cycle is recent enough to keep."""
     if len(earlier.watches) != len(after.watches):
         return False
     return all(
         (one.policy, one.meaning, one.firsts) == (other.policy, other.meaning, other.firsts)
-        and timedelta(0) <= other.looked - one.looked < REFRESH
+        and timedelta(0) <= other.evaluated - one.evaluated < REFRESH
         for one, other in zip(earlier.watches, after.watches, strict=True)
     )
 

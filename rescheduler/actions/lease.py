@@ -19,7 +19,7 @@ from rescheduler.actions.transport import steady
 from rescheduler.model.errors import ActionError, LockHeld
 
 MARKER = "rescheduler.io/ledger"
-"""Annotation that says that the durable state was written once, so that its loss is noticed."""
+"""Annotation that records that the durable state was written once, so that its loss is noticed."""
 
 
 class Store(Protocol):
@@ -77,7 +77,7 @@ class Lease:
         """where: `namespace/name` of the Lease. identity: unique to this process.
 
         now: the API server's time.
-        wait: sleeps for so many seconds, or answers True as soon as we are told to stop.
+        wait: sleeps for so many seconds, or answers True as soon as we are asked to stop.
         """
         self.identity = identity
         self.durations = durations
@@ -98,7 +98,7 @@ class Lease:
 
     @property
     def held(self) -> bool:
-        """Whether we hold it, as far as our own clock can tell."""
+        """Whether we hold it, by our own clock."""
         return self.valid_for(0.0)
 
     def valid_for(self, seconds: float) -> bool:
@@ -107,7 +107,7 @@ class Lease:
         return renewed is not None and self._steady() + seconds < renewed + self.durations.hold
 
     def holder(self) -> str:
-        """Who held it when we last looked."""
+        """Who held it when we last read it."""
         return str((self._seen or {}).get("holderIdentity") or "")
 
     def acquire(self, *, forever: bool = False) -> None:
@@ -117,7 +117,7 @@ class Lease:
         no sign of life, at most until its record expires (CronJob, command line).
 
         Raises:
-            LockHeld: somebody else holds it and is alive, or we were told to stop.
+            LockHeld: somebody else holds it and is alive, or we were asked to stop.
             ActionError: the Lease cannot be read or written.
         """
         if self._attempt():
@@ -205,7 +205,7 @@ class Lease:
                     break
         raise ActionError(
             f"the Lease of {self.identity} changed while it was marked",
-            "look who else writes it.",
+            "check who else writes it.",
         )
 
     def _renew_until_stopped(self) -> None:

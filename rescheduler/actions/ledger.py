@@ -28,7 +28,7 @@ from rescheduler.model.history import History, PastMove
 
 SCHEMA_VERSION = 1
 KEEP = timedelta(hours=48)
-"""Settled moves older than this decide nothing any more: no budget or cool-down is longer."""
+"""Closed moves older than this decide nothing any more: no budget or cool-down is longer."""
 MAX_BYTES = 700_000
 """A ConfigMap holds 1 MiB, of which base64 takes a quarter."""
 _RESET = (
@@ -71,7 +71,7 @@ class Ledger:
     ) -> None:
         """where: `namespace/name` of the ConfigMap. now: the API server's time, for pruning."""
         self.fence = 0
-        """The number of our turn as the holder of the lock; grows with every turn of anybody."""
+        """The number of our lease transition; grows whenever anybody acquires the lock."""
         self.paused = False
         """Whether people asked to hold all acting, as of the last read or write."""
         self._store = store
@@ -105,7 +105,7 @@ class Ledger:
         return history
 
     def load(self) -> History:
-        """Read it again in the same turn, to see what people changed.
+        """Read it again in the same lease transition, to see what people changed.
 
         Raises:
             LedgerUnreadable, LockLost, ActionError: as `open`.
@@ -162,7 +162,7 @@ class Ledger:
                 return state.history
         raise problem or ActionError(
             f"ConfigMap {self._where} changed three times while it was written",
-            "look who else writes it.",
+            "check who else writes it.",
         )
 
     def _stored_meanwhile(self, packed: bytes) -> bool:
@@ -176,8 +176,8 @@ class Ledger:
         if _packed(current) != _packed(self._object or {}):
             found = self._decode(current)
             raise LockLost(
-                f"ConfigMap {self._where} was written by turn {found.fence}, ours is {self.fence}",
-                "look for a second instance; this one stops.",
+                f"ConfigMap {self._where} has fence {found.fence}, ours is {self.fence}",
+                "check for a second instance; this one stops.",
             )
         self._object, self.paused = current, _paused(current)
         return False
@@ -185,8 +185,8 @@ class Ledger:
     def _same_fence(self, state: State) -> None:
         if state.fence != self.fence:
             raise LockLost(
-                f"ConfigMap {self._where} is at turn {state.fence}, ours is {self.fence}",
-                "look for a second instance; this one stops.",
+                f"ConfigMap {self._where} has fence {state.fence}, ours is {self.fence}",
+                "check for a second instance; this one stops.",
             )
 
     def _take(self, current: dict[str, Any], state: State) -> None:
@@ -195,7 +195,7 @@ class Ledger:
     def _first_run(self) -> None:
         if self._marker.marked:
             raise LedgerUnreadable(
-                f"ConfigMap {self._where} holds no state, but the Lease says that there was one",
+                f"ConfigMap {self._where} holds no state, but the Lease records that there was one",
                 _RESET,
             )
 
@@ -228,7 +228,7 @@ class Ledger:
 
 
 def pruned(history: History, now: datetime) -> History:
-    """The history without settled moves older than `KEEP`; what is in flight is always kept."""
+    """The history without closed moves older than `KEEP`; what is in flight is always kept."""
     since = now - KEEP
     kept = [move for move in history.moves if move.in_flight or _last(move) >= since]
     return structs.replace(history, moves=kept)

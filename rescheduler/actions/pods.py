@@ -17,7 +17,7 @@ def read_pod(api: Api, namespace: str, name: str, *, timeout: float = 5.0) -> Po
     if answer.status == 404:
         return None
     if not answer.ok:
-        raise ClusterUnavailable(answer.message, "look whether the API server can be reached.")
+        raise ClusterUnavailable(answer.message, "check whether the API server can be reached.")
     try:
         pod = msgspec.convert(answer.body, Pod)
     except msgspec.ValidationError as error:

@@ -18,7 +18,8 @@ def config_map(where: str) -> dict[str, Any]:
 class StoredObject:
     """A namespaced object that nobody but us should write.
 
-    Every replacement carries the resourceVersion that was read, so that of two writers one is told.
+    Every replacement carries the resourceVersion that was read, so that of two writers
+    one gets a conflict.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ class StoredObject:
     def _accepted(self, answer: Answer, verb: str) -> dict[str, Any]:
         if answer.ok:
             return answer.body
-        hint = "look whether the API server is reachable and healthy."
+        hint = "check whether the API server is reachable and healthy."
         if answer.status in (401, 403):
             hint = f"give the service account the right to {verb} {self.path}; see {MANIFESTS}."
         raise ActionError(answer.message, hint)

@@ -16,7 +16,7 @@ _VERSION = re.compile(r"v?(\d+\.\d+)")
 
 
 def scheduler_version(version: str) -> str:
-    """Major and minor version, such as `1.36`, of what the API server says; else `unknown`."""
+    """Major and minor version, such as `1.36`, of the API server; else `unknown`."""
     found = _VERSION.match(version)
     return found[1] if found else "unknown"
 

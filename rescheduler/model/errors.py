@@ -27,7 +27,7 @@ from typing import ClassVar, NamedTuple
 
 
 class ReschedulerError(Exception):
-    """A fault, told in two lines: what happened with names and values, and what may help.
+    """A fault, reported in two lines: what happened with names and values, and what may help.
 
     Args:
         message: what happened, naming the thing and its value.
@@ -46,7 +46,7 @@ class ReschedulerError(Exception):
 
     @property
     def sentence(self) -> str:
-        """The fault in one line, for where it is told as part of something else."""
+        """The fault in one line, for where it is reported as part of something else."""
         return f"{self.message}. Maybe {self.hint}" if self.hint else self.message
 
 

@@ -1,4 +1,4 @@
-"""What `explain` tells about a pod, a node or Pending pods, as it is written to JSON."""
+"""What `explain` reports about a pod, a node or Pending pods, as it is written to JSON."""
 
 from datetime import datetime
 from typing import Literal
@@ -42,7 +42,7 @@ class NodeScore(msgspec.Struct, kw_only=True):
 
 
 class PolicyView(msgspec.Struct, kw_only=True):
-    """What a policy says of one pod or node. gain: expected, unweighted; None where not asked."""
+    """A policy's result for one pod or node. gain: expected, unweighted; None where not asked."""
 
     name: str
     kind: str
@@ -170,7 +170,7 @@ class RoomMove(msgspec.Struct, kw_only=True):
 
 
 class PendingPod(msgspec.Struct, kw_only=True):
-    """A Pending pod, or several that the scheduler cannot tell apart."""
+    """A Pending pod, or several that the scheduler cannot distinguish."""
 
     pod: PodRef
     owner: OwnerRef | None

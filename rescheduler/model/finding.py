@@ -12,7 +12,7 @@ class Finding:
     cost: this finding's share of the policy's cost, never negative.
     message: a sentence with the numbers.
     pods: indices of the pods of which moving any may lower this cost.
-    aspect: what tells it from another finding with the same code and subject, in any cycle.
+    aspect: what distinguishes it from another finding with the same code and subject, in any cycle.
     """
 
     code: str

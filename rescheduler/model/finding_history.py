@@ -1,6 +1,6 @@
-"""Finding history: since when each policy has found each of its troubles, from cycle to cycle.
+"""Finding history: since when each policy has had each finding, from cycle to cycle.
 
-What a cycle finds is kept for the next one, for policies that wait (`stableFor`). A trouble that
+What a cycle finds is kept for the next one, for policies that wait (`stableFor`). A finding that
 one cycle does not find is forgotten at once, so what is remembered was found every time.
 """
 
@@ -12,49 +12,49 @@ from typing import Annotated
 import msgspec
 
 MOST_FINDINGS = 50_000
-"""Troubles that are remembered, of all policies together: what fits in a ConfigMap."""
+"""Findings that are remembered, of all policies together: what fits in a ConfigMap."""
 LONGEST_GAP = timedelta(hours=3)
-"""What was found before and after so long without a look still counts as found throughout, so that
+"""What was found before and after so long without a cycle still counts as found throughout, so that
 a CronJob may run every hour or two."""
 KEEP = timedelta(days=2)
-"""A policy that was not looked at for so long is forgotten."""
+"""A policy that was not evaluated for so long is forgotten."""
 KEY_BYTES = 8
 
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
-"""A time with its zone: one without cannot be told from now."""
+"""A time with its zone: one without it cannot be compared with now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
     """What one cycle finds for one policy that waits.
 
-    meaning: digest of what the policy calls trouble; with another meaning all starts anew.
-    patience: for how long trouble must hold. troubles: a key of each, the worst first.
+    meaning: digest of what the policy finds; with another meaning all starts anew.
+    patience: for how long a finding must hold. findings: a key of each, the worst first.
     """
 
     policy: str
     meaning: str
     patience: timedelta
-    troubles: tuple[bytes, ...]
+    findings: tuple[bytes, ...]
 
 
 class First(msgspec.Struct, array_like=True, frozen=True):
-    """The troubles that were found first at this time, their keys one after the other, sorted."""
+    """The findings that were made first at this time, their keys one after the other, sorted."""
 
     at: Instant
     keys: bytes
 
 
 class Watch(msgspec.Struct, kw_only=True, frozen=True):
-    """What is remembered for one policy. looked: when its troubles were looked for last."""
+    """What is remembered for one policy. evaluated: when it was last."""
 
     policy: str
     meaning: str
-    looked: Instant
+    evaluated: Instant = msgspec.field(name="looked")
     firsts: tuple[First, ...] = ()
 
     def since(self) -> dict[bytes, datetime]:
-        """Each trouble, and when it was found first."""
+        """Each finding, and when it was made first."""
         return {
             first.keys[begin : begin + KEY_BYTES]: first.at
             for first in self.firsts
@@ -72,40 +72,42 @@ class FindingHistory(msgspec.Struct, frozen=True):
         return next((each for each in self.watches if each.policy == policy), None)
 
     def after(self, observations: Iterable[Observation], now: datetime) -> "FindingHistory":
-        """What is remembered after these looks at that time.
+        """What is remembered after these observations at that time.
 
-        A trouble keeps its time where it was remembered, and is new otherwise. It is new too where
-        its policy has another meaning now, or was not looked at for longer than its patience and
+        A finding keeps its time where it was remembered, and is new otherwise. It is new too where
+        its policy has another meaning now, or was not evaluated for longer than its patience and
         longer than `LONGEST_GAP`. Where more is found than can be remembered, the least bad of the
         new ones are not.
         """
         made = {each.policy: each for each in observations}
-        others = [w for w in self.watches if w.policy not in made and now - w.looked <= KEEP]
-        kept = {name: self._kept(look, now) for name, look in made.items()}
+        others = [w for w in self.watches if w.policy not in made and now - w.evaluated <= KEEP]
+        kept = {name: self._kept(observation, now) for name, observation in made.items()}
         room = MOST_FINDINGS - sum(len(each.since()) for each in others)
         room -= sum(len(each) for each in kept.values())
-        for name, look in made.items():
-            new = [key for key in dict.fromkeys(look.troubles) if key not in kept[name]]
+        for name, observation in made.items():
+            new = [key for key in dict.fromkeys(observation.findings) if key not in kept[name]]
             kept[name].update(dict.fromkeys(new[: max(room, 0)], now))
             room -= len(new)
-        watches = [_watch(look, kept[name], now) for name, look in made.items()]
+        watches = [_watch(observation, kept[name], now) for name, observation in made.items()]
         return FindingHistory(tuple(sorted([*others, *watches], key=lambda each: each.policy)))
 
-    def _kept(self, look: Observation, now: datetime) -> dict[bytes, datetime]:
-        """The troubles of this look that were found before without a break, and since when."""
-        watch = self.of(look.policy)
-        if watch is None or watch.meaning != look.meaning:
+    def _kept(self, observation: Observation, now: datetime) -> dict[bytes, datetime]:
+        """The observed findings that were made before without a break, and since when."""
+        watch = self.of(observation.policy)
+        if watch is None or watch.meaning != observation.meaning:
             return {}
-        if now - watch.looked > max(look.patience, LONGEST_GAP):
+        if now - watch.evaluated > max(observation.patience, LONGEST_GAP):
             return {}
         since = watch.since()
-        # A clock that was ahead must not make trouble look older than it is.
-        return {key: min(since[key], now) for key in look.troubles if key in since}
+        # A clock that was ahead must not make a finding seem older than it is.
+        return {key: min(since[key], now) for key in observation.findings if key in since}
 
 
-def _watch(look: Observation, since: dict[bytes, datetime], now: datetime) -> Watch:
+def _watch(observation: Observation, since: dict[bytes, datetime], now: datetime) -> Watch:
     found: dict[datetime, list[bytes]] = {}
     for key, at in since.items():
         found.setdefault(at, []).append(key)
     firsts = tuple(First(at, b"".join(sorted(keys))) for at, keys in sorted(found.items()))
-    return Watch(policy=look.policy, meaning=look.meaning, looked=now, firsts=firsts)
+    return Watch(
+        policy=observation.policy, meaning=observation.meaning, evaluated=now, firsts=firsts
+    )

@@ -105,7 +105,7 @@ class History(msgspec.Struct, omit_defaults=True):
     def learn(self, move: PastMove, now: datetime) -> bool:
         """Count where a move landed, once: at its first node, or as Pending when it is lost.
 
-        Answers whether it was counted. A lost move of which no replacement was ever seen says
+        Answers whether it was counted. A lost move of which no replacement was ever seen shows
         nothing of the scheduler.
         """
         pending = move.state == "lost" and bool(move.replacement)

@@ -1,4 +1,4 @@
-"""What a running scheduler says about itself."""
+"""What a running scheduler reports about itself."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -20,7 +20,7 @@ SCHEMA_VERSION = "2"
 Mode = Literal["Audit", "Enforce"]
 
 Subject = Literal["pods", "nodes"]
-"""What a policy looks at."""
+"""What a policy evaluates."""
 
 Result = Literal[
     "evicted",  # accepted by the API server
@@ -151,9 +151,9 @@ class FindingView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PolicyResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What one policy says of the placement.
+    """One policy's result for the placement.
 
-    problem: why the policy had no say (no data); then its costs are 0 and mean nothing.
+    problem: why the policy was not evaluated (no data); then its costs are 0 and mean nothing.
     """
 
     name: str
@@ -162,9 +162,9 @@ class PolicyResult(msgspec.Struct, frozen=True, kw_only=True):
     weight: float
     cost: Cost
     scope: int = 0
-    """How many pods or nodes the policy looks at."""
+    """How many pods or nodes the policy evaluates."""
     subject: Subject = "pods"
-    """Which of the two it looks at."""
+    """Which of the two it evaluates."""
     worst: float = 0.0
     """The highest cost that this policy could have here: what a score of 0 means."""
     digest: str = ""
@@ -240,7 +240,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """The size of what was looked at. candidates: pods of which a move could lower a cost."""
+    """The size of what was evaluated. candidates: pods of which a move could lower a cost."""
 
     nodes: int
     pods: int

@@ -27,7 +27,7 @@ UNCOVERED: dict[str, frozenset[str]] = {
             "digest",
             "mode",  # of the run that made it; what may be acted on is the mode of each move
             "tool",  # who wrote it
-            "score",  # this and the rest: shown, and looked at afresh when the plan is applied
+            "score",  # this and the rest: shown, and evaluated afresh when the plan is applied
             "readings",
             "refused",
             "nodes",
@@ -35,7 +35,7 @@ UNCOVERED: dict[str, frozenset[str]] = {
             "calibration",
         }
     ),
-    # What a policy says of the placement, and the file that it came from; its document counts.
+    # A policy's result for the placement, and the file that it came from; its document counts.
     "policies": frozenset({"cost", "scope", "worst", "source", "findings", "problem"}),
     # Where its profile was read; the profile counts.
     "schedulers": frozenset({"source", "problem"}),
@@ -53,7 +53,7 @@ def sealed(plan: Plan) -> Plan:
 
 
 def digest_of(plan: Plan) -> str:
-    """SHA-256 over what decides, whatever the plan itself says that its digest is."""
+    """SHA-256 over what decides, whatever digest the plan itself names."""
     covered = {name: each for name, each in structs.asdict(plan).items() if _covers("plan", name)}
     whole = msgspec.to_builtins(covered)
     for name in ("policies", "schedulers", "guards"):

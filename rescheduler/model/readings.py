@@ -25,7 +25,7 @@ LEAST_STEP = 60.0
 
 
 def instants(span: float) -> FloatArray:
-    """(k,) seconds before the snapshot at which a past of `span` seconds is looked at.
+    """(k,) seconds before the snapshot at which a past of `span` seconds is sampled.
 
     The oldest comes first, at `span` or up to `k` seconds before it; the last is 0, the snapshot.
     """
@@ -90,10 +90,11 @@ class ReadingRequest:
 class DeviceValue:
     """What one device of a node adds to the node's value.
 
-    node: index of its node. device: what tells it from all others, such as a GPU's UUID or an
+    node: index of its node. device: its identity on the node, such as a GPU's UUID or an
     interface's name; a partition is `<device>/<part>`. index: its number on the node, "" where
-    nobody tells. pods: indices of the pods that have it, as far as the exporter tells.
-    trail: its values at the instants of the reading's trail; empty where that is None.
+    nobody reports it. pods: indices of the pods that have it, as far as the exporter reports them.
+    range_samples: its values at the instants of the reading's `range_samples`; empty where that
+    is None.
     """
 
     node: int
@@ -122,7 +123,7 @@ class Reading:
     query: the PromQL that was evaluated.
     notes: what was odd and left out: unresolved names, duplicates, values out of range.
     problem: why the reading as a whole is unfit, or None.
-    trail: (instants, subjects) the values that the same reading had at the `instants` of the
+    range_samples: (instants, subjects) the same reading's values at the `instants` of the
     request's span, the oldest first; NaN is absent. None where there is none.
     pairs: for readings of pairs, what each value lies between; a pair that is not there is not
     known to be 0.

@@ -46,7 +46,7 @@ from rescheduler.model.workload import Workload, resolve
 class Undecodable:
     """An object that could not be decoded. Its node and its pods must be left alone.
 
-    node: where a pod that could not be decoded stands, as far as that can be told.
+    node: where a pod that could not be decoded is, as far as that is known.
     """
 
     kind: str
@@ -58,7 +58,7 @@ class Undecodable:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Which cluster this is: the UID of namespace kube-system, and what its server says it is."""
+    """Which cluster this is: the UID of namespace kube-system, and its server's version."""
 
     uid: str
     version: str = ""
@@ -99,10 +99,10 @@ class Snapshot:
     failed: list[Pod] | None = None
     """Pods whose phase is Failed, without their specs; they hold no room, and no index counts them.
 
-    None where nobody looked for them.
+    None where nobody read them.
     """
     scheduler: ObservedScheduler | None = None
-    """What the running scheduler says about itself; None where nobody asked it."""
+    """What the running scheduler reports about itself; None where nobody asked it."""
     clock_skew: float | None = None
     """Seconds by which this host's clock was ahead of the API server's; None is unknown."""
 

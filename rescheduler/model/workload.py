@@ -123,7 +123,7 @@ def _ready(top: Controller) -> int:
 def _rolling(top: Controller) -> bool:
     """Whether a Deployment or StatefulSet is between two templates.
 
-    A Deployment is settled when all its replicas are updated; a StatefulSet when its current and
+    A Deployment is stable when all its replicas are updated; a StatefulSet when its current and
     update revision agree. Missing (not Ready) replicas alone are not a rollout.
     """
     if top.metadata.generation > top.status.observedGeneration > 0:

@@ -1,4 +1,4 @@
-"""Policies bound to one snapshot: each with its term, or the problem that takes its say."""
+"""Policies bound to one snapshot: each with its term, or why it is not evaluated."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ class Binding:
         return found if self.below is None else found[self.below[found]]
 
     def leave(self, evacuation: Evacuation) -> None:
-        """Tell the term what may leave its node and where it lands, where it frees whole nodes."""
+        """Pass the term what may leave its node and where it lands, where it frees whole nodes."""
         term: object = self.term
         if isinstance(term, Freeing):
             term.leave(evacuation)

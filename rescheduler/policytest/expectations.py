@@ -114,7 +114,7 @@ class _Evaluated:
             self._plan, observations = self._plan_after(FindingHistory())
             if self._found_for is not None:
                 first = FindingHistory().after(observations, self._snapshot.taken - self._found_for)
-                watches = [replace(each, looked=self._snapshot.taken) for each in first.watches]
+                watches = [replace(each, evaluated=self._snapshot.taken) for each in first.watches]
                 self._plan, _ = self._plan_after(FindingHistory(tuple(watches)))
         return self._plan
 

@@ -48,7 +48,7 @@ def check_applicable(report: Report, *, path: str, approved: str | None = None) 
     if datetime.now(UTC) >= plan.expires:
         raise PlanExpired(
             f"plan {plan.id} expired at {plan.expires:%Y-%m-%d %H:%M:%S} UTC",
-            "make a new plan; `planExpiry` of the Limits says how long one may be applied.",
+            "make a new plan; `planExpiry` of the Limits sets how long one may be applied.",
         )
     return plan
 

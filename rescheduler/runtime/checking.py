@@ -23,8 +23,8 @@ def dead(policies: PolicySet) -> Iterator[str]:
     limits = policies.limits
     for name in _PACE:
         if allowed(getattr(limits, name), _MANY) == 0:
-            told = f"{name} is {getattr(limits, name)}"
-            yield f"Limits {limits.name}: {told}, so nothing will ever move"
+            setting = f"{name} is {getattr(limits, name)}"
+            yield f"Limits {limits.name}: {setting}, so nothing will ever move"
     for policy in policies.policies:
         for each in (*policy.without_effect(), *policy.conflicts(limits)):
             yield f"{_named(policy)}: {each}"
@@ -33,7 +33,7 @@ def dead(policies: PolicySet) -> Iterator[str]:
 
 
 def unheard(policies: PolicySet, snapshot: Snapshot) -> Iterator[tuple[Policy, Problem]]:
-    """The policies that have no say on this cluster, and why."""
+    """The policies that are not evaluated on this cluster, and why."""
     for policy in policies.policies:
         term = policy.compile(snapshot)
         if isinstance(term, Problem):
@@ -41,7 +41,7 @@ def unheard(policies: PolicySet, snapshot: Snapshot) -> Iterator[tuple[Policy, P
 
 
 def idle(policies: PolicySet, snapshot: Snapshot) -> Iterator[str]:
-    """The policies that look at nothing on this cluster."""
+    """The policies that match nothing on this cluster."""
     for policy in policies.policies:
         term = policy.compile(snapshot)
         if not isinstance(term, Problem) and term.scope() == 0:
@@ -64,16 +64,16 @@ def _answer(reading: Reading) -> str:
     expected = int(reading.expected.sum())
     found = round(reading.coverage * expected)
     age = "" if reading.age is None else f", at most {reading.age:.0f} s old"
-    told = f"{found} of {counted(expected, reading.request.subject)}{age}"
+    setting = f"{found} of {counted(expected, reading.request.subject)}{age}"
     if reading.problem is not None:
-        told += f"; {reading.problem.code} {reading.problem.message}"
+        setting += f"; {reading.problem.code} {reading.problem.message}"
     if reading.request.span and reading.problem is None:
-        told += _past(reading)
-    return told
+        setting += _past(reading)
+    return setting
 
 
 def _past(reading: Reading) -> str:
-    """For how many the past is known that policies with `stableFor` look at."""
+    """For how many the past is known, for policies with `stableFor`."""
     span = f"the last {reading.request.span:g} s"
     if reading.range_samples is None:
         return f"; {span} are not known: {'; '.join(reading.notes[-1:])}"

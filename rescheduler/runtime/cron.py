@@ -112,7 +112,7 @@ def parse_cron(expression: str, zone: str) -> Cron:
     )
     if cron.next_after(datetime(2026, 1, 1, tzinfo=UTC)) is None:
         raise SettingsError(
-            f"--cron {expression!r} never comes true", "look at the day and the month."
+            f"--cron {expression!r} never comes true", "check the day and the month."
         )
     return cron
 

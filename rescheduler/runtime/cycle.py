@@ -22,7 +22,7 @@ from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.enforce import acting
 from rescheduler.runtime.enforce.actor import Actor, Check
-from rescheduler.runtime.enforce.attempt import told
+from rescheduler.runtime.enforce.attempt import problem
 from rescheduler.runtime.enforce.reconcile import holding
 from rescheduler.runtime.observing import Observe
 
@@ -51,7 +51,7 @@ class Parts:
 
     policies: loads them afresh. observe: takes a snapshot with what they need.
     recall: the recent moves, read without the lock, and what to note about them.
-    memory: since when earlier cycles have found trouble; None where nothing is remembered.
+    memory: since when earlier cycles have had each finding; None where nothing is remembered.
     remembers: whether what this cycle finds is remembered for the next one.
     actor: what acts on the cluster, from the policies; None where nothing may.
     phase: is entered for each of `observe`, `plan` and `act`, to measure it.
@@ -71,7 +71,7 @@ class Parts:
 def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
     """Plan, and carry the plan out if there is an actor; answers the plan or its outcome.
 
-    With an actor the lock is taken before the cluster is looked at, so that no other instance can
+    With an actor the lock is taken before the cluster is read, so that no other instance can
     change what the plan is made from. Where another one holds it, the outcome says so.
 
     Raises:
@@ -87,7 +87,7 @@ def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
             return carry_out(parts, plan, policies, actor)
     except LockHeld as error:
         plan = propose(parts, policies, *parts.recall(), mode="Enforce", seed=seed)
-        return withheld(plan, told("GRD005", error.message), actor.clock())
+        return withheld(plan, problem("GRD005", error.message), actor.clock())
 
 
 def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Outcome:
@@ -95,7 +95,7 @@ def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Ou
     finding_history, _ = recalled(parts, policies)
 
     def check(snapshot: Snapshot, history: History) -> Check:
-        workspace = WorkingCopy(
+        copy = WorkingCopy(
             snapshot,
             policies.policies,
             policies.limits,
@@ -106,7 +106,7 @@ def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Ou
             pinned={each.name: each.digest for each in plan.schedulers},
             finding_history=finding_history,
         )
-        return Recheck(workspace).look
+        return Recheck(copy).check
 
     with parts.phase("act"):
         return acting.act(plan, replace(actor, recheck=check))
@@ -156,7 +156,9 @@ def recalled(parts: Parts, policies: PolicySet) -> tuple[FindingHistory, list[Pr
     try:
         return parts.memory.read(), []
     except ActionError as error:
-        note = f"What earlier cycles found could not be read, so all trouble counts as new: {error}"
+        note = (
+            f"What earlier cycles found could not be read, so every finding counts as new: {error}"
+        )
         return FindingHistory(), [Problem(code="DAT002", message=note)]
 
 
@@ -175,8 +177,8 @@ def _remembered(parts: Parts, observations: Iterable[Observation], now: datetime
 def exit_code(report: Report, *, proposed: bool = False) -> int:
     """What the process answers for a plan or outcome.
 
-    0 done, also where a guard or another instance holds; 1 a policy had no say, or acting broke
-    off; 3 some moves were refused or failed; with `proposed`, 4 where a plan has moves.
+    0 done, also where a guard or another instance holds; 1 a policy was not evaluated, or acting
+    broke off; 3 some moves were refused or failed; with `proposed`, 4 where a plan has moves.
     """
     if isinstance(report, Outcome):
         code = acting.exit_code(report)

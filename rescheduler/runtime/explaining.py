@@ -1,4 +1,4 @@
-"""Answers to "why" and "why not", from one look at the cluster or from a recording of it."""
+"""Answers to "why" and "why not", from one snapshot of the cluster or from a recording of it."""
 
 from rescheduler import __version__
 from rescheduler.kube.pod_state import waits_for_a_node
@@ -23,10 +23,10 @@ from rescheduler.runtime.settings import Settings
 
 
 class Explainer:
-    """One snapshot, and what there is to say about it."""
+    """One snapshot, and what there is to explain about it."""
 
     def __init__(self, settings: Settings) -> None:
-        """Look at the cluster, with the readings that the policies need.
+        """Read the cluster, with the readings that the policies need.
 
         Raises:
             ReschedulerError: the policies or the sources cannot be used.
@@ -38,7 +38,7 @@ class Explainer:
         history, notes = parts.recall()
         finding_history, more = recalled(parts, policies)
         self.notes = [*notes, *more]
-        self._workspace = WorkingCopy(
+        self._copy = WorkingCopy(
             self._snapshot,
             policies.policies,
             policies.limits,
@@ -55,7 +55,7 @@ class Explainer:
         Raises:
             NotFound: there is no such pod.
         """
-        return explain_pod(self._workspace, find_pod(self._snapshot, said), self._header)
+        return explain_pod(self._copy, find_pod(self._snapshot, said), self._header)
 
     def node(self, said: str) -> NodeExplanation:
         """A node by its name.
@@ -63,7 +63,7 @@ class Explainer:
         Raises:
             NotFound: there is no such node.
         """
-        return explain_node(self._workspace, find_node(self._snapshot, said), self._header)
+        return explain_node(self._copy, find_node(self._snapshot, said), self._header)
 
     def pending(self, said: str | None) -> PendingExplanation:
         """All Pending pods, or the one that is asked for.
@@ -80,7 +80,7 @@ class Explainer:
                     f"pod {pod.key} is not Pending: it is {where}",
                     f"`rescheduler explain pod {pod.key}` is meant.",
                 )
-        return explain_pending(self._workspace, self._header, index)
+        return explain_pending(self._copy, self._header, index)
 
 
 def _header(snapshot: Snapshot, *, recorded: bool) -> Header:

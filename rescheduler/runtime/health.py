@@ -1,4 +1,4 @@
-"""What probes ask: is the clockwork alive, and may its answers be relied on."""
+"""What probes ask: is the service alive, and can its answers be trusted."""
 
 import threading
 import time

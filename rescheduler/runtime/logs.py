@@ -75,7 +75,7 @@ def configure(
     root.handlers[:] = [handler]
     root.setLevel(max(level, logging.WARNING))
     logging.getLogger("rescheduler").setLevel(level)
-    logging.getLogger("apscheduler").setLevel(logging.ERROR)  # the service tells it in our words
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)  # the service reports it itself
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.make_filtering_bound_logger(level),

@@ -35,13 +35,13 @@ def observer(settings: Settings, connection: Connection | None) -> Observe:
 
 
 def with_scheduler(settings: Settings, connection: Connection, snapshot: Snapshot) -> Snapshot:
-    """The snapshot with what the running scheduler says of itself, where it is to be asked."""
+    """The snapshot with what the running scheduler reports of itself, where it is to be asked."""
     if settings.scheduler_url is None:
         return snapshot
-    told = read_scheduler(
+    observed = read_scheduler(
         connection,
         settings.scheduler_url,
         ca_file=settings.scheduler_ca_file,
         verify=not settings.scheduler_insecure_skip_tls_verify,
     )
-    return replace(snapshot, scheduler=told)
+    return replace(snapshot, scheduler=observed)

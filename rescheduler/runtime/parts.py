@@ -18,7 +18,7 @@ from rescheduler.policies.files.policy_set import (
 )
 from rescheduler.runtime.cycle import Parts, Phase
 from rescheduler.runtime.enforce.actor import Actor
-from rescheduler.runtime.enforce.attempt import told
+from rescheduler.runtime.enforce.attempt import problem
 from rescheduler.runtime.enforce.live_actor import State, live_actor, open_state
 from rescheduler.runtime.enforce.recalling import memory_of, recall
 from rescheduler.runtime.observing import Observe, observer
@@ -30,7 +30,7 @@ from rescheduler.sources.policy_files import load_policies
 
 
 def connection_of(settings: Settings) -> Connection | None:
-    """The cluster to speak to; None where a recording stands in for it."""
+    """The cluster to connect to; None where a recording stands in for it."""
     if settings.snapshot is not None:
         return None
     return connect(settings.kubeconfig, settings.context)
@@ -143,4 +143,4 @@ def _actor(
 
 def _no_plan_yet(_move: PlannedMove, _made: Sequence[PastMove]) -> Problem:
     """Until a plan puts its own check here, nothing may be evicted."""
-    return told("DRF004")
+    return problem("DRF004")

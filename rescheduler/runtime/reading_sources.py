@@ -28,7 +28,7 @@ class ReadingSource(Protocol):
         ...
 
     def catalog(self) -> Iterable[ReadingRequest]:
-        """The readings that a recording is to have where no policy says which."""
+        """The readings that a recording is to have where no policy names any."""
         ...
 
     def read(self, requests: Sequence[ReadingRequest], snapshot: Snapshot) -> Iterable[Reading]:

@@ -14,7 +14,7 @@ from rescheduler.sources.recording import save
 def record(
     settings: Settings, connection: Connection | None, policies: PolicySet | None
 ) -> list[str]:
-    """Take a snapshot and save it; answers what to tell people about it.
+    """Take a snapshot and save it; answers a summary for people.
 
     policies: whose readings to record; without any, all that the catalogue has.
 

@@ -1,4 +1,4 @@
-"""The HTTP endpoints of the service: probes, metrics, and the last report to look at."""
+"""The HTTP endpoints of the service: probes, metrics, and the last report."""
 
 import socket
 import threading
@@ -41,7 +41,7 @@ class Endpoints:
         try:
             server = _Server6 if ":" in host else ThreadingHTTPServer
             self._server = server(
-                (host.strip("[]") or "0.0.0.0", int(port)),  # noqa: S104 - as `:8080` says
+                (host.strip("[]") or "0.0.0.0", int(port)),  # noqa: S104 - as `:8080` means
                 _handler(pages),
             )
         except OSError as error:

@@ -1,4 +1,4 @@
-"""The service: cycles on a schedule, until told to stop.
+"""The service: cycles on a schedule, until asked to stop.
 
 In Enforce mode only the holder of the lock runs cycles; the others stand by and take over. Audit
 needs no lock, since it changes nothing but what it remembers.
@@ -29,14 +29,14 @@ from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.runtime.telemetry import Telemetry
 
-_LOOK = 1.0
-"""Seconds between two looks whether the lock is still ours."""
+_LOCK_CHECK = 1.0
+"""Seconds between two checks whether the lock is still ours."""
 _PAUSE = 10.0
 """Seconds before the lock is tried again after a fault."""
 
 
 class _CronTrigger(BaseTrigger):  # type: ignore[misc]
-    """Lets APScheduler fire when our own reading of the expression says so."""
+    """Lets APScheduler fire when our own reading of the expression matches."""
 
     def __init__(self, cron: Cron) -> None:
         self._cron = cron
@@ -120,12 +120,12 @@ class Service:
         self._code = 0
 
     def run(self) -> int:
-        """Stand by and lead in turn, until told to stop; the exit code."""
+        """Stand by and lead alternately, until asked to stop; the exit code."""
         while not self._stop.reason():
             try:
                 self._take_lock()
             except LockHeld:
-                continue  # told to stop while waiting for it
+                continue  # asked to stop while waiting for it
             except ActionError as error:
                 logger().error("the lock or the ledger cannot be used", error=str(error))
                 self.health.finish(error.message)
@@ -150,7 +150,7 @@ class Service:
             raise
 
     def _lead(self) -> None:
-        """Run cycles until told to stop or until the lock is lost; then wait for the last one."""
+        """Run cycles until asked to stop or until the lock is lost; then wait for the last one."""
         logger().info("running cycles")
         self.health.lead()
         self._telemetry.leading.set(1)
@@ -166,7 +166,7 @@ class Service:
         scheduler.start()
         self._expect(self._job.next_run_time)
         try:
-            while not self._stop.wait(_LOOK):
+            while not self._stop.wait(_LOCK_CHECK):
                 if self._state is not None and not self._state.lease.held:
                     logger().warning("the lock was lost", problem=self._state.lease.problem)
                     break
@@ -191,4 +191,4 @@ class Service:
 
     def _fail(self, reason: str) -> None:
         self._code = 1
-        self._stop.tell(reason)
+        self._stop.request(reason)

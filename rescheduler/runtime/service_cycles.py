@@ -1,4 +1,4 @@
-"""The cycles of the service: each is run, told about and survived."""
+"""The cycles of the service: each is run, reported and survived."""
 
 import secrets
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from rescheduler.runtime.telemetry import Telemetry
 class ServiceCycles:
     """Runs one cycle after the other; a fault of one does not end the process.
 
-    fatal: is told what the process cannot be trusted after.
+    fatal: is called with what the process cannot be trusted after.
     last: the newest plan or outcome.
     """
 
@@ -67,14 +67,14 @@ class ServiceCycles:
                 self._health.finish(problem)
 
     def _cycle(self) -> str:
-        """Run it and tell about it; what is wrong with our sources, or ""."""
+        """Run it and report it; what is wrong with our sources, or ""."""
         logger().info("cycle begins")
         report = run_cycle(self._parts, seed=self._settings.seed)
         self.last = report
         self._telemetry.observe(report)
         verdict = _verdict(report)
         self._telemetry.ended(verdict)
-        _tell(report, verdict)
+        _log_outcome(report, verdict)
         self._report(report)
         unread = [
             p
@@ -100,14 +100,15 @@ def _mute(plan: Plan) -> bool:
     return any(policy.problem is not None for policy in plan.policies)
 
 
-def _tell(report: Report, verdict: str) -> None:
+def _log_outcome(report: Report, verdict: str) -> None:
     plan = plan_in(report)
     outcome = report if isinstance(report, Outcome) else None
     log = logger().bind(plan=plan.id)
     for policy in plan.policies:
         if policy.problem is not None:
             problem = policy.problem
-            log.warning("no say", policy=policy.name, code=problem.code, message=problem.message)
+            code, message = problem.code, problem.message
+            log.warning("not evaluated", policy=policy.name, code=code, message=message)
     for guard in plan.guards:
         log.warning("guard holds", code=guard.code, message=guard.message)
     for number, move in enumerate(plan.moves):

@@ -37,7 +37,7 @@ def _option(default: Any, text: str, *, metavar: str = "", short: str = "") -> A
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that a run can be told, checked for what contradicts itself."""
+    """All settings of a run, checked for what contradicts itself."""
 
     policies: Path | None = _option(
         None, "Policy file, or folder of policy files.", metavar="PATH", short="-p"
@@ -47,7 +47,7 @@ class Settings:
     )
     context: str | None = _option(None, "Context of the kubeconfig.", metavar="NAME")
     prometheus_url: str | None = _option(
-        None, "Address of Prometheus or of what speaks its API.", metavar="URL"
+        None, "Address of Prometheus or of what serves its API.", metavar="URL"
     )
     prometheus_token_file: Path | None = _option(
         None, "File with a bearer token for Prometheus, read again in every cycle."
@@ -80,7 +80,7 @@ class Settings:
         None, "Write the result to this file; - is standard output, as without it."
     )
     mode: Mode = _option(
-        "Audit", "Audit: plan and report, change nothing. Enforce: evict what the plan says."
+        "Audit", "Audit: plan and report, change nothing. Enforce: evict the pods of the plan."
     )
     once: bool = _option(False, "Run one cycle and exit, as for a CronJob.")
     every: timedelta | None = _option(None, "Run a cycle each time so much has passed, such as 5m.")

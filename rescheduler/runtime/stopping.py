@@ -1,4 +1,4 @@
-"""Being told to stop: by a signal, or because the time is up."""
+"""Being asked to stop: by a signal, or because the time is up."""
 
 import signal
 import threading
@@ -15,7 +15,7 @@ class Stop:
         self._event = threading.Event()
         self._reason = ""
 
-    def tell(self, reason: str) -> None:
+    def request(self, reason: str) -> None:
         """Stop; the first reason stands."""
         self._reason = self._reason or reason
         self._event.set()
@@ -25,11 +25,11 @@ class Stop:
         return self._reason
 
     def wait(self, seconds: float) -> bool:
-        """Sleep so long, or answer True as soon as we are told to stop."""
+        """Sleep so long, or answer True as soon as we are asked to stop."""
         return self._event.wait(seconds)
 
     def sleep(self, seconds: float) -> None:
-        """Sleep so long, or until we are told to stop."""
+        """Sleep so long, or until we are asked to stop."""
         self._event.wait(seconds)
 
     def within(self, deadline: timedelta) -> Callable[[], str]:
@@ -47,7 +47,7 @@ class Stop:
         """Stop on SIGTERM and SIGINT; a second SIGINT interrupts at once, as people expect."""
 
         def handle(number: int, _frame: FrameType | None) -> None:
-            self.tell(f"{signal.Signals(number).name} was received")
+            self.request(f"{signal.Signals(number).name} was received")
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
         signal.signal(signal.SIGTERM, handle)

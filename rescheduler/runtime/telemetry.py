@@ -62,7 +62,7 @@ class Telemetry:
         ProcessCollector(registry=registry)
         Gauge(
             "rescheduler_info",
-            "Always 1; the labels tell the mode of the run and the version.",
+            "Always 1; the labels hold the mode of the run and the version.",
             ["mode", "version"],
             registry=registry,
         ).labels(mode, __version__).set(1)

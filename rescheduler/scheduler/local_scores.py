@@ -61,7 +61,7 @@ class LocalScores:
     def _sum(self, nodes: IntArray) -> ScoreArray:
         total = np.zeros(len(nodes), dtype=np.int64)
         for weight, score in self._local:
-            told = score(nodes)
-            if isinstance(told, np.ndarray):
-                total += weight * told
+            scored = score(nodes)
+            if isinstance(scored, np.ndarray):
+                total += weight * scored
         return total

@@ -54,7 +54,7 @@ class SchedulerModel:
     A replacement with ephemeral volumes fails once, for its claims are made after it; whether the
     old pod is gone by the next try is not known, so both states must agree for it too.
 
-    Refused, because it cannot be told: a pod that could preempt others, and one that waits behind
+    Refused, because it is unpredictable: a pod that could preempt others, and one that waits behind
     gates. Pending pods count only where they are nominated for a node.
     """
 
@@ -96,7 +96,7 @@ class SchedulerModel:
 
     @property
     def occupancy(self) -> Occupancy:
-        """Who is where in this working copy; to look at, never to change."""
+        """Who is where in this working copy; to read, never to change."""
         return self._occupancy
 
     def landing(self, pod: int) -> Landing:
@@ -143,7 +143,7 @@ class SchedulerModel:
         return fit, Shapes(plugins, profile, self._occupancy)
 
     def verdicts(self, pod: int) -> Verdicts:
-        """What every plugin says about every node for the replacement of this pod."""
+        """Every plugin's result for every node for the replacement of this pod."""
         landing = self.landing(pod)
         count = len(self._snapshot.nodes)
         states = self._states(pod)
@@ -238,7 +238,7 @@ class SchedulerModel:
         passing = np.ones(len(self._snapshot.nodes), dtype=np.bool_)
         rejections: dict[str, int] = {}
         left = len(passing)
-        for name, passes in shape.judged(len(passing)):
+        for name, passes in shape.evaluated(len(passing)):
             passing &= passes
             still = int(np.count_nonzero(passing))
             if still < left:
@@ -265,7 +265,7 @@ class SchedulerModel:
             if not passing[node] or not ahead:
                 continue
             with self._occupancy.beside(np.array(ahead, dtype=np.int32), node):
-                for name, passes in shape.judged(len(passing)):
+                for name, passes in shape.evaluated(len(passing)):
                     if not passes[node]:
                         passing[node] = False
                         rejections[name] = rejections.get(name, 0) + 1
@@ -277,7 +277,7 @@ class SchedulerModel:
         shape, shapes = self._shape(each), self._scheduler(each)
         with self._in(state, pod):
             hopeful = np.ones(len(self._snapshot.nodes), dtype=np.bool_)
-            for name, passes in shape.judged(len(hopeful)):
+            for name, passes in shape.evaluated(len(hopeful)):
                 if name in UNRESOLVABLE:
                     hopeful &= passes
             return self._preemption.possible(each, shapes.replacement(each).requests, hopeful)
@@ -310,7 +310,7 @@ class SchedulerModel:
         )
 
     def _expected(self, pod: int, passing: BoolArray) -> IntArray | None:
-        """The node that an unbound pod is nominated for, where it fits: no other is looked at."""
+        """The node that an unbound pod is nominated for, where it fits: no other is considered."""
         each = self._snapshot.pods[pod]
         if self._occupancy.where[pod] >= 0 or each.node or not each.status.nominatedNodeName:
             return None
@@ -342,9 +342,9 @@ def _scores(shape: Shape, nodes: IntArray) -> tuple[ScoreArray, list[Weighted]]:
     base = shape.local.of(nodes)
     relatives: list[Weighted] = []
     for weight, score in shape.local.relative:
-        told = score(nodes)
-        if not isinstance(told, np.ndarray):
-            relatives.append((weight, told))
+        scored = score(nodes)
+        if not isinstance(scored, np.ndarray):
+            relatives.append((weight, scored))
     return base, relatives
 
 

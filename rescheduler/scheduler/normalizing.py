@@ -1,6 +1,6 @@
 """Scores that depend on which nodes are scored together.
 
-Above 100 nodes the scheduler looks at one window of the feasible nodes, and stretches these scores
+Above 100 nodes the scheduler scores one window of the feasible nodes, and stretches these scores
 over what it finds there. So one node has several possible scores, one per circumstance.
 """
 

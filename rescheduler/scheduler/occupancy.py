@@ -20,13 +20,13 @@ class Occupancy:
 
     resources: names of the rows of `allocatable` and `requested`; cpu and memory come first.
     allocatable, requested: (resources, nodes) in milli for cpu, whole units for the rest.
-    nonzero: (2, nodes) requested cpu and memory, with defaults where a container says nothing.
+    nonzero: (2, nodes) requested cpu and memory, with defaults where a container requests none.
     slots, pods: (nodes,) how many pods the node may hold, and how many it holds.
     where: (pods,) the node of each pod, -1 for none. Terminating pods are still there.
     alive: (pods,) the same, but -1 for terminating pods: topology spread does not count them.
     clock, changed: (nodes,) the time of the last lasting change of each node, in moves.
     altered: the node that `without` has altered for a moment, or -1.
-    watchers: told of each pod that comes to a node (1) or leaves it (-1).
+    watchers: called for each pod that comes to a node (1) or leaves it (-1).
     """
 
     def __init__(

@@ -18,7 +18,7 @@ __all__ = ["MAX_SCORE", "Filter", "Gate", "Plugin", "Replacement", "Score", "Sco
 
 ScoreArray = npt.NDArray[np.int64]
 Filter = Callable[[], BoolArray]
-"""Says for every node whether it passes, in the state at the time of the call."""
+"""Answers for every node whether it passes, in the state at the time of the call."""
 Score = Callable[[IntArray], ScoreArray | Relative]
 """Scores these nodes from 0 to 100, in the state at the time of the call."""
 
@@ -43,7 +43,7 @@ class Gate:
     """A feature gate of kube-scheduler that decides placements.
 
     since: the minor version of Kubernetes 1 from which on it is on by default; None: not yet.
-    field: of the profile, that says whether it is on; "" where the model follows the gate only as
+    field: of the profile: whether it is on; "" where the model follows the gate only as
     it is by default. Source: pkg/features/kube_features.go.
     """
 
@@ -98,7 +98,7 @@ class Plugin:
         return cls.gate is None or cls.gate.by_default(minor)
 
     def problem(self, pod: Pod) -> str | None:  # noqa: ARG002
-        """Why it cannot be told what the plugin will say about this pod's replacement, or None."""
+        """Why the plugin's result for this pod's replacement cannot be predicted, or None."""
         return None
 
     def filter(self, pod: Replacement) -> Filter | None:  # noqa: ARG002
@@ -106,7 +106,7 @@ class Plugin:
         return None
 
     def score(self, pod: Replacement) -> Score | None:  # noqa: ARG002
-        """The score for this shape, or None where the plugin says nothing."""
+        """The score for this shape, or None where the plugin does not score it."""
         return None
 
     def reasons(self, pod: Replacement) -> dict[str, BoolArray]:  # noqa: ARG002

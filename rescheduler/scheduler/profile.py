@@ -35,14 +35,14 @@ class Profile:
     filters, weights: the plugins that filter, and those that score with what their scores count.
     percentage: percentageOfNodesToScore; 0 adapts to the number of nodes.
     strategy, ignored_resources, ignored_groups: arguments of NodeResourcesFit.
-    balanced_resources: what NodeResourcesBalancedAllocation looks at.
+    balanced_resources: what NodeResourcesBalancedAllocation scores.
     default_constraints: of PodTopologySpread, for pods that have none; None is the system's own.
     hard_pod_affinity_weight, ignore_preferred_terms: arguments of InterPodAffinity.
     added_affinity: of NodeAffinity, for every pod.
-    beyond_us: resources that an extender decides on, each with a sentence that says so.
+    beyond_us: resources that an extender decides on, each with a sentence that explains it.
     pod_level_resources: a pod's own requests replace the sum of its containers' (since 1.34).
     balanced_difference: BalancedAllocation scores the change a pod makes (since 1.36), not the end.
-    image_volumes: ImageLocality looks at image volumes (since 1.36).
+    image_volumes: ImageLocality counts image volumes (since 1.36).
     image_volumes_in_threshold: and counts them in its upper threshold (since 1.37).
     empty_spread_selector: an empty selector of a spread constraint counts all pods (since 1.38).
     stamps_topology: binding copies the node's zone and region to the pod's labels (since 1.35).

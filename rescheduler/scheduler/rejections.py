@@ -1,4 +1,4 @@
-"""Why nodes are rejected, in kube-scheduler's own words, as its FailedScheduling events say it."""
+"""Why nodes are rejected, in kube-scheduler's own words, as in its FailedScheduling events."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -57,7 +57,7 @@ def rejections(
 
 
 def event_text(found: Iterable[Rejection], count: int) -> str:
-    """The beginning of the FailedScheduling event's text, before what it says of preemption.
+    """The beginning of the FailedScheduling event's text, before the part on preemption.
 
     count: how many nodes there are. Source: FitError.Error in pkg/scheduler/framework/types.go.
     """

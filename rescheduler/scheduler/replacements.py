@@ -14,7 +14,7 @@ class Replacements:
     """The specs of replacements.
 
     Admission (limit ranges, autoscalers, webhooks) changes a pod before it is scheduled, and will
-    change its replacement alike; so the old pod's spec tells more than its owner's template. But a
+    change its replacement alike; so the old pod's spec is better than its owner's template. But a
     pod that was resized in place since (`metadata.generation` above 1) has requests that its
     replacement will not have. These come from the youngest sibling that was never changed, or from
     the template where there is none.

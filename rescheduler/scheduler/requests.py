@@ -28,7 +28,7 @@ class Requests:
     """Requests in the scheduler's units: milli for cpu, whole units for the rest.
 
     plain: what counts against allocatable, by resource; no zeros.
-    cpu, memory: the same with a default where a container says nothing, for LeastAllocated.
+    cpu, memory: the same with a default where a container requests none, for LeastAllocated.
     """
 
     plain: dict[str, int]
@@ -48,7 +48,7 @@ def incoming(spec: PodSpec, *, pod_level: bool = True) -> Requests:
 
 
 def running(pod: Pod, *, pod_level: bool = True) -> Requests:
-    """Requests of a pod on its node: the most that its spec and its status say per container."""
+    """Requests of a pod on its node: the maximum of its spec and its status per container."""
     effective = effective_requests(pod)
     pod_wide = effective_pod_level_requests(pod) if pod_level else {}
     plain = _total(pod.spec, effective, pod_wide=pod_wide, missing={})

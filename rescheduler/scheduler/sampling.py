@@ -13,7 +13,7 @@ RACES = 0.02
 """How often a hole in the window decides. Measured in tests/e2e/landing on two busy cores: a tenth
 of the windows have holes, and about one in a hundred decides; more cores may make more."""
 FEW_NODES = 100
-"""Below this all nodes are scored, and never fewer feasible ones are looked for."""
+"""Below this all nodes are scored, and never fewer feasible ones are searched for."""
 
 
 def sample_size(nodes: int, percentage: int = 0) -> int:
@@ -27,22 +27,22 @@ def sample_size(nodes: int, percentage: int = 0) -> int:
 
 
 def scan_order(nodes: Sequence[Node]) -> IntArray:
-    """The nodes in the order of the scan: one from each zone in turn.
+    """The nodes in the order of the scan: one from each zone, round robin.
 
     The scheduler keeps its zones and their nodes in the order in which it learned of them; that is
     not in the API, so the snapshot's order stands in. Source: backend/cache/node_tree.go.
     """
     zones: dict[tuple[str, str], int] = {}
     filled: list[int] = []
-    turn = np.zeros(len(nodes), dtype=np.int64)
+    place = np.zeros(len(nodes), dtype=np.int64)
     zone_of = np.zeros(len(nodes), dtype=np.int64)
     for number, node in enumerate(nodes):
         zone = zones.setdefault(_zone(node.metadata.labels or {}), len(zones))
         if zone == len(filled):
             filled.append(0)
-        zone_of[number], turn[number] = zone, filled[zone]
+        zone_of[number], place[number] = zone, filled[zone]
         filled[zone] += 1
-    return np.lexsort((zone_of, turn)).astype(np.int32)
+    return np.lexsort((zone_of, place)).astype(np.int32)
 
 
 def shares(scores: ScoreArray, ranks: IntArray, nodes: int, found: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Shapes: pods that the scheduler cannot tell apart, prepared once for every plugin."""
+"""Shapes: pods that the scheduler cannot distinguish, prepared once for every plugin."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,18 +35,18 @@ class Shape:
     profile: Profile
     local: LocalScores
 
-    def judged(self, count: int) -> Iterator[tuple[str, BoolArray]]:
-        """What each filter says of all nodes now, by name of its plugin, in the order of the scan.
+    def evaluated(self, count: int) -> Iterator[tuple[str, BoolArray]]:
+        """Each filter's result for all nodes now, by name of its plugin, in the order of the scan.
 
         count: how many nodes there are. Nodes that the pod does not name are left out before any
-        filter is asked, on behalf of NodeAffinity; its own filter comes in its own turn.
+        filter is asked, on behalf of NodeAffinity; its own filter runs later, in its own place.
         """
         if self.candidates is not None:
             among = np.zeros(count, dtype=np.bool_)
             among[self.candidates] = True
             yield NodeAffinity.name, among
-        for name, judge in self.filters:
-            yield name, judge()
+        for name, evaluate in self.filters:
+            yield name, evaluate()
 
 
 def refusal(pod: Pod, profile: Profile) -> Problem | None:
@@ -86,7 +86,7 @@ class Shapes:
         return self._plugins
 
     def problem(self, pod: Pod) -> Problem | None:
-        """Why a plugin cannot tell what it will say about the replacement of this pod, or None."""
+        """Why a plugin's result for the replacement of this pod cannot be predicted, or None."""
         for each in self._doubting:
             reason = each.problem(pod)
             if reason is not None:
@@ -140,7 +140,7 @@ class Shapes:
 
 
 def _scheduled(spec: PodSpec) -> PodSpec:
-    """The spec without volumes that the scheduler does not look at, whose names are random."""
+    """The spec without volumes that the scheduler ignores, whose names are random."""
     kept = [each for each in spec.volumes or () if _matters(each)]
     return msgspec.structs.replace(spec, volumes=kept or None, nodeName=None)
 

@@ -1,4 +1,4 @@
-"""What each plugin says about each node for one pod: the reasons behind its landing."""
+"""Each plugin's result on each node for one pod: the reasons behind its landing."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -16,7 +16,7 @@ State = Literal["overlap", "gone"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FilterVerdict:
-    """What one filter says.
+    """The result of one filter.
 
     name: of the plugin.
     rejects: (nodes,) the nodes that it rejects, asked alone.
@@ -42,13 +42,13 @@ class ScoreVerdict:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
-    """All that the scheduler would say about one pod.
+    """All of the scheduler's results for one pod.
 
     state: whether the old pod still holds its place; "gone" for a pod that is not bound.
     filters: in the order in which they run; a plugin that rejects nothing for this pod is absent.
     feasible: (nodes,) the nodes that pass all filters.
     scores: of the plugins that score this pod, normalized over all feasible nodes. Above 100 nodes
-        the scheduler normalizes over the nodes that it happens to look at; the landing does too.
+        the scheduler normalizes over the nodes that it happens to sample; the landing does too.
     total: (nodes,) the sum of the scores' points.
     landing: where that leads. Where it is refused before any filter is asked, the rest is empty.
     """
@@ -68,7 +68,7 @@ def filter_verdicts(shape: Shape, count: int) -> tuple[FilterVerdict, ...]:
     """
     passing = np.ones(count, dtype=np.bool_)
     answer: dict[str, FilterVerdict] = {}
-    for name, passes in shape.judged(count):
+    for name, passes in shape.evaluated(count):
         verdict = FilterVerdict(name, ~passes, passing & ~passes)
         before = answer.get(name)
         if before is not None:
@@ -89,7 +89,7 @@ def score_verdicts(shape: Shape, nodes: IntArray, count: int) -> tuple[ScoreVerd
     answer = []
     for name, weight, score in shape.scores:
         points = np.zeros(count, dtype=np.int64)
-        told = score(nodes)
-        points[nodes] = weight * (told if isinstance(told, np.ndarray) else told.points())
+        scored = score(nodes)
+        points[nodes] = weight * (scored if isinstance(scored, np.ndarray) else scored.points())
         answer.append(ScoreVerdict(name, weight, points))
     return tuple(answer)

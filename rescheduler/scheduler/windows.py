@@ -45,7 +45,7 @@ class Windows:
         """Whether every window has all the codes (-1 and above) that the flagged nodes have.
 
         So it is, if every block has them: there are so many that a window holds one as a whole.
-        Else the gaps between equal codes tell.
+        Else the distances between equal codes decide.
         """
         places = None if flags.all() else np.flatnonzero(flags)
         own = codes if places is None else codes[places]
@@ -58,7 +58,7 @@ class Windows:
         return bool((there.all(axis=0) == there.any(axis=0)).all()) or self._gaps(codes, flags)
 
     def _gaps(self, codes: IntArray, flags: BoolArray) -> bool:
-        """Whether no gap between equal codes of flagged nodes is wider than a window."""
+        """Whether no distance between equal codes of flagged nodes is wider than a window."""
         places = np.flatnonzero(flags)
         own = codes[places].astype(np.int16)  # sorted by counting
         order = np.argsort(own, kind="stable")

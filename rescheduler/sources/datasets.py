@@ -46,7 +46,7 @@ class Catalogs:
         return request.name == DATASET
 
     def catalog(self) -> list[ReadingRequest]:
-        """None: which catalogs there are, only policies say."""
+        """None: which catalogs there are, only policies name."""
         return []
 
     def read(

@@ -107,7 +107,7 @@ def _replace(target: Path, data: bytes) -> None:
         status = None
     partial = target.with_name(f".rescheduler-{secrets.token_hex(6)}")
     try:
-        # The umask has its say about a new file; an old one's mode must not be wider meanwhile.
+        # The umask applies to a new file; an old one's mode must not be wider meanwhile.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         file = os.open(partial, flags, 0o666 if status is None else 0o600)
         try:

@@ -15,7 +15,7 @@ _INTRODUCTION = """\
 
 What the policies measure with: where each reading comes from, and the queries that are sent. What
 is absent stays absent; where there are several queries for the value, a later one completes what
-the first does not tell. `--prometheus-selector` adds its matchers to every selector.
+the first does not report. `--prometheus-selector` adds its matchers to every selector.
 
 Traffic between pods (`pair.traffic`) and distances (`pair.distance`) are queries of your own: see
 [Locality](#locality).
@@ -33,7 +33,7 @@ _EXPORTERS = {
     "node_memory_": "node_exporter: collector `meminfo`",
     "node_netstat_": "node_exporter: collector `netstat`",
     "node_network_speed_": "node_exporter: collector `netclass`; none on many virtual machines, "
-    "where `linkSpeed` says it",
+    "where `linkSpeed` gives it",
     "node_network_": "node_exporter: collector `netdev`",
     "node_pressure_": "node_exporter: collector `pressure`",
     "node_time_": "node_exporter: collector `time`",

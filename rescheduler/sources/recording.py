@@ -355,11 +355,11 @@ def _unpack_reading(packed: _Reading, nodes: int, pods: int) -> Reading:
         range_samples = array(packed.range_samples, count).reshape(count, size)
     for each in packed.devices:
         if not 0 <= each.node < nodes or not all(0 <= pod < pods for pod in each.pods):
-            raise ValueError(f"{packed.request.name} tells of device {each.device} of nobody")
+            raise ValueError(f"{packed.request.name} has device {each.device} of no node")
         if each.range_samples and (
             range_samples is None or len(each.range_samples) != len(range_samples)
         ):
-            raise ValueError(f"{packed.request.name} tells another past of device {each.device}")
+            raise ValueError(f"{packed.request.name} has another past of device {each.device}")
     expected = np.frombuffer(packed.expected, np.uint8).astype(np.bool_)
     if len(expected) != size:
         raise ValueError(f"{packed.request.name} expects {len(expected)} of {size} subjects")

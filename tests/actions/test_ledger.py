@@ -69,9 +69,9 @@ def test_a_late_writer_is_stopped_by_the_fence() -> None:
     a = begun(stage)
     stage.seconds += 100
     begun(stage, "b")
-    with pytest.raises(LockLost, match="turn 2, ours is 1"):
+    with pytest.raises(LockLost, match="fence 2, ours is 1"):
         a.ledger.write(History([past("u1")]))
-    with pytest.raises(LockLost, match="turn 2, ours is 1"):
+    with pytest.raises(LockLost, match="fence 2, ours is 1"):
         a.ledger.load()
 
 

@@ -13,7 +13,7 @@ from rescheduler.kube.objects import PodSpec
 from rescheduler.policies.health.device_faults import Attribution
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugins.device_stock import DeviceStock
+from rescheduler.scheduler.plugins.device_use import DeviceUse
 from tests.cluster import controller, node, pod, snapshot
 
 DRIVER = "gpu.example.com"
@@ -93,10 +93,10 @@ def test_the_scheduler_frees_what_goes_with_a_pod(reserved: Any, free: bool) -> 
         [node("a")], pods, resource_slices=[SLICE], resource_claims=[claim("g0", "p", reserved)]
     )
     occupancy = Occupancy(before.nodes, before.pods, before.pod_node, pod_level=True)
-    stock = DeviceStock(before, occupancy)
+    use = DeviceUse(before, occupancy)
     with occupancy.without(0):
-        assert stock.free().tolist() == [free, True]
-    assert stock.free().tolist() == [False, True]
+        assert use.free().tolist() == [free, True]
+    assert use.free().tolist() == [False, True]
 
 
 def asking(**requests: str) -> PodSpec:

@@ -255,7 +255,7 @@ def test_of_numa_a_crowd_is_measured_and_where_pods_lie_is_remembered() -> None:
     [binding] = bind([policy], before)
     stability = Stability([binding], before, FindingHistory())
     [look] = stability.observations
-    assert len(look.troubles) == 1
+    assert len(look.findings) == 1
     waited = FindingHistory().after([look], before.taken - timedelta(minutes=4))
     later = Stability([binding], before, waited)
     both = np.arange(2, dtype=np.int32)

@@ -165,7 +165,7 @@ def test_a_deadline_is_a_reason_to_stop() -> None:
     stop = Stop()
     assert stop.within(timedelta(hours=1))() == ""
     assert "deadline" in stop.within(timedelta(0))()
-    stop.tell("SIGTERM was received")
-    stop.tell("later")
+    stop.request("SIGTERM was received")
+    stop.request("later")
     assert stop.within(timedelta(hours=1))() == "SIGTERM was received"
     assert stop.wait(60)

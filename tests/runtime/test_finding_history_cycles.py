@@ -98,7 +98,7 @@ def test_what_may_not_be_read_counts_as_new_and_is_told() -> None:
     plan = run_cycle(of(Process(stage, "blind", before=forbid({"GET"})), remembers=False))
     assert (plan.moves, refused(plan)) == ([], {"STB001": 4})
     assert [each.code for each in plan.notes] == ["DAT002"]
-    assert "all trouble counts as new" in plan.notes[0].message
+    assert "every finding counts as new" in plan.notes[0].message
 
 
 def test_what_may_not_be_written_is_told_and_harms_nothing() -> None:

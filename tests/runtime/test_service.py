@@ -37,7 +37,7 @@ def stop() -> Iterator[Stop]:
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     stop = Stop()
     yield stop
-    stop.tell("the test is over")
+    stop.request("the test is over")
     for number, handler in before.items():
         signal.signal(number, handler)
 
@@ -93,7 +93,7 @@ def test_a_failed_cycle_is_told_and_the_next_one_is_better(stop: Stop) -> None:
             raise faults.pop(0)
         return crowded()
 
-    running = service(stop, parts(observe=observe), lambda _: stop.tell("enough"))
+    running = service(stop, parts(observe=observe), lambda _: stop.request("enough"))
     assert running.run() == 0
     assert problems[:3] == [
         "no cycle has finished yet",
@@ -123,7 +123,7 @@ def test_a_cycle_that_overruns_is_never_run_twice_at_a_time(stop: Stop) -> None:
         return crowded()
 
     running = service(
-        stop, parts(observe=observe), lambda _: stop.tell("enough") if len(most) > 1 else None
+        stop, parts(observe=observe), lambda _: stop.request("enough") if len(most) > 1 else None
     )
     assert running.run() == 0
     assert max(most) == 1
@@ -134,7 +134,7 @@ def test_the_cycle_in_flight_is_waited_for(stop: Stop) -> None:
     ended: list[str] = []
 
     def observe(_: Any) -> Snapshot:
-        stop.tell("SIGTERM was received")
+        stop.request("SIGTERM was received")
         time.sleep(1.5)
         ended.append("observed")
         return crowded()
@@ -150,7 +150,7 @@ def test_a_cron_schedule_does_not_begin_at_once() -> None:
     running = Service(
         Settings(cron="0 9 29 2 *"), parts(), trigger, stop, Telemetry(), report=plans.append
     )
-    threading.Timer(0.2, lambda: stop.tell("enough")).start()
+    threading.Timer(0.2, lambda: stop.request("enough")).start()
     assert running.run() == 0
     assert plans == []
     assert running.health.ready() == ""
@@ -183,7 +183,7 @@ def test_a_second_replica_takes_over_when_the_first_one_stops(stop: Stop) -> Non
 
     def second_report(_: Report) -> None:
         ran.append("second")
-        stop.tell("enough")
+        stop.request("enough")
 
     with serving() as server:
         first = service(first_stop, parts(), first_report, state_on(server, "first", first_stop))
@@ -196,7 +196,7 @@ def test_a_second_replica_takes_over_when_the_first_one_stops(stop: Stop) -> Non
         time.sleep(0.5)
         assert "second" not in ran, "it stands by while the first one leads"
         assert second.health.ready() == ""
-        first_stop.tell("SIGTERM was received")
+        first_stop.request("SIGTERM was received")
         one.join(10)
         two.join(10)
         assert not one.is_alive()
@@ -207,7 +207,7 @@ def test_a_second_replica_takes_over_when_the_first_one_stops(stop: Stop) -> Non
 
 def test_the_lock_is_not_asked_for_in_audit(stop: Stop) -> None:
     assert replace(parts()).actor is None
-    running = service(stop, parts(), lambda _: stop.tell("enough"))
+    running = service(stop, parts(), lambda _: stop.request("enough"))
     assert running._state is None
     assert running.run() == 0
 

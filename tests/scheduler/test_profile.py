@@ -205,7 +205,7 @@ def test_a_scheduler_with_a_problem_predicts_nothing_and_says_why() -> None:
 
 def test_pods_that_ask_for_what_an_extender_decides_on_are_refused() -> None:
     nodes = [node("a", allocatable={GPU: "8"})]
-    beyond = replace(USUAL, beyond_us={GPU: "the extender http://x has a say in where it goes"})
+    beyond = replace(USUAL, beyond_us={GPU: "the extender http://x may decide where it goes"})
     made = snapshot(nodes, [newcomer(), newcomer(requests={GPU: "1"})])
     model = SchedulerModel(made, {USUAL.name: beyond})
     assert model.landing(0).refusal is None

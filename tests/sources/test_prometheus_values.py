@@ -14,7 +14,7 @@ from rescheduler.kube.objects import Node, NodeAddress
 from rescheduler.model.readings import LinkSpeed
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.prometheus.definition import LINKS
-from rescheduler.sources.prometheus.measuring import DomainCounts, Row, settle
+from rescheduler.sources.prometheus.measuring import ReadingProblems, Row, resolve
 from tests import cluster
 from tests.sources.metrics import Rows, Stub, read
 
@@ -311,11 +311,11 @@ ROWS = st.lists(
 @settings(max_examples=300)
 @given(ROWS)
 def test_whatever_the_rows_a_value_is_legal_fresh_and_explained(rows: list[Row]) -> None:
-    tally = DomainCounts()
-    found = settle({(0, ""): rows}, highest=1.0, max_age=180.0, tally=tally)
+    problems = ReadingProblems()
+    found = resolve({(0, ""): rows}, highest=1.0, max_age=180.0, problems=problems)
     if (0, "") not in found:
-        assert tally.codes[0] in {"RDG004", "RDG005", "RDG006"}
-        assert tally.notes()
+        assert problems.codes[0] in {"RDG004", "RDG005", "RDG006"}
+        assert problems.notes()
         return
     value, age = found[0, ""]
     assert 0 <= value <= 1

@@ -57,7 +57,7 @@ class Eligibility:
 
     def refusal(self, pod: int) -> Problem | None:
         """Why the pod must be left alone, or None. The first reason that holds is given."""
-        each, shared = self._snapshot.pods[pod], self._share(pod)
+        each, shared = self._snapshot.pods[pod], self._shared_checks(pod)
         return (
             shared.kind
             or refuse_state(each, self._limits, self._snapshot.taken)
@@ -95,7 +95,7 @@ class Eligibility:
         yield ("DAT001",), self._refuse_undecodable(each.metadata.namespace)
 
     @cached_property
-    def unsettled(self) -> BoolArray:
+    def unstable(self) -> BoolArray:
         """(nodes,) the nodes that `node` refuses."""
         count = len(self._snapshot.nodes)
         return np.array([self.node(each) is not None for each in range(count)], dtype=np.bool_)
@@ -108,7 +108,7 @@ class Eligibility:
             )
         return self._nodes[node]
 
-    def _share(self, pod: int) -> _Shared:
+    def _shared_checks(self, pod: int) -> _Shared:
         each = self._snapshot.pods[pod]
         metadata = each.metadata
         # The snapshot keeps all of these alive, so an id stands for one object. An annotation may
@@ -124,10 +124,10 @@ class Eligibility:
         )
         known = self._shared.get(key)
         if known is None:
-            known = self._shared[key] = self._judge(pod)
+            known = self._shared[key] = self._evaluate(pod)
         return known
 
-    def _judge(self, pod: int) -> _Shared:
+    def _evaluate(self, pod: int) -> _Shared:
         each, limits, now = self._snapshot.pods[pod], self._limits, self._snapshot.taken
         kind = refuse_kind(each)
         if kind is not None:

@@ -1,6 +1,6 @@
 """Whether the kubelets where a replacement may land would admit it: code FEA007.
 
-kube-scheduler does not look at NUMA zones. A pod that lands where no zone holds it is bound, then
+kube-scheduler does not know NUMA zones. A pod that lands where no zone holds it is bound, then
 refused by the kubelet (TopologyAffinityError), and its controller tries again at once, perhaps
 for ever and on the same node (kubernetes/kubernetes#84869). The topology manager's policies
 `restricted` and `single-numa-node` refuse what they cannot align, `best-effort` and `none` admit it
@@ -19,7 +19,7 @@ _TOLERATED = 0.01
 
 
 class Admission:
-    """Kubelets' NUMA admission on the working copy, as far as NodeResourceTopology tells of it."""
+    """Kubelets' NUMA admission on the working copy, as far as NodeResourceTopology reports it."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._names = [node.metadata.name for node in snapshot.nodes]
@@ -60,7 +60,7 @@ class Admission:
         return f"({chance:.0%}) on {', '.join(names[:3])}{more}"
 
     def _doubt(self, zones: Zones, landing: Landing, which: BoolArray) -> str:
-        """Why the kubelets of these nodes may refuse it, told of the likeliest of them."""
+        """Why the kubelets of these nodes may refuse it, for the likeliest of them."""
         first = int(landing.nodes[which][0])
         example = f"on {self._names[first]} " if which.sum() > 1 else ""
         return (

@@ -1,4 +1,4 @@
-"""What the pod itself says about whether it may move: its owner, its state, its age."""
+"""Whether the pod itself allows a move: its owner, its state, its age."""
 
 from datetime import datetime, timedelta
 
@@ -32,7 +32,7 @@ def refuse_kind(pod: Pod) -> Problem | None:
 
 
 def refuse_state(pod: Pod, limits: Limits, now: datetime) -> Problem | None:
-    """ELG004-ELG007 and ELG021: whether the pod is settled.
+    """ELG004-ELG007 and ELG021: whether the pod is stable.
 
     A time that is missing counts as too recent.
     """

@@ -35,7 +35,7 @@ def refuse_local_storage(pod: Pod, limits: Limits) -> Problem | None:
 
 
 class Attachments:
-    """The volumes of one snapshot, looked up by the pods that use them."""
+    """The volumes of one snapshot, by the pods that use them."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

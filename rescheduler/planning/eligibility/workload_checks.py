@@ -1,4 +1,4 @@
-"""Whether what surrounds a pod has settled: its node, its workload, our own recent moves."""
+"""Whether a pod's node and workload are stable, our own recent moves included."""
 
 from collections import Counter
 from datetime import datetime, timedelta
@@ -34,7 +34,7 @@ _SCALE_QUIET = timedelta(minutes=5)
 
 
 def refuse_node(node: Node, limits: Limits, now: datetime) -> Problem | None:
-    """ELG020: whether the node has settled and nobody else is emptying it."""
+    """ELG020: whether the node is stable and nobody else is draining it."""
     name = node.metadata.name
     if not node.ready:
         return Problem(code="ELG020", message=f"node {name} is not Ready")
@@ -52,7 +52,7 @@ def refuse_node(node: Node, limits: Limits, now: datetime) -> Problem | None:
 
 
 class Surroundings:
-    """The workloads, autoscalers and recent moves of one snapshot, as pods look them up."""
+    """The workloads, autoscalers and recent moves of one snapshot, by pod."""
 
     def __init__(self, snapshot: Snapshot, limits: Limits, history: History, plan: str) -> None:
         self._snapshot = snapshot
@@ -74,9 +74,9 @@ class Surroundings:
 
     def ready(self, workload: int) -> int:
         """Ready pods of a workload: the fewer of what we see and what its owner counts."""
-        seen, told = self._ready[workload], self._snapshot.workloads[workload].ready
+        seen, reported = self._ready[workload], self._snapshot.workloads[workload].ready
         job = self._snapshot.workloads[workload].controller_kind == "Job"
-        return seen if told is None or job else min(seen, told)
+        return seen if reported is None or job else min(seen, reported)
 
     def controllers_of(self, workload: int, controller: str) -> list[Controller]:
         """The objects above a pod that we know: its controller (by UID) and the top owner."""
@@ -91,17 +91,17 @@ class Surroundings:
         return Problem(code="ELG022", message=f"its eviction was asked for at {instant(move.at)}")
 
     def refuse_workload(self, workload: int, *, crash_looping: bool = False) -> Problem | None:
-        """ELG012-ELG015 and ELG022: whether the workload can be followed and has settled.
+        """ELG012-ELG015 and ELG022: whether the workload can be followed and is stable.
 
         crash_looping: whether it is asked for a pod that does, which is none of the Ready ones.
         """
         key = (workload, crash_looping)
         if key not in self._verdicts:
             found = self._snapshot.workloads[workload]
-            self._verdicts[key] = self._judge(workload, found, crash_looping=crash_looping)
+            self._verdicts[key] = self._evaluate(workload, found, crash_looping=crash_looping)
         return self._verdicts[key]
 
-    def _judge(self, index: int, workload: Workload, *, crash_looping: bool) -> Problem | None:
+    def _evaluate(self, index: int, workload: Workload, *, crash_looping: bool) -> Problem | None:
         return (
             self._refuse_unknown(workload)
             or self._refuse_job(workload)

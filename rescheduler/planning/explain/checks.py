@@ -7,7 +7,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.planning.search.working_copy import WorkingCopy
 
 _BUDGETS = ("BUD001", "BUD003")
-_PACING = ("PAC001", "PAC005", "PAC002", "PAC003", "PAC004", "BUD002", "BUD004")
+_LIMITS = ("PAC001", "PAC005", "PAC002", "PAC003", "PAC004", "BUD002", "BUD004")
 
 
 def checks(copy: WorkingCopy, pod: int) -> list[Check]:
@@ -17,7 +17,7 @@ def checks(copy: WorkingCopy, pod: int) -> list[Check]:
     """
     found: dict[str, Check] = {}
     for codes, answer in _groups(copy, pod):
-        for check in _told(codes, answer):
+        for check in _checks(codes, answer):
             known = found.get(check.code)
             if known is None or known.result == "passed":
                 found[check.code] = check
@@ -29,10 +29,10 @@ def _groups(copy: WorkingCopy, pod: int) -> Iterator[tuple[tuple[str, ...], Prob
     permanent = copy.budgets.permanent(pod)
     yield _BUDGETS, permanent
     if permanent is None and copy.snapshot.pod_node[pod] >= 0:
-        yield _PACING, copy.budgets.refusal(pod)
+        yield _LIMITS, copy.budgets.refusal(pod)
 
 
-def _told(codes: tuple[str, ...], answer: Problem | None) -> Iterator[Check]:
+def _checks(codes: tuple[str, ...], answer: Problem | None) -> Iterator[Check]:
     failed = False
     for code in codes:
         if answer is not None and code == answer.code:

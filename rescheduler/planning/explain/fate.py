@@ -1,4 +1,4 @@
-"""What becomes of each pod in a plan made now, and what each policy says of it."""
+"""What becomes of each pod in a plan made now, and how each policy evaluates it."""
 
 from collections.abc import Iterable
 

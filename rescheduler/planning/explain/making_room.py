@@ -60,7 +60,7 @@ def make_room(copy: WorkingCopy, pending: int) -> RoomResult:
         found.tried += 1
         feasible = _after(copy, Shift(pod, source, target), pending)
         if feasible.any():
-            found.moves.append(_told(copy, pod, source, landing, feasible))
+            found.moves.append(_room_move(copy, pod, source, landing, feasible))
             if len(found.moves) == SHOWN:
                 break
     return found
@@ -86,9 +86,9 @@ def nothing(found: RoomResult) -> Problem | None:
 
 
 def _reachable(copy: WorkingCopy, pending: int) -> BoolArray:
-    """(nodes,) where nothing but other pods keeps the Pending pod away, and that have settled."""
+    """(nodes,) where nothing but other pods keeps the Pending pod away, and that are stable."""
     verdicts = copy.scheduler.verdicts(pending)
-    answer = ~copy.eligibility.unsettled
+    answer = ~copy.eligibility.unstable
     for each in verdicts.filters:
         if each.name in STATIC:
             answer = answer & ~each.rejects
@@ -146,7 +146,7 @@ def _after(copy: WorkingCopy, shift: Shift, pending: int) -> BoolArray:
         copy.scheduler.commit(shift.reversed())
 
 
-def _told(
+def _room_move(
     copy: WorkingCopy, pod: int, source: int, landing: Landing, feasible: BoolArray
 ) -> RoomMove:
     snapshot = copy.snapshot

@@ -23,15 +23,15 @@ def explain_node(copy: WorkingCopy, node: int, header: Header) -> NodeExplanatio
     name = each.metadata.name
     pods = np.flatnonzero(snapshot.pod_node == node).tolist()
     views = [view(binding, set(pods), subject=f"node {name}") for binding in copy.bindings]
-    relief = _relief(copy, pods)
+    savings = _savings(copy, pods)
     room = _room(copy, node)
     disruption = {pod: copy.disruption(pod) for pod in pods}
     fates = Fates(copy)
-    told = [
+    listed = [
         PodOnNode(
             pod=pod_ref(snapshot, pod),
             owner=owner_ref(snapshot, pod),
-            relief=relief[pod],
+            relief=savings[pod],
             disruption=disruption[pod],
             usage=_usage(copy, pod),
             verdict=fates.of(pod),
@@ -49,7 +49,7 @@ def explain_node(copy: WorkingCopy, node: int, header: Header) -> NodeExplanatio
         loads=_loads(copy, node),
         policies=views,
         pods=sorted(
-            told,
+            listed,
             key=lambda one: (one.verdict.fate != "moves", -one.relief, snapshot_key(one)),
         ),
     )
@@ -69,9 +69,9 @@ def _taints(node: Node) -> list[str]:
     ]
 
 
-def _relief(copy: WorkingCopy, pods: list[int]) -> dict[int, float]:
+def _savings(copy: WorkingCopy, pods: list[int]) -> dict[int, float]:
     """Pod to the weighted cost that moving it could save at best, wherever it went; at least 0."""
-    nodes: IntArray = np.flatnonzero(~copy.eligibility.unsettled).astype(np.int32)
+    nodes: IntArray = np.flatnonzero(~copy.eligibility.unstable).astype(np.int32)
     answer = dict.fromkeys(pods, 0.0)
     if not len(nodes):
         return answer

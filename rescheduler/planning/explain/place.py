@@ -21,10 +21,10 @@ EXAMPLES = 5
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What the scheduler would say of one pod in the working copy as it is.
+    """What the scheduler would do with one pod in the working copy as it is.
 
     event: the text of the event it would write, "" where a node is feasible. reasons: why nodes
-    are rejected, the most frequent first. refusal: why none of it can be told.
+    are rejected, the most frequent first. refusal: why none of it can be predicted.
     """
 
     state: Literal["overlap", "gone"]

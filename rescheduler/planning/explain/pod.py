@@ -10,7 +10,7 @@ from rescheduler.planning.search.working_copy import WorkingCopy
 
 
 def explain_pod(copy: WorkingCopy, pod: int, header: Header) -> PodExplanation:
-    """What checks, scheduler and policies say of this pod; then what a plan made now does with it.
+    """How checks, scheduler and policies evaluate this pod; then what a plan made now does with it.
 
     copy: as it is before anything moved; deciding moves it along.
     """

@@ -1,4 +1,4 @@
-"""How many moves the Limits allow on one snapshot, where they say percentages too."""
+"""How many moves the Limits allow on one snapshot; percentages are resolved here."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -22,13 +22,13 @@ class Allowance(NamedTuple):
     most: int
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """As operators read it: `1`, or `10% of 20 pods`."""
         of = f" of {counted(self.pods, 'pod')}" if isinstance(self.amount, str) else ""
         return f"{self.amount}{of}"
 
     def __str__(self) -> str:
-        return f"{self.name} {self.told}"
+        return f"{self.name} {self.text}"
 
 
 class Allowances:

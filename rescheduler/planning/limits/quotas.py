@@ -17,7 +17,7 @@ class Quotas:
     """The headroom of every ResourceQuota along the plan.
 
     A ReplicaSet makes the replacement while the old pod terminates, and a quota counts both until
-    then; a StatefulSet waits. Scopes of a quota are not looked at: each counts every pod of its
+    then; a StatefulSet waits. Scopes of a quota are not evaluated: each counts every pod of its
     namespace. All moves of a plan are charged together, though a quota frees up between batches.
     """
 

@@ -41,7 +41,7 @@ def plan_and_observations(
     shown and never acted on. The mode is only written down: the moves and the digest do not depend
     on it. Where a guard holds, nothing moves and every candidate is refused with the guard's code.
 
-    finding history: since when earlier cycles have found trouble. Answers also what the policies
+    finding history: since when earlier cycles have had each finding. Answers also what the policies
     that wait have found now, for the next cycle.
     """
     copy = WorkingCopy(
@@ -55,16 +55,16 @@ def plan_and_observations(
     )
     before = Before.of(copy.bindings)
     decision = decide(copy)
-    passes = _told(copy, decision.passes)
+    passes = _with_landings(copy, decision.passes)
     made = assemble(copy, policies, before, passes, decision.refusals, decision.guards, outline)
     return made, decision.observations
 
 
-def _told(
+def _with_landings(
     copy: WorkingCopy, passes: list[tuple[Mode, list[Evaluation]]]
 ) -> list[tuple[Mode, list[Evaluation]]]:
-    """The passes' moves with the landings that a plan may tell."""
+    """The passes' moves with the landings that a plan may publish."""
     names = [node.metadata.name for node in copy.snapshot.nodes]
     moves = [move for _, found in passes for move in found]
-    told = iter(forecast(copy.scheduler, moves, names=names, seed=copy.seed))
-    return [(mode, [next(told) for _ in moves]) for mode, moves in passes]
+    predicted = iter(forecast(copy.scheduler, moves, names=names, seed=copy.seed))
+    return [(mode, [next(predicted) for _ in moves]) for mode, moves in passes]

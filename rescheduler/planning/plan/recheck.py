@@ -19,7 +19,7 @@ LEAST_OVERLAP = 0.5
 
 
 class Recheck:
-    """Looks at the moves of one batch again, one after the other, on one fresh snapshot."""
+    """Evaluates the moves of one batch again, one after the other, on one fresh snapshot."""
 
     def __init__(self, copy: WorkingCopy) -> None:
         """copy: of a snapshot read just now, with the plan's policies, limits and seed.
@@ -30,7 +30,7 @@ class Recheck:
         self._evaluator = Evaluator(copy)
         self._evaluated: dict[str, Evaluation] = {}
 
-    def look(self, move: PlannedMove, made: Iterable[PastMove] = ()) -> PlannedMove | Problem:
+    def check(self, move: PlannedMove, made: Iterable[PastMove] = ()) -> PlannedMove | Problem:
         """The move with the landing that is predicted now; or why it must not be made.
 
         made: the moves of this batch that were made already. Each stands where its replacement has

@@ -37,7 +37,7 @@ class Outline(msgspec.Struct, frozen=True):
 
 
 def assemble(
-    workspace: WorkingCopy,
+    copy: WorkingCopy,
     policies: PolicySet,
     before: Before,
     passes: list[tuple[Mode, list[Evaluation]]],
@@ -46,10 +46,10 @@ def assemble(
     outline: Outline,
 ) -> Plan:
     """The plan. passes: the moves of each pass in their order, with the mode they carry."""
-    snapshot = workspace.snapshot
-    moves = _moves(workspace, passes)
+    snapshot = copy.snapshot
+    moves = _moves(copy, passes)
     evaluations = [move for _, found in passes for move in found]
-    results = policy_results(workspace, policies, before)
+    results = policy_results(copy, policies, before)
     plan = Plan(
         tool=outline.tool,
         mode=outline.mode,
@@ -71,51 +71,49 @@ def assemble(
         ),
         score=score(results),
         policies=results,
-        readings=reading_results(workspace),
-        schedulers=workspace.schedulers.results(),
+        readings=reading_results(copy),
+        schedulers=copy.schedulers.results(),
         guards=guards,
         moves=moves,
-        refused=_refused(workspace, refusals),
-        nodes=node_views(workspace, evaluations, before.loads),
+        refused=_refused(copy, refusals),
+        nodes=node_views(copy, evaluations, before.loads),
         limits=to_document(policies.limits)["spec"],
-        notes=notes(workspace),
-        calibration=calibration(workspace.history, workspace.limits, snapshot.cluster.version),
+        notes=notes(copy),
+        calibration=calibration(copy.history, copy.limits, snapshot.cluster.version),
     )
     return sealed(plan)
 
 
-def _moves(
-    workspace: WorkingCopy, passes: list[tuple[Mode, list[Evaluation]]]
-) -> list[PlannedMove]:
+def _moves(copy: WorkingCopy, passes: list[tuple[Mode, list[Evaluation]]]) -> list[PlannedMove]:
     answer: list[PlannedMove] = []
     last = 0
     for mode, found in passes:
         batches = number(
             (
-                (int(workspace.snapshot.pod_workload[j.pod]), workspace.budgets.budgets_of(j.pod))
+                (int(copy.snapshot.pod_workload[j.pod]), copy.budgets.budgets_of(j.pod))
                 for j in found
             ),
-            workspace.limits.batchSize,
+            copy.limits.batchSize,
         )
         answer += [
-            _move(workspace, evaluation, last + batch, mode)
+            _move(copy, evaluation, last + batch, mode)
             for evaluation, batch in zip(found, batches, strict=True)
         ]
         last += max(batches, default=0)
     return answer
 
 
-def _move(workspace: WorkingCopy, evaluation: Evaluation, batch: int, mode: Mode) -> PlannedMove:
-    snapshot, landing = workspace.snapshot, evaluation.landing
-    owner = owner_ref(workspace.snapshot, evaluation.pod)
+def _move(copy: WorkingCopy, evaluation: Evaluation, batch: int, mode: Mode) -> PlannedMove:
+    snapshot, landing = copy.snapshot, evaluation.landing
+    owner = owner_ref(copy.snapshot, evaluation.pod)
     if landing is None or owner is None:
         raise AssertionError("a committed move has a landing and an owner")
     usage: dict[str, float] = {}
-    for binding in workspace.bindings:
+    for binding in copy.bindings:
         if binding.loaded is not None:
             usage.update(binding.loaded.usage(evaluation.pod))
     return PlannedMove(
-        pod=pod_ref(workspace.snapshot, evaluation.pod),
+        pod=pod_ref(copy.snapshot, evaluation.pod),
         owner=owner,
         source=snapshot.nodes[evaluation.source].metadata.name,
         landing=landing_shares(snapshot, landing),
@@ -133,9 +131,9 @@ def _move(workspace: WorkingCopy, evaluation: Evaluation, batch: int, mode: Mode
     )
 
 
-def _refused(workspace: WorkingCopy, refusals: dict[int, Problem]) -> list[Refusal]:
+def _refused(copy: WorkingCopy, refusals: dict[int, Problem]) -> list[Refusal]:
     """The refused candidates by code and name, some of each code."""
-    pods = workspace.snapshot.pods
+    pods = copy.snapshot.pods
     by_code: dict[str, list[int]] = {}
     for pod, refusal in refusals.items():
         by_code.setdefault(refusal.code, []).append(pod)
@@ -146,10 +144,10 @@ def _refused(workspace: WorkingCopy, refusals: dict[int, Problem]) -> list[Refus
     ]
     return [
         Refusal(
-            pod=pod_ref(workspace.snapshot, pod),
+            pod=pod_ref(copy.snapshot, pod),
             code=refusals[pod].code,
             message=refusals[pod].message,
-            owner=owner_ref(workspace.snapshot, pod),
+            owner=owner_ref(copy.snapshot, pod),
             node=pods[pod].node,
         )
         for pod in shown

@@ -22,7 +22,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 @dataclass(frozen=True)
 class Before:
-    """The working copy before anything moved: what the terms say, by policy name."""
+    """The working copy before anything moved: the terms' values, by policy name."""
 
     costs: dict[str, float]
     findings: dict[str, list[FindingView]]
@@ -31,7 +31,7 @@ class Before:
     @classmethod
     def of(cls, bindings: Iterable[Binding]) -> "Before":
         """Ask every term; the loads are copied, because terms go on with theirs."""
-        told = [each for each in bindings if each.term is not None]
+        evaluated = [each for each in bindings if each.term is not None]
         found = {
             each.policy.name: [
                 FindingView(code=f.code, subject=f.subject, cost=f.cost, message=f.message)
@@ -39,17 +39,17 @@ class Before:
                     MOST_FINDINGS, each.findings, key=lambda each: (-each.cost, each.subject)
                 )
             ]
-            for each in told
+            for each in evaluated
         }
         return cls(
-            {each.policy.name: each.term.cost() for each in told if each.term is not None},
+            {each.policy.name: each.term.cost() for each in evaluated if each.term is not None},
             found,
-            {name: load.copy() for name, load in loads(told).items()},
+            {name: load.copy() for name, load in loads(evaluated).items()},
         )
 
 
 def loads(bindings: Iterable[Binding]) -> dict[str, FloatArray]:
-    """Node reading name to the (nodes,) load of the working copy; the first policy tells it."""
+    """Node reading name to the (nodes,) load of the working copy, from the first policy with it."""
     answer: dict[str, FloatArray] = {}
     for binding in bindings:
         if binding.loaded is not None:
@@ -58,11 +58,9 @@ def loads(bindings: Iterable[Binding]) -> dict[str, FloatArray]:
     return answer
 
 
-def policy_results(
-    workspace: WorkingCopy, policies: PolicySet, before: Before
-) -> list[PolicyResult]:
-    """What each policy says, in the order of the set."""
-    return [_policy_result(binding, policies, before) for binding in workspace.bindings]
+def policy_results(copy: WorkingCopy, policies: PolicySet, before: Before) -> list[PolicyResult]:
+    """Each policy's result, in the order of the set."""
+    return [_policy_result(binding, policies, before) for binding in copy.bindings]
 
 
 def _policy_result(binding: Binding, policies: PolicySet, before: Before) -> PolicyResult:
@@ -85,15 +83,15 @@ def _policy_result(binding: Binding, policies: PolicySet, before: Before) -> Pol
     )
 
 
-def reading_results(workspace: WorkingCopy) -> list[ReadingResult]:
+def reading_results(copy: WorkingCopy) -> list[ReadingResult]:
     """How good each reading was that a policy asked for; one that is not there has RDG007."""
-    requests = dict.fromkeys(r for b in workspace.bindings for r in b.policy.requests())
-    return [_reading_result(workspace, request) for request in requests]
+    requests = dict.fromkeys(r for b in copy.bindings for r in b.policy.requests())
+    return [_reading_result(copy, request) for request in requests]
 
 
-def _reading_result(workspace: WorkingCopy, request: ReadingRequest) -> ReadingResult:
-    reading = workspace.snapshot.readings.find(request)
-    readings = workspace.snapshot.readings
+def _reading_result(copy: WorkingCopy, request: ReadingRequest) -> ReadingResult:
+    reading = copy.snapshot.readings.find(request)
+    readings = copy.snapshot.readings
     problem = reading.problem if reading is not None else readings.missing(request)
     code = problem if problem is not None else None
     return ReadingResult(
@@ -111,10 +109,10 @@ def _reading_result(workspace: WorkingCopy, request: ReadingRequest) -> ReadingR
 
 
 def node_views(
-    workspace: WorkingCopy, moves: list[Evaluation], before: dict[str, FloatArray]
+    copy: WorkingCopy, moves: list[Evaluation], before: dict[str, FloatArray]
 ) -> list[NodeView]:
     """Every node before and after; of more than 2,000 only those that change or are hot."""
-    snapshot = workspace.snapshot
+    snapshot = copy.snapshot
     counts = np.bincount(
         snapshot.pod_node[snapshot.pod_node >= 0], minlength=len(snapshot.nodes)
     ).tolist()
@@ -124,10 +122,10 @@ def node_views(
         change[move.source] -= 1
         change[move.destination] += 1
         touched.update((move.source, move.destination))
-    for binding in workspace.bindings:
+    for binding in copy.bindings:
         if binding.loaded is not None:
             touched.update(binding.loaded.hot_nodes().tolist())
-    after = loads(workspace.bindings)
+    after = loads(copy.bindings)
     everyone = len(snapshot.nodes) <= MOST_NODES
     return [
         NodeView(
@@ -147,8 +145,8 @@ def node_views(
 def score(results: list[PolicyResult]) -> Change:
     """100 at no cost, 0 at the worst there could be, over every policy with a weight.
 
-    Not known where one of them could not be evaluated: without it, a blind run would score better
-    than one that sees what is wrong.
+    Not known where one of them could not be evaluated: else a run without data would score
+    better than one that sees what is wrong.
     """
     weighted = [each for each in results if each.weight > 0]
     if not weighted or any(each.problem is not None for each in weighted):
@@ -164,9 +162,9 @@ def score(results: list[PolicyResult]) -> Change:
     return Change(before=before, after=after)
 
 
-def notes(workspace: WorkingCopy) -> list[Problem]:
+def notes(copy: WorkingCopy) -> list[Problem]:
     """What was odd about the data: undecodable objects, unread kinds, warnings of the terms."""
-    snapshot = workspace.snapshot
+    snapshot = copy.snapshot
     found = [
         Problem(
             code="DAT001",
@@ -177,7 +175,7 @@ def notes(workspace: WorkingCopy) -> list[Problem]:
     if snapshot.unread:
         kinds = ", ".join(snapshot.unread)
         found.append(Problem(code="DAT002", message=f"not read: {kinds}"))
-    for binding in workspace.bindings:
+    for binding in copy.bindings:
         found += [
             Problem(code=warning.code, message=f"{binding.policy.name}: {warning.message}")
             for warning in binding.warnings()

@@ -40,15 +40,15 @@ def bounds(copy: WorkingCopy, candidates: list[int], refusals: dict[int, Problem
 
 def _best(copy: WorkingCopy, pods: IntArray) -> FloatArray:
     """(k,) at most how much moving each pod could lower the weighted cost, wherever it went."""
-    settled = np.flatnonzero(~copy.eligibility.unsettled).astype(np.int32)
+    stable = np.flatnonzero(~copy.eligibility.unstable).astype(np.int32)
     total = np.zeros(len(pods))
     for binding in copy.active:
         bounding, weight = binding.bounding, binding.policy.weight
         if bounding is not None:
             total += weight * bounding.bounds(pods)
-        elif binding.term is not None and len(settled):
+        elif binding.term is not None and len(stable):
             term = binding.term
             total += weight * np.array(
-                [-float(np.min(term.deltas(pod, settled))) for pod in pods.tolist()]
+                [-float(np.min(term.deltas(pod, stable))) for pod in pods.tolist()]
             )
     return total

@@ -20,7 +20,7 @@ def corrected(snapshot: Snapshot, history: History) -> Snapshot:
     its new node. As long as the old pod is there, its whole usage stands; until the replacement is
     Ready, its whole usage is missing; until its node is known it is expected where the landing was
     predicted. A move whose outcome is not known is left out at the source and counted at the
-    destination: neither node may look better than it is.
+    destination: neither node may seem better than it is.
     """
     moves = [move for move in history.moves if move.charged and move.usage]
     if not moves:

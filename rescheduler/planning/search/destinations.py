@@ -1,4 +1,4 @@
-"""What a predicted landing says against a move, in the words of the report."""
+"""Why a predicted landing rules a move out, in the words of the report."""
 
 import numpy as np
 
@@ -58,17 +58,17 @@ def refuse_untrusted(
 
     wanting: the policies that gain by the move; only their missing readings matter.
     """
-    blind = np.logical_or.reduce([eligibility.unsettled, *(each.unknown for each in wanting)])
-    doubted = blind[landing.nodes]
+    unknown = np.logical_or.reduce([eligibility.unstable, *(each.unknown for each in wanting)])
+    doubted = unknown[landing.nodes]
     for node, probability in [
-        *([(source, 1.0)] if blind[source] else []),
+        *([(source, 1.0)] if unknown[source] else []),
         *zip(landing.nodes[doubted].tolist(), landing.probabilities[doubted].tolist(), strict=True),
     ]:
         name = snapshot.nodes[node].metadata.name
         place = "its node" if node == source else f"it may land ({probability:.0%}) on"
-        settled = eligibility.node(node)
-        if settled is not None:
-            return Problem(code="FEA006", message=f"{place} {name}: {settled.message}")
+        refusal = eligibility.node(node)
+        if refusal is not None:
+            return Problem(code="FEA006", message=f"{place} {name}: {refusal.message}")
         for binding in wanting:
             if binding.unknown[node]:
                 return Problem(
@@ -85,7 +85,7 @@ def refuse_counted(
     wanting: list[Binding],
     eligibility: Eligibility,
 ) -> Problem | None:
-    """FEA006 or FEA003: what speaks against counting on this landing of a move that gains.
+    """FEA006 or FEA003: why this landing cannot be counted on by a move that gains.
 
     wanting: the policies that gain by the move; a load that others follow they have weighed.
     """

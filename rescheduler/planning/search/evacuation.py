@@ -42,9 +42,9 @@ class Leaving:
     ways: Ways
 
     def leaves(self, pod: int) -> bool:
-        """Whether the pod may be evicted, now or once its workload has settled after our moves.
+        """Whether the pod may be evicted, now or once its workload is stable again after our moves.
 
-        A pod that we have moved is not moved on: a node to which load was relieved is often cold.
+        A pod that we have moved is not moved on: a node that took load is often cold.
         What a PodDisruptionBudget allows is asked for each pod alone: they leave one by one.
         """
         uid = self.snapshot.pods[pod].metadata.uid

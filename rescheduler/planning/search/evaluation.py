@@ -19,7 +19,7 @@ class Evaluation:
     likely_gain: the decrease of the weighted cost at the destination.
     disruption: in pods. landing: where the replacement will be put.
     reasons, budget: the findings that the move serves, and the PodDisruptionBudget that it spends;
-    told once it is committed.
+    published once it is committed.
     """
 
     pod: int

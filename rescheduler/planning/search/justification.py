@@ -6,9 +6,9 @@ from rescheduler.planning.binding import Binding
 
 
 class Justifications:
-    """The findings of every policy, looked up by pod.
+    """The findings of every policy, by pod.
 
-    They are taken from the working copy when a pass begins, so each reason tells the state that
+    They are taken from the working copy when a pass begins, so each reason describes the state that
     the operator sees, not one in the middle of the plan.
     """
 
@@ -22,7 +22,7 @@ class Justifications:
         if finding is None:
             return None
         message = f"{finding.subject}: {finding.message}"
-        load = _relief(binding, pod, source)
+        load = _utilization(binding, pod, source)
         weight = binding.policy.weight
         weighted = "" if weight == 1 else f" \N{MULTIPLICATION SIGN} weight {weight:g}"
         return Problem(
@@ -40,7 +40,7 @@ class Justifications:
         return known
 
 
-def _relief(binding: Binding, pod: int, source: int) -> str:
+def _utilization(binding: Binding, pod: int, source: int) -> str:
     """The loads of the pod's node before and after the move, where the policy follows loads."""
     term = binding.loaded
     if term is None:

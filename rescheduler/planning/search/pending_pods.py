@@ -18,9 +18,9 @@ class Waiting:
 
     A move is refused where a Pending pod of the same or a higher priority could be placed on the
     pod's own node or on one where it may land: both wait for the same room, so the landing cannot
-    be told. A Pending pod that fits nowhere holds nothing: a move takes no room from it, and real
-    clusters always have one. One whose landing cannot be predicted may go wherever the resources
-    for it are free, and one that may preempt anywhere. Pods that are gated or being deleted do not
+    be predicted. A Pending pod that fits nowhere holds nothing: a move takes no room from it, and
+    real clusters always have one. One whose landing cannot be predicted may go wherever it has
+    the resources, and one that may preempt anywhere. Pods that are gated or being deleted do not
     wait for room.
     """
 

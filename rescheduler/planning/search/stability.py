@@ -1,4 +1,4 @@
-"""Whether the trouble that would move a pod has held for as long as its policy asks (`stableFor`).
+"""Whether the findings that would move a pod have held as long as their policy asks (`stableFor`).
 
 Of load and signs the past is known from the readings; of all else, what earlier cycles remembered.
 """
@@ -21,27 +21,27 @@ from rescheduler.planning.search.evaluation import Gate, JointEvaluation
 from rescheduler.policies.base import Lasting, Policy
 
 _MEANINGLESS = {"mode", "weight", "maxPriority", "stableFor"}
-"""Fields that may change without changing what the policy calls trouble."""
+"""Fields that may change without changing what the policy finds."""
 _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """One policy that waits. known: (pods,) seconds for which its trouble has held; NaN: unknown.
+    """One policy that waits. known: (pods,) seconds for which its findings have held; NaN: unknown.
 
-    measured: whether readings tell it. crowded_out: whether more was found than is remembered.
+    measured: whether readings show it. truncated: whether more was found than is remembered.
     """
 
     policy: Policy
     known: FloatArray
     measured: bool
-    crowded_out: bool = False
+    truncated: bool = False
 
 
 class Stability:
     """What each waiting policy knows of the past, before anything moves in the working copy.
 
-    looks: what was found now, to be remembered for the next cycle.
+    observations: what was found now, to be remembered for the next cycle.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Stability:
         self._taken = snapshot.taken
         waiting = [each for each in bindings if each.policy.span and each.term is not None]
         found = {
-            each.policy.name: _troubles(each, snapshot, codes)
+            each.policy.name: _finding_keys(each, snapshot, codes)
             for each in waiting
             if (codes := _measured(each)) is not None
         }
@@ -59,7 +59,7 @@ class Stability:
                 policy=each.policy.name,
                 meaning=_meaning(each.policy),
                 patience=timedelta(seconds=each.policy.span),
-                troubles=tuple(dict.fromkeys(key for key, _ in found[each.policy.name])),
+                findings=tuple(dict.fromkeys(key for key, _ in found[each.policy.name])),
             )
             for each in waiting
             if each.policy.name in found
@@ -68,14 +68,16 @@ class Stability:
         self._waiting: dict[str, _Waiting] = {}
         for each in waiting:
             name, term = each.policy.name, _lasting(each)
-            told = np.full(len(snapshot.pods), np.nan) if term is None else term.lasted()
+            measured_age = np.full(len(snapshot.pods), np.nan) if term is None else term.lasted()
             if name in found:
-                self._waiting[name] = self._remembered(each.policy, found[name], known, told)
+                self._waiting[name] = self._remembered(
+                    each.policy, found[name], known, measured_age
+                )
             else:
-                self._waiting[name] = _Waiting(each.policy, told, measured=True)
+                self._waiting[name] = _Waiting(each.policy, measured_age, measured=True)
 
     def ready(self, binding: Binding, pods: IntArray) -> IntArray:
-        """Those of the pods whose trouble has held for long enough."""
+        """Those of the pods whose findings have held for long enough."""
         waiting = self._waiting.get(binding.policy.name)
         if waiting is None:
             return pods
@@ -84,7 +86,7 @@ class Stability:
     def refusals(
         self, bindings: Iterable[Binding], candidates: Iterable[int]
     ) -> dict[int, Problem]:
-        """The candidates of these policies whose trouble is too new for each, and why."""
+        """The candidates of these policies whose findings are too new, and why."""
         wanted: dict[int, list[Binding]] = {}
         ready: set[int] = set()
         for binding in bindings:
@@ -107,10 +109,10 @@ class Stability:
         deciding: Sequence[Binding],
         gate: Gate,
     ) -> Problem | None:
-        """Why the moves are not worth it without what policies gain whose trouble is too new.
+        """Why the moves are not worth it without what policies gain whose findings are too new.
 
         bindings: all that count. deciding: those for whose sake the pods may be moved; one of which
-        the trouble is old enough must gain by itself.
+        the findings are old enough must gain by itself.
         """
         new = [
             (each, move)
@@ -132,9 +134,9 @@ class Stability:
         return self._refusal([each for each, move in new if move.pod == pod], pod)
 
     def _refusal(self, bindings: Iterable[Binding], pod: int) -> Problem | None:
-        """STB001 or STB002 where the trouble that these policies have with the pod is too new.
+        """STB001 or STB002 where these policies' findings on the pod are too new.
 
-        Of several that wait, the one that may act first is told.
+        Of several that wait, the one that may act first is reported.
         """
         names = [each.policy.name for each in bindings]
         waiting = [self._waiting[name] for name in names if name in self._waiting]
@@ -166,23 +168,23 @@ class Stability:
         policy: Policy,
         found: list[tuple[bytes, tuple[int, ...]]],
         finding_history: FindingHistory,
-        told: FloatArray,
+        measured_age: FloatArray,
     ) -> _Waiting:
-        """Since when each pod has had the oldest of its troubles. told: what readings tell."""
+        """Since when each pod has had the oldest of its findings. measured_age: by readings."""
         watch = finding_history.of(policy.name)
         since = {} if watch is None else watch.since()
-        known = told.copy()
+        known = measured_age.copy()
         for key, concerned in found:
             if key in since:
                 seconds = (self._taken - since[key]).total_seconds()
                 index = list(concerned)
                 known[index] = np.fmax(known[index], seconds)
         missing = any(key not in since for key, _ in found)
-        return _Waiting(policy, known, measured=False, crowded_out=missing)
+        return _Waiting(policy, known, measured=False, truncated=missing)
 
 
 def _lasting(binding: Binding) -> Lasting | None:
-    """The term, where readings tell it how long trouble has held."""
+    """The term, where readings show how long its findings have held."""
     term: object = binding.term
     return term if isinstance(term, Lasting) else None
 
@@ -191,13 +193,13 @@ def _unknown(waiting: _Waiting) -> Problem:
     policy = waiting.policy
     if waiting.measured:
         why = (
-            "no reading tells of it before: it comes from other moves of this plan, or the past "
+            "no reading shows it earlier: it comes from other moves of this plan, or the past "
             "could not be read, or a recording was made without this policy"
         )
-    elif waiting.crowded_out:
-        why = f"more than {MOST_FINDINGS:,} troubles were found, and not all are remembered"
+    elif waiting.truncated:
+        why = f"more than {MOST_FINDINGS:,} findings were made, and not all are remembered"
     else:
-        why = "no trouble that was found names the pod, before the other moves of this plan"
+        why = "no finding names the pod before the other moves of this plan"
     needed = duration_text(timedelta(seconds=policy.span))
     return Problem(
         code="STB002",
@@ -207,15 +209,15 @@ def _unknown(waiting: _Waiting) -> Problem:
 
 
 def _measured(binding: Binding) -> frozenset[str] | None:
-    """The codes of what the policy finds of which readings tell the past; None: of all."""
+    """The codes of the findings whose past the readings show; None: of all."""
     term = _lasting(binding)
     return frozenset() if term is None else term.measured()
 
 
-def _troubles(
+def _finding_keys(
     binding: Binding, snapshot: Snapshot, measured: frozenset[str]
 ) -> list[tuple[bytes, tuple[int, ...]]]:
-    """Key of each trouble that is remembered, with the pods that it concerns; costliest first."""
+    """Key of each finding that is remembered, with the pods that it concerns; costliest first."""
     remembered = [each for each in binding.findings if each.code not in measured]
     found = sorted(remembered, key=lambda each: (-each.cost, each.code, each.subject))
     if not binding.policy.each_alone:
@@ -226,7 +228,7 @@ def _troubles(
 
 
 def _key(finding: Finding, subject: str) -> bytes:
-    """What tells a trouble from all others of its policy, in any cycle."""
+    """What distinguishes a finding from all others of its policy, in any cycle."""
     text = f"{finding.code}/{finding.aspect}/{subject}".encode()
     return hashlib.blake2b(text, digest_size=KEY_BYTES).digest()
 

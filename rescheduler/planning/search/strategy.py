@@ -30,12 +30,12 @@ class Strategy(Protocol):
     """What the search asks for candidates, in each state of the working copy from which it goes on.
 
     It proposes; whether the pods may be moved, where they land, what that gains and which budgets
-    it spends is for the evaluator to say. The bounds must not be too low: the search does not look
+    it spends is for the evaluator to decide. The bounds must not be too low: the search does not go
     at a candidate again whose bound is below what another one gains.
     """
 
     def candidates(self, evaluator: Evaluator) -> Iterable[Candidate]:
-        """All that is worth a look in the working copy as it is now; no pod moved already."""
+        """All that is worth evaluating in the working copy as it is now; no pod moved already."""
         ...
 
 

@@ -41,7 +41,7 @@ class WorkingCopy:
     own moves start no cool-down, so that it may move a workload more than once as planned.
     seed: breaks ties, and nothing else. schedulers: what operators declare of them. pinned: name
     of each scheduler to the digest of the profile that the plan being carried out was made with.
-    finding history: since when earlier cycles have found trouble.
+    finding history: since when earlier cycles have had each finding.
 
     version: a number of its state; no two states have the same.
     """
@@ -96,7 +96,7 @@ class WorkingCopy:
     def start_audit(self) -> bool:
         """Let the Audit policies decide too, with a cycle's limits of their own.
 
-        Answers whether there is an Audit policy that has a say.
+        Answers whether there is an Audit policy that is evaluated.
         """
         if all(b.enforced or b.term is None or b.policy.weight <= 0 for b in self.bindings):
             return False

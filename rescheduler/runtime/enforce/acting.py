@@ -1,6 +1,6 @@
-"""Acting: carries out a plan, move by move, and says what became of each.
+"""Acting: carries out a plan, move by move, and reports what became of each.
 
-Before each request, in this order: not told to stop; the move still worth it on a fresh snapshot;
+Before each request, in this order: not asked to stop; the move still worth it on a fresh snapshot;
 the pod the same, Running and Ready, read again; our own budgets; the intent stored; not paused;
 the lock ours until the request must have ended. Whatever fails on the way ends with no eviction.
 """
@@ -22,7 +22,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.runtime.enforce.actor import Actor
-from rescheduler.runtime.enforce.attempt import Attempts, Halted, told
+from rescheduler.runtime.enforce.attempt import Attempts, Halted, problem
 from rescheduler.runtime.enforce.awaiting import await_replacements
 from rescheduler.runtime.enforce.reconcile import holding
 
@@ -33,7 +33,7 @@ _MISSED = frozenset({"ACT011", "ACT017"})
 
 
 def act(plan: Plan, actor: Actor) -> Outcome:
-    """Carry out the plan's Enforce moves, batch by batch, and say what became of each.
+    """Carry out the plan's Enforce moves, batch by batch, and report what became of each.
 
     The plan stays as it is; the outcome holds it.
     Never raises for what happens while acting: the verdict says why it stopped, and what was
@@ -57,17 +57,17 @@ def act(plan: Plan, actor: Actor) -> Outcome:
             attempts = Attempts(plan.id, actor, history, results)
             for batch in _batches(plan.moves):
                 _carry_out(plan, batch, attempts, actor)
-        verdict = told(DONE)
+        verdict = problem(DONE)
     except Halted as halt:
         verdict = halt.verdict
     except LockHeld as error:
-        verdict = told("GRD005", error.message)
+        verdict = problem("GRD005", error.message)
     except LockLost as error:
-        verdict = told("ACT015", error.message)
+        verdict = problem("ACT015", error.message)
     except LedgerUnreadable as error:
-        verdict = told("GRD004", error.message)
+        verdict = problem("GRD004", error.message)
     except (ActionError, SourceError) as error:
-        verdict = told("ACT016", error.message)
+        verdict = problem("ACT016", error.message)
     learned = plan.calibration
     if known is not None:
         learned = calibration(known, actor.limits, plan.cluster.version)
@@ -113,7 +113,7 @@ def _batches(moves: list[PlannedMove]) -> Iterator[list[PlannedMove]]:
 
 
 def _carry_out(plan: Plan, batch: list[PlannedMove], attempts: Attempts, actor: Actor) -> None:
-    """One batch: a fresh look, its evictions one after the other, then their replacements."""
+    """One batch: a fresh snapshot, its evictions one after the other, then their replacements."""
     reason = actor.stop()
     if reason:
         raise Halted("ACT014", reason)

@@ -47,7 +47,7 @@ class Records(Protocol):
 
     @property
     def fence(self) -> int:
-        """The number of our turn."""
+        """The number of our lease transition."""
         ...
 
     @property
@@ -56,11 +56,11 @@ class Records(Protocol):
         ...
 
     def open(self) -> History:
-        """Load, and begin our turn."""
+        """Load, and begin our lease transition."""
         ...
 
     def load(self) -> History:
-        """Load again in the same turn."""
+        """Load again in the same lease transition."""
         ...
 
     def write(self, history: History) -> History:
@@ -70,10 +70,10 @@ class Records(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds. gap: between two evictions. poll: between two looks for replacements.
+    """Seconds. gap: between two evictions. poll: between two checks for replacements.
 
     call: the timeout of an eviction. retry_cap: the longest wait that a server may ask for.
-    resolve: the pauses between looks at a pod whose eviction was not answered.
+    resolve: the pauses between checks of a pod whose eviction was not answered.
     """
 
     gap: float = 1.0
@@ -93,8 +93,8 @@ class Actor:
     pod: one pod by namespace and name, or None; raises SourceError.
     pods: all live pods of a namespace; raises SourceError.
     evict: asks for one eviction, with the id of the plan and the fence.
-    announce: tells the cluster what became of a move of the plan with that id; never fails.
-    clock: the API server's time. sleep: seconds, shorter when told to stop.
+    announce: reports to the cluster what became of a move of the plan with that id; never fails.
+    clock: the API server's time. sleep: seconds, shorter when asked to stop.
     stop: why nothing more may be sent (a signal, the deadline), or "".
     """
 

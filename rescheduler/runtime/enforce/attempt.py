@@ -24,10 +24,10 @@ class Halted(Exception):
 
     def __init__(self, code: str, detail: str = "") -> None:
         super().__init__(detail)
-        self.verdict = told(code, detail)
+        self.verdict = problem(code, detail)
 
 
-def told(code: str, detail: str = "") -> Problem:
+def problem(code: str, detail: str = "") -> Problem:
     """A reason code with its sentence and what it was in this case."""
     return Problem(code=code, message=f"{CATALOG[code].sentence} {detail}".strip())
 
@@ -38,7 +38,7 @@ class Attempts:
     def __init__(
         self, plan: str, actor: Actor, history: History, results: dict[str, MoveResult]
     ) -> None:
-        """plan: its id. history: as loaded in this turn; it is written through here.
+        """plan: its id. history: as loaded in this lease transition; it is written through here.
 
         results: what has become of each move, by the UID of its pod; kept up to date here.
         """
@@ -50,7 +50,7 @@ class Attempts:
         self._actor = actor
         self._pods: list[Pod] = []
         self._scheduler = ""
-        self._check: Check = lambda _, __: told("ACT010")
+        self._check: Check = lambda _, __: problem("ACT010")
         self._hour = Allowance("movesPerHour", 0, 0, 0)
         self._last: datetime | None = None
         self._barred: dict[tuple[str, str], Problem] = {}
@@ -69,7 +69,7 @@ class Attempts:
         Raises:
             Halted: the run must end; the results say what became of the move.
             ActionError, SourceError: a fault that ends the run; an intent may stay open, and is
-                settled by UID in the next run.
+                closed by UID in the next run.
         """
         self._keep_pace()
         made = [past for _, past in self.evicted]
@@ -77,7 +77,7 @@ class Attempts:
         follow(self._actor, self.history, [past for past in made if not past.landedOn])
         fresh = self._objection(move) or self._check(move, made)
         if isinstance(fresh, Problem):
-            self._tell(move, "refused", fresh)
+            self._report(move, "refused", fresh)
             return
         # What an outcome is measured against is what was predicted when the eviction was sent.
         answer = self._ask(fresh)
@@ -90,19 +90,19 @@ class Attempts:
             self._heed(fresh, answer)
 
     def conclude(self) -> None:
-        """Take over where the replacements of this batch have landed, and tell the cluster."""
+        """Record where the replacements of this batch have landed, and report it as events."""
         for move, past in self.evicted:
             uid = move.pod.uid
             self.results[uid] = concluded(self.results[uid], past)
             self._actor.announce(move, self.results[uid], self._plan)
 
-    def _tell(self, move: PlannedMove, result: Result, code: Problem) -> None:
+    def _report(self, move: PlannedMove, result: Result, code: Problem) -> None:
         self.results[move.pod.uid] = MoveResult.of(move, result, code)
 
     def _objection(self, move: PlannedMove) -> Problem | None:
-        """Why our own budgets and what was answered before forbid it, whatever the snapshot says.
+        """Why our own budgets and what was answered before forbid it, whatever the snapshot shows.
 
-        The re-check looks at these too; they are held here once more because they must hold.
+        The re-check covers these too; they are held here once more because they must hold.
         """
         namespace = move.pod.namespace
         budget = move.budget.name if move.budget else ""
@@ -111,12 +111,12 @@ class Attempts:
             return barred
         limits, history = self._actor.limits, self.history
         if any(past.charged and past.podUid == move.pod.uid for past in history.moves):
-            return told("ELG022", f"Pod {move.pod.uid} was evicted before.")
+            return problem("ELG022", f"Pod {move.pod.uid} was evicted before.")
         if history.in_flight(move.owner.uid) >= limits.inFlightPerWorkload:
-            return told("ELG022", f"inFlightPerWorkload is {limits.inFlightPerWorkload}.")
+            return problem("ELG022", f"inFlightPerWorkload is {limits.inFlightPerWorkload}.")
         since = self._actor.clock() - timedelta(hours=1)
         if len(history.charged_since(since)) >= self._hour.most:
-            return told("PAC005", f"movesPerHour is {self._hour.told}.")
+            return problem("PAC005", f"movesPerHour is {self._hour.text}.")
         return None
 
     def _ask(self, move: PlannedMove) -> EvictionAnswer | None:
@@ -125,7 +125,7 @@ class Attempts:
         self._may_send()
         drift = drifted(move, actor.pod(move.pod.namespace, move.pod.name))
         if drift is not None:
-            self._tell(move, "refused", drift)
+            self._report(move, "refused", drift)
             return None
         past = self._intend(move)
         try:
@@ -139,7 +139,7 @@ class Attempts:
         answer = actor.evict(move, self._plan, actor.ledger.fence)
         if answer.result == "unknown":
             answer = self._resolved(move, answer)
-        self._tell(move, answer.result, Problem(code=answer.code, message=answer.message))
+        self._report(move, answer.result, Problem(code=answer.code, message=answer.message))
         if answer.result == "evicted":
             past.state, past.code = "evicted", answer.code
             self.evicted.append((move, past))
@@ -225,20 +225,20 @@ class Attempts:
 def drifted(move: PlannedMove, pod: Pod | None) -> Problem | None:
     """Why the pod, read right before the request, is not the one that was planned for."""
     if pod is None:
-        return told("ACT002")
+        return problem("ACT002")
     if pod.metadata.uid != move.pod.uid:
-        return told("ACT003", f"Its UID is {pod.metadata.uid}.")
+        return problem("ACT003", f"Its UID is {pod.metadata.uid}.")
     if pod.metadata.deletionTimestamp is not None:
-        return told("ACT002", "It is being deleted.")
+        return problem("ACT002", "It is being deleted.")
     if pod.node != move.source:
-        return told("DRF001", f"It is on node {pod.node or '(none)'}, not {move.source}.")
+        return problem("DRF001", f"It is on node {pod.node or '(none)'}, not {move.source}.")
     if move.crashLooping:
         if not pod.crash_looping:
-            return told("DRF001", "It does not crash-loop any more, or not just now.")
+            return problem("DRF001", "It does not crash-loop any more, or not just now.")
         return None
     # The API server skips budgets for a pod that is Pending or has ended.
     if pod.status.phase != "Running" or not pod.ready:
-        return told("DRF001", f"Its phase is {pod.status.phase}, Ready: {pod.ready}.")
+        return problem("DRF001", f"Its phase is {pod.status.phase}, Ready: {pod.ready}.")
     return None
 
 

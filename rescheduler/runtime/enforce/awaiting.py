@@ -64,7 +64,7 @@ def _fits(move: PastMove, pod: Pod, taken: set[str]) -> bool:
 
 
 def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
-    """Look once what has become of these evicted moves; whether anything changed.
+    """Check once what has become of these evicted moves; whether anything changed.
 
     Raises:
         SourceError: the pods cannot be read.
@@ -76,12 +76,12 @@ def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
             pods[move.namespace] = actor.pods(move.namespace)
         taken = {each.replacement for each in history.moves if each is not move}
         found = find_replacement(move, pods[move.namespace], taken)
-        changed |= _settle(actor, move, found)
+        changed |= _close(actor, move, found)
         changed |= history.learn(move, actor.clock())
     return changed
 
 
-def _settle(actor: Actor, move: PastMove, found: Pod | None) -> bool:
+def _close(actor: Actor, move: PastMove, found: Pod | None) -> bool:
     now = actor.clock()
     was = (move.replacement, move.landedOn, move.state)
     if found is not None:
@@ -103,7 +103,7 @@ def _settle(actor: Actor, move: PastMove, found: Pod | None) -> bool:
 
 
 def await_replacements(actor: Actor, history: History, moves: list[PastMove]) -> None:
-    """Wait until each of these moves is ready or lost, or we are told to stop.
+    """Wait until each of these moves is ready or lost, or we are asked to stop.
 
     What cannot be read is asked again until the time is up; only then it is an error, since a
     replacement that we could not see is not lost.

@@ -1,4 +1,4 @@
-"""What earlier cycles left in the cluster, for those who only look."""
+"""What earlier cycles left in the cluster, for those who only read."""
 
 import msgspec
 
@@ -30,12 +30,12 @@ def cluster_uid(connection: Connection) -> str:
 
 
 class _Unmarked:
-    """Stands for the Lease where we only look: we cannot tell that a state is missing."""
+    """Stands for the Lease where we only read: that a state is missing cannot be known."""
 
     marked = False
 
     def mark(self) -> None:
-        """Nothing is ever written by those who only look."""
+        """Nothing is ever written by those who only read."""
 
 
 def memory_of(connection: Connection, namespace: str) -> FindingHistoryStore:
@@ -49,7 +49,7 @@ def memory_of(connection: Connection, namespace: str) -> FindingHistoryStore:
 def recall(connection: Connection, namespace: str) -> tuple[History, list[Problem]]:
     """The recent moves, for planning without the lock; reads only.
 
-    Where the state does not exist, or may not be read, there are none, and a note says so.
+    Where the state does not exist, or may not be read, there are none, and a note reports it.
     """
     clock = ServerClock()
     path = f"/api/v1/namespaces/{namespace}/configmaps"

@@ -1,4 +1,4 @@
-"""The beginning of a turn: the lock, the ledger, and what earlier runs left open."""
+"""The beginning of a lease transition: the lock, the ledger, and what earlier runs left open."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ up a request after one minute, and the disruption controller a disrupted pod aft
 
 @contextmanager
 def holding(actor: Actor) -> Iterator[History]:
-    """Hold the lock, with the ledger loaded and open moves of earlier runs settled by UID.
+    """Hold the lock, with the ledger loaded and open moves of earlier runs closed by UID.
 
     A lock that is held already stays held afterwards; one that is taken here is given back.
 
@@ -41,7 +41,7 @@ def holding(actor: Actor) -> Iterator[History]:
 
 
 def reconcile(actor: Actor, history: History) -> None:
-    """Settle every open move by what the cluster shows now, and store it.
+    """Close every open move by what the cluster shows now, and store it.
 
     An intent whose pod is gone, replaced or terminating was carried out. One that shows no effect
     after `APPLY_DELAY` was not, and its budget is given back; younger ones keep their charge and

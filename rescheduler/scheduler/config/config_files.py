@@ -13,22 +13,22 @@ def completed(made: Scheduler, text: str) -> tuple[Scheduler | None, list[FilePr
     text: the content of that file. Answers None for the document where it holds no configuration
     that can be used, with what is wrong in that file.
     """
-    trees, flaws = read(text)
+    trees, problems = read(text)
     configuration = None
     if len(trees) == 1:
         configuration, wrong = validate_part(trees[0], KubeSchedulerConfiguration)
-        flaws += wrong
-    elif not flaws:
-        flaws = [FileProblem(Mark(), f"must hold one document, and has {len(trees)}")]
-    if configuration is None or flaws:
-        return None, flaws
+        problems += wrong
+    elif not problems:
+        problems = [FileProblem(Mark(), f"must hold one document, and has {len(trees)}")]
+    if configuration is None or problems:
+        return None, problems
     return made.model_copy(update={"configuration": configuration, "configFile": None}), []
 
 
 def unread(tree: Tree, file: str, why: str) -> FileProblem:
     """What is wrong with a document whose `configFile` cannot be read.
 
-    tree: the document, to tell where the name stands. why: what became of reading, as a predicate.
+    tree: the document, to find where the name stands. why: what became of reading, as a predicate.
     """
     spec = tree.value["spec"] if isinstance(tree.value, dict) else tree
     mark = spec.value["configFile"].mark if isinstance(spec.value, dict) else spec.mark

@@ -14,7 +14,7 @@ OLDEST_MINOR = 33
 def minor_of(version: str) -> int | None:
     """The minor version of Kubernetes 1, or None where this is not a version that we model.
 
-    version: as the API server says it: `v1.36.3`, `1.34.4-gke.1`, `v1.35.1-eks-113cf36`.
+    version: as the API server reports it: `v1.36.3`, `1.34.4-gke.1`, `v1.35.1-eks-113cf36`.
     """
     found = re.match(r"v?1\.(\d+)(?!\d)", version)
     return int(found[1]) if found is not None and int(found[1]) >= OLDEST_MINOR else None

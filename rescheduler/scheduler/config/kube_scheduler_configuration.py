@@ -1,7 +1,7 @@
 """KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1), strictly read.
 
 An operator's own file, and what a running scheduler answers under /configz. What does not decide a
-placement (leader election, client, backoff) is accepted and not looked at; what is not known at all
+placement (leader election, client, backoff) is accepted and ignored; what is not known at all
 is an error, because it might.
 """
 

@@ -137,7 +137,7 @@ class InterPodAffinityArgs(Strict):
         1, ge=0, le=100, description="What the required affinity of pods that run adds to a score."
     )
     ignorePreferredTermsOfExistingPods: bool = Field(
-        False, description="Look at what running pods prefer only for pods with preferences."
+        False, description="Consider what running pods prefer only for pods with preferences."
     )
 
 

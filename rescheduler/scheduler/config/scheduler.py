@@ -32,11 +32,11 @@ _OWN = (
     "disabledScores",
     "arguments",
 )
-"""The fields that a whole configuration says itself."""
+"""The fields that a whole configuration sets itself."""
 
 
 def _one_form() -> ConfigDict:
-    """JSON Schema's way to say: fields of our own, or a configuration, or a file with one."""
+    """In JSON Schema: fields of our own, or a configuration, or a file with one."""
     nothing: dict[str, Any] = {"type": "null"}
     whole: dict[str, Any] = dict.fromkeys(_OWN, False)
     forms: list[Any] = [
@@ -59,7 +59,7 @@ class AddedPlugin(Strict):
     name: str = Field(min_length=1, description="Its name in the scheduler's configuration.")
     affectsPlacement: bool = Field(
         True,
-        description="Whether it has a say in where pods go. If so, pods of this scheduler stay.",
+        description="Whether it decides where pods go. If so, pods of this scheduler stay.",
     )
 
 
@@ -87,7 +87,7 @@ class Scheduler(Document):
         None, description="Its version, such as `1.36`, where it is not the API server's."
     )
     percentageOfNodesToScore: int = Field(
-        0, ge=0, le=100, description="How many nodes it looks at; 0 adapts to the cluster."
+        0, ge=0, le=100, description="How many nodes it samples; 0 adapts to the cluster."
     )
     weights: dict[ScorePlugin, Annotated[int, Field(ge=1, le=10_000)]] = Field(
         default_factory=dict, description="Weights that differ from the default ones."
@@ -106,7 +106,7 @@ class Scheduler(Document):
     )
     harmlessExtenders: list[str] = Field(
         default_factory=list,
-        description="`urlPrefix` of each extender that has no say in where pods go. It must be "
+        description="`urlPrefix` of each extender that does not decide where pods go. It must be "
         "`ignorable` too; any other extender keeps the pods that it sees where they are.",
     )
     featureGates: dict[str, bool] = Field(
@@ -129,12 +129,12 @@ class Scheduler(Document):
         if self.configuration is not None or self.configFile is not None:
             said = [each for each in _OWN if each in given]
             if said:
-                raise ValueError(f"{said[0]} is what the configuration says; give only one of them")
+                raise ValueError(f"{said[0]} is set by the configuration; give only one of them")
         return self
 
     @model_serializer(mode="wrap")
     def _in_one_form(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without the fields that the configuration says itself, so that it can be read again."""
+        """Without the fields that the configuration sets itself, so that it can be read again."""
         written: dict[str, Any] = write(self)
         if self.configuration is not None or self.configFile is not None:
             return {key: each for key, each in written.items() if key not in _OWN}

@@ -61,8 +61,8 @@ def declared_profiles(
 ) -> list[Profile]:
     """The profiles of the schedulers that a document declares.
 
-    version: of the scheduler, where the document does not say it.
-    gates: the feature gates that are known beside those that the document says.
+    version: of the scheduler, where the document does not name it.
+    gates: the feature gates that are known beside those that the document names.
     """
     version, gates = document.version or version, {**gates, **document.featureGates}
     if document.configuration is not None:
@@ -95,7 +95,7 @@ def configured_profiles(
 ) -> list[Profile]:
     """The profiles of a whole configuration.
 
-    documents: what operators say about added plugins and extenders.
+    documents: what operators declare of added plugins and extenders.
     complete: whether the defaults are in it already, as in what a scheduler answers.
     """
     documents = list(documents)
@@ -218,12 +218,12 @@ def _points(ratio: CapacityRatio | None) -> tuple[tuple[int, int], ...]:
 
 
 def _extended(profile: Profile, extender: Extender, harmless: set[str]) -> Profile:
-    """The profile beside an extender: it may have a say in every pod, or in some resources."""
+    """The profile beside an extender: it may decide on every pod, or on some resources."""
     if extender.ignorable and extender.urlPrefix in harmless:
         return profile
     if not (extender.filterVerb or extender.prioritizeVerb or extender.bindVerb):
         return profile
-    sentence = f"the extender {extender.urlPrefix} has a say in where it goes"
+    sentence = f"the extender {extender.urlPrefix} may decide where it goes"
     if not extender.managedResources:
         return _with_problem(profile, sentence)
     managed = {each.name: sentence for each in extender.managedResources}
@@ -236,5 +236,5 @@ def _extended(profile: Profile, extender: Extender, harmless: set[str]) -> Profi
 
 
 def _with_problem(profile: Profile, problem: str) -> Profile:
-    """The first problem is the one that is told."""
+    """The first problem is the one that is reported."""
     return profile if profile.problem else replace(profile, problem=problem)

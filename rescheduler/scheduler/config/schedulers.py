@@ -1,4 +1,4 @@
-"""Which schedulers there are: what is declared of them, and what they say themselves."""
+"""Which schedulers there are: what is declared of them, and what they report themselves."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ class Schedulers:
         return {name: each.profile for name, each in self.known.items()}
 
     def results(self) -> list[SchedulerResult]:
-        """What a plan tells of them, by name."""
+        """What a plan publishes of them, by name."""
         return [_result(name, each) for name, each in sorted(self.known.items())]
 
 
@@ -52,7 +52,7 @@ def schedulers_of(
     """What is known of the cluster's schedulers.
 
     `default-scheduler` is known without any word about it. Where a running scheduler was asked and
-    gave no answer that can be used, a guard holds; where it says otherwise than a document, none of
+    gave no answer that can be used, a guard holds; where it contradicts a document, none of
     its landings can be predicted.
 
     documents: what operators declare. pinned: name to the digest of the profile that a plan was
@@ -64,16 +64,16 @@ def schedulers_of(
         for name, profile in default_profiles(version).items()
     }
     observed = snapshot.scheduler
-    told, guards = _told(observed, documents)
+    reported, guards = _reported(observed, documents)
     if observed is not None:
-        known |= {each.name: Known(each, _asked(observed)) for each in told.values()}
+        known |= {each.name: Known(each, _asked(observed)) for each in reported.values()}
     for document in documents:
-        asked = observed if observed is not None and set(document.names) & told.keys() else None
+        asked = observed if observed is not None and set(document.names) & reported.keys() else None
         usual = asked.version if asked is not None and asked.version else version
         for profile in declared_profiles(document, usual, asked.gates if asked else {}):
-            known[profile.name] = _agreed(profile, told.get(profile.name), document, asked)
+            known[profile.name] = _agreed(profile, reported.get(profile.name), document, asked)
     known = _pinned(_counted_alike(known, version), pinned or {})
-    if guards:  # also where only single moves are looked at
+    if guards:  # also where only single moves are checked
         message = guards[0].message
         known = {
             name: replace(each, profile=replace(each.profile, problem=message))
@@ -83,14 +83,14 @@ def schedulers_of(
 
 
 def digest(profile: Profile) -> str:
-    """SHA-256 of all that the profile says."""
+    """SHA-256 of all that the profile holds."""
     return hashlib.sha256(msgspec.json.encode(profile, order="deterministic")).hexdigest()
 
 
-def _told(
+def _reported(
     observed: ObservedScheduler | None, documents: Sequence[Scheduler]
 ) -> tuple[dict[str, Profile], tuple[Problem, ...]]:
-    """The profiles that the running scheduler tells of, or why it cannot be understood."""
+    """The profiles that the running scheduler reports, or why it cannot be understood."""
     if observed is None:
         return {}, ()
     if observed.problem is not None:
@@ -113,25 +113,28 @@ def _asked(observed: ObservedScheduler) -> str:
 
 
 def _agreed(
-    declared: Profile, told: Profile | None, document: Scheduler, observed: ObservedScheduler | None
+    declared: Profile,
+    reported: Profile | None,
+    document: Scheduler,
+    observed: ObservedScheduler | None,
 ) -> Known:
     source = f"document {document.name}"
-    if told is None or observed is None:
+    if reported is None or observed is None:
         return Known(declared, source, document)
     differing = [
         f"feature gate {name} is {_shown(said)}, and the scheduler has it {_shown(has)}"
         for name, said in document.featureGates.items()
         if (has := observed.gates.get(name, said)) != said
-    ] or _differences(declared, told)
+    ] or _differences(declared, reported)
     if differing:
         problem = f"{source} and {_asked(observed)} disagree: {'; '.join(differing[:3])}"
         return Known(replace(declared, problem=problem), source, document)
-    return Known(told, f"{source}, as {_asked(observed)} says too", document)
+    return Known(reported, f"{source}, as {_asked(observed)} reports too", document)
 
 
-def _differences(declared: Profile, told: Profile) -> list[str]:
-    """What the two say differently, each with both values."""
-    one, other = msgspec.to_builtins(declared), msgspec.to_builtins(told)
+def _differences(declared: Profile, reported: Profile) -> list[str]:
+    """The differences between the two, each with both values."""
+    one, other = msgspec.to_builtins(declared), msgspec.to_builtins(reported)
     answer = []
     for name in (each.name for each in fields(Profile) if each.name != "problem"):
         here, there = one[name], other[name]
@@ -150,8 +153,8 @@ def _differences(declared: Profile, told: Profile) -> list[str]:
             answer += [f"{each} does not filter as declared, and does there" for each in there]
         else:
             answer.append(f"{name} is {_shown(here)} declared, {_shown(there)} there")
-    if not answer and declared.problem != told.problem:
-        answer.append(f"it has a part that is not modelled: {told.problem or declared.problem}")
+    if not answer and declared.problem != reported.problem:
+        answer.append(f"it has a part that is not modelled: {reported.problem or declared.problem}")
     return answer
 
 

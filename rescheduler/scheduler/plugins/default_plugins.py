@@ -1,4 +1,4 @@
-"""The plugins of kube-scheduler's default profiles, and what their classes say of them together.
+"""The plugins of kube-scheduler's default profiles, and what is derived from their classes.
 
 A new plugin is added to PLUGINS; all that is known of it stands on its class.
 """

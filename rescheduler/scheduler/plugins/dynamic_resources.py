@@ -13,29 +13,29 @@ from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement
-from rescheduler.scheduler.plugins.device_stock import DeviceStock
+from rescheduler.scheduler.plugins.device_use import DeviceUse
 from rescheduler.scheduler.profile import Profile
 
 
 class DeviceClaims:
     """What pods ask of devices: claims made from templates."""
 
-    def __init__(self, snapshot: Snapshot, stock: DeviceStock) -> None:
-        self.stock = stock
+    def __init__(self, snapshot: Snapshot, use: DeviceUse) -> None:
+        self.use = use
         self._needs = DeviceNeeds(
-            stock.inventory, snapshot.claim_templates, snapshot.device_classes, snapshot.unread
+            use.inventory, snapshot.claim_templates, snapshot.device_classes, snapshot.unread
         )
         self._extended = extended_names(snapshot.device_classes)
         pods = snapshot.pods
-        stock.wanted = lambda pod: list(self._wanted(pods[pod]))
+        use.wanted = lambda pod: list(self._wanted(pods[pod]))
 
     @classmethod
     def of(cls, handle: Handle) -> Self:
         """Of all pods, with the devices in the working copy."""
-        return cls(handle.snapshot, DeviceStock(handle.snapshot, handle.occupancy))
+        return cls(handle.snapshot, DeviceUse(handle.snapshot, handle.occupancy))
 
     def problem(self, pod: Pod, *, extended: bool) -> str | None:
-        """Why the allocation for this pod cannot be told, or None.
+        """Why the allocation for this pod cannot be predicted, or None.
 
         extended: device classes may serve extended resources.
         """
@@ -45,7 +45,7 @@ class DeviceClaims:
                 return f"{name} may be served by a device class"
         if not pod.spec.resourceClaims:
             return None
-        if not pod.node and pod.metadata.uid in self.stock.allocated:
+        if not pod.node and pod.metadata.uid in self.use.allocated:
             return "its resource claims have devices already, but it is not bound"
         known = self._needs.of(pod.metadata.namespace, pod.spec)
         return known if isinstance(known, str) else None
@@ -76,7 +76,7 @@ class DynamicResources(Plugin):
     def __init__(self, claims: DeviceClaims, nodes: int, *, extended: bool) -> None:
         """extended: device classes may serve extended resources."""
         self._claims = claims
-        self._stock = claims.stock
+        self._use = claims.use
         self._count = nodes
         self._extended = extended
 
@@ -107,21 +107,21 @@ class DynamicResources(Plugin):
 
         A group is a node, or the devices of a node that have one value of an attribute.
         """
-        nodes = self._stock.node
+        nodes = self._use.node
         if not common:
             return np.arange(self._count, dtype=np.int32), np.maximum(nodes, -1)
         numbers: dict[tuple[int, object], int] = {}
         group = np.full(len(nodes), -1, dtype=np.int32)
         for device, node in enumerate(nodes.tolist()):
-            found = self._stock.inventory.attribute(device, common)
+            found = self._use.inventory.attribute(device, common)
             if node >= 0 and found is not None and found.single is not None:
                 group[device] = numbers.setdefault((node, found.single), len(numbers))
         return np.array([node for node, _ in numbers], dtype=np.int32), group
 
     def _all_free(self, devices: IntArray) -> BoolArray:
-        nodes = self._stock.node[devices]
+        nodes = self._use.node[devices]
         known = nodes >= 0
-        free = known & self._stock.free()[devices]
+        free = known & self._use.free()[devices]
         there = np.bincount(nodes[known], minlength=self._count)
         answer: BoolArray = (there > 0) & (np.bincount(nodes[free], minlength=self._count) == there)
         return answer
@@ -129,7 +129,7 @@ class DynamicResources(Plugin):
     def _enough(self, together: list[Need], group: IntArray, places: IntArray) -> BoolArray:
         """Hall's condition: any of the requests together have at least so many free devices."""
         fits = np.ones(len(places), dtype=np.bool_)
-        free = self._stock.free() & (group >= 0)
+        free = self._use.free() & (group >= 0)
         for devices, number in together:
             left = group[devices[free[devices]]]
             fits &= np.bincount(left, minlength=len(places)) >= number

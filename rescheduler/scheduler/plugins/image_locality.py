@@ -48,7 +48,7 @@ class ImageLocality(Plugin):
 
     @classmethod
     def new(cls, handle: Handle, profile: Profile) -> Self:
-        """As the profile's version looks at image volumes."""
+        """As the profile's version counts image volumes."""
         return cls(handle.snapshot.nodes, profile)
 
     def score(self, pod: Replacement) -> Score | None:
@@ -61,7 +61,7 @@ class ImageLocality(Plugin):
         return None if scores is None else partial(_take, scores)
 
     def _images(self, spec: PodSpec) -> tuple[list[str], int]:
-        """The names to look for, and how many containers the ceiling counts."""
+        """The names to search for, and how many containers the ceiling counts."""
         containers = [*(spec.initContainers or ()), *spec.containers]
         names = [full_name(each.image) for each in containers]
         volumes = [_reference(each.image) for each in spec.volumes or () if each.image]

@@ -18,7 +18,7 @@ from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import ByRange
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
-from rescheduler.scheduler.plugins.inter_pod_terms import TermIndex, wishes
+from rescheduler.scheduler.plugins.inter_pod_terms import TermIndex, affinity_terms
 from rescheduler.scheduler.profile import Profile
 
 
@@ -95,7 +95,7 @@ class InterPodAffinity(Plugin):
         }
 
     def _rules(self, pod: Replacement) -> Rules | None:
-        own = list(wishes(pod.spec.affinity))
+        own = list(affinity_terms(pod.spec.affinity))
         near = [each.term for each in own if each.kind == "affinity"]
         anti = [each.term for each in own if each.kind == "anti"]
         repelling = [each for each in self._terms.about(pod) if each.kind == "anti"]
@@ -114,10 +114,10 @@ class InterPodAffinity(Plugin):
     def score(self, pod: Replacement) -> Score | None:
         """More weight of liked pods, and of pods that like this one, is better."""
         pulls: dict[tuple[str, int], list[IntArray]] = defaultdict(list)
-        for wish in wishes(pod.spec.affinity):
-            if wish.kind == "soft":
-                pods = self._matching(wish.term, pod)
-                pulls[wish.term.topologyKey, wish.weight].append(pods)
+        for wanted in affinity_terms(pod.spec.affinity):
+            if wanted.kind == "soft":
+                pods = self._matching(wanted.term, pod)
+                pulls[wanted.term.topologyKey, wanted.weight].append(pods)
         if self._profile.ignore_preferred_terms and not pulls:
             return None
         hard = self._profile.hard_pod_affinity_weight

@@ -16,7 +16,7 @@ from rescheduler.scheduler.plugin import Replacement
 Kind = Literal["affinity", "anti", "soft"]
 
 
-class Wish(NamedTuple):
+class AffinityTerm(NamedTuple):
     """A term with what it weighs: below zero for preferred anti-affinity."""
 
     kind: Kind
@@ -26,7 +26,7 @@ class Wish(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldTerm:
-    """A term that bound pods have, with its namespaces told apart from its namespace selector."""
+    """A term that bound pods have, with its namespaces kept apart from its namespace selector."""
 
     kind: Kind
     weight: int
@@ -36,7 +36,7 @@ class HeldTerm:
     pods: IntArray
 
 
-def wishes(affinity: Affinity | None) -> Iterator[Wish]:
+def affinity_terms(affinity: Affinity | None) -> Iterator[AffinityTerm]:
     """All inter-pod terms of a pod."""
     if affinity is None:
         return
@@ -47,9 +47,9 @@ def wishes(affinity: Affinity | None) -> Iterator[Wish]:
         if part is None:
             continue
         for term in part.requiredDuringSchedulingIgnoredDuringExecution or ():
-            yield Wish("affinity" if kind == "affinity" else "anti", 1, term)
+            yield AffinityTerm("affinity" if kind == "affinity" else "anti", 1, term)
         for each in part.preferredDuringSchedulingIgnoredDuringExecution or ():
-            yield Wish("soft", weight * each.weight, each.podAffinityTerm)
+            yield AffinityTerm("soft", weight * each.weight, each.podAffinityTerm)
 
 
 class TermIndex:
@@ -62,7 +62,7 @@ class TermIndex:
         self._by_namespace: dict[str, list[HeldTerm]] = {}
         self._anywhere: list[HeldTerm] = []
         holders: dict[bytes, list[int]] = {}
-        terms: dict[bytes, tuple[Wish, frozenset[str]]] = {}
+        terms: dict[bytes, tuple[AffinityTerm, frozenset[str]]] = {}
         by_spec: dict[tuple[int, str], list[bytes]] = {}
         for number in placed.tolist():
             pod = pods[number]
@@ -72,21 +72,21 @@ class TermIndex:
             keys = by_spec.get((id(pod.spec), own))
             if keys is None:
                 keys = by_spec[id(pod.spec), own] = []
-                for wish in wishes(pod.spec.affinity):
-                    named = listed_namespaces(wish.term, own)
-                    key = msgspec.msgpack.encode((sorted(named), *wish))
-                    terms.setdefault(key, (wish, named))
+                for wanted in affinity_terms(pod.spec.affinity):
+                    named = listed_namespaces(wanted.term, own)
+                    key = msgspec.msgpack.encode((sorted(named), *wanted))
+                    terms.setdefault(key, (wanted, named))
                     keys.append(key)
             for key in keys:
                 holders.setdefault(key, []).append(number)
-        for key, (wish, named) in terms.items():
-            self._add(wish, named, np.array(holders[key], dtype=np.int32))
+        for key, (wanted, named) in terms.items():
+            self._add(wanted, named, np.array(holders[key], dtype=np.int32))
 
-    def _add(self, wish: Wish, named: frozenset[str], pods: IntArray) -> None:
-        term = wish.term
+    def _add(self, wanted: AffinityTerm, named: frozenset[str], pods: IntArray) -> None:
+        term = wanted.term
         held = HeldTerm(
-            kind=wish.kind,
-            weight=wish.weight,
+            kind=wanted.kind,
+            weight=wanted.weight,
             key=term.topologyKey,
             selector=term.labelSelector,
             namespace_selector=term.namespaceSelector,

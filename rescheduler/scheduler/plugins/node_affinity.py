@@ -49,7 +49,7 @@ class NodeAffinity(Plugin):
     def named(self, spec: PodSpec) -> IntArray | None:
         """The nodes that every required term names by metadata.name; None where one does not.
 
-        The scheduler then looks at these nodes alone, which changes how many it samples.
+        The scheduler then considers these nodes alone, which changes how many it samples.
         """
         required = node_affinity(spec).requiredDuringSchedulingIgnoredDuringExecution
         if required is None or not required.nodeSelectorTerms:
@@ -71,14 +71,14 @@ class NodeAffinity(Plugin):
         return None if passing is None else lambda: passing
 
     def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
-        """The added affinity is looked at before the pod's own."""
+        """The added affinity is evaluated before the pod's own."""
         if self._added is None:
             return {}
         own = self._selection.required(pod.spec)
-        told = {"node(s) didn't match scheduler-enforced node affinity": ~self._added}
+        reasons = {"node(s) didn't match scheduler-enforced node affinity": ~self._added}
         if own is not None:
-            told[self.rejection] = self._added & ~own
-        return told
+            reasons[self.rejection] = self._added & ~own
+        return reasons
 
     def score(self, pod: Replacement) -> Score | None:
         """More weight of satisfied preferred terms is better."""

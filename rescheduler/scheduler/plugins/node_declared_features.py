@@ -28,7 +28,7 @@ def needed_features(spec: PodSpec) -> Iterator[str]:
 
 
 class NodeDeclaredFeatures(Plugin):
-    """The kubelet says in its node's status what it can do."""
+    """The kubelet declares in its node's status what it can do."""
 
     name: ClassVar[str] = "NodeDeclaredFeatures"
     gate: ClassVar[Gate | None] = Gate("NodeDeclaredFeatures", 36, "declared_features")

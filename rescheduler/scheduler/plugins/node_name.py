@@ -18,7 +18,7 @@ class NodeName(Plugin):
 
     @classmethod
     def new(cls, handle: Handle, profile: Profile) -> Self:  # noqa: ARG003
-        """It looks at the pod alone."""
+        """It reads the pod alone."""
         return cls()
 
     def filter(self, pod: Replacement) -> Filter | None:  # noqa: ARG002

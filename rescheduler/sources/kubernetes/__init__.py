@@ -1,1 +1,1 @@
-"""The cluster as the API server tells it, and its running schedulers."""
+"""The cluster as the API server reports it, and its running schedulers."""

@@ -1,4 +1,4 @@
-"""Which API server to speak to, and as whom: a kubeconfig, or the service account of our pod."""
+"""Which API server to connect to, and as whom: a kubeconfig, or the service account of our pod."""
 
 import logging
 import os

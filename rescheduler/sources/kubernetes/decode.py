@@ -31,7 +31,7 @@ from rescheduler.model.snapshot import Undecodable
 T = TypeVar("T", bound=Base)
 
 _PASSED = frozenset({"Initialized", "PodScheduled", "ContainersReady", "PodReadyToStartContainers"})
-"""Conditions that say nothing once they are True."""
+"""Conditions that matter only until they are True."""
 
 
 class Meta(msgspec.Struct):
@@ -108,7 +108,7 @@ def _one_by_one(
 
 
 def _set_aside(raw: msgspec.Raw, kind: str, message: str) -> Undecodable:
-    """What can still be told about an object that does not decode."""
+    """What is still known about an object that does not decode."""
     try:
         loose = msgspec.json.decode(raw)
     except msgspec.DecodeError:
@@ -176,11 +176,11 @@ class Sharing:
         if status.initContainerStatuses is not None:
             status.initContainerStatuses = self.share(status.initContainerStatuses)
         if status.conditions is not None:
-            status.conditions = self._telling(status.conditions)
+            status.conditions = self._informative(status.conditions)
         status.phase = self.text(status.phase)
         return None if metadata.name and metadata.uid else "it has no name or no uid"
 
-    def _telling(self, conditions: list[Condition]) -> list[Condition]:
+    def _informative(self, conditions: list[Condition]) -> list[Condition]:
         """The conditions without the milestones that were passed long ago."""
         text = self.text
         kept = [each for each in conditions if each.status != "True" or each.type not in _PASSED]

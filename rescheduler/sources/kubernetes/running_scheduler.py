@@ -1,4 +1,4 @@
-"""What a running kube-scheduler says of itself: /configz, and of its /metrics version and gates.
+"""What a running kube-scheduler reports of itself: /configz, and of its /metrics version and gates.
 
 It is asked with the credentials for the API server, which kube-scheduler has reviewed there; the
 account needs the right to `get` the non-resource URLs /configz and /metrics.
@@ -46,7 +46,7 @@ def read_scheduler(
     scheduler = _beside(connection, url, ca_file, timeout, verify=verify)
     try:
         with warnings.catch_warnings():
-            if not verify:  # it was asked for, and every request would say it again
+            if not verify:  # it was asked for, and every request would warn of it again
                 warnings.simplefilter("ignore", InsecureRequestWarning)
             configuration = _configuration(_body(scheduler, "/configz"))
             version, gates = _metrics(_body(scheduler, "/metrics"))

@@ -196,7 +196,7 @@ def _unexpected(host: str, path: str, answer: Answer) -> ClusterUnavailable:
         401: "the credentials have expired or belong to another cluster.",
         429: "the API server is overloaded; a later cycle tries again.",
     }
-    hint = hints.get(answer.status, "this is not a Kubernetes API server, or it is in trouble.")
+    hint = hints.get(answer.status, "this is not a Kubernetes API server, or it is failing.")
     return ClusterUnavailable(f"{host}{path} answered {answer.status}: {answer.message}", hint)
 
 

@@ -1,1 +1,1 @@
-"""Readings from Prometheus: queries, trust, and what they say of nodes and pods."""
+"""Readings from Prometheus: queries, trust, and their values by node and pod."""

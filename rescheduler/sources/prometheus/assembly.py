@@ -15,15 +15,15 @@ from rescheduler.sources.prometheus.expectation import Expectation, declared_spe
 from rescheduler.sources.prometheus.http_api import Vector
 from rescheduler.sources.prometheus.identity import Identity
 from rescheduler.sources.prometheus.measuring import (
-    DomainCounts,
     Key,
+    ReadingProblems,
     Row,
     Value,
     by_series,
     group,
     identify,
     number,
-    settle,
+    resolve,
     show,
 )
 
@@ -32,7 +32,7 @@ Ask = Callable[[str], Vector]
 
 
 class Cluster:
-    """A snapshot with what is looked up in it again and again."""
+    """A snapshot with the indexes that are read again and again."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -60,13 +60,13 @@ class Assembly:
         self._cluster = cluster
         self._at = at
         self._ask = ask
-        self._tally = DomainCounts()
+        self._problems = ReadingProblems()
         self._rows = 0
         self._parts: tuple[DeviceValue, ...] = ()
         self._expected = cluster.expectation.expected(definition, request.window)
 
     def reading(self, query: str, warnings: Collection[str], clock: str) -> Reading:
-        """Ask, settle, fold and judge.
+        """Ask, resolve, fold and evaluate.
 
         query: the text to show. warnings: filled while asking. clock: a note, or "".
         """
@@ -82,7 +82,7 @@ class Assembly:
                 capacity = np.full(size, np.nan) if capacity is None else capacity
                 capacity[list(measured)] = list(measured.values())
         if clock:
-            self._tally.note(clock)
+            self._problems.note(clock)
         return Reading(
             request=self._request,
             unit=self._definition.unit,
@@ -91,12 +91,12 @@ class Assembly:
             expected=self._expected,
             capacity=capacity,
             query=query,
-            notes=self._tally.notes(),
-            problem=self._judge(values, warnings),
+            notes=self._problems.notes(),
+            problem=self._evaluate(values, warnings),
             devices=self._parts,
         )
 
-    def _judge(self, values: FloatArray, warnings: Collection[str]) -> Problem | None:
+    def _evaluate(self, values: FloatArray, warnings: Collection[str]) -> Problem | None:
         """Why the reading as a whole is unfit, or None."""
         if warnings:
             return Problem("RDG002", f"the source warns: {'; '.join(warnings)}")
@@ -107,13 +107,13 @@ class Assembly:
         have = f"{wanted - len(absent)} of {wanted} {self._request.subject}s have a value"
         if not self._rows:
             return Problem("RDG009", f"{have}: the source has no series of {self._request.name}")
-        codes = Counter(self._tally.codes.get(int(each), "RDG003") for each in absent)
+        codes = Counter(self._problems.codes.get(int(each), "RDG003") for each in absent)
         code = max(codes, key=lambda each: (codes[each], each))
-        why = "; ".join(self._tally.notes())
+        why = "; ".join(self._problems.notes())
         return Problem(code, f"{have}, wanted are {self._request.min_coverage:.0%}. {why}".strip())
 
     def _fold(self) -> tuple[folding.Found, dict[int, float] | None]:
-        definition, tally = self._definition, self._tally
+        definition, problems = self._definition, self._problems
         expectation, snapshot = self._cluster.expectation, self._cluster.snapshot
         rows = self._from_sources()
         beside = self._measure(definition.beside) if definition.beside is not None else {}
@@ -121,33 +121,33 @@ class Assembly:
             case "single":
                 return {subject: value for (subject, _), value in rows.items()}, None
             case "worst":
-                found = folding.worst(rows, self._devices(), tally)
+                found = folding.worst(rows, self._devices(), problems)
                 self._parts = self._by_device(rows)
                 return found, None
             case "gpu":
-                return folding.gpu_load(rows, expectation.gpus, tally)
+                return folding.gpu_load(rows, expectation.gpus, problems)
             case "gpu-memory":
-                return folding.gpu_memory(rows, beside, expectation.gpus, tally)
+                return folding.gpu_memory(rows, beside, expectation.gpus, problems)
             case "link":
                 names = [node.metadata.name for node in snapshot.nodes]
                 declared = declared_speeds(self._request.links, snapshot)
-                return folding.busiest_link(rows, beside, declared, tally, names)
+                return folding.busiest_link(rows, beside, declared, problems, names)
             case "pod-gpu":
                 keys = [pod.key for pod in snapshot.pods]
                 whole = definition.unit == "GPUs"
-                found = folding.pod_gpus(rows, expectation.pod_gpus, tally, keys, in_gpus=whole)
+                found = folding.pod_gpus(rows, expectation.pod_gpus, problems, keys, in_gpus=whole)
                 return found, None
 
     def _by_device(self, rows: Mapping[Key, Value]) -> tuple[DeviceValue, ...]:
         """What is behind the values of the nodes that are not at 0."""
-        told = {key: value for key, value in rows.items() if self._expected[key[0]]}
-        if not any(value.value > 0 for value in told.values()):
+        observed = {key: value for key, value in rows.items() if self._expected[key[0]]}
+        if not any(value.value > 0 for value in observed.values()):
             return ()
         holders: list[Holder] = []
         if self._definition.holders:
             samples = self._ask(self._definition.holders).samples
             holders = read_holders(samples, self._holder, self._at, self._request.max_age)
-        return tuple(device_values(told, holders))
+        return tuple(device_values(observed, holders))
 
     def _holder(self, labels: Mapping[str, str]) -> Holder | None:
         node = self._cluster.identity.node(labels)
@@ -166,7 +166,7 @@ class Assembly:
         return not own and self._cluster.expectation.may_have_gpus(pod)
 
     def _devices(self) -> FloatArray:
-        """(nodes,) how many devices of the reading's kind each node must tell of."""
+        """(nodes,) how many devices of the reading's kind each node must report."""
         if self._definition.only == "gpu":
             return self._cluster.expectation.devices(self._definition)
         return np.zeros(len(self._expected))
@@ -177,7 +177,7 @@ class Assembly:
         for source in self._definition.sources:
             measured = self._measure(source)
             for key, value in measured.items():
-                if self._tally.codes.get(key[0], "") < "RDG005":
+                if self._problems.codes.get(key[0], "") < "RDG005":
                     found.setdefault(key, value)
             if self._complete(found):
                 break
@@ -207,11 +207,11 @@ class Assembly:
         )
         if source.per_capacity:
             groups = self._per_capacity(groups)
-        return settle(
+        return resolve(
             groups,
             highest=self._definition.highest,
             max_age=self._request.max_age,
-            tally=self._tally,
+            problems=self._problems,
         )
 
     def _per_capacity(self, groups: Mapping[Key, list[Row]]) -> dict[Key, list[Row]]:
@@ -224,7 +224,7 @@ class Assembly:
         }
 
     def _ages(self, source: Source) -> Callable[[Key, Mapping[str, str]], float | None]:
-        """What tells the age of a row: its series, or for whole pods their node's cAdvisor."""
+        """What gives the age of a row: its series, or for whole pods their node's cAdvisor."""
         if not source.fresh:
             return lambda _key, _labels: 0.0
         samples = self._ask(source.fresh).samples
@@ -253,7 +253,7 @@ class Assembly:
     def _node_key(self, labels: Mapping[str, str]) -> Key | None:
         node = self._cluster.identity.node(labels)
         if node < 0:
-            self._tally.note("series that name no node of this cluster", show(labels))
+            self._problems.note("series that name no node of this cluster", show(labels))
             return None
         match self._definition.fold:
             case "single":
@@ -274,13 +274,13 @@ class Assembly:
             if found.number < 0 or wanted[found.number] == 0:
                 return None
         if found.number < 0:
-            self._tally.note(f"series of {found.reason}", show(labels))
+            self._problems.note(f"series of {found.reason}", show(labels))
             return None
         return found.number, _device(labels) if of_gpu else ""
 
 
 def _device(labels: Mapping[str, str]) -> str:
-    """What tells one GPU of the cluster, or one partition of it, from all others."""
+    """What distinguishes one GPU of the cluster, or one partition of it, from all others."""
     uuid = labels.get("UUID") or labels.get("uuid")
     if not uuid:
         host = labels.get("Hostname") or labels.get("hostname") or labels.get("instance", "")

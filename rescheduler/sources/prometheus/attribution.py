@@ -9,7 +9,7 @@ from rescheduler.sources.prometheus.measuring import FUTURE, Key, Value, number
 
 
 class Holder(NamedTuple):
-    """A device with its slot on the node, and the pod that a series says has it, or -1."""
+    """A device with its slot on the node, and the pod that has it by its series, or -1."""
 
     key: Key
     slot: str
@@ -40,7 +40,7 @@ def read_holders(
     at: float,
     max_age: float,
 ) -> list[Holder]:
-    """What the series say of now; samples are the times of the newest ones."""
+    """The series' values of now; samples are the times of the newest ones."""
     return [
         holder
         for each in samples

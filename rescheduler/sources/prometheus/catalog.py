@@ -6,7 +6,7 @@ Why the forms are what they are:
   dividing by the rate of `node_time_seconds`, which sinks alike, takes the error out;
 - a device whose pod changes has two series in one window; the sum of all samples over their number
   is its average over time, where a maximum or an average of averages would not be;
-- only `timestamp()` of a bare selector tells when a sample was taken, hence the companion queries.
+- only `timestamp()` of a bare selector gives when a sample was taken, hence the companion queries.
 Pods' rates are not corrected: while a cAdvisor is silent they sink until `maxAge` is reached.
 """
 
@@ -21,8 +21,8 @@ _POD_KEY = "cluster,job,instance,node,namespace,pod"
 _CONTAINERS = '$match container!="",container!="POD"'
 
 
-def _gauge(metric: str, key: str, scale: float) -> Source:
-    """The samples of the window, of each series that `key` tells apart."""
+def _samples(metric: str, key: str, scale: float) -> Source:
+    """The samples of the window, of each series that `key` distinguishes."""
     samples = f"{metric}{{$match}}[$window]"
     return Source(
         value=f"sum by ({key}) (sum_over_time({samples}))",
@@ -35,8 +35,8 @@ def _gauge(metric: str, key: str, scale: float) -> Source:
 def _gpu(key: str) -> tuple[Source, ...]:
     """How busy each device is: the engine's share of active time, else `any kernel ran`."""
     return (
-        _gauge("DCGM_FI_PROF_GR_ENGINE_ACTIVE", key, 1.0),
-        _gauge("DCGM_FI_DEV_GPU_UTIL", key, 0.01),
+        _samples("DCGM_FI_PROF_GR_ENGINE_ACTIVE", key, 1.0),
+        _samples("DCGM_FI_DEV_GPU_UTIL", key, 0.01),
     )
 
 
@@ -117,8 +117,8 @@ CATALOG: dict[str, Definition] = {
             "ratio",
             1e15,
             "gpu-memory",
-            (_gauge("DCGM_FI_DEV_FB_USED", GPU_KEY, _MIB),),
-            _gauge("DCGM_FI_DEV_FB_FREE", GPU_KEY, _MIB),
+            (_samples("DCGM_FI_DEV_FB_USED", GPU_KEY, _MIB),),
+            _samples("DCGM_FI_DEV_FB_FREE", GPU_KEY, _MIB),
             only="gpu",
         ),
         Definition(
@@ -163,7 +163,7 @@ CATALOG: dict[str, Definition] = {
             "bytes",
             1e15,
             "pod-gpu",
-            (_gauge("DCGM_FI_DEV_FB_USED", _POD_GPU_KEY, _MIB),),
+            (_samples("DCGM_FI_DEV_FB_USED", _POD_GPU_KEY, _MIB),),
             only="gpu",
         ),
         *SIGNALS,

@@ -10,7 +10,7 @@ MIG = "nvidia.com/mig-"
 GPU_KEY = (
     "cluster,job,instance,namespace,pod,node,Hostname,hostname,UUID,uuid,gpu,GPU_I_ID,GPU_I_PROFILE"
 )
-"""Labels that tell a device, or a partition of it, from all others."""
+"""Labels that distinguish a device, or a partition of it, from all others."""
 LINKS = "(en[abcdopsuvxP]|eth|bond|ib).*"
 """The node's own links, as systemd.net-naming-scheme(7) or the kernel names them; never those of
 pods, such as the `eni...` of Amazon's CNI."""

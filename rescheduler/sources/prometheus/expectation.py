@@ -1,4 +1,4 @@
-"""Which nodes and pods ought to have a value, told by the API server and never by the series."""
+"""Which nodes and pods ought to have a value, by the API server and never by the series."""
 
 from functools import cached_property
 
@@ -36,7 +36,7 @@ def declared_speeds(links: tuple[LinkSpeed, ...], snapshot: Snapshot) -> FloatAr
 
 
 class Expectation:
-    """What the snapshot says about its nodes and pods, computed once for all readings.
+    """What the snapshot holds about its nodes and pods, computed once for all readings.
 
     gpus: (nodes,) allocatable GPUs, whole or partitions. pod_gpus: (pods,) requested ones.
     """
@@ -84,10 +84,10 @@ class Expectation:
         return answer
 
     def devices(self, definition: Definition) -> FloatArray:
-        """(nodes,) how many GPUs a node reading must tell of.
+        """(nodes,) how many GPUs a node reading must cover.
 
         Where a driver of resource claims has them, a node has none to allocate itself; signs of
-        single devices are told of them all the same.
+        single devices are reported for them all the same.
         """
         if not definition.holders:
             return self.gpus
@@ -112,7 +112,7 @@ class Expectation:
         """(nodes,) how much 1.0 of a node reading is; None for pods and where it is measured.
 
         CPU and memory as the node has them, which is what ratios are measured against; GPUs as
-        they can be allocated. NaN where the API server does not say.
+        they can be allocated. NaN where the API server does not report it.
         """
         if definition.resource == GPU:
             return np.where(self.gpus > 0, self.gpus, np.nan)

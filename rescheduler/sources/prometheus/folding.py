@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from rescheduler.model.readings import FloatArray
-from rescheduler.sources.prometheus.measuring import DomainCounts, Key, Value
+from rescheduler.sources.prometheus.measuring import Key, ReadingProblems, Value
 
 _SLICES = 7
 """Compute slices of one GPU, in every generation that has partitions."""
@@ -23,16 +23,16 @@ def by_subject(values: Mapping[Key, Value]) -> dict[int, dict[str, Value]]:
 
 
 def gpu_load(
-    values: Mapping[Key, Value], gpus: FloatArray, tally: DomainCounts
+    values: Mapping[Key, Value], gpus: FloatArray, problems: ReadingProblems
 ) -> tuple[Found, dict[int, float]]:
     """(node) the sum over the GPUs' shares of busy time, divided by the GPUs it can allocate.
 
     A partition (MIG) counts as the share of a GPU that its profile names. Answers also how many
-    GPUs a node with partitions has, in whole ones; for other nodes the API server says it.
+    GPUs a node with partitions has, in whole ones; for other nodes the API server reports it.
     """
     answer, capacity = {}, {}
     for node, devices in by_subject(values).items():
-        if not _whole(node, devices, gpus, tally):
+        if not _whole(node, devices, gpus, problems):
             continue
         sizes = {device: _share(device) for device in devices}
         total = sum(value.value * sizes[device] for device, value in devices.items())
@@ -46,7 +46,7 @@ def gpu_load(
 def _share(device: str) -> float:
     """What a device is of a whole GPU: `<uuid>/<id>/2g.20gb` is two of seven slices.
 
-    NaN where the profile does not say.
+    NaN where the profile does not name it.
     """
     _, partition, rest = device.partition("/")
     if not partition:
@@ -55,8 +55,8 @@ def _share(device: str) -> float:
     return int(slices[1]) / _SLICES if slices else math.nan
 
 
-def worst(values: Mapping[Key, Value], expected: FloatArray, tally: DomainCounts) -> Found:
-    """(node) the largest value of its devices; 0 only where all of them say so.
+def worst(values: Mapping[Key, Value], expected: FloatArray, problems: ReadingProblems) -> Found:
+    """(node) the largest value of its devices; 0 only where all of them report 0.
 
     expected: (nodes,) how many devices each node has, 0 where nobody knows. A device that fell
     off its bus has no series any more, so silence of one is no health.
@@ -65,7 +65,7 @@ def worst(values: Mapping[Key, Value], expected: FloatArray, tally: DomainCounts
     for node, devices in by_subject(values).items():
         largest = max(value.value for value in devices.values())
         if largest <= 0 and len(devices) < expected[node]:
-            tally.refuse(
+            problems.refuse(
                 node,
                 "RDG003",
                 "nodes of which devices have no fresh value",
@@ -77,13 +77,16 @@ def worst(values: Mapping[Key, Value], expected: FloatArray, tally: DomainCounts
 
 
 def gpu_memory(
-    used: Mapping[Key, Value], free: Mapping[Key, Value], gpus: FloatArray, tally: DomainCounts
+    used: Mapping[Key, Value],
+    free: Mapping[Key, Value],
+    gpus: FloatArray,
+    problems: ReadingProblems,
 ) -> tuple[Found, dict[int, float]]:
     """(node) used memory of all its GPUs over all they have, and the bytes that they have."""
     answer, capacity = {}, {}
     both = {key: value for key, value in used.items() if key in free}
     for node, devices in by_subject(both).items():
-        if not _whole(node, devices, gpus, tally):
+        if not _whole(node, devices, gpus, problems):
             continue
         taken = sum(value.value for value in devices.values())
         total = taken + sum(free[node, device].value for device in devices)
@@ -97,7 +100,7 @@ def busiest_link(
     rates: Mapping[Key, Value],
     speeds: Mapping[Key, Value],
     declared: FloatArray,
-    tally: DomainCounts,
+    problems: ReadingProblems,
     names: list[str],
 ) -> tuple[Found, dict[int, float]]:
     """(node) the largest share of a link's speed, and that link's speed in bytes a second.
@@ -108,7 +111,7 @@ def busiest_link(
     answer, capacity = {}, {}
     for node, devices in by_subject(rates).items():
         # Speeds that contradict each other are not replaced by what was declared for no speed.
-        doubted = tally.codes.get(node, "") >= "RDG005"
+        doubted = problems.codes.get(node, "") >= "RDG005"
         fallback = math.nan if doubted else float(declared[node])
         shares = []
         for device, rate in devices.items():
@@ -116,7 +119,7 @@ def busiest_link(
             if speed > 0:
                 shares.append((rate.value / speed, speed))
             elif rate.value > 0:
-                tally.refuse(
+                problems.refuse(
                     node,
                     "RDG003",
                     "traffic on a link that reports no speed, with no linkSpeed declared",
@@ -125,8 +128,8 @@ def busiest_link(
                 shares = []
                 break
         if not shares:
-            if node not in tally.codes:
-                tally.refuse(
+            if node not in problems.codes:
+                problems.refuse(
                     node,
                     "RDG003",
                     "only links that report no speed, with no linkSpeed declared",
@@ -135,7 +138,7 @@ def busiest_link(
             continue
         share, speed_of = max(shares)
         if share > 1.1:  # extrapolation and bursts pass 1 by a little; more is a wrong speed
-            tally.refuse(node, "RDG006", "more traffic than the link can carry", names[node])
+            problems.refuse(node, "RDG006", "more traffic than the link can carry", names[node])
             continue
         answer[node] = Value(min(share, 1.0), _oldest(devices))
         capacity[node] = speed_of
@@ -149,7 +152,7 @@ def _link_speed(reported: Value | None, declared: float) -> float:
 def pod_gpus(
     values: Mapping[Key, Value],
     requested: FloatArray,
-    tally: DomainCounts,
+    problems: ReadingProblems,
     names: list[str],
     *,
     in_gpus: bool,
@@ -164,11 +167,11 @@ def pod_gpus(
     answer = {}
     for pod, devices in by_subject(values).items():
         if any(math.isnan(_share(device)) for device in devices):
-            tally.refuse(pod, "RDG003", "pods with partitions (MIG) of unknown size", names[pod])
+            problems.refuse(pod, "RDG003", "pods with partitions (MIG) of unknown size", names[pod])
         elif any(len(holders[device]) > 1 for device in devices):
-            tally.refuse(pod, "RDG003", "pods that share a GPU", names[pod])
+            problems.refuse(pod, "RDG003", "pods that share a GPU", names[pod])
         elif len(devices) != requested[pod]:
-            tally.refuse(
+            problems.refuse(
                 pod,
                 "RDG003",
                 "pods with another number of GPUs than they asked for",
@@ -181,16 +184,18 @@ def pod_gpus(
     return answer
 
 
-def _whole(node: int, devices: Mapping[str, Value], gpus: FloatArray, tally: DomainCounts) -> bool:
+def _whole(
+    node: int, devices: Mapping[str, Value], gpus: FloatArray, problems: ReadingProblems
+) -> bool:
     """Whether every GPU of the node is there, and the size of every partition is known."""
     odd = next((device for device in devices if math.isnan(_share(device))), "")
     if odd:
-        tally.refuse(node, "RDG003", "nodes with partitions (MIG) of unknown size", odd)
+        problems.refuse(node, "RDG003", "nodes with partitions (MIG) of unknown size", odd)
         return False
     if gpus[node] <= 0:
         return False
     if len(devices) < gpus[node]:
-        tally.refuse(
+        problems.refuse(
             node,
             "RDG003",
             "nodes of which GPUs have no fresh value",

@@ -1,4 +1,4 @@
-"""Instant queries to Prometheus, or to what speaks its HTTP API, with every answer checked.
+"""Instant queries to Prometheus, or to what serves its HTTP API, with every answer checked.
 
 `prometheus-api-client` holds the address, the session and the headers. Its own query methods drop
 the warnings, the type of the result and the flags of partial answers, put queries into URLs and
@@ -159,7 +159,7 @@ class Prometheus:
         """
         form = {"query": promql} | ({} if at is None else {"time": repr(at)})
         answer = self._ask("query", form, until)
-        return Vector(self._decoded(answer, "vector", Sample), *_told(answer))
+        return Vector(self._decoded(answer, "vector", Sample), *_notices(answer))
 
     def query_range(
         self, promql: str, start: float, step: float, count: int, until: float
@@ -180,7 +180,7 @@ class Prometheus:
                 index = round((at - start) / step)
                 if 0 <= index < count and abs(start + index * step - at) < _SAME:
                     rows[index].append(Sample(series.metric, (at, value)))
-        return [Vector(samples, *_told(answer)) for samples in rows]
+        return [Vector(samples, *_notices(answer)) for samples in rows]
 
     def _ask(self, endpoint: str, form: dict[str, str], until: float) -> _Envelope:
         """The answer to a query, which has data."""
@@ -255,7 +255,7 @@ class Prometheus:
         return MetricsUnavailable(f"{self.url}: {what}", hint)
 
 
-def _told(answer: _Envelope) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _notices(answer: _Envelope) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The warnings and the warnings of an answer."""
     partial = ("the answer is flagged as partial",) if answer.isPartial else ()
     return (*(answer.warnings or ()), *partial), tuple(answer.infos or ())

@@ -1,4 +1,4 @@
-"""Which node or pod a series is about, told by the API server's objects and not by other series."""
+"""Which node or pod a series is about, by the API server's objects and not by other series."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -49,7 +49,7 @@ class Identity:
         return found
 
     def pod(self, labels: Mapping[str, str]) -> PodFound:
-        """The pod that a series is about, if it is where the API server says it is.
+        """The pod that a series is about, if it is where the API server has it.
 
         A StatefulSet's pod keeps its name when it changes its node, so the series' node has to be
         the pod's. `exported_` labels go first: the bare ones are then the exporter's own.
@@ -73,7 +73,7 @@ class Identity:
             name = labels.get(label, "")
             index = self._nodes.get(name, self._addresses.get(name, -1))
             if index < 0 and label in ("Hostname", "hostname"):
-                # Old charts do not tell the exporter its node: the host name is its pod's name.
+                # Old charts do not give the exporter its node: the host name is its pod's name.
                 index = self._daemons.get(name, -1)
             if index >= 0:
                 return index

@@ -23,7 +23,7 @@ class Value(NamedTuple):
     age: float
 
 
-class DomainCounts:
+class ReadingProblems:
     """What was left out and why: the reason code of each subject, and notes for people."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ def number(text: str) -> float:
 
 
 def identify(labels: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    """What tells one series from another."""
+    """What distinguishes one series from another."""
     return frozenset(labels.items())
 
 
@@ -78,8 +78,8 @@ def by_series(samples: Iterable[Sample]) -> dict[frozenset[tuple[str, str]], flo
     return {identify(each.metric): number(each.value[1]) for each in samples}
 
 
-def settle(
-    groups: Mapping[Key, list[Row]], *, highest: float, max_age: float, tally: DomainCounts
+def resolve(
+    groups: Mapping[Key, list[Row]], *, highest: float, max_age: float, problems: ReadingProblems
 ) -> dict[Key, Value]:
     """One value of each key, where there is one that can be trusted.
 
@@ -92,18 +92,18 @@ def settle(
             row = rows[0]  # the ordinary case, for each of 150,000 pods
             answer[key] = Value(min(max(row.value, 0.0), highest), max(row.age or 0.0, 0.0))
             continue
-        value = _settle_one(key, rows, highest, max_age, tally)
+        value = _resolve_one(key, rows, highest, max_age, problems)
         if value is not None:
             answer[key] = value
     return answer
 
 
-def _settle_one(
-    key: Key, rows: list[Row], highest: float, max_age: float, tally: DomainCounts
+def _resolve_one(
+    key: Key, rows: list[Row], highest: float, max_age: float, problems: ReadingProblems
 ) -> Value | None:
     unsound = next((row for row in rows if not _sound(row, highest)), None)
     if unsound is not None:
-        tally.refuse(
+        problems.refuse(
             key[0],
             "RDG006",
             f"values that are not finite or not in 0 to {highest:g}",
@@ -112,13 +112,13 @@ def _settle_one(
         return None
     live = [row for row in rows if _fresh(row, max_age)]
     if not live:
-        _refuse_stale(key, rows, max_age, tally)
+        _refuse_stale(key, rows, max_age, problems)
         return None
     best = max(live, key=lambda row: row.value)
     least = min(row.value for row in live)
     allowed = _RATIO_TOLERANCE if highest == 1.0 else _TOLERANCE * best.value
     if best.value - least > allowed:
-        tally.refuse(
+        problems.refuse(
             key[0],
             "RDG005",
             "several series that differ",
@@ -126,7 +126,7 @@ def _settle_one(
         )
         return None
     if len(live) > 1:
-        tally.note("several series that agree, of which one was taken", show(best.labels))
+        problems.note("several series that agree, of which one was taken", show(best.labels))
     ended = [row for row in rows if row.age is None and row.weight > 0]
     weight = best.weight + sum(row.weight for row in ended)
     value = best.value
@@ -135,7 +135,7 @@ def _settle_one(
     return Value(min(max(value, 0.0), highest), max(best.age or 0.0, 0.0))
 
 
-def _refuse_stale(key: Key, rows: list[Row], max_age: float, tally: DomainCounts) -> None:
+def _refuse_stale(key: Key, rows: list[Row], max_age: float, problems: ReadingProblems) -> None:
     ages = [row.age for row in rows if row.age is not None]
     if not ages:
         what, example = "series without a present sample", show(rows[0].labels)
@@ -146,7 +146,7 @@ def _refuse_stale(key: Key, rows: list[Row], max_age: float, tally: DomainCounts
             f"newest sample older than {max_age:g} s",
             f"{min(ages):.0f} s: {show(rows[0].labels)}",
         )
-    tally.refuse(key[0], "RDG004", what, example)
+    problems.refuse(key[0], "RDG004", what, example)
 
 
 def _sound(row: Row, highest: float) -> bool:

@@ -15,7 +15,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.prometheus.http_api import Vector
-from rescheduler.sources.prometheus.measuring import FUTURE, DomainCounts, Value, number, show
+from rescheduler.sources.prometheus.measuring import FUTURE, ReadingProblems, Value, number, show
 
 TRAFFIC = "pair.traffic"
 DISTANCE = "pair.distance"
@@ -77,10 +77,10 @@ def unread(request: ReadingRequest, problem: Problem) -> Reading:
 
 
 def read_pairs(request: ReadingRequest, snapshot: Snapshot, at: float, ask: Ask) -> Reading:
-    """One reading of pairs: each row of which both ends are known has a value, or says why not.
+    """One reading of pairs: each row with both ends known has a value, or the reason for none.
 
     A row with an end outside of the cluster is noted and left out; a pair without a row is not
-    known to be silent. Rows of one pair (of its pods) add up, and the oldest tells its age;
+    known to be silent. Rows of one pair (of its pods) add up, and the oldest sets its age;
     distances do not, so a pair with several has none.
 
     Raises:
@@ -88,7 +88,7 @@ def read_pairs(request: ReadingRequest, snapshot: Snapshot, at: float, ask: Ask)
     """
     if len(request.columns) != 6:
         return unread(request, Problem("RDG008", f"{request.name} names no labels of both ends"))
-    ends, names, tally = Ends.of(request), _Names(snapshot), DomainCounts()
+    ends, names, problems = Ends.of(request), _Names(snapshot), ReadingProblems()
     value, fresh = queries(request)
     answer, dated = ask(value), ask(fresh)
     times = {
@@ -101,17 +101,17 @@ def read_pairs(request: ReadingRequest, snapshot: Snapshot, at: float, ask: Ask)
         one = names.end(ends.kinds[0], key[0], key[1])
         other = names.end(ends.kinds[1], key[2], key[3])
         if not one or not other:
-            tally.note("series with an end that is not in the cluster", show(each.metric))
+            problems.note("series with an end that is not in the cluster", show(each.metric))
             continue
         amount, age = number(each.value[1]), at - times.get(key, math.nan)
-        amount = _trusted(amount, age, request, each.metric, tally)
+        amount = _trusted(amount, age, request, each.metric, problems)
         if request.name == DISTANCE and (one, other) in found:
-            tally.note("RDG005: several rows of one pair", show(each.metric))
+            problems.note("RDG005: several rows of one pair", show(each.metric))
             amount = math.nan
         known = found.get((one, other), Value(0.0, 0.0))
         # What one pod of the pair lacks, the pair lacks: NaN stays NaN.
         found[one, other] = Value(known.value + amount, max(known.age, age))
-    return _reading(request, found, tally, value, (*answer.warnings, *dated.warnings))
+    return _reading(request, found, problems, value, (*answer.warnings, *dated.warnings))
 
 
 def _trusted(
@@ -119,14 +119,14 @@ def _trusted(
     age: float,
     request: ReadingRequest,
     labels: Mapping[str, str],
-    tally: DomainCounts,
+    problems: ReadingProblems,
 ) -> float:
     """The amount of a row, or NaN where it must not count."""
     if not 0 <= amount <= HIGHEST:
-        tally.note("RDG006: values that are not finite, or out of range", show(labels))
+        problems.note("RDG006: values that are not finite, or out of range", show(labels))
         return math.nan
     if not -FUTURE <= age <= request.max_age:
-        tally.note("RDG004: series that have ended or are older than maxAge", show(labels))
+        problems.note("RDG004: series that have ended or are older than maxAge", show(labels))
         return math.nan
     return amount
 
@@ -134,7 +134,7 @@ def _trusted(
 def _reading(
     request: ReadingRequest,
     found: Mapping[tuple[str, str], Value],
-    tally: DomainCounts,
+    problems: ReadingProblems,
     query: str,
     warnings: tuple[str, ...],
 ) -> Reading:
@@ -142,7 +142,7 @@ def _reading(
     values = np.array([found[pair].value for pair in pairs], dtype=np.float64)
     ages = np.array([found[pair].age for pair in pairs], dtype=np.float64)
     ages[np.isnan(values)] = np.nan
-    notes = tally.notes()
+    notes = problems.notes()
     problem = None
     if warnings:
         said = "; ".join(dict.fromkeys(warnings))

@@ -33,23 +33,23 @@ def read_readings(
     """The readings that were asked for, all evaluated at one instant of Prometheus' clock."""
     cycle = _Cycle(prometheus, snapshot)
     with collector_off():
-        # What a policy needs to have a say at all comes first, should the time not do for more.
+        # What a policy needs to be evaluated at all comes first, should the time not do for more.
         found = [cycle.read(request) for request in sorted(set(requests))]
         return Readings(tuple(map(cycle.with_past, found)))
 
 
 @dataclass(frozen=True, slots=True)
 class PrometheusReadings:
-    """A Prometheus, or what speaks its API, as a source of readings."""
+    """A Prometheus, or what serves its API, as a source of readings."""
 
     prometheus: Prometheus
 
     def answers(self, request: ReadingRequest) -> bool:  # noqa: ARG002 - whatever it is
-        """Always: a reading that is not in the catalogue says so itself (RDG008)."""
+        """Always: a reading that is not in the catalogue reports that itself (RDG008)."""
         return True
 
     def catalog(self) -> list[ReadingRequest]:
-        """Every reading of the catalogue, as policies ask for it that say nothing else."""
+        """Every reading of the catalogue, as policies ask for it by default."""
         return [ReadingRequest(name) for name in CATALOG]
 
     def read(self, requests: Iterable[ReadingRequest], snapshot: Snapshot) -> tuple[Reading, ...]:

@@ -30,8 +30,8 @@ def with_range_samples(
 ) -> Reading:
     """The reading with its values at each instant of its request's span.
 
-    at: the evaluation time of the reading itself, which is the trail's last row. Where the past
-    cannot be read, the reading has none, and a note says why.
+    at: the evaluation time of the reading itself, which is the last row of the range samples.
+    Where the past cannot be read, the reading has none, and a note has the reason.
     """
     ago = instants(reading.request.span)
     past = _Past(np.full((len(ago), len(reading.values)), np.nan), [{} for _ in ago])
@@ -62,10 +62,12 @@ class _Past:
             self.devices[row].setdefault(each.node, {})[each.device] = each.value
 
     def of(self, device: DeviceValue) -> DeviceValue:
-        """The device with its past. Of nodes of which all devices were at 0 none is told."""
+        """The device with its past. Of nodes of which all devices were at 0 none is listed."""
         range_samples = tuple(
-            float(value) if not told.get(device.node) else told[device.node].get(device.device, nan)
-            for value, told in zip(self.values[:, device.node], self.devices, strict=True)
+            float(value)
+            if not devices.get(device.node)
+            else devices[device.node].get(device.device, nan)
+            for value, devices in zip(self.values[:, device.node], self.devices, strict=True)
         )
         return replace(device, range_samples=range_samples)
 

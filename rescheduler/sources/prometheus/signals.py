@@ -88,7 +88,7 @@ def _rdma(direction: str) -> Definition:
 
 
 def _pod_rdma(direction: str, short: str) -> Definition:
-    """Virtual functions of SR-IOV cards: the only way in which RDMA is told by pod."""
+    """Virtual functions of SR-IOV cards: the only way in which RDMA is reported by pod."""
     series = f"sriov_vf_{short}_bytes{{$match}}"
     owner = "on (pciAddr,node) group_left (namespace,pod) max by (pciAddr,node,namespace,pod)"
     return Definition(

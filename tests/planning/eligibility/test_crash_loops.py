@@ -247,7 +247,9 @@ def rechecked(before: Snapshot, move: PlannedMove, index: int = 0, **status: Any
     fresh = msgspec.structs.replace(pods[index].status, **status)
     pods[index] = msgspec.structs.replace(pods[index], status=fresh)
     now = replace(before, pods=pods)
-    answer = Recheck(WorkingCopy(now, policies().policies, policies().limits, History())).look(move)
+    answer = Recheck(WorkingCopy(now, policies().policies, policies().limits, History())).check(
+        move
+    )
     return "" if isinstance(answer, PlannedMove) else answer.code
 
 

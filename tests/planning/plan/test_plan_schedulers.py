@@ -37,7 +37,7 @@ def moved(pinned: dict[str, str], told: ObservedScheduler | None = None, **spec:
         schedulers=[declared(**spec)] if spec else [],
         pinned=pinned or {each.name: each.digest for each in made.schedulers},
     )
-    answer = Recheck(fresh).look(made.moves[0])
+    answer = Recheck(fresh).check(made.moves[0])
     return "" if isinstance(answer, PlannedMove) else f"{answer.code} {answer.message}"
 
 

@@ -24,7 +24,7 @@ def verdict(change: Change, which: int = 0) -> str:
     move = made.moves[which]
     change(world, move)
     fresh = WorkingCopy(world.snapshot, world.policies, world.limits, world.history, plan=made.id)
-    answer = Recheck(fresh).look(move)
+    answer = Recheck(fresh).check(move)
     if isinstance(answer, PlannedMove):
         return ""
     assert answer.message
@@ -153,8 +153,8 @@ def test_where_the_others_of_a_batch_landed_decides_where_the_next_one_can() -> 
             world.snapshot, world.policies, world.limits, world.history, plan=made.id
         )
         recheck = Recheck(fresh)
-        assert isinstance(recheck.look(first), PlannedMove)
-        answer = recheck.look(second, after)
+        assert isinstance(recheck.check(first), PlannedMove)
+        answer = recheck.check(second, after)
         assert isinstance(answer, PlannedMove)
         return {share.node for share in answer.landing}
 

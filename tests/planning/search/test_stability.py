@@ -57,7 +57,7 @@ def test_new_trouble_is_shown_and_moves_nothing() -> None:
     assert plan.totals.refused == {"STB001": 4}
     assert "not known to hold before" in plan.refused[0].message
     assert "stableFor is 10m" in plan.refused[0].message
-    assert len(observations[0].troubles) == 1
+    assert len(observations[0].findings) == 1
 
 
 @pytest.mark.parametrize(("minutes", "moves"), [(9.9, 0), (10, 1), (100, 1)])
@@ -144,7 +144,7 @@ def test_each_pod_of_a_rule_waits_for_itself() -> None:
     )
     before = found_before(replace(tainted, pods=tainted.pods[:2]), policy, ago=20 * MINUTE)
     plan, observations = planned(tainted, policy, finding_history=before)
-    assert len(observations[0].troubles) == 4
+    assert len(observations[0].findings) == 4
     assert {each.pod.name for each in plan.refused if each.code == "STB001"} == {"web-2", "web-3"}
 
 
@@ -171,7 +171,7 @@ def test_the_recheck_asks_for_it_too() -> None:
         copy = WorkingCopy(
             cluster, [zones()], LIMITS, History(), plan=plan.id, finding_history=finding_history
         )
-        return Recheck(copy).look(plan.moves[0])
+        return Recheck(copy).check(plan.moves[0])
 
     assert look(before).pod.uid == plan.moves[0].pod.uid
     assert look(FindingHistory()).code == "STB001"

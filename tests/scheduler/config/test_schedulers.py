@@ -188,11 +188,21 @@ URL = "http://extender"
 @pytest.mark.parametrize(
     ("extender", "harmless", "problem", "beyond"),
     [
-        ({"filterVerb": "filter"}, [], f"the extender {URL} has a say", []),
-        ({"filterVerb": "filter"}, [URL], f"the extender {URL} has a say", []),
-        ({"filterVerb": "filter", "ignorable": True}, [], f"the extender {URL} has a say", []),
+        ({"filterVerb": "filter"}, [], f"the extender {URL} may decide where it goes", []),
+        ({"filterVerb": "filter"}, [URL], f"the extender {URL} may decide where it goes", []),
+        (
+            {"filterVerb": "filter", "ignorable": True},
+            [],
+            f"the extender {URL} may decide where it goes",
+            [],
+        ),
         ({"filterVerb": "filter", "ignorable": True}, [URL], "", []),
-        ({"prioritizeVerb": "p", "weight": 1}, [], f"the extender {URL} has a say", []),
+        (
+            {"prioritizeVerb": "p", "weight": 1},
+            [],
+            f"the extender {URL} may decide where it goes",
+            [],
+        ),
         ({"preemptVerb": "preempt"}, [], "", []),
         ({"filterVerb": "f", "managedResources": [{"name": "a/b"}]}, [], "", ["a/b"]),
     ],
@@ -245,7 +255,7 @@ def test_what_configz_leaves_out_is_off() -> None:
 
 def test_a_document_and_configz_that_agree_are_both_named() -> None:
     found = agreed(observed(complete()), declared())
-    assert found.known[USUAL].source == "document mine, as /configz of 10.0.0.5:10259 says too"
+    assert found.known[USUAL].source == "document mine, as /configz of 10.0.0.5:10259 reports too"
     assert found.profiles[USUAL].problem == ""
 
 
@@ -352,7 +362,7 @@ def test_a_file_that_cannot_be_read_is_told_once_where_it_is_named(tmp_path: Pat
         ),
         ({}, {"kube": yaml.safe_dump(configuration())}, "name this file as `configFile`"),
         ({}, {"two": yaml.safe_dump(document("two"))}, "is declared in"),
-        ({"configFile": "a", "weights": {"NodeAffinity": 1}}, {}, "weights is what the conf"),
+        ({"configFile": "a", "weights": {"NodeAffinity": 1}}, {}, "weights is set by the conf"),
         ({"weights": {"NodeAfinity": 1}}, {}, "spec.weights.NodeAfinity"),
         (
             {

@@ -1,1 +1,1 @@
-"""The plugins that look at what pods request and nodes have."""
+"""The plugins that compare what pods request with what nodes have."""

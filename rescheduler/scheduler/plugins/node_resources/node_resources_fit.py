@@ -15,7 +15,7 @@ from rescheduler.scheduler.plugins.node_resources.scoring_strategy import scorer
 from rescheduler.scheduler.profile import Profile
 
 _DEFAULTED = ("cpu", "memory")
-"""Scored with a default where a container says nothing; the first rows of Occupancy."""
+"""Scored with a default where a container requests none; the first rows of Occupancy."""
 
 
 class NodeResourcesFit(Plugin):

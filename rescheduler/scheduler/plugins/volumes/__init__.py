@@ -1,1 +1,1 @@
-"""The plugins that look at volumes and claims."""
+"""The plugins for volumes and claims."""

@@ -34,7 +34,7 @@ class Offer:
     passing: (nodes,) the nodes that have a volume, or can make one, for every claim.
     static: (nodes,) those that take a volume that lies ready for at least one claim.
     ready, made: class to (nodes,) bytes asked for and bytes there, of volumes that lie ready and
-        of new ones; new ones count only where the driver tells its room.
+        of new ones; new ones count only where the driver reports its capacity.
     """
 
     def __init__(self, count: int) -> None:
@@ -94,9 +94,9 @@ class ClaimOffers:
         served = np.zeros(count, dtype=np.bool_)
         closed = np.zeros(count, dtype=np.bool_)
         name = class_of(claim)
-        stock = self._volumes.get(name, ())
+        volumes = self._volumes.get(name, ())
         # A volume that is reserved for the claim is taken before any other.
-        for volume in sorted(stock, key=lambda each: each.spec.claimRef is None):
+        for volume in sorted(volumes, key=lambda each: each.spec.claimRef is None):
             reserved = volume.spec.claimRef is not None
             if not _suits(volume, claim, reserved=reserved):
                 continue

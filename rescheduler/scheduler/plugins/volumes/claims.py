@@ -52,7 +52,7 @@ class Claims:
 
     @classmethod
     def new(cls, handle: Handle) -> "Claims":
-        """Those of the cluster, for all plugins that look at volumes."""
+        """Those of the cluster, for all volume plugins."""
         return cls(handle.snapshot)
 
     def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
@@ -92,7 +92,7 @@ class Claims:
         return answer
 
     def problem(self, pod: Pod) -> str | None:
-        """Why the scheduler's answer cannot be told, or None."""
+        """Why the scheduler's answer cannot be predicted, or None."""
         if not pod.spec.volumes:
             return None
         namespace = pod.metadata.namespace
@@ -106,7 +106,7 @@ class Claims:
             reason = self._unclear(claim, name)
             if reason:
                 return reason
-        # A pod that runs has its claims; where they say otherwise, something has changed.
+        # A pod that runs has its claims; where they show otherwise, something has changed.
         return self.of(namespace, pod.spec).hopeless or None if pod.node else None
 
     def _unclear(self, claim: PersistentVolumeClaim | None, name: str) -> str:

@@ -25,7 +25,7 @@ from rescheduler.scheduler.profile import Profile
 
 
 class VolumeBinding(Plugin):
-    """Claims and volumes stay as the snapshot has them, so each shape is judged once."""
+    """Claims and volumes stay as the snapshot has them, so each shape is evaluated once."""
 
     name: ClassVar[str] = "VolumeBinding"
     weight: ClassVar[int] = 1
@@ -94,7 +94,7 @@ class VolumeBinding(Plugin):
 def capacity_scores(offer: Offer) -> ScoreArray:
     """(nodes,) the mean over storage classes of the share that stays free, in percent.
 
-    Where a node has static volumes for the pod, these alone are looked at.
+    Where a node has static volumes for the pod, these alone are considered.
     Source: plugins/volumebinding/scorer.go with the default shape, Kubernetes 1.37.
     """
     ready, made = (_mean_free(each, len(offer.passing)) for each in (offer.ready, offer.made))

@@ -12,7 +12,7 @@ Wanted = Callable[[int], list[tuple[IntArray, int]]]
 """What a pod asks for: devices that will do, and how many of them."""
 
 
-class DeviceStock:
+class DeviceUse:
     """The devices of the inventory with what claims take of them.
 
     taken: (devices,) how many claims have it.
