@@ -27,7 +27,7 @@ def ended(**more: Any) -> tuple[PlannedMove, MoveResult]:
     return move, became(move, **more)
 
 
-def test_an_eviction_is_told_on_the_pod_and_on_its_owner() -> None:
+def test_an_eviction_is_reported_on_the_pod_and_on_its_owner() -> None:
     with serving() as fake:
         writer = EventWriter(fake.client(), instance="host_1", now=lambda: AT)
         move = a_move()
@@ -54,7 +54,7 @@ def test_an_eviction_is_told_on_the_pod_and_on_its_owner() -> None:
     assert writer.failures == 0
 
 
-def test_what_cannot_be_told_is_counted_and_stops_nothing() -> None:
+def test_what_cannot_be_reported_is_counted_and_stops_nothing() -> None:
     with serving() as fake:
         fake.faults += [Fault("POST", "/events", 403), Fault("POST", "/events", "drop-before")]
         writer = EventWriter(fake.client(), instance="host_1", now=lambda: START)

@@ -93,7 +93,7 @@ def test_a_released_lock_is_free_at_once() -> None:
     assert spec(stage)["leaseTransitions"] == 1
 
 
-def test_a_deployment_waits_until_it_is_its_turn() -> None:
+def test_a_deployment_waits_until_its_lease_transition() -> None:
     stage = Stage()
     a, b = Process(stage, "a"), Process(stage, "b")
     a.lease.acquire()
@@ -110,7 +110,7 @@ def test_a_deployment_waits_until_it_is_its_turn() -> None:
     assert b.lease.held
 
 
-def test_a_deployment_that_is_told_to_stop_waits_no_longer() -> None:
+def test_a_deployment_that_is_asked_to_stop_waits_no_longer() -> None:
     stage = Stage()
     a, b = Process(stage, "a"), Process(stage, "b", stopped="SIGTERM")
     a.lease.acquire()

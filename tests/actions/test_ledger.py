@@ -191,7 +191,7 @@ def test_a_state_that_cannot_be_trusted(stored: dict[str, Any], words: str) -> N
         a.ledger.peek()
 
 
-def test_old_settled_moves_are_forgotten_and_open_ones_are_not() -> None:
+def test_old_closed_moves_are_forgotten_and_open_ones_are_not() -> None:
     stage = Stage()
     a = begun(stage)
     old = START - timedelta(hours=49)
@@ -252,7 +252,7 @@ def test_a_person_makes_us_forget_how_landings_compared() -> None:
     assert data["paused"] == "false"
 
 
-def test_the_next_turn_forgets_too() -> None:
+def test_the_next_lease_transition_forgets_too() -> None:
     stage = Stage()
     a = begun(stage)
     a.ledger.write(History(landings=landings()))

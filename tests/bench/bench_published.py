@@ -80,11 +80,11 @@ def steered(
             if bounds[pod] - missing.get(number, 0.0) <= best[0] + 1e-9:
                 continue
             free = _room(free_capacity, pod)
-            crowded = not free[node[pod]]
+            full = not free[node[pod]]
             free[node[pod]] = False
             change = np.where(free, term.deltas(pod, everywhere), np.inf)
             to = int(change.argmin())
-            if alike and crowded:
+            if alike and full:
                 missing[number] = bounds[pod] + float(change[to])
             bounds[pod] = float(-change[to])
             best = max(best, (bounds[pod], pod, to))

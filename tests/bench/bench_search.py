@@ -31,7 +31,7 @@ MOST = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One plan. seconds: CPU; early: candidates that were told that the cycle has its moves."""
+    """One plan. seconds: CPU; early: candidates refused because the cycle has its moves."""
 
     seed: int
     seconds: float

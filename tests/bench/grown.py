@@ -14,7 +14,7 @@ from tests.cluster import deployment, node, pod, snapshot
 
 ZONE = "topology.kubernetes.io/zone"
 _LEAST_SEEN = 100
-"""kube-scheduler looks at no fewer feasible nodes than these before it scores."""
+"""kube-scheduler samples no fewer feasible nodes than these before it scores."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def grown(seed: int, size: Size) -> Snapshot:
 
 
 def _zones(size: Size) -> IntArray:
-    """(nodes,) the zone of each: two in turn, then the third."""
+    """(nodes,) the zone of each: two alternately, then the third."""
     number = np.arange(size.nodes, dtype=np.int32)
     return np.where(number < _early(size), number % 2, 2).astype(np.int32)
 
@@ -135,14 +135,14 @@ def _placement(
     return answer
 
 
-def _score(after: FloatArray, crowd: FloatArray) -> FloatArray:
+def _score(after: FloatArray, own: FloatArray) -> FloatArray:
     """(k,) roughly what kube-scheduler's default profile makes of the nodes; -1: it is full.
 
-    after: (2, k) the used shares of CPU and memory. crowd: (k,) pods of its own in each zone.
+    after: (2, k) the used shares of CPU and memory. own: (k,) pods of its own in each zone.
     """
     free = 100 * (1 - after.mean(axis=0))
     balance = 100 * (1 - np.abs(after[0] - after[1]) / 2)
-    spread = 100 * (crowd.max() + crowd.min() - crowd) / max(1.0, crowd.max())
+    spread = 100 * (own.max() + own.min() - own) / max(1.0, own.max())
     score: FloatArray = np.round(free) + np.round(balance) + 2 * np.round(spread)
     score[(after > 1).any(axis=0)] = -1
     return score

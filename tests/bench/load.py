@@ -33,7 +33,7 @@ def _reading(
 ) -> Reading:
     definition = CATALOG[request.name]
     resource = request.name.partition(".")[2]
-    # One seed a resource, so that the nodes' reading and the pods' tell the same policy test.
+    # One seed a resource, so that the nodes' reading and the pods' describe the same policy test.
     random = np.random.default_rng([seed, *resource.encode()])
     target, capacity = _targets(snapshot, expectation, resource, hot, random)
     if request.subject == "node":

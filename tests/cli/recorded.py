@@ -15,7 +15,7 @@ from rescheduler.model.plan import Plan
 from rescheduler.model.plan_digest import sealed
 from rescheduler.reporting.machine import from_json, to_json
 from rescheduler.sources.recording import save
-from tests.runtime.crowded import HOT, SPREAD, crowded
+from tests.runtime.skewed import HOT, SPREAD, skewed
 
 KUBECONFIG = """
 apiVersion: v1
@@ -39,7 +39,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("bad.yaml").write_text(SPREAD.replace("maxSkew", "maxSkw"))
     Path("kubeconfig").write_text(KUBECONFIG)
     Path("text.txt").write_text("this is nothing")
-    save(crowded(), Path("cluster.snapshot"))
+    save(skewed(), Path("cluster.snapshot"))
     return tmp_path
 
 

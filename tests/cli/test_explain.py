@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 from rescheduler.cli.main import program
 from rescheduler.sources.recording import save
-from tests.planning.room import crowded
-from tests.runtime.crowded import SPREAD
+from tests.planning.full_cluster import full_cluster
+from tests.runtime.skewed import SPREAD
 
 RECORDED = ("--snapshot", "room.snapshot")
 
@@ -24,7 +24,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if name.startswith(("RESCHEDULER_", "KUBE", "POD_NAMESPACE")):
             monkeypatch.delenv(name)
     Path("spread.yaml").write_text(SPREAD)
-    save(crowded(), Path("room.snapshot"))
+    save(full_cluster(), Path("room.snapshot"))
     return tmp_path
 
 

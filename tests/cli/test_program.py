@@ -16,7 +16,7 @@ from rescheduler.cli.options import given_options
 from rescheduler.cli.output import _color
 from rescheduler.runtime.settings import Settings
 from tests.cli.recorded import NOWHERE, PLAN, call, here, made
-from tests.runtime.crowded import crowded
+from tests.runtime.skewed import skewed
 
 __all__ = ["here"]
 
@@ -118,7 +118,7 @@ def test_an_output_file_is_complete_or_untouched(here: Path) -> None:
 def test_a_dash_is_standard_output(here: Path, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     explain = ("explain", "node", "n1", "--snapshot", "cluster.snapshot")
     arguments = {"plan": PLAN, "explain": explain, "record": ("record", *NOWHERE)}[verb]
-    monkeypatch.setattr("rescheduler.runtime.recorder.observer", lambda *_: lambda _: crowded())
+    monkeypatch.setattr("rescheduler.runtime.recorder.observer", lambda *_: lambda _: skewed())
     done = call(*arguments, "--out", "-")
     assert done.exit_code == 0
     if verb == "record":

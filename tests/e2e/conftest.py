@@ -84,7 +84,7 @@ def metrics(start_metrics: Callable[..., Metrics]) -> Metrics:
 
 @pytest.fixture
 def cluster(control_plane: ControlPlane, cleaner: Cleaner) -> Cluster:
-    """An empty cluster; what a failed test left stays to be looked at until the next test."""
+    """An empty cluster; what a failed test left stays for inspection until the next test."""
     cleaner.clean()
     return Cluster(control_plane)
 

@@ -22,7 +22,7 @@ NAMESPACE = "rescheduler"
 ACCOUNT = "rescheduler"
 USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
 WINDOW = 10
-"""Seconds over which the tests' policies look at load."""
+"""Seconds over which the tests' policies measure load."""
 
 _RUNNING = {"CronJob", "Deployment", "Job", "Kustomization", "Component"}
 
@@ -141,7 +141,7 @@ class Loop:
     def once(self, mode: str = "Enforce", code: int | None = 0, timeout: float = 180) -> Json:
         """One cycle; its report. `code` is the exit code that is expected, None for any.
 
-        An outcome is told as `together` has it.
+        An outcome is reported as `together` has it.
         """
         done = self.program.run(
             "run",
@@ -207,9 +207,9 @@ def only_evictions_and_own_state(records: Records) -> None:
 
 @contextmanager
 def budgets_watched(cluster: Cluster) -> Iterator[Callable[[], list[str]]]:
-    """Watch every PodDisruptionBudget; the answer tells each breach of a desired count.
+    """Watch every PodDisruptionBudget; the answer lists each breach of a desired count.
 
-    A budget whose controller has not counted yet (expectedPods 0) is not judged.
+    A budget whose controller has not counted yet (expectedPods 0) is not checked.
     """
     breaches: list[str] = []
     observations = 0
@@ -229,12 +229,12 @@ def budgets_watched(cluster: Cluster) -> Iterator[Callable[[], list[str]]]:
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
 
-    def told() -> list[str]:
-        assert observations > 10, "the budgets were hardly looked at"
+    def reported() -> list[str]:
+        assert observations > 10, "the budgets were hardly observed"
         return breaches
 
     try:
-        yield told
+        yield reported
     finally:
         stop.set()
         thread.join()

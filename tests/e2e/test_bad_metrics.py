@@ -6,9 +6,9 @@ import pytest
 
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.exporter.metrics import Metrics
+from tests.e2e.load_scenarios import hot_gpus
 from tests.e2e.loop import USER, WINDOW, Loop, plan, swift, utilization, write_policies
 from tests.e2e.program import Program
-from tests.e2e.troubles import hot_gpus
 
 pytestmark = pytest.mark.e2e
 
@@ -31,7 +31,7 @@ def test_bad_metrics_evict_nothing(
     metrics.warm(2 * WINDOW)
     policies = write_policies(tmp_path / "policies", utilization(gpu="50%"), swift())
     _, healthy = plan(actor, policies)
-    assert healthy["moves"], "the trouble must be seen while the metrics are fine"
+    assert healthy["moves"], "the hot nodes must be seen while the metrics are fine"
 
     spoiled = Program(actor.binary, actor.kubeconfig, metrics.proxy.url, actor.environment)
     for mode in ("unavailable", "denied", "page", "truncated", "failed"):
@@ -58,7 +58,7 @@ def test_bad_metrics_evict_nothing(
     metrics.heal()
     metrics.prometheus.wait_for("count(DCGM_FI_DEV_GPU_UTIL) == 96")
     metrics.warm(2 * WINDOW)
-    assert plan(actor, policies)[1]["moves"], "the faults are gone, so the trouble is seen again"
+    assert plan(actor, policies)[1]["moves"], "the faults are gone, so the hot nodes are seen again"
 
 
 def test_stale_values_evict_nothing(

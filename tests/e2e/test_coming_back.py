@@ -6,9 +6,9 @@ import pytest
 
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.exporter.metrics import Metrics
+from tests.e2e.load_scenarios import unwanted_calm
 from tests.e2e.loop import USER, WINDOW, Loop, swift, utilization, write_policies
 from tests.e2e.program import Program
-from tests.e2e.troubles import unwanted_calm
 
 pytestmark = pytest.mark.e2e
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.e2e
 def test_pods_that_would_come_back_stay(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
-    trouble = unwanted_calm(cluster)
+    scenario = unwanted_calm(cluster)
     metrics.warm(2 * WINDOW)
     policies = write_policies(tmp_path / "policies", utilization(gpu="50%"), swift())
     mark = cluster.control_plane.audit.mark()
@@ -27,7 +27,7 @@ def test_pods_that_would_come_back_stay(
     (policy,) = report["policies"]
     assert policy["cost"]["before"] > 0
     assert policy["cost"]["after"] == policy["cost"]["before"]
-    hot = {p["metadata"]["uid"] for p in cluster.pods() if p["spec"]["nodeName"] in trouble.hot}
+    hot = {p["metadata"]["uid"] for p in cluster.pods() if p["spec"]["nodeName"] in scenario.hot}
     refused = {r["pod"]["uid"]: r for r in report["refused"]}
     assert hot <= set(refused)
     assert {refused[uid]["code"] for uid in hot} <= {"FEA002", "FEA003"}

@@ -64,7 +64,7 @@ def test_an_eviction_then_its_budget_then_another_uid_then_nobody(
 
     blocked = evict(client, second, {})
     assert blocked.result == "refused", blocked
-    # Exhausted, or its controller has not seen the first eviction yet: told apart by Retry-After.
+    # Exhausted, or its controller has not seen the first eviction yet: Retry-After shows which.
     assert blocked.code == ("ACT004" if blocked.retry_after is None else "ACT005"), blocked
     assert not blocked.stops
 
@@ -112,7 +112,7 @@ def test_the_lock_and_the_ledger(cluster: Cluster, client: ApiClient) -> None:
     second = open_state(client, namespace=NAMESPACE, identity="second")
     second.lease.acquire()
     assert [move.podUid for move in second.ledger.open().moves] == ["u"]
-    with pytest.raises(LockLost, match="turn 2, ours is 1"):
+    with pytest.raises(LockLost, match="fence 2, ours is 1"):
         first.ledger.write(History())
     second.lease.release()
 
@@ -126,10 +126,10 @@ def test_the_lock_and_the_ledger(cluster: Cluster, client: ApiClient) -> None:
 
 def test_events_are_accepted_on_pod_and_owner(cluster: Cluster, client: ApiClient) -> None:
     move, *_ = web(cluster)
-    told = Problem(code="ACT001", message="The pod was evicted.")
+    reported = Problem(code="ACT001", message="The pod was evicted.")
     writer = EventWriter(client, instance="contract_1", now=lambda: datetime.now(UTC))
 
-    writer(move, MoveResult.of(move, "evicted", told), "abc123")
+    writer(move, MoveResult.of(move, "evicted", reported), "abc123")
 
     assert writer.failures == 0
     events = cluster.api.items("events.k8s.io/v1", "Event", namespace="default")

@@ -1,4 +1,4 @@
-"""The control plane itself: it starts, schedules, evicts under budgets, and tells who wrote."""
+"""The control plane itself: it starts, schedules, evicts under budgets, and audits who wrote."""
 
 import time
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_an_eviction_spends_the_budget_and_is_in_the_audit_log(cluster: Cluster)
     assert first["metadata"]["uid"] not in {p["metadata"]["uid"] for p in cluster.pods("web")}
 
 
-def test_reads_are_told_from_writes(cluster: Cluster) -> None:
+def test_reads_are_distinct_from_writes(cluster: Cluster) -> None:
     audit = cluster.control_plane.audit
     mark = audit.mark()
     cluster.pods()

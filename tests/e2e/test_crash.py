@@ -8,9 +8,9 @@ import pytest
 
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.exporter.metrics import Metrics
+from tests.e2e.load_scenarios import hot_gpus
 from tests.e2e.loop import USER, WINDOW, Loop, swift, utilization, write_policies
 from tests.e2e.program import Program
-from tests.e2e.troubles import hot_gpus
 
 pytestmark = pytest.mark.e2e
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.e2e
 def test_a_killed_run_is_not_repeated(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
-    trouble = hot_gpus(cluster, count=20, hot=2)
+    scenario = hot_gpus(cluster, count=20, hot=2)
     metrics.warm(2 * WINDOW)
     policies = write_policies(tmp_path / "policies", utilization(gpu="50%"), swift(batch=8))
     audit = cluster.control_plane.audit
@@ -49,4 +49,4 @@ def test_a_killed_run_is_not_repeated(
     assert set(uids.values()) == {1}
     # 8 moves repair it; what the killed run had done is counted, not done again.
     assert 8 <= len(evictions) <= 9
-    assert max(trouble.load(cluster).values()) <= 0.5
+    assert max(scenario.load(cluster).values()) <= 0.5

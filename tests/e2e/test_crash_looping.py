@@ -32,7 +32,7 @@ spec:
 
 
 def crash(cluster: Cluster, app: str, node: str) -> None:
-    """Let the pods of a workload on that node crash-loop, as a kubelet tells it."""
+    """Let the pods of a workload on that node crash-loop, as a kubelet reports it."""
     for pod in cluster.pods(app):
         if pod["spec"]["nodeName"] == node:
             kept = [c for c in pod["status"]["conditions"] if c["type"] != "Ready"]
@@ -87,7 +87,7 @@ def broken_node(cluster: Cluster) -> None:
     cluster.until(counted, "budgets that count the healthy pods")
 
 
-def told(report: dict[str, Any]) -> dict[str, str]:
+def reported(report: dict[str, Any]) -> dict[str, str]:
     """Workload to the code for which its pods stay."""
     return {each["owner"]["name"]: each["code"] for each in report["refused"]}
 
@@ -101,7 +101,7 @@ def test_they_leave_the_broken_node_once(cluster: Cluster, actor: Program, tmp_p
     loop = Loop(program, write_policies(tmp_path / "policies", CRASH_LOOPS, allow))
     mark = cluster.control_plane.audit.mark()
 
-    assert set(told(refusing.once()).values()) == {"ELG006"}
+    assert set(reported(refusing.once()).values()) == {"ELG006"}
     report = loop.once()
 
     moved = {each["owner"]["name"]: each for each in report["moves"]}
@@ -109,7 +109,7 @@ def test_they_leave_the_broken_node_once(cluster: Cluster, actor: Program, tmp_p
     assert {(m["node"], m["code"], m["crashLooping"]) for m in moved.values()} == {
         ("n1", "ACT001", True)
     }
-    assert told(report) == {"short": "BUD002", "everywhere": "ELG023"}
+    assert reported(report) == {"short": "BUD002", "everywhere": "ELG023"}
     (policy,) = report["policies"]
     failed = [each for each in policy["findings"] if each["code"] == "CNF008"]
     assert [(each["subject"], each["cost"]) for each in failed] == [("Deployment default/ended", 0)]
@@ -122,7 +122,7 @@ def test_they_leave_the_broken_node_once(cluster: Cluster, actor: Program, tmp_p
     crash(cluster, "lone", where)
     again = loop.once()
     assert again["moves"] == []
-    assert told(again) == {"lone": "ELG023", "short": "BUD002", "everywhere": "ELG023"}
+    assert reported(again) == {"lone": "ELG023", "short": "BUD002", "everywhere": "ELG023"}
     assert cluster.placement("large") == still
     records = cluster.control_plane.audit.since(mark)
     assert [r.code for r in records.evictions(by=USER)] == [201, 201]

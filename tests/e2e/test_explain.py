@@ -1,4 +1,4 @@
-"""What `explain` tells, held against what the real scheduler then does and says."""
+"""What `explain` reports, compared with what the real scheduler then does."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ GPU_ONLY = {"key": "gpu", "value": "only", "effect": "NoSchedule"}
 
 
 @pytest.fixture
-def looker(binary: Path, cluster: Cluster, tmp_path: Path) -> Program:
+def reader(binary: Path, cluster: Cluster, tmp_path: Path) -> Program:
     """The program with the rights of reporting only, and no Prometheus."""
     return Program(binary, install(cluster, "audit-cronjob", tmp_path))
 
@@ -52,7 +52,7 @@ def evict(cluster: Cluster, app: str, name: str) -> str:
 
 
 def test_an_evicted_pod_lands_where_explain_said(
-    cluster: Cluster, looker: Program, tmp_path: Path
+    cluster: Cluster, reader: Program, tmp_path: Path
 ) -> None:
     for zone in "abc":
         cluster.create(*nodes(4, prefix=zone, zones=[zone], cpu=16, memory="64Gi"))
@@ -69,27 +69,27 @@ def test_an_evicted_pod_lands_where_explain_said(
     for app, place in (("web", "a1"), ("api", "a1"), ("load", "c1")):
         pod = next(pod for pod in cluster.pods(app) if pod["spec"]["nodeName"] == place)
         name = pod["metadata"]["name"]
-        told = explain(looker, "pod", f"default/{name}", "--policies", policies)
-        assert told["refusal"] is None
-        assert told["node"] == place
-        landing = {share["node"]: share["probability"] for share in told["landing"]}
-        assert sum(landing.values()) + told["unschedulable"] == pytest.approx(1)
+        reported = explain(reader, "pod", f"default/{name}", "--policies", policies)
+        assert reported["refusal"] is None
+        assert reported["node"] == place
+        landing = {share["node"]: share["probability"] for share in reported["landing"]}
+        assert sum(landing.values()) + reported["unschedulable"] == pytest.approx(1)
         assert "gpu" not in landing
-        taints = next(each for each in told["filters"] if each["plugin"] == "TaintToleration")
+        taints = next(each for each in reported["filters"] if each["plugin"] == "TaintToleration")
         assert (taints["rejects"], taints["example"]) == (1, "gpu")
-        assert {check["result"] for check in told["eligibility"]} == {"passed"}
+        assert {check["result"] for check in reported["eligibility"]} == {"passed"}
 
         landed = evict(cluster, app, name)
 
-        assert landing.get(landed, 0.0) > 0, f"{name} landed on {landed}, told {landing}"
+        assert landing.get(landed, 0.0) > 0, f"{name} landed on {landed}, reported {landing}"
         assert landing[landed] == pytest.approx(max(landing.values()))
-        best = told["scores"][0]
+        best = reported["scores"][0]
         assert best["total"] == sum(best["points"].values())
         cluster.settled()
     records = cluster.control_plane.audit.since(mark)
     assert records.reads(by=USER).on("pods")
     assert not records.writes(by=USER), "explaining writes nothing"
-    table = looker.run("explain", "node", "a1", "--policies", policies)
+    table = reader.run("explain", "node", "a1", "--policies", policies)
     assert (table.code, table.stdout.splitlines()[0]) == (0, "NODE a1  zone a"), table.stderr
 
 
@@ -101,8 +101,8 @@ def failed_scheduling(cluster: Cluster, name: str) -> str:
     return texts[-1] if texts else ""
 
 
-def test_the_told_move_makes_room_for_a_pending_pod(
-    cluster: Cluster, looker: Program, tmp_path: Path
+def test_the_reported_move_makes_room_for_a_pending_pod(
+    cluster: Cluster, reader: Program, tmp_path: Path
 ) -> None:
     cluster.create(*nodes(3, cpu=8, memory="32Gi", zones=["a", "b"]))
     cluster.create(node("small", zone="a", cpu=2, memory="8Gi"))
@@ -123,9 +123,9 @@ def test_the_told_move_makes_room_for_a_pending_pod(
         cluster.until(lambda name=name: failed_scheduling(cluster, name) != "", f"event of {name}")
     policies = write_policies(tmp_path / "policies", SPREAD, swift())
 
-    told = explain(looker, "pending", "--policies", policies)
+    reported = explain(reader, "pending", "--policies", policies)
 
-    pods = {each["pod"]["name"]: each for each in told["pods"]}
+    pods = {each["pod"]["name"]: each for each in reported["pods"]}
     assert set(pods) == {big, "fussy"}
     for name, each in pods.items():
         # What follows is about preemption and claims.

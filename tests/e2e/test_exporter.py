@@ -71,7 +71,7 @@ def test_faults_show_in_prometheus(cluster: Cluster, metrics: Metrics) -> None:
     prometheus.wait_for("up == 1", series=4)
 
 
-def test_frozen_pages_grow_old_or_look_fresh(
+def test_frozen_pages_grow_old_or_seem_fresh(
     cluster: Cluster, start_metrics: Callable[..., Metrics]
 ) -> None:
     cluster.create(*nodes(2, gpus=1))

@@ -1,4 +1,4 @@
-"""A GPU that reports an error is told of by default, and who has it is moved when that is asked."""
+"""A GPU's error is reported by default, and the pod that has it is moved when that is asked."""
 
 from pathlib import Path
 
@@ -59,13 +59,13 @@ def test_an_xid_is_reported_and_who_has_the_gpu_is_moved_when_told(
     holder = labels["exported_pod"]
 
     loop = Loop(actor, report)
-    told = loop.once()
-    assert told["moves"] == []
-    [finding] = told["policies"][0]["findings"]
+    reported = loop.once()
+    assert reported["moves"] == []
+    [finding] = reported["policies"][0]["findings"]
     gpu = f"GPU 1 ({labels['UUID']}) of node n1"
     assert (finding["code"], finding["subject"]) == ("HLT002", gpu)
     assert "XID 79" in finding["message"]
-    assert told["policies"][0]["cost"]["before"] == 1
+    assert reported["policies"][0]["cost"]["before"] == 1
     assert cluster.placement()["n1"] == 3
 
     mark = cluster.control_plane.audit.mark()

@@ -7,6 +7,7 @@ import pytest
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.load import Load
 from tests.e2e.exporter.metrics import Metrics
+from tests.e2e.load_scenarios import LoadScenario, hot_gpus, hot_nodes
 from tests.e2e.loop import (
     USER,
     WINDOW,
@@ -18,17 +19,16 @@ from tests.e2e.loop import (
     write_policies,
 )
 from tests.e2e.program import Program
-from tests.e2e.troubles import Trouble, hot_gpus, hot_nodes
 
 pytestmark = pytest.mark.e2e
 
 
 def repair(
-    cluster: Cluster, metrics: Metrics, actor: Program, trouble: Trouble, policies: Path
+    cluster: Cluster, metrics: Metrics, actor: Program, scenario: LoadScenario, policies: Path
 ) -> Loop:
     """Run until content, and assert what holds for every repair."""
     metrics.warm(2 * WINDOW)
-    assert max(trouble.load(cluster).values()) > 0.5
+    assert max(scenario.load(cluster).values()) > 0.5
     loop = Loop(actor, policies)
     mark = cluster.control_plane.audit.mark()
     with budgets_watched(cluster) as breaches:
@@ -39,12 +39,12 @@ def repair(
     assert len(accepted) == len(moves)
     only_evictions_and_own_state(records)
     assert not breaches()
-    assert not {name: load for name, load in trouble.load(cluster).items() if load > 0.5}
+    assert not {name: load for name, load in scenario.load(cluster).items() if load > 0.5}
     for move in moves:
         predicted = {share["node"] for share in move["landing"]}
         assert move["landedOn"] in predicted, move
-        assert move["landedOn"] not in trouble.hot, move
-        assert move["node"] in trouble.hot, move
+        assert move["landedOn"] not in scenario.hot, move
+        assert move["node"] in scenario.hot, move
         assert move["readySeconds"] > 0
     return loop
 
@@ -52,10 +52,10 @@ def repair(
 def test_five_hot_gpu_nodes_of_sixty(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
-    trouble = hot_gpus(cluster)
+    scenario = hot_gpus(cluster)
     policies = write_policies(tmp_path / "policies", utilization(gpu="50%"), swift())
 
-    loop = repair(cluster, metrics, actor, trouble, policies)
+    loop = repair(cluster, metrics, actor, scenario, policies)
 
     assert 20 <= len(loop.evicted()) <= 22
 
@@ -63,11 +63,11 @@ def test_five_hot_gpu_nodes_of_sixty(
 def test_hot_cpu_where_requests_look_balanced(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
-    trouble = hot_nodes(cluster, Load(cpu=4.9, memory=1 << 30), use=4.9, capacity=64)
-    trouble.base = 1 / 64
+    scenario = hot_nodes(cluster, Load(cpu=4.9, memory=1 << 30), use=4.9, capacity=64)
+    scenario.base = 1 / 64
     policies = write_policies(tmp_path / "policies", utilization(cpu="50%"), swift())
 
-    loop = repair(cluster, metrics, actor, trouble, policies)
+    loop = repair(cluster, metrics, actor, scenario, policies)
 
     assert 12 <= len(loop.evicted()) <= 14
 
@@ -76,9 +76,9 @@ def test_hot_network_where_requests_look_balanced(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
     busy = Load(cpu=0.5, transmit=0.95e8, receive=0.2e8)
-    trouble = hot_nodes(cluster, busy, use=0.95e8, capacity=1.25e9)
+    scenario = hot_nodes(cluster, busy, use=0.95e8, capacity=1.25e9)
     policies = write_policies(tmp_path / "policies", utilization(network="50%"), swift())
 
-    loop = repair(cluster, metrics, actor, trouble, policies)
+    loop = repair(cluster, metrics, actor, scenario, policies)
 
     assert 12 <= len(loop.evicted()) <= 14

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.landing.arena import Arena
 from tests.e2e.landing.campaign import decisions
-from tests.e2e.landing.tally import DomainCounts
+from tests.e2e.landing.landing_cluster import LandingCluster
+from tests.e2e.landing.landing_summary import LandingSummary
 
 pytestmark = pytest.mark.e2e
 
@@ -23,9 +23,9 @@ EACH = 36
 
 
 @pytest.fixture
-def arena() -> Iterator[Arena]:
+def landing_cluster() -> Iterator[LandingCluster]:
     folder = Path(tempfile.mkdtemp(prefix="rescheduler-landing-"))
-    made = Arena(folder)
+    made = LandingCluster(folder)
     try:
         yield made
     finally:
@@ -33,12 +33,14 @@ def arena() -> Iterator[Arena]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_landings_are_those_of_the_real_scheduler(arena: Arena, tmp_path: Path) -> None:
-    tally = DomainCounts()
-    for decision in decisions(arena, SEEDS, EACH, tmp_path):
-        tally.add(decision)
-    sys.stderr.write("\n" + "\n".join(tally.lines()) + "\n")
-    assert len(tally.decisions) >= 280
-    assert len({each.verdict for each in tally.decisions}) > 1, "nothing was unschedulable"
-    assert sum(each.scores for each in tally.decisions) > 10_000
-    assert not tally.missed(), f"see {tmp_path}"
+def test_landings_are_those_of_the_real_scheduler(
+    landing_cluster: LandingCluster, tmp_path: Path
+) -> None:
+    summary = LandingSummary()
+    for decision in decisions(landing_cluster, SEEDS, EACH, tmp_path):
+        summary.add(decision)
+    sys.stderr.write("\n" + "\n".join(summary.lines()) + "\n")
+    assert len(summary.decisions) >= 280
+    assert len({each.verdict for each in summary.decisions}) > 1, "nothing was unschedulable"
+    assert sum(each.scores for each in summary.decisions) > 10_000
+    assert not summary.missed(), f"see {tmp_path}"

@@ -29,7 +29,7 @@ from tests.e2e.program import Program
 pytestmark = pytest.mark.e2e
 
 WAIT = 20
-"""Seconds for which trouble must hold here."""
+"""Seconds for which a finding must hold here."""
 
 
 def refused(report: dict[str, Any]) -> set[str]:
@@ -59,11 +59,11 @@ def test_a_skew_is_repaired_by_the_first_process_that_knows_it_to_have_lasted(
     first = loop.once(mode="Audit")
     begin = time.monotonic()
     assert (first["moves"], refused(first)) == ([], {"STB001"})
-    assert first["policies"][0]["cost"]["before"] > 0, "the trouble is shown"
+    assert first["policies"][0]["cost"]["before"] > 0, "the finding is shown"
     assert stored(cluster), "Audit remembers too"
 
     second = loop.once()
-    assert time.monotonic() < begin + WAIT, "too slow for this test to tell anything"
+    assert time.monotonic() < begin + WAIT, "too slow for this test to show anything"
     assert (second["moves"], refused(second)) == ([], {"STB001"})
     assert "known to hold since" in second["refused"][0]["message"]
 
@@ -84,7 +84,7 @@ def test_a_skew_is_repaired_by_the_first_process_that_knows_it_to_have_lasted(
     only_evictions_and_own_state(records)
 
 
-def test_a_hot_node_gives_pods_away_once_prometheus_tells_that_it_lasted(
+def test_a_hot_node_gives_pods_away_once_prometheus_shows_that_it_lasted(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
     cluster.create(*nodes(4, cpu=16, memory="64Gi", zones=["a"], load=BaseLoad(cpu=0.2)))
@@ -106,7 +106,7 @@ def test_a_hot_node_gives_pods_away_once_prometheus_tells_that_it_lasted(
     assert waited, "it was seen to be hot before it had lasted"
     assert not any(report["moves"] for report in waited)
     assert waited[0]["policies"][0]["cost"]["before"] > 0
-    told = [each["message"] for each in waited[-1]["refused"] if each["code"] == "STB001"]
-    assert any("known to hold" in each and f"stableFor is {WAIT}s" in each for each in told)
+    reported = [each["message"] for each in waited[-1]["refused"] if each["code"] == "STB001"]
+    assert any("known to hold" in each and f"stableFor is {WAIT}s" in each for each in reported)
     assert {move["node"] for move in loop.evicted()} == {"n1"}
-    assert stored(cluster) == "", "what Prometheus tells needs no memory"
+    assert stored(cluster) == "", "what Prometheus knows needs no memory"

@@ -120,9 +120,9 @@ def test_talkers_stay_where_the_scheduler_would_not_bring_them_together(
 
     assert cost(report) == pytest.approx(3)
     assert report["moves"] == []
-    told = {each["code"]: each for each in report["refused"]}
-    assert set(told) <= {"FEA002", "FEA003"}, told
-    assert told
+    reported = {each["code"]: each for each in report["refused"]}
+    assert set(reported) <= {"FEA002", "FEA003"}, reported
+    assert reported
     assert cluster.control_plane.audit.since(mark).evictions(by=USER) == []
 
 

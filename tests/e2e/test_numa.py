@@ -32,7 +32,7 @@ def test_a_split_pod_is_made_whole_and_none_is_sent_where_kubelet_refuses_it(
 ) -> None:
     policies = write_policies(tmp_path / "policies", NUMA, swift())
     none, _ = plan(actor, policies)
-    assert "NUM004" in none.stdout  # no NodeResourceTopology yet: the policy has no say
+    assert "NUM004" in none.stdout  # no NodeResourceTopology yet: the policy is not evaluated
 
     cluster.create(*nodes(4, cpu=64, memory="256Gi", gpus=8))
     kinds = {"n1": "best-effort", "n2": "single-numa-node", "n3": "single-numa-node"}
@@ -62,10 +62,10 @@ def test_a_split_pod_is_made_whole_and_none_is_sent_where_kubelet_refuses_it(
 
         assert move["pod"]["uid"] == split
         assert move["landedOn"] in {"n3", "n4"}
-        [told] = [each for each in loop.reports[0]["policies"] if each["name"] == "zones"]
-        assert told["cost"]["before"] == 1
-        assert told["cost"]["after"] == 0
-        assert told["findings"][0]["code"] == "NUM001"
+        [reported] = [each for each in loop.reports[0]["policies"] if each["name"] == "zones"]
+        assert reported["cost"]["before"] == 1
+        assert reported["cost"]["after"] == 0
+        assert reported["findings"][0]["code"] == "NUM001"
         [after] = [each for each in loop.reports[-1]["policies"] if each["name"] == "zones"]
         assert after["cost"]["before"] == 0
         assert kubelets.split() == []
@@ -81,7 +81,7 @@ def test_devices_apart_meet_where_the_allocator_takes_them_from_one_numa_node(
 ) -> None:
     policies = write_policies(tmp_path / "policies", NUMA, swift())
     cluster.create(*nodes(3, cpu=64, memory="256Gi"))
-    # The first NIC of n1 and n3 lies beside their second GPU: the allocator looks at no NUMA node.
+    # The first NIC of n1 and n3 lies beside their second GPU: the allocator considers no NUMA node.
     orders = {"n1": (1, 0), "n2": (0, 1), "n3": (1, 0)}
     cluster.create(
         *(_class(kind) for kind in ("gpu", "nic")),
@@ -100,9 +100,9 @@ def test_devices_apart_meet_where_the_allocator_takes_them_from_one_numa_node(
     # Pairs on one NUMA node are free on n3, and are not what the allocator would take.
     _cordon(cluster, "n3", False)
     _, trapped = plan(actor, policies)
-    [told] = [each for each in trapped["policies"] if each["name"] == "zones"]
-    assert told["problem"] is None, told
-    assert told["cost"]["before"] == 2
+    [reported] = [each for each in trapped["policies"] if each["name"] == "zones"]
+    assert reported["problem"] is None, reported
+    assert reported["cost"]["before"] == 2
     assert trapped["moves"] == []
     _cordon(cluster, "n3", True)
     _cordon(cluster, "n2", False)

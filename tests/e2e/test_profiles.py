@@ -22,11 +22,11 @@ from rescheduler.sources.policy_files import load_policies
 from tests.e2e.builders.nodes import node
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.programs import Layout
-from tests.e2e.landing.arena import Arena
 from tests.e2e.landing.deciding import Deciding
 from tests.e2e.landing.decision import REFUSED
+from tests.e2e.landing.landing_cluster import LandingCluster
+from tests.e2e.landing.landing_summary import LandingSummary
 from tests.e2e.landing.mix import Mix
-from tests.e2e.landing.tally import DomainCounts
 
 pytestmark = pytest.mark.e2e
 
@@ -71,9 +71,9 @@ def options(layout: Layout) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def arena() -> Iterator[Arena]:
+def landing_cluster() -> Iterator[LandingCluster]:
     folder = Path(tempfile.mkdtemp(prefix="rescheduler-profiles-"))
-    made = Arena(folder, options)
+    made = LandingCluster(folder, options)
     try:
         yield made
     finally:
@@ -82,8 +82,8 @@ def arena() -> Iterator[Arena]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def authority(arena: Arena) -> Path:
-    return arena.plane.layout.root / "scheduler" / "kube-scheduler.crt"
+def authority(landing_cluster: LandingCluster) -> Path:
+    return landing_cluster.plane.layout.root / "scheduler" / "kube-scheduler.crt"
 
 
 def declared() -> PolicySet:
@@ -91,16 +91,20 @@ def declared() -> PolicySet:
 
 
 def test_configz_of_the_real_scheduler_is_understood_and_agrees_with_its_file(
-    arena: Arena,
+    landing_cluster: LandingCluster,
 ) -> None:
-    told = read_scheduler(arena.connection, arena.plane.scheduler_url, ca_file=authority(arena))
-    assert told.problem is None
-    assert told.version == "v1.36.3"
-    assert told.gates["NodeDeclaredFeatures"]
-    snapshot = replace(arena.observe(), scheduler=told)
+    reported = read_scheduler(
+        landing_cluster.connection,
+        landing_cluster.plane.scheduler_url,
+        ca_file=authority(landing_cluster),
+    )
+    assert reported.problem is None
+    assert reported.version == "v1.36.3"
+    assert reported.gates["NodeDeclaredFeatures"]
+    snapshot = replace(landing_cluster.observe(), scheduler=reported)
     alone = schedulers_of(snapshot)
     both = schedulers_of(snapshot, declared().schedulers)
-    unasked = schedulers_of(arena.observe(), declared().schedulers)
+    unasked = schedulers_of(landing_cluster.observe(), declared().schedulers)
     assert not alone.guards
     assert sorted(alone.known) == sorted(NAMES)
     assert not [each.profile.problem for each in both.known.values() if each.profile.problem]
@@ -108,8 +112,8 @@ def test_configz_of_the_real_scheduler_is_understood_and_agrees_with_its_file(
     assert "as /configz of" in both.known["packer"].source
 
 
-def test_a_document_that_says_otherwise_is_told_with_both_values(
-    arena: Arena, tmp_path: Path
+def test_a_document_that_differs_is_reported_with_both_values(
+    landing_cluster: LandingCluster, tmp_path: Path
 ) -> None:
     document: dict[str, Any] = {
         "apiVersion": "rescheduler.io/v1alpha1",
@@ -119,33 +123,37 @@ def test_a_document_that_says_otherwise_is_told_with_both_values(
     }
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(document))
     shutil.copy(FOLDER / "policies" / "spread.yaml", tmp_path)
-    told = read_scheduler(arena.connection, arena.plane.scheduler_url, ca_file=authority(arena))
-    snapshot = replace(arena.observe(), scheduler=told)
+    reported = read_scheduler(
+        landing_cluster.connection,
+        landing_cluster.plane.scheduler_url,
+        ca_file=authority(landing_cluster),
+    )
+    snapshot = replace(landing_cluster.observe(), scheduler=reported)
     [mine] = load_policies(tmp_path).schedulers
     problem = schedulers_of(snapshot, [mine]).profiles["default-scheduler"].problem
     assert "weights.ImageLocality is 5 declared, 1 there" in problem
 
 
-def test_a_scheduler_that_cannot_be_asked_holds_the_cycle(arena: Arena) -> None:
-    url, connection = arena.plane.scheduler_url, arena.connection
+def test_a_scheduler_that_cannot_be_asked_holds_the_cycle(landing_cluster: LandingCluster) -> None:
+    url, connection = landing_cluster.plane.scheduler_url, landing_cluster.connection
     unchecked = read_scheduler(connection, url, verify=False)
     assert unchecked.problem is None
     foreign = read_scheduler(connection, url)
-    exporter = connect(arena.plane.kubeconfig_for("default", "default"), None)
-    forbidden = read_scheduler(exporter, url, ca_file=authority(arena))
-    nobody = read_scheduler(connection, "https://127.0.0.1:1", ca_file=authority(arena))
-    for told, expected in (
+    exporter = connect(landing_cluster.plane.kubeconfig_for("default", "default"), None)
+    forbidden = read_scheduler(exporter, url, ca_file=authority(landing_cluster))
+    nobody = read_scheduler(connection, "https://127.0.0.1:1", ca_file=authority(landing_cluster))
+    for reported, expected in (
         (foreign, "certificate"),
         (forbidden, "403"),
         (nobody, "127.0.0.1:1/configz cannot be read"),
     ):
-        assert told.problem is not None
-        assert expected in told.problem.message
-        [guard] = schedulers_of(replace(arena.observe(), scheduler=told)).guards
+        assert reported.problem is not None
+        assert expected in reported.problem.message
+        [guard] = schedulers_of(replace(landing_cluster.observe(), scheduler=reported)).guards
         assert guard.code == "GRD010"
 
 
-def test_the_rights_of_the_reader_suffice(arena: Arena) -> None:
+def test_the_rights_of_the_reader_suffice(landing_cluster: LandingCluster) -> None:
     role, *_ = yaml.safe_load_all(READER.read_text())
     namespace, account = "default", "default"
     binding = {
@@ -159,50 +167,59 @@ def test_the_rights_of_the_reader_suffice(arena: Arena) -> None:
         },
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
     }
-    arena.api.create(role)
-    arena.api.create(binding)
-    reader = connect(arena.plane.kubeconfig_for(namespace, account), None)
-    told = read_scheduler(reader, arena.plane.scheduler_url, ca_file=authority(arena))
-    arena.api.delete(binding)
-    assert told.problem is None
+    landing_cluster.api.create(role)
+    landing_cluster.api.create(binding)
+    reader = connect(landing_cluster.plane.kubeconfig_for(namespace, account), None)
+    reported = read_scheduler(
+        reader, landing_cluster.plane.scheduler_url, ca_file=authority(landing_cluster)
+    )
+    landing_cluster.api.delete(binding)
+    assert reported.problem is None
 
 
 def test_the_program_says_whom_it_asked_and_holds_where_nobody_answers(
-    arena: Arena, tmp_path: Path
+    landing_cluster: LandingCluster, tmp_path: Path
 ) -> None:
-    arena.api.create(node("lonely"))
-    for url, guards in ((arena.plane.scheduler_url, []), ("https://127.0.0.1:1", ["GRD010"])):
+    landing_cluster.api.create(node("lonely"))
+    for url, guards in (
+        (landing_cluster.plane.scheduler_url, []),
+        ("https://127.0.0.1:1", ["GRD010"]),
+    ):
         out = tmp_path / "plan.json"
         command = [sys.executable, "-m", "rescheduler", "plan", "-o", "json", "--out", str(out)]
         command += ["--policies", str(FOLDER / "policies"), "--scheduler-url", url]
-        command += ["--kubeconfig", str(arena.plane.kubeconfig)]
-        command += ["--scheduler-ca-file", str(authority(arena))]
+        command += ["--kubeconfig", str(landing_cluster.plane.kubeconfig)]
+        command += ["--scheduler-ca-file", str(authority(landing_cluster))]
         subprocess.run(command, check=True, capture_output=True)
         plan = json.loads(out.read_text())
         assert [each["code"] for each in plan["guards"]] == guards
-        told = {each["name"]: each for each in plan["schedulers"]}
-        assert sorted(told) == sorted(NAMES)
-        assert bool(told["packer"]["problem"]) == bool(guards)
-        assert ("/configz of 127.0.0.1" in told["packer"]["source"]) != bool(guards)
-    arena.api.delete_path("/api/v1/nodes/lonely")
+        reported = {each["name"]: each for each in plan["schedulers"]}
+        assert sorted(reported) == sorted(NAMES)
+        assert bool(reported["packer"]["problem"]) == bool(guards)
+        assert ("/configz of 127.0.0.1" in reported["packer"]["source"]) != bool(guards)
+    landing_cluster.api.delete_path("/api/v1/nodes/lonely")
 
 
-def test_landings_of_every_profile_are_those_of_the_real_scheduler(arena: Arena) -> None:
-    arena.scheduler = read_scheduler(
-        arena.connection, arena.plane.scheduler_url, ca_file=authority(arena)
+def test_landings_of_every_profile_are_those_of_the_real_scheduler(
+    landing_cluster: LandingCluster,
+) -> None:
+    landing_cluster.scheduler = read_scheduler(
+        landing_cluster.connection,
+        landing_cluster.plane.scheduler_url,
+        ca_file=authority(landing_cluster),
     )
-    assert arena.scheduler.problem is None
-    tally = DomainCounts()
+    assert landing_cluster.scheduler.problem is None
+    summary = LandingSummary()
     decided: Counter[str] = Counter()
     for seed in SEEDS:
         if min(decided[name] for name in CONFIGURED) >= ENOUGH:
             break
         mix = ProfiledMix(seed, (8, 24))
-        arena.build(mix)
-        for decision, forecast in Deciding(arena, seed, mix).run(EACH):
-            tally.add(decision)
+        landing_cluster.build(mix)
+        for decision, forecast in Deciding(landing_cluster, seed, mix).run(EACH):
+            summary.add(decision)
             if decision.verdict != REFUSED:
                 decided[forecast.snapshot.pods[forecast.pod].spec.schedulerName] += 1
-    sys.stderr.write("\n" + "\n".join([*tally.lines(), f"profiles: {dict(decided)}"]) + "\n")
+    sys.stderr.write("\n" + "\n".join([*summary.lines(), f"profiles: {dict(decided)}"]) + "\n")
     assert min(decided[name] for name in CONFIGURED) >= ENOUGH
-    assert not tally.missed()
+    assert not summary.missed()

@@ -1,4 +1,4 @@
-"""What the queries of signals mean, told by Prometheus' own test tool on made-up series."""
+"""What the queries of signals mean, by Prometheus' own test tool on made-up series."""
 
 import subprocess
 from pathlib import Path

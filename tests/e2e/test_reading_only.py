@@ -6,9 +6,9 @@ import pytest
 
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.exporter.metrics import Metrics
+from tests.e2e.load_scenarios import hot_gpus
 from tests.e2e.loop import SPREAD, USER, WINDOW, Loop, plan, swift, utilization, write_policies
 from tests.e2e.program import Program
-from tests.e2e.troubles import hot_gpus
 
 pytestmark = pytest.mark.e2e
 

@@ -13,9 +13,9 @@ import requests
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.processes import free_ports
 from tests.e2e.exporter.metrics import Metrics
+from tests.e2e.load_scenarios import hot_gpus
 from tests.e2e.loop import NAMESPACE, WINDOW, swift, utilization, write_policies
 from tests.e2e.program import Program
-from tests.e2e.troubles import hot_gpus
 
 pytestmark = pytest.mark.e2e
 
@@ -58,7 +58,7 @@ class Replica:
 def test_three_cycles_a_clean_end_and_a_successor(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
-    trouble = hot_gpus(cluster, count=20, hot=2)
+    scenario = hot_gpus(cluster, count=20, hot=2)
     metrics.warm(2 * WINDOW)
     policies = write_policies(
         tmp_path / "policies", utilization(gpu="50%"), swift(per_cycle=2, batch=2)
@@ -83,7 +83,7 @@ def test_three_cycles_a_clean_end_and_a_successor(
 
         cluster.until(lambda: second.cycles() >= 1, f"a successor: {second.log}", 120)
         assert lease(cluster)["spec"]["holderIdentity"] != holder
-        cluster.until(lambda: max(trouble.load(cluster).values()) <= 0.5, "the repair", 120)
+        cluster.until(lambda: max(scenario.load(cluster).values()) <= 0.5, "the repair", 120)
     finally:
         for replica in (first, second):
             if replica is not None and replica.process.poll() is None:

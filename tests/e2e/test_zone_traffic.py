@@ -94,7 +94,7 @@ def repaired(cluster: Cluster, loop: Loop, moved: str, near: list[str]) -> None:
     only_evictions_and_own_state(records)
 
 
-def test_who_talks_to_a_zone_goes_there(
+def test_who_exchanges_traffic_with_a_zone_goes_there(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
     for zone in "ab":
@@ -144,9 +144,9 @@ def test_where_the_right_zone_is_full_the_nearest_by_measure_will_do(
 
     metrics.inject(hidden=["flow_"])
     metrics.prometheus.wait_for("absent(flow_sent_bytes_total)")
-    blind = Loop(actor, policies).once(code=None)
-    assert blind["moves"] == []
-    assert blind["policies"][0]["problem"]["code"] in {"RDG003", "RDG009"}
+    unmeasured = Loop(actor, policies).once(code=None)
+    assert unmeasured["moves"] == []
+    assert unmeasured["policies"][0]["problem"]["code"] in {"RDG003", "RDG009"}
     assert cluster.control_plane.audit.since(mark).evictions(by=USER) == []
 
     metrics.heal()

@@ -9,6 +9,7 @@ from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.surroundings import budget
 from tests.e2e.builders.workloads import deployment
+from tests.e2e.load_scenarios import zone_outage
 from tests.e2e.loop import (
     SPREAD,
     USER,
@@ -19,7 +20,6 @@ from tests.e2e.loop import (
     write_policies,
 )
 from tests.e2e.program import Program
-from tests.e2e.troubles import zone_outage
 
 pytestmark = pytest.mark.e2e
 
@@ -78,10 +78,10 @@ def test_zones_are_evened_out_first_and_hosts_within_them(
     hosts = {"a": ["a1", "a2", "a3"], "b": ["b1", "b2", "b3"]}
     for zone in hosts:
         cluster.create(*nodes(3, prefix=zone, zones=[zone], cpu=16, memory="64Gi"))
-    crowded = deployment("web", 6, cpu="500m", memory="1Gi")
+    skewed = deployment("web", 6, cpu="500m", memory="1Gi")
     even = deployment("even", 6, cpu="500m", memory="1Gi")
     cluster.create(*(budget(app, max_unavailable=1) for app in ("web", "even")))
-    cluster.arrange([(crowded, {"a1": 4, "a2": 2}), (even, [*hosts["a"], *hosts["b"]])])
+    cluster.arrange([(skewed, {"a1": 4, "a2": 2}), (even, [*hosts["a"], *hosts["b"]])])
     policies = write_policies(tmp_path / "policies", TIERS, swift(batch=6))
     loop = Loop(Program(actor.binary, actor.kubeconfig, environment=actor.environment), policies)
     mark = cluster.control_plane.audit.mark()

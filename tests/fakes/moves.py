@@ -49,8 +49,8 @@ def planned(manifest: dict[str, Any], *, batch: int = 1, **more: Any) -> Planned
 def became(move: PlannedMove, **more: Any) -> MoveResult:
     """What became of the move: evicted, and its replacement not seen yet."""
     fields = {"result": "evicted", "code": "ACT001", "message": "The pod was evicted.", **more}
-    told = Problem(code=fields.pop("code"), message=fields.pop("message"))
-    return structs.replace(MoveResult.of(move, fields.pop("result"), told), **fields)
+    reported = Problem(code=fields.pop("code"), message=fields.pop("message"))
+    return structs.replace(MoveResult.of(move, fields.pop("result"), reported), **fields)
 
 
 def plan_of(

@@ -122,7 +122,7 @@ def test_a_compared_move_keeps_only_its_likeliest_nodes() -> None:
     move = past(landing=landing, landedOn="n000")
     history = History()
     history.learn(move, NOW)
-    assert history.landings[0].within == 1.0, "all were looked at before"
+    assert history.landings[0].within == 1.0, "all were considered before"
     assert list(move.landing) == [f"n{number:03}" for number in range(99, 99 - COMPARED_NODES, -1)]
 
 

@@ -1,4 +1,4 @@
-"""What was found at every look since a time is remembered, and nothing else."""
+"""What was found in every cycle since a time is remembered, and nothing else."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,40 +17,40 @@ def key(number: int) -> bytes:
     return number.to_bytes(8, "big")
 
 
-def look(
-    *troubles: int, policy: str = "p", meaning: str = "m", patience: timedelta = 10 * MINUTE
+def observed(
+    *findings: int, policy: str = "p", meaning: str = "m", patience: timedelta = 10 * MINUTE
 ) -> Observation:
-    return Observation(policy, meaning, patience, tuple(key(each) for each in troubles))
+    return Observation(policy, meaning, patience, tuple(key(each) for each in findings))
 
 
 def since(finding_history: FindingHistory, policy: str = "p") -> dict[int, timedelta]:
-    """Each trouble, and how long after START it was found first."""
+    """Each finding, and how long after START it was found first."""
     watch = finding_history.of(policy)
     found = {} if watch is None else watch.since()
     return {int.from_bytes(each, "big"): at - START for each, at in found.items()}
 
 
 def test_what_is_found_again_keeps_its_time() -> None:
-    first = FindingHistory().after([look(1, 2)], START)
-    assert since(first.after([look(1, 2)], START + MINUTE)) == {
+    first = FindingHistory().after([observed(1, 2)], START)
+    assert since(first.after([observed(1, 2)], START + MINUTE)) == {
         1: timedelta(0),
         2: timedelta(0),
     }
 
 
-def test_what_one_look_does_not_find_starts_anew() -> None:
-    gone = FindingHistory().after([look(1)], START).after([look()], START + MINUTE)
+def test_what_one_cycle_does_not_find_starts_anew() -> None:
+    gone = FindingHistory().after([observed(1)], START).after([observed()], START + MINUTE)
     assert since(gone) == {}
-    assert since(gone.after([look(1)], START + 2 * MINUTE)) == {1: 2 * MINUTE}
+    assert since(gone.after([observed(1)], START + 2 * MINUTE)) == {1: 2 * MINUTE}
 
 
 def test_a_policy_that_means_something_else_starts_anew() -> None:
-    first = FindingHistory().after([look(1)], START)
-    assert since(first.after([look(1, meaning="n")], START + MINUTE)) == {1: MINUTE}
+    first = FindingHistory().after([observed(1)], START)
+    assert since(first.after([observed(1, meaning="n")], START + MINUTE)) == {1: MINUTE}
 
 
 @pytest.mark.parametrize(
-    ("patience", "gap", "kept"),
+    ("patience", "pause", "kept"),
     [
         (10 * MINUTE, LONGEST_GAP, True),
         (10 * MINUTE, LONGEST_GAP + MINUTE, False),
@@ -58,35 +58,38 @@ def test_a_policy_that_means_something_else_starts_anew() -> None:
         (24 * 60 * MINUTE, 25 * 60 * MINUTE, False),
     ],
 )
-def test_so_long_without_a_look_starts_anew(
-    patience: timedelta, gap: timedelta, kept: bool
+def test_so_long_without_a_cycle_starts_anew(
+    patience: timedelta, pause: timedelta, kept: bool
 ) -> None:
-    first = FindingHistory().after([look(1, patience=patience)], START)
-    later = first.after([look(1, patience=patience)], START + gap)
-    assert since(later) == {1: timedelta(0) if kept else gap}
+    first = FindingHistory().after([observed(1, patience=patience)], START)
+    later = first.after([observed(1, patience=patience)], START + pause)
+    assert since(later) == {1: timedelta(0) if kept else pause}
 
 
 def test_a_policy_that_was_not_asked_keeps_what_it_knows() -> None:
-    """It had no say for lack of data, or another process asks for it."""
-    both = FindingHistory().after([look(1), look(2, policy="q")], START)
-    assert since(both.after([look(1)], START + MINUTE), "q") == {2: timedelta(0)}
-    assert since(both.after([look(1)], START + module.KEEP + MINUTE), "q") == {}
+    """It was not evaluated for lack of data, or another process asks for it."""
+    both = FindingHistory().after([observed(1), observed(2, policy="q")], START)
+    assert since(both.after([observed(1)], START + MINUTE), "q") == {2: timedelta(0)}
+    assert since(both.after([observed(1)], START + module.KEEP + MINUTE), "q") == {}
 
 
 def test_a_clock_that_was_ahead_makes_nothing_older() -> None:
-    ahead = FindingHistory().after([look(1)], START + 60 * MINUTE)
-    assert since(ahead.after([look(1)], START)) == {1: timedelta(0)}
+    ahead = FindingHistory().after([observed(1)], START + 60 * MINUTE)
+    assert since(ahead.after([observed(1)], START)) == {1: timedelta(0)}
 
 
 def test_where_it_is_full_the_old_stay_and_the_worst_of_the_new_come(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "MOST_FINDINGS", 4)
-    first = FindingHistory().after([look(1, 2), look(9, policy="q")], START)
-    later = first.after([look(7, 6, 2, 1, 5)], START + MINUTE)
+    first = FindingHistory().after([observed(1, 2), observed(9, policy="q")], START)
+    later = first.after([observed(7, 6, 2, 1, 5)], START + MINUTE)
     assert since(later) == {1: timedelta(0), 2: timedelta(0), 7: MINUTE}
     assert since(later, "q") == {9: timedelta(0)}
-    assert since(later.after([look(6, 2)], START + 2 * MINUTE)) == {2: timedelta(0), 6: 2 * MINUTE}
+    assert since(later.after([observed(6, 2)], START + 2 * MINUTE)) == {
+        2: timedelta(0),
+        6: 2 * MINUTE,
+    }
 
 
 HISTORY = st.lists(
@@ -95,35 +98,35 @@ HISTORY = st.lists(
 
 
 @given(HISTORY)
-def test_it_is_the_time_of_the_first_of_the_looks_that_all_found_it(
+def test_it_is_the_time_of_the_first_of_the_cycles_that_all_found_it(
     observations: list[tuple[int, frozenset[int]]],
 ) -> None:
-    """Against the plain reading of the rule: back from the last look until one did not find it, or
+    """Against the plain reading of the rule: back from the last cycle until one did not find it, or
     came too long before the next."""
     found, at, times = FindingHistory(), START, []
-    for minutes, troubles in observations:
+    for minutes, findings in observations:
         at += minutes * MINUTE
-        found = found.after([look(*sorted(troubles))], at)
-        times.append((at, troubles))
+        found = found.after([observed(*sorted(findings))], at)
+        times.append((at, findings))
     expected = {}
-    for trouble in times[-1][1]:
+    for finding in times[-1][1]:
         first = times[-1][0]
-        for when, troubles in reversed(times[:-1]):
-            if trouble not in troubles or first - when > LONGEST_GAP:
+        for when, findings in reversed(times[:-1]):
+            if finding not in findings or first - when > LONGEST_GAP:
                 break
             first = when
-        expected[trouble] = first - START
+        expected[finding] = first - START
     assert since(found) == expected
 
 
 @given(HISTORY)
-def test_to_look_more_often_never_makes_trouble_younger_and_a_gap_never_older(
+def test_to_run_more_often_never_makes_a_finding_younger_and_a_pause_never_older(
     observations: list[tuple[int, frozenset[int]]],
 ) -> None:
-    """Monotone in time: what is known at a look is known at the next, or is gone."""
+    """Monotone in time: what is known in a cycle is known at the next, or is gone."""
     found, at = FindingHistory(), START
-    for minutes, troubles in observations:
+    for minutes, findings in observations:
         before, at = since(found), at + minutes * MINUTE
-        found = found.after([look(*sorted(troubles))], at)
-        for trouble, when in since(found).items():
-            assert when in (before.get(trouble), at - START)
+        found = found.after([observed(*sorted(findings))], at)
+        for finding, when in since(found).items():
+            assert when in (before.get(finding), at - START)

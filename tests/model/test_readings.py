@@ -21,7 +21,7 @@ def test_a_reading_is_found_as_it_was_asked_for() -> None:
     assert recorded(GPU).find(replace(GPU, window=600)) is None
 
 
-def test_what_is_missing_is_told_beside_what_is_there() -> None:
+def test_what_is_missing_is_reported_beside_what_is_there() -> None:
     longer = replace(GPU, window=600, max_age=180)
     assert recorded().missing(longer).message == "node.gpu over 600 s is not in the snapshot"
     problem = recorded(GPU, ReadingRequest("node.cpu")).missing(longer)

@@ -6,10 +6,10 @@ from rescheduler.model.wording import agreed, counted
 
 
 @pytest.mark.parametrize(
-    ("number", "told"), [(0, "0 pods"), (1, "1 pod"), (2, "2 pods"), (1500, "1,500 pods")]
+    ("number", "reported"), [(0, "0 pods"), (1, "1 pod"), (2, "2 pods"), (1500, "1,500 pods")]
 )
-def test_a_noun_goes_with_its_number(number: int, told: str) -> None:
-    assert counted(number, "pod") == told
+def test_a_noun_goes_with_its_number(number: int, reported: str) -> None:
+    assert counted(number, "pod") == reported
 
 
 def test_an_irregular_plural_and_a_verb_go_with_theirs() -> None:

@@ -1,4 +1,4 @@
-"""One settled pod in a settled cluster, and what to change about it."""
+"""One stable pod in a stable cluster, and what to change about it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -113,7 +113,7 @@ class Case:
         }
         self.history.moves.append(PastMove(**(fields | changed)))
 
-    def quarantine(self, kind: str) -> None:
+    def undecodable(self, kind: str) -> None:
         self.snapshot.undecodable.append(Undecodable(kind, "default", "odd", "not an object"))
 
     def verdict(self) -> str:
@@ -125,7 +125,7 @@ class Case:
 
 
 def settled(change: Callable[[Case], None] = lambda case: None) -> Case:
-    """The settled case, changed."""
+    """The stable case, changed."""
     top, owner = deployment("web")
     pods = [pod(f"web-{i}", f"n{i + 1}", owner=owner, labels={"app": "web"}) for i in range(3)]
     made = snapshot(

@@ -8,7 +8,7 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.spread.policy import Spread
 from tests.cluster import budget, deployment, node, pod, snapshot
-from tests.planning.troubles import GPU, gpu_below
+from tests.planning.scenarios import GPU, gpu_below
 from tests.planning.world import World
 
 FREE = {

@@ -1,4 +1,4 @@
-"""Two policies that pull in opposite directions: one objective, a plan that settles, reasons."""
+"""Two policies that pull in opposite directions: one objective, a plan that converges, reasons."""
 
 from typing import Any
 
@@ -80,7 +80,7 @@ def even(weight: float) -> Spread:
 @pytest.mark.parametrize(
     ("near_weight", "even_weight", "in_a"), [(1.0, 0.0, 3), (0.4, 1.0, 2), (3.0, 1.0, 3)]
 )
-def test_spread_against_locality_settles_where_the_weights_say(
+def test_spread_against_locality_converges_where_the_weights_say(
     near_weight: float, even_weight: float, in_a: int
 ) -> None:
     """The last of four stays in any case: the scheduler's own spreading would bring it back."""
@@ -93,12 +93,12 @@ def test_spread_against_locality_settles_where_the_weights_say(
     assert planned(settled, *policies).moves == []
 
 
-def test_the_report_tells_what_each_policy_gave_and_got() -> None:
+def test_the_report_reports_what_each_policy_gave_and_got() -> None:
     before = apart()
     made = planned(before, near(0.4), even(1.0))
-    told = costs(made)
-    assert told["even"] == (2.0, 0.0)
-    assert told["near"][1] == pytest.approx(told["near"][0] / 2)
+    reported = costs(made)
+    assert reported["even"] == (2.0, 0.0)
+    assert reported["near"][1] == pytest.approx(reported["near"][0] / 2)
     assert all(set(move.gains) == {"near", "even"} for move in made.moves)
     left = planned(after(before, made), near(0.4), even(1.0))
     # Two of web are still far, and the plan says why they stay: the spread would lose more.
@@ -124,16 +124,16 @@ def halves() -> Snapshot:
 
 
 @pytest.mark.parametrize(("weight", "moves"), [(0.0, 1), (0.2, 1), (5.0, 0)])
-def test_packing_against_spread_settles_where_the_weights_say(weight: float, moves: int) -> None:
+def test_packing_against_spread_converges_where_the_weights_say(weight: float, moves: int) -> None:
     """Packing wants a whole node for large pods, spread wants one small pod in each zone."""
     before = halves()
     pack = Fragmentation(name="pack", match={"all": True})
     spread = Spread(name="even", match={"all": True}, topologyKey=ZONE, weight=weight)
     made = planned(before, pack, spread)
     assert len(made.moves) == moves
-    told = costs(made)
-    assert (told["pack"][1] < told["pack"][0]) == bool(moves)
-    assert told["even"] == (0.0, float(moves))
+    reported = costs(made)
+    assert (reported["pack"][1] < reported["pack"][0]) == bool(moves)
+    assert reported["even"] == (0.0, float(moves))
     if not moves:
         assert {"FEA003", "FEA002"} & {each.code for each in made.refused}
     assert planned(after(before, made), pack, spread).moves == []

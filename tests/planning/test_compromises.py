@@ -1,4 +1,4 @@
-"""Policies that pull in opposite directions: the planner settles, and the report says how."""
+"""Policies that pull in opposite directions: the planner converges, and the report shows how."""
 
 from dataclasses import replace
 from typing import Any
@@ -62,13 +62,15 @@ def _followed(before: Snapshot, place: Any) -> Readings:
     return Readings(tuple(entries))
 
 
-def _freed(told: NodeResourceTopology, before: Snapshot, after: Snapshot) -> NodeResourceTopology:
+def _freed(
+    reported: NodeResourceTopology, before: Snapshot, after: Snapshot
+) -> NodeResourceTopology:
     """The node's zones after the moves: who left frees its half of each zone, who came fills one.
 
     Good for pods of two GPUs of which the leaving ones were split.
     """
-    copy = msgspec.convert(msgspec.to_builtins(told), NodeResourceTopology)
-    name = told.metadata.name
+    copy = msgspec.convert(msgspec.to_builtins(reported), NodeResourceTopology)
+    name = reported.metadata.name
     was = sum(pod.node == name for pod in before.pods)
     now = sum(pod.node == name for pod in after.pods)
     rooms = [zone.resources[0] for zone in copy.zones or () if zone.resources]
@@ -85,7 +87,7 @@ def zones(policy: str, *free: int) -> dict[str, Any]:
     return {"policy": policy, "zones": [{GPU: [4, each]} for each in free]}
 
 
-def test_utilization_and_numa_settle_on_a_node_that_serves_both() -> None:
+def test_utilization_and_numa_converge_on_a_node_that_serves_both() -> None:
     # n1 is hot, and train-0 lies in both of its zones. n2 has a whole zone but is nearly hot; n3
     # has room, load and a zone.
     gpu: Any = {"gpu": {"high": "60%", "low": "50%"}}

@@ -77,8 +77,8 @@ def test_no_prefix_of_a_plan_overdraws_a_budget(world: World) -> None:
 def test_every_candidate_has_one_verdict_and_every_move_pays(world: World) -> None:
     made = world.plan()
     limits = world.limits
-    told = [each.pod.uid for each in made.moves] + [each.pod.uid for each in made.refused]
-    assert len(told) == len(set(told)) == made.totals.candidates
+    reported = [each.pod.uid for each in made.moves] + [each.pod.uid for each in made.refused]
+    assert len(reported) == len(set(reported)) == made.totals.candidates
     for refusal in made.refused:
         assert refusal.code in CATALOG
         assert refusal.message

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.planning.troubles import coming_back, hot_gpus
+from tests.planning.scenarios import coming_back, hot_gpus
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -70,7 +70,7 @@ def test_who_weighs_more_decides_and_then_it_rests(apart: float, near: float, mo
     assert planned(landed(before, made), apart, near).moves == []
 
 
-def test_the_report_tells_what_each_gains_and_loses() -> None:
+def test_the_report_reports_what_each_gains_and_loses() -> None:
     made = planned(picture(CROWDED), 3, 1)
     for each in made.moves:
         assert each.gains["apart"] == pytest.approx(1.0)

@@ -1,4 +1,4 @@
-"""Policies that decide nothing, fight each other or have no data are told of before they run."""
+"""Policies that decide nothing, fight each other or have no data are reported before they run."""
 
 from pathlib import Path
 
@@ -29,17 +29,17 @@ def load(name: str, **more: object) -> Utilization:
     return Utilization.model_validate({"kind": "Utilization", "name": name, **given, **more})
 
 
-def test_rules_that_decide_nothing_are_told() -> None:
+def test_rules_that_decide_nothing_are_reported() -> None:
     limits = Limits.model_validate({"movesPerCycle": 0})
-    told = list(dead(policy_set([spread("a", weight=0)], limits)))
-    assert told == [
+    reported = list(dead(policy_set([spread("a", weight=0)], limits)))
+    assert reported == [
         "Limits default: movesPerCycle is 0, so nothing will ever move",
         "Spread a: weight is 0, so it decides nothing",
     ]
 
 
 @pytest.mark.parametrize(("name", "amount"), [("movesPerNamespace", 0), ("movesPerNode", "0.0%")])
-def test_limits_that_allow_nothing_are_told(name: str, amount: object) -> None:
+def test_limits_that_allow_nothing_are_reported(name: str, amount: object) -> None:
     limits = Limits.model_validate({name: amount})
     assert list(dead(policy_set([spread("a")], limits))) == [
         f"Limits default: {name} is {amount}, so nothing will ever move"
@@ -47,18 +47,18 @@ def test_limits_that_allow_nothing_are_told(name: str, amount: object) -> None:
     assert list(dead(policy_set([spread("a")], Limits.model_validate({name: "0.1%"})))) == []
 
 
-def test_pods_that_are_found_and_refused_in_any_case_are_told() -> None:
+def test_pods_that_are_found_and_refused_in_any_case_are_reported() -> None:
     rules = {"restarts": {"atLeast": 5, "states": ["CrashLoopBackOff"]}}
     found = Conformity.model_validate({"kind": "Conformity", "name": "c", "match": ALL, **rules})
     rules["restarts"]["states"] = ["CrashLoopBackOff", "Running"]
     some = Conformity.model_validate({"kind": "Conformity", "name": "d", "match": ALL, **rules})
-    (told,) = dead(policy_set([found, some]))
-    assert told.startswith("Conformity c: restarts.states is CrashLoopBackOff, and the Limits")
+    (reported,) = dead(policy_set([found, some]))
+    assert reported.startswith("Conformity c: restarts.states is CrashLoopBackOff, and the Limits")
     allowing = Limits.model_validate({"crashLooping": "Allow"})
     assert list(dead(policy_set([found, some], allowing))) == []
 
 
-def test_distances_that_nothing_is_judged_by_are_told() -> None:
+def test_distances_that_nothing_is_evaluated_by_are_reported() -> None:
     far = {"series": "rtt", "source": "from", "destination": "to"}
     given = {"kind": "Locality", "name": "l", "match": ALL, "distances": far}
     data = {"nodeLabel": "has/{dataset}"}
@@ -71,7 +71,7 @@ def test_distances_that_nothing_is_judged_by_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "reported"),
     [
         (
             {"unattributed": "Drain"},
@@ -86,15 +86,15 @@ def test_distances_that_nothing_is_judged_by_are_told() -> None:
         ({}, None),
     ],
 )
-def test_what_health_says_of_draining_and_never_does_is_told(
-    spec: dict[str, object], told: str | None
+def test_what_health_reports_of_draining_and_never_does_is_reported(
+    spec: dict[str, object], reported: str | None
 ) -> None:
     given = {"kind": "Health", "name": "h", "nodes": ALL, "match": ALL, "signs": {"xid": True}}
     policy = Health.model_validate({**given, **spec})
-    assert list(dead(policy_set([policy]))) == ([] if told is None else [told])
+    assert list(dead(policy_set([policy]))) == ([] if reported is None else [reported])
 
 
-def test_what_only_another_strategy_asks_for_is_told() -> None:
+def test_what_only_another_strategy_asks_for_is_reported() -> None:
     assert list(dead(policy_set([load("a", strategy="Pack", tolerance=0.2, cold=0.2)]))) == [
         "Utilization a: strategy is Pack, so tolerance decides nothing"
     ]
@@ -103,7 +103,7 @@ def test_what_only_another_strategy_asks_for_is_told() -> None:
     ]
 
 
-def test_the_quality_of_a_reading_that_nobody_asks_for_is_told() -> None:
+def test_the_quality_of_a_reading_that_nobody_asks_for_is_reported() -> None:
     given = {"kind": "Numa", "name": "z", "nodes": ALL, "match": ALL, "maxAge": "5m"}
     assert list(dead(policy_set([Numa.model_validate(given)]))) == [
         "Numa z: crowded is not given, so maxAge decides nothing"
@@ -111,7 +111,7 @@ def test_the_quality_of_a_reading_that_nobody_asks_for_is_told() -> None:
     assert list(dead(policy_set([Numa.model_validate({**given, "crowded": "80%"})]))) == []
 
 
-def test_rules_that_repeat_or_fight_are_told() -> None:
+def test_rules_that_repeat_or_fight_are_reported() -> None:
     assert list(dead(policy_set([spread("a"), spread("b", weight=2)]))) == [
         "Spread a and Spread b: they want the same, so it counts twice"
     ]
@@ -121,7 +121,7 @@ def test_rules_that_repeat_or_fight_are_told() -> None:
     assert list(dead(policy_set([spread("a"), spread("b", maxSkew=2), load("c")]))) == []
 
 
-def test_a_cluster_tells_who_has_no_data_and_who_sees_nothing() -> None:
+def test_a_cluster_reports_who_has_no_data_and_who_sees_nothing() -> None:
     narrow = spread("narrow", match={"namespaces": ["nowhere"]})
     policies = policy_set([load("hot"), narrow])
     bare = picture("zone a | n1 | web web\nzone b | n2 | -")
@@ -137,7 +137,7 @@ def test_a_cluster_tells_who_has_no_data_and_who_sees_nothing() -> None:
     }
 
 
-def test_readings_are_told_with_their_coverage_and_age() -> None:
+def test_readings_are_reported_with_their_coverage_and_age() -> None:
     policies = policy_set([load("hot")])
     full = picture(
         "zone a | n1 | web web\nzone b | n2 | -",

@@ -1,4 +1,4 @@
-"""Acting on pods that crash-loop: with the budgets' leave, awaited, told, and nobody is held up."""
+"""Acting on pods that crash-loop: within budgets, awaited, reported, and nobody is held up."""
 
 from typing import Any
 

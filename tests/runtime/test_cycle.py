@@ -18,26 +18,26 @@ from rescheduler.runtime.enforce import acting
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.stopping import Stop
 from tests.fakes.stage import START, Process, Stage
-from tests.runtime.crowded import crowded, hot, parts, spread
+from tests.runtime.skewed import hot, parts, skewed, spread
 
 OWNER = ("ReplicaSet", "ReplicaSet-default-web-1")
 
 
-def enforcing(stage: Stage, process: Process, observe: Any = crowded) -> Parts:
-    """Parts whose actor is this process; its cluster is the crowded one."""
+def enforcing(stage: Stage, process: Process, observe: Any = skewed) -> Parts:
+    """Parts whose actor is this process; its cluster is the skewed one."""
 
-    def look(_: Any = None) -> Snapshot:
+    def fresh(_: Any = None) -> Snapshot:
         return replace(observe(), taken=START)
 
     def actor(_: PolicySet) -> Actor:
-        return replace(process.actor(), observe=look)
+        return replace(process.actor(), observe=fresh)
 
-    return replace(parts(observe=look), actor=actor)
+    return replace(parts(observe=fresh), actor=actor)
 
 
 def populate(stage: Stage) -> None:
     """The same pods in the world that evictions go to."""
-    for pod in crowded().pods:
+    for pod in skewed().pods:
         made = stage.world.add_pod(pod.metadata.name, pod.node, owner=OWNER, app="web")
         stage.world.put(
             "pods",
@@ -113,10 +113,10 @@ def test_a_stop_before_acting_leaves_every_pod_alone() -> None:
     assert exit_code(outcome) == 3
 
 
-def test_a_pod_that_the_fresh_look_shows_elsewhere_is_not_evicted() -> None:
+def test_a_pod_that_the_fresh_snapshot_shows_elsewhere_is_not_evicted() -> None:
     stage = Stage()
     populate(stage)
-    observations = iter([crowded(), crowded(moved=2)])
+    observations = iter([skewed(), skewed(moved=2)])
     outcome = run_cycle(enforcing(stage, Process(stage, "one"), observe=lambda: next(observations)))
     assert stage.world.accepted == []
     assert [move.result for move in outcome.moves] == ["refused"]

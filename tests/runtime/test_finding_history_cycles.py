@@ -15,7 +15,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import Parts, recalled, run_cycle
 from rescheduler.runtime.enforce.actor import Actor
 from tests.fakes.stage import MAPS, Process, Stage
-from tests.runtime.crowded import SPREAD, crowded, hot, parts
+from tests.runtime.skewed import SPREAD, hot, parts, skewed
 from tests.runtime.test_cycle import populate
 
 STABLE = timedelta(minutes=10)
@@ -38,13 +38,13 @@ def of(process: Process, *, acts: bool = False, remembers: bool = True, **more: 
         where="rescheduler/rescheduler-finding-history",
     )
 
-    def look(_: Any = None) -> Snapshot:
-        return replace(crowded(), taken=process.stage.now())
+    def observe(_: Any = None) -> Snapshot:
+        return replace(skewed(), taken=process.stage.now())
 
     def actor(_: PolicySet) -> Actor:
-        return replace(process.actor(), observe=look)
+        return replace(process.actor(), observe=observe)
 
-    made = parts(policies=policies, observe=look)
+    made = parts(policies=policies, observe=observe)
     acting = actor if acts else None
     return replace(made, memory=memory, remembers=remembers, actor=acting, **more)
 
@@ -91,7 +91,7 @@ def forbid(verbs: set[str]) -> Any:
     return lambda _, method, __: 403 if method in verbs else None
 
 
-def test_what_may_not_be_read_counts_as_new_and_is_told() -> None:
+def test_what_may_not_be_read_counts_as_new_and_is_reported() -> None:
     stage = Stage()
     run_cycle(of(Process(stage, "audit")))
     later(stage, STABLE)
@@ -101,7 +101,7 @@ def test_what_may_not_be_read_counts_as_new_and_is_told() -> None:
     assert "every finding counts as new" in plan.notes[0].message
 
 
-def test_what_may_not_be_written_is_told_and_harms_nothing() -> None:
+def test_what_may_not_be_written_is_reported_and_harms_nothing() -> None:
     stage = Stage()
     plan = run_cycle(of(Process(stage, "mute", before=forbid({"PUT", "POST"}))))
     assert refused(plan) == {"STB001": 4}

@@ -1,4 +1,4 @@
-"""Probes tell whether the clockwork runs, over a real socket."""
+"""Probes report whether the service runs, over a real socket."""
 
 import socket
 import urllib.error
@@ -15,7 +15,7 @@ from rescheduler.runtime.endpoints import pages
 from rescheduler.runtime.health import Health
 from rescheduler.runtime.server import Endpoints
 from rescheduler.runtime.telemetry import Telemetry
-from tests.runtime.crowded import parts
+from tests.runtime.skewed import parts
 
 
 class Clock:

@@ -15,7 +15,7 @@ from rescheduler.runtime.telemetry import Telemetry
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import Process, Stage
 from tests.fakes.truth import STATE
-from tests.runtime.crowded import parts
+from tests.runtime.skewed import parts
 from tests.runtime.test_telemetry import lines
 
 LIMITS = Limits(minLandingSample=3, movesPerHour=100)
@@ -50,7 +50,7 @@ def of(plan: Report) -> Calibration:
     return plan.calibration
 
 
-def test_an_outcome_tells_how_landings_compared(stage: Stage) -> None:
+def test_an_outcome_reports_how_landings_compared(stage: Stage) -> None:
     outcome = run(stage, moves(stage, 2))
     rates = of(outcome).overall
     assert rates is not None
@@ -134,7 +134,7 @@ def test_audit_goes_on_and_says_that_nothing_would_be_evicted() -> None:
     assert plan.digest == trusting.digest, "it decides nothing about the plan"
 
 
-def test_metrics_tell_each_kind_and_version() -> None:
+def test_metrics_report_each_kind_and_version() -> None:
     telemetry = Telemetry()
     plan = run_cycle(parts(recall=lambda: (distrusted(), [])))
     telemetry.observe(plan)

@@ -50,7 +50,7 @@ def test_a_traceback_has_no_local_variables(stream: io.StringIO) -> None:
     assert json.loads(stream.getvalue())["exception"][0]["exc_type"] == "ValueError"
 
 
-def test_libraries_speak_the_same_form_and_only_when_it_matters(stream: io.StringIO) -> None:
+def test_libraries_use_the_same_form_and_only_when_it_matters(stream: io.StringIO) -> None:
     configure(Settings(), "info", stream)
     logging.getLogger("urllib3").info("chatter")
     logging.getLogger("urllib3").warning("trouble at https://a:b@host/")

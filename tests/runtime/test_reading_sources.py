@@ -65,8 +65,8 @@ def test_the_first_source_that_answers_is_asked_once_for_all_that_it_has() -> No
     found = read_all((first, second), [POD_CPU, CPU, MEMORY, CPU], cluster())
     assert first.asked == [["node.cpu"]]
     assert second.asked == [["node.memory", "pod.cpu"]]
-    told = {each.request: each.values.tolist() for each in found.entries}
-    assert told == {CPU: [1.0, 1.0], MEMORY: [2.0, 2.0], POD_CPU: [2.0]}
+    reported = {each.request: each.values.tolist() for each in found.entries}
+    assert reported == {CPU: [1.0, 1.0], MEMORY: [2.0, 2.0], POD_CPU: [2.0]}
 
 
 def test_what_no_source_answers_has_a_problem_and_no_value() -> None:
@@ -137,7 +137,7 @@ def test_a_recording_without_a_metric_source_says_so(tmp_path: Path, everything:
     assert "warning: no --prometheus-url was given, so no readings were recorded" in said
 
 
-def test_a_recording_has_the_datasets_that_a_catalog_tells(tmp_path: Path) -> None:
+def test_a_recording_has_the_datasets_that_a_catalog_reports(tmp_path: Path) -> None:
     with serving(lambda _: Reply(b'{"datasets": {"pile": {"zone": ["a"]}}}')) as served:
         data = {"name": "l", "match": ALL, "datasets": {"catalog": served.url}}
         said, made = recorded(tmp_path, hot(), Locality.model_validate(data))

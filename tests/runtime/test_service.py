@@ -1,4 +1,4 @@
-"""The service runs cycles until it is told to stop, survives their faults, and takes over."""
+"""The service runs cycles until it is asked to stop, survives their faults, and takes over."""
 
 import os
 import signal
@@ -29,7 +29,8 @@ from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.runtime.telemetry import Telemetry
 from tests.fakes.apiserver import FakeServer, serving
-from tests.runtime.crowded import crowded, hot, parts, spread
+from tests.runtime.crowded import hot, spread
+from tests.runtime.skewed import parts, skewed
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_it_runs_three_cycles_and_stops_on_sigterm(stop: Stop) -> None:
     assert running.cycles.last is plans[-1]
 
 
-def test_a_failed_cycle_is_told_and_the_next_one_is_better(stop: Stop) -> None:
+def test_a_failed_cycle_is_reported_and_the_next_one_is_better(stop: Stop) -> None:
     problems: list[str] = []
     faults: list[Exception] = [
         ClusterUnavailable("the API server is down", "wait."),
@@ -91,7 +92,7 @@ def test_a_failed_cycle_is_told_and_the_next_one_is_better(stop: Stop) -> None:
         problems.append(running.health.ready())
         if faults:
             raise faults.pop(0)
-        return crowded()
+        return skewed()
 
     running = service(stop, parts(observe=observe), lambda _: stop.request("enough"))
     assert running.run() == 0
@@ -120,7 +121,7 @@ def test_a_cycle_that_overruns_is_never_run_twice_at_a_time(stop: Stop) -> None:
         most.append(len(inside))
         time.sleep(0.3)
         inside.pop()
-        return crowded()
+        return skewed()
 
     running = service(
         stop, parts(observe=observe), lambda _: stop.request("enough") if len(most) > 1 else None
@@ -137,7 +138,7 @@ def test_the_cycle_in_flight_is_waited_for(stop: Stop) -> None:
         stop.request("SIGTERM was received")
         time.sleep(1.5)
         ended.append("observed")
-        return crowded()
+        return skewed()
 
     service(stop, parts(observe=observe), lambda _: ended.append("reported")).run()
     assert ended == ["observed", "reported"]
@@ -174,12 +175,12 @@ def state_on(server: FakeServer, name: str, stop: Stop) -> State:
 
 
 def test_a_second_replica_takes_over_when_the_first_one_stops(stop: Stop) -> None:
-    first_stop, told = Stop(), threading.Event()
+    first_stop, reported = Stop(), threading.Event()
     ran: list[str] = []
 
     def first_report(_: Report) -> None:
         ran.append("first")
-        told.set()
+        reported.set()
 
     def second_report(_: Report) -> None:
         ran.append("second")
@@ -190,7 +191,7 @@ def test_a_second_replica_takes_over_when_the_first_one_stops(stop: Stop) -> Non
         second = service(stop, parts(), second_report, state_on(server, "second", stop))
         one = threading.Thread(target=first.run)
         one.start()
-        assert told.wait(10)
+        assert reported.wait(10)
         two = threading.Thread(target=second.run)
         two.start()
         time.sleep(0.5)

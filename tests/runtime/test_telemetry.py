@@ -12,7 +12,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.telemetry import Telemetry
-from tests.runtime.crowded import crowded, hot, parts, spread
+from tests.runtime.skewed import hot, parts, skewed, spread
 
 
 def lines(telemetry: Telemetry) -> dict[str, float]:
@@ -46,7 +46,7 @@ def test_mode_is_the_mode_of_the_run_and_nothing_else(mode: Mode) -> None:
     ]
 
 
-def test_the_process_is_told_and_times_of_creation_are_not() -> None:
+def test_the_process_is_reported_and_times_of_creation_are_not() -> None:
     found = lines(Telemetry())
     assert found["process_resident_memory_bytes"] > 0
     assert found["process_cpu_seconds_total"] > 0
@@ -60,15 +60,17 @@ def test_a_plan_shows_its_figures_and_takes_the_old_ones_away() -> None:
     telemetry.observe(plan)
     found = lines(telemetry)
     assert found['rescheduler_policy_cost{kind="Spread",policy="zones",policy_mode="Enforce"}'] == 2
-    assert not any('policy="hot"' in name and "cost" in name for name in found), "it has no say"
-    assert isnan(found["rescheduler_score"]), "of a part only it would look like good news"
+    assert not any('policy="hot"' in name and "cost" in name for name in found), (
+        "it is not evaluated"
+    )
+    assert isnan(found["rescheduler_score"]), "of a part only it would seem like good news"
     assert found['rescheduler_policy_evaluated{policy="hot"}'] == 0
     assert found['rescheduler_policy_evaluated{policy="zones"}'] == 1
     assert found['rescheduler_planned_moves{policy_mode="Enforce"}'] == len(plan.moves) > 0
     assert found['rescheduler_refused{reason="PAC002"}'] == plan.totals.refused["PAC002"]
     moves = 'rescheduler_moves_total{outcome="evicted",policy="zones"}'
     assert found[moves] == 0, "a dry run moves nothing"
-    telemetry.observe(run_cycle(parts(observe=lambda _: crowded(moved=2))))
+    telemetry.observe(run_cycle(parts(observe=lambda _: skewed(moved=2))))
     found = lines(telemetry)
     assert found['rescheduler_policy_cost{kind="Spread",policy="zones",policy_mode="Enforce"}'] == 0
     assert found["rescheduler_score"] == 100
@@ -108,7 +110,7 @@ def test_no_label_names_a_pod_or_a_node() -> None:
     plan = run_cycle(parts())
     telemetry.observe(plan)
     values = set(re.findall(r'"([^"]*)"', telemetry.text().decode()))
-    names = {each.metadata.name for each in [*crowded().pods, *crowded().nodes]}
+    names = {each.metadata.name for each in [*skewed().pods, *skewed().nodes]}
     assert not values & names
     assert not set(re.findall(r"(\w+)=", telemetry.text().decode())) & {
         "pod",

@@ -86,8 +86,8 @@ def test_without_any_score_the_first_feasible_node_of_the_scan_is_taken() -> Non
     nodes[1] = node("b", unschedulable=True)
     made = snapshot(nodes, [newcomer()])
     landing = SchedulerModel(made, {USUAL.name: replace(USUAL, weights={})}).landing(0)
-    told = (landing.nodes.tolist(), landing.probabilities.tolist())
-    chances = {nodes[i].metadata.name: p for i, p in zip(*told, strict=True)}
+    reported = (landing.nodes.tolist(), landing.probabilities.tolist())
+    chances = {nodes[i].metadata.name: p for i, p in zip(*reported, strict=True)}
     # A scan that starts at `b` goes on to `c`.
     assert chances == pytest.approx({"a": 1 / 3, "c": 2 / 3})
 
@@ -129,8 +129,8 @@ def test_added_affinity_holds_for_every_pod() -> None:
     pods[-1] = newcomer(nodeSelector={"disk": "hdd"})
     made = snapshot(nodes, pods)
     profile = replace(USUAL, added_affinity=affinity("required"))
-    told = SchedulerModel(made, {USUAL.name: profile}).rejections(1)
-    assert {each.reason: each.nodes.tolist() for each in told} == {
+    reported = SchedulerModel(made, {USUAL.name: profile}).rejections(1)
+    assert {each.reason: each.nodes.tolist() for each in reported} == {
         "node(s) didn't match scheduler-enforced node affinity": [False, True],
         "node(s) didn't match Pod's node affinity/selector": [True, False],
     }
@@ -157,14 +157,14 @@ def test_default_constraints_of_ones_own_spread_by_the_owners_selector(action: s
 
 def test_what_running_pods_want_counts_as_the_arguments_say() -> None:
     def term(name: str, weight: int | None = None) -> Any:
-        wish = {
+        preference = {
             "topologyKey": "kubernetes.io/hostname",
             "labelSelector": {"matchLabels": {"app": "new"}},
         }
         if weight is None:
-            rules: Any = {"requiredDuringSchedulingIgnoredDuringExecution": [wish]}
+            rules: Any = {"requiredDuringSchedulingIgnoredDuringExecution": [preference]}
         else:
-            soft = [{"weight": weight, "podAffinityTerm": wish}]
+            soft = [{"weight": weight, "podAffinityTerm": preference}]
             rules = {"preferredDuringSchedulingIgnoredDuringExecution": soft}
         return pod(name, name, affinity={"podAffinity": rules}, requests={"cpu": "1"})
 

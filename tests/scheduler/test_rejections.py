@@ -59,7 +59,7 @@ def test_all_resources_that_are_short_are_named() -> None:
         ({"podAntiAffinity": {REQUIRED: [RED]}}, "1 node(s) didn't match pod anti-affinity rules"),
     ],
 )
-def test_terms_between_pods_are_told_apart(affinity: dict[str, Any], words: str) -> None:
+def test_terms_between_pods_are_distinguished(affinity: dict[str, Any], words: str) -> None:
     nodes = [node(name) for name in "abc"]
     red = pod("red", "a", labels={"app": "red"})
     assert words in said(nodes, red, pod("p", affinity=affinity))
@@ -71,7 +71,7 @@ def test_the_anti_affinity_of_bound_pods_has_its_own_words() -> None:
     assert "1 node(s) didn't satisfy existing pods anti-affinity rules" in text
 
 
-def test_a_missing_label_and_too_great_a_skew_are_told_apart() -> None:
+def test_a_missing_label_and_too_great_a_skew_are_distinguished() -> None:
     spread = {
         "maxSkew": 1,
         "topologyKey": ZONE,
@@ -102,10 +102,10 @@ def test_nodes_that_the_pod_does_not_name_are_not_scanned() -> None:
 def test_rejected_nodes_have_reasons_and_no_others_have(made: Any) -> None:
     model = SchedulerModel(made)
     for number in range(len(made.pods)):
-        told = np.zeros(len(made.nodes), dtype=np.bool_)
+        reported = np.zeros(len(made.nodes), dtype=np.bool_)
         for each in model.rejections(number):
             assert "were rejected by" not in each.reason
-            told |= each.nodes
+            reported |= each.nodes
         verdicts = model.verdicts(number)
         if verdicts.landing.refusal is None:
-            assert (told == ~verdicts.feasible).all()
+            assert (reported == ~verdicts.feasible).all()

@@ -41,7 +41,7 @@ def test_a_pod_that_was_resized_is_replaced_by_what_its_template_asks_for() -> N
     assert where(large, changed("p", "a", large, "100m")) == [True, False]
 
 
-def test_an_admitted_sibling_tells_more_than_the_template() -> None:
+def test_an_admitted_sibling_outweighs_the_template() -> None:
     by = owner("5", kind="StatefulSet")
     young = changed("young", "b", by, "3", generation=1)
     young.metadata.creationTimestamp = NOW - timedelta(hours=1)

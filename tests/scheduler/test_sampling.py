@@ -24,7 +24,7 @@ from tests.cluster import node
         (10_000, 500),
     ],
 )
-def test_how_many_feasible_nodes_are_looked_for(nodes: Any, found: Any) -> None:
+def test_how_many_feasible_nodes_are_searched(nodes: Any, found: Any) -> None:
     assert sample_size(nodes) == found
 
 

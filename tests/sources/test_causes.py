@@ -1,4 +1,4 @@
-"""What went wrong on the network is told without its wrappings."""
+"""What went wrong on the network is reported without its wrappings."""
 
 import socket
 
@@ -16,7 +16,7 @@ def closed() -> int:
     return port
 
 
-def test_a_refused_connection_is_told_as_such() -> None:
+def test_a_refused_connection_is_reported_as_such() -> None:
     with pytest.raises(requests.ConnectionError) as caught:
         requests.get(f"http://127.0.0.1:{closed()}", timeout=1)
     assert cause(caught.value) == "Connection refused"
@@ -25,7 +25,7 @@ def test_a_refused_connection_is_told_as_such() -> None:
     assert cause(wrapped.value) == "Connection refused"
 
 
-def test_an_error_without_words_is_told_by_its_type() -> None:
+def test_an_error_without_words_is_reported_by_its_type() -> None:
     assert cause(ValueError()) == "ValueError"
     assert cause(RuntimeError("two\n lines")) == "two lines"
     error = ValueError("itself")

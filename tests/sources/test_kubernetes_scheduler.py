@@ -59,28 +59,28 @@ def scheduler(folder: Path, **replies: Reply) -> Iterator[tuple[ObservedSchedule
             connection.api.close()
 
 
-def test_a_scheduler_tells_its_configuration_version_and_gates(tmp_path: Path) -> None:
-    with scheduler(tmp_path) as (told, served, api):
-        assert told.problem is None
-        assert told.version == "v1.36.3"
-        assert told.gates == {"StorageCapacityScoring": False, "NodeDeclaredFeatures": True}
-        assert told.configuration["profiles"] == [{"schedulerName": "default-scheduler"}]
+def test_a_scheduler_reports_its_configuration_version_and_gates(tmp_path: Path) -> None:
+    with scheduler(tmp_path) as (reported, served, api):
+        assert reported.problem is None
+        assert reported.version == "v1.36.3"
+        assert reported.gates == {"StorageCapacityScoring": False, "NodeDeclaredFeatures": True}
+        assert reported.configuration["profiles"] == [{"schedulerName": "default-scheduler"}]
         assert {each.headers["authorization"] for each in served.requests} == {"Bearer t0ken"}
         assert not api.requests
 
 
 def test_nothing_secret_is_kept(tmp_path: Path) -> None:
-    with scheduler(tmp_path) as (told, _, _):
-        assert "hunter2" not in str(told)
-        assert "secret" not in str(told)
-        assert "leaderElection" not in told.configuration
+    with scheduler(tmp_path) as (reported, _, _):
+        assert "hunter2" not in str(reported)
+        assert "secret" not in str(reported)
+        assert "leaderElection" not in reported.configuration
 
 
 def test_a_recording_keeps_what_the_scheduler_told(tmp_path: Path) -> None:
-    with scheduler(tmp_path) as (told, _, _):
-        made = replace(snapshot([node("a")], []), scheduler=told)
+    with scheduler(tmp_path) as (reported, _, _):
+        made = replace(snapshot([node("a")], []), scheduler=reported)
     save(made, tmp_path / "file")
-    assert load(tmp_path / "file").scheduler == told
+    assert load(tmp_path / "file").scheduler == reported
     save(replace(made, scheduler=None), tmp_path / "none")
     assert load(tmp_path / "none").scheduler is None
 
@@ -104,11 +104,11 @@ def test_a_recording_keeps_what_the_scheduler_told(tmp_path: Path) -> None:
 def test_anything_else_is_a_problem_with_its_words(
     tmp_path: Path, replies: dict[str, Reply], words: str
 ) -> None:
-    with scheduler(tmp_path, **replies) as (told, _, _):
-        assert told.problem is not None
-        assert told.problem.code == "GRD010"
-        assert words in told.problem.message
-        assert told.configuration == {}
+    with scheduler(tmp_path, **replies) as (reported, _, _):
+        assert reported.problem is not None
+        assert reported.problem.code == "GRD010"
+        assert words in reported.problem.message
+        assert reported.configuration == {}
         for reply in replies.values():
             if reply.hang is not None:
                 reply.hang.set()
@@ -116,15 +116,15 @@ def test_anything_else_is_a_problem_with_its_words(
 
 def test_nobody_there_is_a_problem(tmp_path: Path) -> None:
     connection = connect(kubeconfig(tmp_path, "http://127.0.0.1:1"), None)
-    told = read_scheduler(connection, "http://127.0.0.1:1", timeout=0.5)
+    reported = read_scheduler(connection, "http://127.0.0.1:1", timeout=0.5)
     connection.api.close()
-    assert told.problem is not None
-    assert "127.0.0.1:1/configz cannot be read" in told.problem.message
+    assert reported.problem is not None
+    assert "127.0.0.1:1/configz cannot be read" in reported.problem.message
 
 
 def test_a_certificate_file_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     connection = connect(kubeconfig(tmp_path, "http://127.0.0.1:1"), None)
-    told = read_scheduler(connection, "https://127.0.0.1:1", ca_file=tmp_path / "none.crt")
+    reported = read_scheduler(connection, "https://127.0.0.1:1", ca_file=tmp_path / "none.crt")
     connection.api.close()
-    assert told.problem is not None
-    assert "none.crt" in told.problem.message
+    assert reported.problem is not None
+    assert "none.crt" in reported.problem.message

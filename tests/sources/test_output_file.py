@@ -55,7 +55,7 @@ def test_a_link_stays_a_link(here: Path, there: bool) -> None:
     assert (here / "folder" / "real").read_bytes() == b"new"
 
 
-def test_a_link_to_itself_is_told(here: Path) -> None:
+def test_a_link_to_itself_is_reported(here: Path) -> None:
     (here / "loop").symlink_to("loop")
     with pytest.raises(OutputError, match=os.strerror(errno.ELOOP)):
         write_output(b"new", here / "loop")

@@ -172,7 +172,7 @@ def test_warnings_mean_partial() -> None:
     assert reading.problem.code == "RDG002"
 
 
-def test_no_series_and_no_answer_are_told() -> None:
+def test_no_series_and_no_answer_are_reported() -> None:
     empty = read([])
     assert empty.problem is not None
     assert empty.problem.code == "RDG009"

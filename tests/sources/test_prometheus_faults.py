@@ -185,7 +185,7 @@ def test_an_info_is_harmless() -> None:
     assert read(stub, "node.memory", two_nodes()).problem is None
 
 
-def test_what_is_not_a_prometheus_is_told_by_its_first_answer() -> None:
+def test_what_is_not_a_prometheus_is_reported_by_its_first_answer() -> None:
     stub = memory(0.25, 0.5)
     stub.fail = lambda _request: vector([])
     reading = read(stub, "node.memory", two_nodes())

@@ -201,7 +201,7 @@ def link(device: str) -> dict[str, str]:
     return {"instance": "n1", "device": device}
 
 
-def test_the_busiest_link_speaks_for_the_node() -> None:
+def test_the_busiest_link_counts_for_the_node() -> None:
     stub = Stub().series("node.network.receive", [(link("eth0"), 2e8), (link("eth1"), 9e8)])
     stub.beside("node.network.receive", [(link("eth0"), 1.25e9), (link("eth1"), 1.25e10)])
     reading = read(stub, "node.network.receive", nodes(1))
@@ -228,7 +228,7 @@ def test_a_link_needs_a_speed_that_can_be(
     assert reading.values.tolist() == [kept] if kept else np.isnan(reading.values).all()
 
 
-def test_a_node_of_idle_links_without_a_speed_is_told() -> None:
+def test_a_node_of_idle_links_without_a_speed_is_reported() -> None:
     stub = Stub().series("node.network.receive", [(link("ens5"), 0.0)])
     reading = read(stub, "node.network.receive", nodes(2))
     assert reading.problem is not None

@@ -1,4 +1,4 @@
-"""The past of a reading, as a real range query's answer tells it: absent is never zero."""
+"""The past of a reading, as a real range query's answer has it: absent is never zero."""
 
 from collections.abc import Callable
 from typing import Any

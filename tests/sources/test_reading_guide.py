@@ -1,4 +1,4 @@
-"""The guide tells of every reading where it comes from."""
+"""The guide has the source of every reading."""
 
 import re
 
@@ -23,8 +23,8 @@ def test_a_series_that_nobody_is_known_to_export_is_not_passed_over() -> None:
 def test_readings_are_in_the_table_and_their_queries_are_whole() -> None:
     text = reading_guide()
     rows = [line for line in text.splitlines() if line.startswith("| ")]
-    told = re.findall(r"^\| `([^`]+)` \|", "\n".join(rows), re.MULTILINE)
-    assert told == list(CATALOG)
+    reported = re.findall(r"^\| `([^`]+)` \|", "\n".join(rows), re.MULTILINE)
+    assert reported == list(CATALOG)
     assert {line.count("|") for line in rows} == {5}
     assert "$" not in text
     assert "node_network_speed_bytes | node_exporter" in text.replace("`", "")

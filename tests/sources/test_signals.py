@@ -1,4 +1,4 @@
-"""Readings beside the load itself: what is broken, crowded or sent by RDMA."""
+"""Readings beside the load itself: what is broken, contended or sent by RDMA."""
 
 import math
 from dataclasses import replace
@@ -28,7 +28,7 @@ def device(node: int, gpu: int) -> dict[str, str]:
     return {"Hostname": f"n{node}", "UUID": f"GPU-{node}-{gpu}", "gpu": str(gpu)}
 
 
-def test_the_worst_device_speaks_for_its_node() -> None:
+def test_the_worst_device_counts_for_its_node() -> None:
     rows = [(device(1, 0), 0), (device(1, 1), 79), (device(2, 0), 0), (device(2, 1), 0)]
     reading = read(Stub().series("node.gpu.xid", rows), "node.gpu.xid", gpu_nodes(2))
     assert reading.problem is None
@@ -36,7 +36,7 @@ def test_the_worst_device_speaks_for_its_node() -> None:
 
 
 def test_silence_of_a_device_is_no_health() -> None:
-    # A GPU that fell off the bus has no series; one that tells of its error is enough.
+    # A GPU that fell off the bus has no series; one that reports its error is enough.
     rows = [(device(1, 0), 0), (device(2, 0), 79)]
     stub = Stub().series("node.gpu.xid", rows)
     reading = read(stub, "node.gpu.xid", gpu_nodes(2), min_coverage=0.5)
@@ -45,7 +45,7 @@ def test_silence_of_a_device_is_no_health() -> None:
     assert any("devices have no fresh value (1, such as 1 of 2)" in n for n in reading.notes)
 
 
-def test_a_broken_node_tells_of_its_devices_and_who_has_them() -> None:
+def test_a_broken_node_reports_of_its_devices_and_who_has_them() -> None:
     asking = {"nvidia.com/gpu": "1"}
     before = gpu_nodes(2)
     before.pods.extend([cluster.pod("train", "n1", requests=asking), cluster.pod("exporter", "n1")])
@@ -133,7 +133,7 @@ def test_partitions_count_as_their_share_of_a_gpu() -> None:
     )
 
 
-def test_the_worst_interface_speaks_for_its_node() -> None:
+def test_the_worst_interface_counts_for_its_node() -> None:
     rows = [
         ({"instance": "n1", "device": "eth0"}, 0.0),
         ({"instance": "n1", "device": "eth1"}, 0.03),
@@ -172,7 +172,7 @@ def test_a_peak_is_a_quantile_over_ten_short_rates() -> None:
 
 
 def test_topologies_are_recorded(tmp_path: Path) -> None:
-    told = {
+    reported = {
         "metadata": {"name": "n1"},
         "attributes": [{"name": "topologyManagerPolicy", "value": "restricted"}],
         "zones": [
@@ -187,7 +187,7 @@ def test_topologies_are_recorded(tmp_path: Path) -> None:
         ],
     }
     before = cluster.snapshot(
-        [cluster.node("n1")], [], topologies=[msgspec.convert(told, NodeResourceTopology)]
+        [cluster.node("n1")], [], topologies=[msgspec.convert(reported, NodeResourceTopology)]
     )
     save(before, tmp_path / "s")
     after = load(tmp_path / "s")
@@ -196,7 +196,7 @@ def test_topologies_are_recorded(tmp_path: Path) -> None:
     assert np.array_equal(after.pod_node, before.pod_node)
 
 
-def test_the_deprecated_field_tells_policy_and_scope() -> None:
+def test_the_deprecated_field_reports_policy_and_scope() -> None:
     old = NodeResourceTopology(topologyPolicies=["SingleNUMANodePodLevel"])
     assert old.kubelet == ("single-numa-node", "pod")
     assert NodeResourceTopology().kubelet == ("", "")

@@ -1,4 +1,4 @@
-"""A kubeconfig that says not to verify is followed, and that is told once."""
+"""A kubeconfig that says not to verify is followed, and that is reported once."""
 
 import logging
 import ssl
@@ -33,7 +33,7 @@ def authority(folder: Path) -> ssl.SSLContext:
     return context
 
 
-def test_that_nothing_is_verified_is_told_once(
+def test_that_nothing_is_verified_is_reported_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with serving(lambda _: Reply(body=b"{}"), tls=authority(tmp_path)) as served:

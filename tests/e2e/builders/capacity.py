@@ -19,7 +19,7 @@ def quantity(text: str) -> Decimal:
 
 
 def requests(pod: Manifest) -> dict[str, Decimal]:
-    """What one pod asks for, `pods: 1` included; init containers are not looked at."""
+    """What one pod asks for, `pods: 1` included; init containers are ignored."""
     total: dict[str, Decimal] = defaultdict(Decimal, {"pods": Decimal(1)})
     for container in pod["spec"]["containers"]:
         for name, text in container.get("resources", {}).get("requests", {}).items():

@@ -1,4 +1,4 @@
-"""A cluster that a test builds and looks at."""
+"""A cluster that a test builds and reads."""
 
 import time
 from collections import Counter
@@ -124,9 +124,9 @@ class Cluster:
 
         TimeoutError names what is not.
         """
-        self.until_empty(self._unsettled, "not settled", deadline)
+        self.until_empty(self._unstable, "not settled", deadline)
 
-    def _unsettled(self) -> list[str]:
+    def _unstable(self) -> list[str]:
         left: list[str] = []
         for kind, wanted, ready in _REPLICATED:
             items = self.api.items("apps/v1", kind)

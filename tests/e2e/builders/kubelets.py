@@ -43,7 +43,7 @@ class Kubelets:
         crd = yaml.safe_load(_CRD.read_text(encoding="utf-8"))
         api.apply(crd)
         self.cluster.until(self._served, "NodeResourceTopology")
-        self._look()
+        self._observe()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         return self
@@ -76,9 +76,9 @@ class Kubelets:
 
     def _run(self) -> None:
         while not self._stop.wait(_LOOK):
-            self._look()
+            self._observe()
 
-    def _look(self) -> None:
+    def _observe(self) -> None:
         pods = [p for p in self.cluster.pods() if p["spec"].get("nodeName") in self.policies]
         present = {p["metadata"]["uid"] for p in pods}
         for uid in set(self.lies) - present:
@@ -105,12 +105,12 @@ class Kubelets:
             status = {"phase": "Failed", "reason": "TopologyAffinityError"}
             self.cluster.api.patch(pod, {"status": status}, "status")
             return
-        told = [
+        reported = [
             {"zone": f"node-{zone}", "amount": {GPU: str(amount)}}
             for zone, amount in enumerate(self.lies[uid][1])
             if amount
         ]
-        note = {_OBSERVED: msgspec.json.encode(told).decode()}
+        note = {_OBSERVED: msgspec.json.encode(reported).decode()}
         self.cluster.api.patch(pod, {"metadata": {"annotations": note}})
 
     def _write(self, node: str) -> None:

@@ -74,7 +74,7 @@ def nodes(
     first: int = 1,
     **each: Any,
 ) -> list[Manifest]:
-    """`count` equal nodes `<prefix><first>`..., zones dealt in turn.
+    """`count` equal nodes `<prefix><first>`..., zones dealt round robin.
 
     racks_of: nodes of a zone in one rack (0: no racks). each: passed on to `node`.
     """

@@ -92,7 +92,7 @@ class Records(list[Record]):
         return Records(r for r in (self if by is None else self.by(by)) if r.verb in _READS)
 
     def evictions(self, by: str | None = None) -> "Records":
-        """Every POST of pods/eviction, granted or refused: look at `code`."""
+        """Every POST of pods/eviction, granted or refused: see `code`."""
         return Records(r for r in self.writes(by) if r.resource == "pods/eviction")
 
     def on(self, *resources: str) -> "Records":
@@ -121,7 +121,7 @@ class Audit:
         return Records(_finished(line for line in lines if line.endswith(b"\n")))
 
     def _fence(self, start: int) -> int:
-        """Make one marked read and wait until the log tells of it; the place behind it."""
+        """Make one marked read and wait until the log has it; the place behind it."""
         word = uuid.uuid4().hex
         self._api.request("GET", "/version", params={"fence": word})
         needle = word.encode()
@@ -147,6 +147,6 @@ def _finished(lines: Iterable[bytes]) -> Iterable[Record]:
         if b'"/version?fence=' in line:
             continue
         record = msgspec.json.decode(line, type=Record)
-        # A watch is told twice, at its start and at its end: its start counts.
+        # A watch is logged twice, at its start and at its end: its start counts.
         if record.stage == "ResponseStarted" or record.verb != "watch":
             yield record

@@ -28,7 +28,7 @@ def write(path: Path, user: str, token: str, server: str, authority: Path) -> Pa
 
 
 def connect(path: Path) -> Api:
-    """A client that speaks as the user of a kubeconfig that `write` made."""
+    """A client that connects as the user of a kubeconfig that `write` made."""
     config = yaml.safe_load(path.read_text(encoding="utf-8"))
     cluster = config["clusters"][0]["cluster"]
     token = config["users"][0]["user"]["token"]
@@ -38,7 +38,7 @@ def connect(path: Path) -> Api:
 def for_service_account(
     api: Api, namespace: str, name: str, folder: Path, seconds: int = 7200
 ) -> Path:
-    """A kubeconfig that speaks as one ServiceAccount, by a token from the TokenRequest API.
+    """A kubeconfig of one ServiceAccount, by a token from the TokenRequest API.
 
     The ServiceAccount must exist. What it may do is what RBAC grants it.
     """

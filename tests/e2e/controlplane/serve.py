@@ -16,7 +16,7 @@ from tests.e2e.controlplane.build import BuildError
 from tests.e2e.controlplane.processes import StartError
 from tests.e2e.controlplane.server import ControlPlane
 from tests.e2e.exporter.metrics import Metrics
-from tests.e2e.troubles import hot_gpus
+from tests.e2e.load_scenarios import hot_gpus
 
 _SAID = """\
 kubeconfig          {kubeconfig}

@@ -36,7 +36,7 @@ _PORTS = len(Ports.__dataclass_fields__)
 class ControlPlane:
     """etcd, kube-apiserver, kube-controller-manager, kube-scheduler and KWOK.
 
-    api: speaks as `admin` (system:masters). audit: who wrote what. url: the API server.
+    api: connects as `admin` (system:masters). audit: who wrote what. url: the API server.
     scheduler_url: kube-scheduler's own port, for /configz and /metrics.
     """
 
@@ -142,7 +142,7 @@ class ControlPlane:
 
     @property
     def exporter_kubeconfig(self) -> Path:
-        """The kubeconfig of `exporter`: its reads are told from others' in the audit log."""
+        """The kubeconfig of `exporter`: its reads are distinct from others' in the audit log."""
         return self.layout.kubeconfig("exporter")
 
     @property
@@ -151,7 +151,7 @@ class ControlPlane:
         return self.layout.logs
 
     def kubeconfig_for(self, namespace: str, service_account: str) -> Path:
-        """A kubeconfig that speaks as this ServiceAccount, with its RBAC and no more."""
+        """A kubeconfig of this ServiceAccount, with its RBAC and no more."""
         return kubeconfig.for_service_account(
             self.api, namespace, service_account, self.layout.root
         )

@@ -11,7 +11,7 @@ class Program:
     """One Go module of this folder, and the binaries that are built from it.
 
     binaries: binary name -> Go package.
-    stamps: `-X` variables that tell the binary its version; kube-apiserver without them answers
+    stamps: `-X` variables that set the binary's version; kube-apiserver without them answers
     `/version` with v0.0.0 and clients misbehave.
     """
 

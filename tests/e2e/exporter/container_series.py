@@ -44,7 +44,7 @@ def _pod(node: RunningNode, running: RunningPod, target: str, view: View) -> Ite
     cpu = running.cpu.read(now) * factor
     memory = running.memory * factor
     whole = f'{own},id="{_group(pod)}"'
-    # The first container does the work; its sum and the pod's own row tell the same twice.
+    # The first container does the work; its sum and the pod's own row count the same twice.
     for index, container in enumerate(pod.spec.containers):
         row = (
             f'{own},container="{container.name}",id="{_group(pod, container.name)}",'

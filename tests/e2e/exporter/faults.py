@@ -22,7 +22,7 @@ class Faults(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     age: seconds that the samples' own timestamps lie in the past. Set it before the first scrape:
         Prometheus refuses samples that are older than those it has.
     frozen: the page stays as it was when the fault came. With explicit timestamps its samples
-        grow old; without them the values are stuck and look fresh.
+        grow old; without them the values are stuck and seem fresh.
     not_a_number: families (by prefix) whose values read NaN.
     duplicated: factor of a second copy of each node's series under another exporter pod, as 0.2;
         0 is no copy.

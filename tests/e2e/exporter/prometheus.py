@@ -84,7 +84,7 @@ def _config(exporter_port: int, interval: int) -> dict[str, Any]:
             {
                 "job_name": job,
                 "metrics_path": f"/metrics/{job}",
-                # The page tells each series' own instance, node and namespace.
+                # The page labels each series' own instance, node and namespace.
                 "honor_labels": True,
                 "static_configs": [{"targets": [f"127.0.0.1:{exporter_port}"]}],
             }

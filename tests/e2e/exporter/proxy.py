@@ -1,4 +1,4 @@
-"""A proxy in front of Prometheus that spoils its answers as a backend in trouble would."""
+"""A proxy in front of Prometheus that spoils its answers as a failing backend would."""
 
 import json
 import threading

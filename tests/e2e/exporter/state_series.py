@@ -1,4 +1,4 @@
-"""kube-state-metrics' series that tell who is where."""
+"""kube-state-metrics' series that place each pod on its node."""
 
 from collections.abc import Iterator
 

@@ -38,7 +38,7 @@ class Follower(threading.Thread, Generic[Kind]):
         changed: Callable[[Kind], None],
         gone: Callable[[Kind], None],
     ) -> None:
-        """path: the collection; reconcile, changed, gone: what to tell of it."""
+        """path: the collection; reconcile, changed, gone: what to call for it."""
         super().__init__(name=path, daemon=True)
         self.synced = threading.Event()
         self._api = api
@@ -46,7 +46,7 @@ class Follower(threading.Thread, Generic[Kind]):
         self._decoder: msgspec.json.Decoder[Kind] = msgspec.json.Decoder(kind)
         self._kind: type[Kind] = kind
         self._reconcile: Callable[[list[Kind]], None] = reconcile
-        self._told: dict[str, Callable[[Kind], None]] = {
+        self._handlers: dict[str, Callable[[Kind], None]] = {
             "ADDED": changed,
             "MODIFIED": changed,
             "DELETED": gone,
@@ -74,9 +74,9 @@ class Follower(threading.Thread, Generic[Kind]):
             event = msgspec.json.decode(line, type=_Event)
             if event.type == "ERROR":
                 return
-            tell = self._told.get(event.type)
-            if tell is not None:
-                tell(self._decoder.decode(event.object))
+            handle = self._handlers.get(event.type)
+            if handle is not None:
+                handle(self._decoder.decode(event.object))
 
 
 def follow(api: Api, world: World) -> None:

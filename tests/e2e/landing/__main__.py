@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.e2e.controlplane.build import binaries
 from tests.e2e.landing.campaign import again, campaign
 from tests.e2e.landing.deciding import CREATING
-from tests.e2e.landing.tally import DomainCounts
+from tests.e2e.landing.landing_summary import LandingSummary
 
 
 def main() -> int:
@@ -36,11 +36,11 @@ def main() -> int:
         "--again", type=Path, help="predict the decisions in this folder once more, without servers"
     )
     options = parser.parse_args()
-    tally = DomainCounts()
+    summary = LandingSummary()
     if options.again:
         for decision in again(options.again):
-            tally.add(decision)
-        return _told(tally, options.again / "again.txt")
+            summary.add(decision)
+        return _report(summary, options.again / "again.txt")
     shutil.rmtree(options.out, ignore_errors=True)
     options.out.mkdir(parents=True)
     binaries()
@@ -54,16 +54,16 @@ def main() -> int:
         ]
         for each in running:
             made, broken = each.result()
-            tally.broken += broken
+            summary.broken += broken
             for decision in made:
-                tally.add(decision)
+                summary.add(decision)
     sys.stdout.write(f"{(time.monotonic() - started) / 60:.1f} minutes\n")
-    return _told(tally, options.out / "report.txt")
+    return _report(summary, options.out / "report.txt")
 
 
-def _told(tally: DomainCounts, path: Path) -> int:
-    missed = tally.missed()
-    report = "\n".join([*tally.lines(), *(f"MISSED: {each}" for each in missed)]) + "\n"
+def _report(summary: LandingSummary, path: Path) -> int:
+    missed = summary.missed()
+    report = "\n".join([*summary.lines(), *(f"MISSED: {each}" for each in missed)]) + "\n"
     path.write_text(report, encoding="utf-8")
     sys.stdout.write(report)
     return 1 if missed else 0

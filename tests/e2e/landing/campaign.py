@@ -10,13 +10,13 @@ from pathlib import Path
 
 from rescheduler.sources.recording import load, save
 from tests.e2e.controlplane.api import ApiError
-from tests.e2e.landing.arena import Arena, temporary
+from tests.e2e.landing.comparison import compare
 from tests.e2e.landing.deciding import CREATING, Deciding
 from tests.e2e.landing.decision import REFUSED, Decision
 from tests.e2e.landing.forecast import Forecast
-from tests.e2e.landing.judging import judge
+from tests.e2e.landing.landing_cluster import LandingCluster, temporary
+from tests.e2e.landing.landing_summary import LandingSummary
 from tests.e2e.landing.mix import Mix
-from tests.e2e.landing.tally import DomainCounts
 
 SMALL, LARGE = (5, 90), (120, 300)
 LINES = "decisions.jsonl"
@@ -30,7 +30,7 @@ def sizes(seed: int) -> tuple[int, int]:
 
 
 def decisions(
-    arena: Arena,
+    landing_cluster: LandingCluster,
     seeds: Sequence[int],
     each: int,
     folder: Path | None = None,
@@ -43,10 +43,10 @@ def decisions(
     """
     for seed in seeds:
         mix = Mix(seed, sizes(seed))
-        arena.build(mix)
+        landing_cluster.build(mix)
         count = each * 2 if sizes(seed) == LARGE else each
         name = ""
-        for decision, forecast in Deciding(arena, seed, mix, creating).run(count):
+        for decision, forecast in Deciding(landing_cluster, seed, mix, creating).run(count):
             if folder is not None:
                 if decision.batch == 0:
                     name = f"{seed}-{decision.step}.snapshot"
@@ -63,7 +63,7 @@ def again(folder: Path) -> Iterator[Decision]:
     name, blurred = "", False
     with (folder / LINES).open(encoding="utf-8") as lines:
         made = [Decision(**json.loads(line)) for line in lines]
-    # Two runs side by side have written in turn.
+    # Two runs side by side have written alternately.
     for decision in sorted(made, key=lambda each: (each.seed, each.step)):
         if decision.snapshot != name or forecast is None:
             name, forecast, blurred = decision.snapshot, None, False
@@ -71,7 +71,7 @@ def again(folder: Path) -> Iterator[Decision]:
         if blurred:
             continue  # a refused one before it may have preempted pods of the snapshot
         forecast = Forecast(snapshot, decision.index, forecast)
-        judge(decision, forecast)
+        compare(decision, forecast)
         yield decision
         blurred = decision.verdict == REFUSED
         if decision.observed and decision.kind == "evict":
@@ -84,29 +84,29 @@ def campaign(
     """The clusters of these seeds on a control plane of their own, and those that were given up."""
     # The API server collects garbage for much of its time; there is memory enough.
     os.environ.setdefault("GOGC", "400")
-    tally = DomainCounts()
+    summary = LandingSummary()
     home = temporary()
-    arena = Arena(home)
+    landing_cluster = LandingCluster(home)
     started = time.monotonic()
     try:
         for seed in seeds:
             try:
-                for decision in decisions(arena, [seed], each, folder, creating):
-                    tally.add(decision)
+                for decision in decisions(landing_cluster, [seed], each, folder, creating):
+                    summary.add(decision)
             except (ApiError, TimeoutError) as error:
-                tally.broken.append(f"seed {seed}: {error}")
-            _progress(tally, seed, time.monotonic() - started)
+                summary.broken.append(f"seed {seed}: {error}")
+            _progress(summary, seed, time.monotonic() - started)
     finally:
-        arena.stop()
+        landing_cluster.stop()
     shutil.rmtree(home, ignore_errors=True)
-    return [*tally.decisions, *tally.refused], tally.broken
+    return [*summary.decisions, *summary.refused], summary.broken
 
 
-def _progress(tally: DomainCounts, seed: int, seconds: float) -> None:
-    count = len(tally.decisions)
+def _progress(summary: LandingSummary, seed: int, seconds: float) -> None:
+    count = len(summary.decisions)
     sys.stderr.write(
         f"seed {seed}: {count} decisions, {60 * count / seconds:.0f} a minute, "
-        f"{len(tally.wrong())} wrong, {len(tally.differing())} with a difference\n"
-        + "".join(f"given up: {each}\n" for each in tally.broken[-1:])
+        f"{len(summary.wrong())} wrong, {len(summary.differing())} with a difference\n"
+        + "".join(f"given up: {each}\n" for each in summary.broken[-1:])
     )
     sys.stderr.flush()

@@ -47,12 +47,12 @@ def _resize(api: Api, pod: Manifest, sizes: dict[str, str], draw: Random) -> Non
         {"spec": {"containers": containers}},
         content_type="application/strategic-merge-patch+json",
     )
-    follows = draw.choice(["not told", "done", "before", "infeasible"])
-    if follows == "not told":
+    follows = draw.choice(["not reported", "done", "before", "infeasible"])
+    if follows == "not reported":
         return
     has = wanted if follows == "done" else sizes
     requests = {**pod["spec"]["containers"][0]["resources"]["requests"], **has}
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "name": pod["spec"]["containers"][0]["name"],
         "image": "",
         "imageID": "",
@@ -61,7 +61,7 @@ def _resize(api: Api, pod: Manifest, sizes: dict[str, str], draw: Random) -> Non
         "allocatedResources": requests,
         "resources": {"requests": requests},
     }
-    status: dict[str, Any] = {"containerStatuses": [told]}
+    status: dict[str, Any] = {"containerStatuses": [reported]}
     if follows == "infeasible":
         condition = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
         status["conditions"] = [*pod["status"].get("conditions", []), condition]

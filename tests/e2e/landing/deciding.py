@@ -6,10 +6,10 @@ from random import Random
 
 from rescheduler.kube.objects import Pod
 from tests.e2e.controlplane.api import Manifest
-from tests.e2e.landing.arena import SETTLING, Arena
+from tests.e2e.landing.comparison import compare
 from tests.e2e.landing.decision import REFUSED, Decision
 from tests.e2e.landing.forecast import Forecast, with_pod
-from tests.e2e.landing.judging import judge
+from tests.e2e.landing.landing_cluster import STABLE_AFTER, LandingCluster
 from tests.e2e.landing.mix import Mix
 from tests.e2e.landing.pod_watch import answered, bound, refusal
 
@@ -28,16 +28,18 @@ CREATING = 0.45
 class Deciding:
     """Decisions in one cluster, one after the other."""
 
-    def __init__(self, arena: Arena, seed: int, mix: Mix, creating: float = CREATING) -> None:
+    def __init__(
+        self, landing_cluster: LandingCluster, seed: int, mix: Mix, creating: float = CREATING
+    ) -> None:
         """creating: as CREATING."""
-        self._arena, self._seed, self._mix, self._creating = arena, seed, mix, creating
+        self._cluster, self._seed, self._mix, self._creating = landing_cluster, seed, mix, creating
         self._random = Random(seed * 7919)
         self._step = 0
         self._lingering: list[Manifest] = []
 
     def run(self, count: int) -> Iterator[tuple[Decision, Forecast]]:
         """`count` decisions, or fewer where no pod is left to evict."""
-        self._arena.log.skip()
+        self._cluster.log.skip()
         while self._step < count:
             creating = self._random.random() < self._creating
             found = iter([self._create()]) if creating else self._batch(count)
@@ -48,7 +50,7 @@ class Deciding:
 
     def _batch(self, count: int) -> Iterator[tuple[Decision, Forecast]]:
         """A few evictions, predicted one after the other on the working copy of one snapshot."""
-        snapshot = self._arena.observe()
+        snapshot = self._cluster.observe()
         forecast = None
         left = [
             index
@@ -97,12 +99,12 @@ class Deciding:
 
     def _create(self) -> tuple[Decision, Forecast]:
         *needed, manifest = self._mix.pod(self._step)
-        self._arena.store(needed)
+        self._cluster.store(needed)
         path = f"/api/v1/namespaces/{manifest['metadata']['namespace']}/pods"
-        admitted = self._arena.api.request("POST", path, manifest, {"dryRun": "All"})
-        forecast = Forecast(with_pod(self._arena.observe(), admitted), -1)
+        admitted = self._cluster.api.request("POST", path, manifest, {"dryRun": "All"})
+        forecast = Forecast(with_pod(self._cluster.observe(), admitted), -1)
         decision = self._decision("create", forecast)
-        uid = self._arena.api.create(manifest)["metadata"]["uid"]
+        uid = self._cluster.api.create(manifest)["metadata"]["uid"]
         found = self._answer(uid)
         decision.message = refusal(found)
         decision.observed = bound(found)
@@ -112,23 +114,23 @@ class Deciding:
     def _evict(self, forecast: Forecast, *, last: bool) -> Decision:
         """last: of its batch; then the old pod may go on terminating."""
         decision = self._decision("evict", forecast)
-        known = {pod["metadata"]["uid"] for pod in self._arena.watch.pods()}
-        old = self._arena.watch.pod(forecast.snapshot.pods[forecast.pod].metadata.uid)
-        assert self._arena.api.evict(old) == 201
+        known = {pod["metadata"]["uid"] for pod in self._cluster.watch.pods()}
+        old = self._cluster.watch.pod(forecast.snapshot.pods[forecast.pod].metadata.uid)
+        assert self._cluster.api.evict(old) == 201
         if decision.owner not in BESIDE:
-            self._arena.finish(old)
+            self._cluster.finish(old)
         found = self._replacement(old, known)
         found = self._answer(found["metadata"]["uid"])
         decision.message = refusal(found)
         if decision.owner in BESIDE:
             if not bound(found):
-                self._arena.finish(old)
+                self._cluster.finish(old)
                 found = self._retried(found["metadata"]["uid"])
             elif last and self._random.random() < 0.6:
                 decision.lingering = True
                 self._lingering.append(old)
             else:
-                self._arena.finish(old)
+                self._cluster.finish(old)
         elif not bound(found) and old["spec"].get("resourceClaims"):
             # The devices are free only after the claim of the old pod has followed it.
             found = self._retried(found["metadata"]["uid"])
@@ -147,9 +149,9 @@ class Deciding:
                 and pod["metadata"].get("ownerReferences", [{}])[0].get("uid") == owner
             ]
 
-        if not self._arena.watch.wait(lambda pods: bool(fresh(pods)), _JOB):
+        if not self._cluster.watch.wait(lambda pods: bool(fresh(pods)), _JOB):
             raise TimeoutError(f"no replacement came for {old['metadata']['name']}")
-        return fresh(self._arena.watch.pods())[0]
+        return fresh(self._cluster.watch.pods())[0]
 
     def _answer(self, uid: str) -> Manifest:
         """The pod once the scheduler has decided about it."""
@@ -157,9 +159,9 @@ class Deciding:
         def decided(pods: list[Manifest]) -> bool:
             return any(pod["metadata"]["uid"] == uid and answered(pod) for pod in pods)
 
-        if not self._arena.watch.wait(decided, 30):
+        if not self._cluster.watch.wait(decided, 30):
             raise TimeoutError(f"the scheduler has not decided about pod {uid}")
-        return self._arena.watch.pod(uid)
+        return self._cluster.watch.pod(uid)
 
     def _retried(self, uid: str) -> Manifest:
         """The pod that was refused, after its next try or when none came."""
@@ -167,27 +169,27 @@ class Deciding:
         def is_bound(pods: list[Manifest]) -> bool:
             return any(pod["metadata"]["uid"] == uid and bool(bound(pod)) for pod in pods)
 
-        self._arena.watch.wait(is_bound, _RETRY)
-        return self._arena.watch.pod(uid)
+        self._cluster.watch.wait(is_bound, _RETRY)
+        return self._cluster.watch.pod(uid)
 
     def _finish(self, decision: Decision, forecast: Forecast, found: Manifest) -> None:
         """Judge, and take a pod away that nobody could place."""
         decision.successor = f"{found['metadata']['namespace']}/{found['metadata']['name']}"
         if decision.message:
-            decision.event = self._arena.failed_scheduling(found, decision.message)
-        for attempt in self._arena.log.attempts():
+            decision.event = self._cluster.failed_scheduling(found, decision.message)
+        for attempt in self._cluster.log.attempts():
             if attempt.pod == decision.successor and attempt.totals:
                 decision.points, decision.scored = attempt.points, list(attempt.totals)
-        judge(decision, forecast)
+        compare(decision, forecast)
         if not decision.observed:
             if found["spec"].get("preemptionPolicy") != "Never" and found["spec"].get("priority"):
-                time.sleep(3 * SETTLING)  # whom it may preempt is told in the background
-            self._arena.remove_owner(found)
+                time.sleep(3 * STABLE_AFTER)  # whom it may preempt is reported in the background
+            self._cluster.remove_owner(found)
 
     def _tidy(self) -> None:
         """Let some of the terminating pods go, and wait until nothing is pending."""
         while self._lingering and (
             len(self._lingering) > _LINGERING or self._random.random() < 0.15
         ):
-            self._arena.finish(self._lingering.pop(0))
-        self._arena.remove_refused()
+            self._cluster.finish(self._lingering.pop(0))
+        self._cluster.remove_refused()

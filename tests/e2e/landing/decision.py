@@ -67,7 +67,7 @@ class Decision:
 
     @property
     def sampled(self) -> bool:
-        """Whether the scheduler looks at a part of the nodes only."""
+        """Whether the scheduler samples a part of the nodes only."""
         return self.nodes >= 100
 
     @property

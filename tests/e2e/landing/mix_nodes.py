@@ -1,4 +1,4 @@
-"""Nodes that differ in everything that the scheduler looks at."""
+"""Nodes that differ in everything that the scheduler considers."""
 
 from collections.abc import Sequence
 from random import Random

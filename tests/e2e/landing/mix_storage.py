@@ -51,13 +51,13 @@ class Storage:
         return made
 
     def _room(self) -> list[Manifest]:
-        """The driver, and how much it can still make in each segment, where it tells that."""
-        told = self._draw.random() < 0.5
+        """The driver, and how much it can still make in each segment, where it reports that."""
+        reported = self._draw.random() < 0.5
         driver = {
             "apiVersion": "storage.k8s.io/v1",
             "kind": "CSIDriver",
             "metadata": {"name": DRIVER},
-            "spec": {"storageCapacity": told, "attachRequired": False},
+            "spec": {"storageCapacity": reported, "attachRequired": False},
         }
         segments = [("disk", "ssd"), ("disk", "hdd"), *((ZONE, zone) for zone in self._zones)]
         rooms = [

@@ -39,7 +39,7 @@ def node_affinity(draw: Random, names: Sequence[str]) -> dict[str, Any]:
         terms = [_node_term(draw) for _ in range(draw.randint(1, 2))]
         made[_REQUIRED] = {"nodeSelectorTerms": terms}
     elif chance < 0.45:
-        # Every term names its node: the scheduler looks at no other.
+        # Every term names its node: the scheduler considers no other.
         terms = [_named(name) for name in draw.sample(names, min(3, len(names)))]
         if draw.random() < 0.3:
             terms[0]["matchExpressions"] = [_expression(draw)]

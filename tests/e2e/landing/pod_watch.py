@@ -1,4 +1,4 @@
-"""All pods as the API server last told of them, without asking again and again."""
+"""All pods as the API server last reported them, without asking again and again."""
 
 import threading
 from collections.abc import Callable
@@ -58,7 +58,7 @@ class PodWatch:
             while True:
                 for line in self._api.watch(_PATH, self._version):
                     self._take(msgspec.json.decode(line))
-        except Exception as error:  # noqa: BLE001 - told to the thread that waits
+        except Exception as error:  # noqa: BLE001 - handed to the thread that waits
             with self._news:
                 self._ended = error
                 self._news.notify_all()

@@ -33,13 +33,13 @@ _SEVERAL = {"NodeResourcesFit", "VolumeBinding"}
 _COUNTED = re.compile(r"^(\d+) (.*)$")
 
 
-def spoken(message: str) -> tuple[dict[str, list[int]], list[str]]:
+def explained(message: str) -> tuple[dict[str, list[int]], list[str]]:
     """Counts of nodes by plugin, one for each reason, and the reasons that are not known here.
 
     A node is counted once for each reason of the first plugin that rejects it.
     """
     text = message.split(": ", 1)[1] if message.startswith("0/") else message
-    # What follows speaks of claims and of preemption.
+    # What follows is about claims and preemption.
     text = text.split(". ", 1)[0].rstrip(".")
     found: dict[str, list[int]] = {}
     unknown: list[str] = []
@@ -58,8 +58,8 @@ def differences(message: str, predicted: Counter[str]) -> tuple[list[str], int]:
 
     predicted: plugin -> nodes that it rejects first.
     """
-    found, unknown = spoken(message)
-    told = [f"reason not understood: {each}" for each in unknown]
+    found, unknown = explained(message)
+    reported = [f"reason not understood: {each}" for each in unknown]
     names = sorted({*found, *(name for name, count in predicted.items() if count)})
     for name in names:
         counts = found.get(name, [])
@@ -67,5 +67,5 @@ def differences(message: str, predicted: Counter[str]) -> tuple[list[str], int]:
         if name not in _SEVERAL:
             least = most
         if not least <= predicted[name] <= most:
-            told.append(f"{name} rejects {predicted[name]}, in its own words {counts}")
-    return told, len(names)
+            reported.append(f"{name} rejects {predicted[name]}, in its own words {counts}")
+    return reported, len(names)

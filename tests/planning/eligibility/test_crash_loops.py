@@ -44,7 +44,7 @@ def planned(before: Snapshot, *past: PastMove, **limits: Any) -> Plan:
     return plan(before, policies(**limits), History(list(past)), mode="Enforce")
 
 
-def told(made: Plan) -> list[str]:
+def reported(made: Plan) -> list[str]:
     """The moves, then the refusals, of a plan."""
     moves = [f"{each.pod.name} {each.source} -> {each.landing[0].node}" for each in made.moves]
     return [*moves, *(f"{each.pod.name} {each.code}" for each in made.refused)]
@@ -77,7 +77,7 @@ def moved(before: Snapshot, replacement: str, **changed: Any) -> PastMove:
 
 def test_unless_it_is_allowed_it_stays() -> None:
     made = planned(picture(ON_ONE_NODE), crashLooping="Refuse")
-    assert told(made) == ["web-0 ELG006"]
+    assert reported(made) == ["web-0 ELG006"]
     assert "crashLooping" in made.refused[0].message
     assert Limits().crashLooping == "Refuse"
 
@@ -92,10 +92,10 @@ def test_where_it_is_allowed_it_leaves_its_node(drawing: str) -> None:
 
 
 def test_a_workload_that_crash_loops_on_two_nodes_is_left_alone() -> None:
-    assert told(planned(picture(BOTH))) == ["web-0 ELG023", "web-1 ELG023"]
+    assert reported(planned(picture(BOTH))) == ["web-0 ELG023", "web-1 ELG023"]
 
 
-def test_one_that_is_going_there_tells_nothing() -> None:
+def test_one_that_is_going_there_reports_nothing() -> None:
     before = picture("zone a | n1 | web! web\nzone a | n2 | (web!)\nzone a | n3 | -")
     assert [each.pod.name for each in planned(before).moves] == ["web-0"]
 
@@ -115,7 +115,7 @@ def test_what_is_ready_beside_it_keeps_its_bounds() -> None:
     for name in ("labels", "annotations", "ownerReferences"):
         setattr(before.pods[1].metadata, name, getattr(shared.metadata, name))
     before.pods[1].spec = shared.spec
-    assert told(planned(before)) == ["web-0 n1 -> n2", "web-1 ELG012"]
+    assert reported(planned(before)) == ["web-0 n1 -> n2", "web-1 ELG012"]
 
 
 @pytest.mark.parametrize(
@@ -161,13 +161,13 @@ def test_a_container_that_just_starts_anew_does_not_crash_loop(
 def test_while_it_rolls_out_it_stays() -> None:
     before = picture(ON_ONE_NODE)
     before.controllers[0].status.updatedReplicas = 2
-    assert told(planned(before)) == ["web-0 ELG013"]
+    assert reported(planned(before)) == ["web-0 ELG013"]
 
 
 def test_young_pods_stay() -> None:
     before = picture(ON_ONE_NODE)
     before.pods[0].metadata.creationTimestamp = NOW - timedelta(minutes=9)
-    assert told(planned(before)) == ["web-0 ELG007"]
+    assert reported(planned(before)) == ["web-0 ELG007"]
 
 
 @pytest.mark.parametrize(
@@ -219,13 +219,13 @@ def test_healthy_pods_of_the_plan_leave_fewer_behind() -> None:
 def test_a_move_that_did_not_help_is_the_last_one() -> None:
     before = picture(ON_ONE_NODE)
     uids = [each.metadata.uid for each in before.pods]
-    assert told(planned(before, moved(before, uids[0]))) == ["web-0 ELG023"]
-    assert told(planned(before, moved(before, "nobody knows"))) == ["web-0 ELG023"]
-    # The replacement runs: another one may go. One that was restarted since tells nothing good.
+    assert reported(planned(before, moved(before, uids[0]))) == ["web-0 ELG023"]
+    assert reported(planned(before, moved(before, "nobody knows"))) == ["web-0 ELG023"]
+    # The replacement runs: another one may go. One that was restarted since is no good sign.
     helped = moved(before, uids[2], state="ready")
     assert len(planned(before, helped).moves) == 1
     before.pods[2].status.containerStatuses = crash_looping(restarts=1).containerStatuses
-    assert told(planned(before, helped)) == ["web-0 ELG023"]
+    assert reported(planned(before, helped)) == ["web-0 ELG023"]
     # What was no crash loop, or no move, or of another workload, is no evidence.
     for other in ({"crashLooping": False, "state": "ready"}, {"state": "refused"}):
         assert len(planned(before, moved(before, uids[0], **other)).moves) == 1
@@ -286,4 +286,4 @@ def test_what_crash_loops_everywhere_is_moved_once() -> None:
     past = moved(before, "new", podUid=move.pod.uid, source="n1", landedOn="n2", at=NOW)
     for hours in (1, 5, 23):
         after = replace(before, pods=[fresh], taken=NOW + timedelta(hours=hours))
-        assert told(planned(after, past)) == ["web-1 ELG023"]
+        assert reported(planned(after, past)) == ["web-1 ELG023"]

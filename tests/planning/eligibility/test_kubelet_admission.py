@@ -28,7 +28,7 @@ def late(policy: str) -> NodeResourceTopology:
 
 
 def many(policy: str) -> NodeResourceTopology:
-    """More zones than kubelet itself looks at."""
+    """More zones than kubelet itself considers."""
     return topology("n2", *[ZONE] * 9, policy=policy)
 
 
@@ -94,7 +94,7 @@ def test_a_strict_kubelet_whose_zones_are_not_known_gets_no_pod_that_wants_one(
 
 
 @pytest.mark.parametrize("asked", [{GPU: 2}, {"cpu": 2}])
-def test_an_object_without_zones_tells_nothing_that_a_pod_could_rely_on(asked: Any) -> None:
+def test_an_object_without_zones_reports_nothing_that_a_pod_could_rely_on(asked: Any) -> None:
     there = topology("n2", policy="restricted")
     for message in refusals(replace(cluster(there, asked=asked), topologies=[there])):
         assert "NodeResourceTopology cannot be relied on (it has 0 NUMA zones" in message

@@ -11,17 +11,17 @@ from rescheduler.planning.explain.pending import explain_pending
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import NOW, deployment, node, pod, snapshot
-from tests.planning.room import budgeted, crowded, index, working_copy
+from tests.planning.full_cluster import budgeted, full_cluster, index, working_copy
 
 HEADER = Header(cluster=ClusterRef(uid="c"), taken=NOW)
 
 
-def told(made: Snapshot) -> dict[str, PendingPod]:
+def reported(made: Snapshot) -> dict[str, PendingPod]:
     return {one.pod.name: one for one in explain_pending(working_copy(made), HEADER).pods}
 
 
 def test_each_move_really_makes_room() -> None:
-    made = crowded()
+    made = full_cluster()
     found = make_room(working_copy(made), index(made, "big-0"))
     assert [move.pod.name for move in found.moves] == ["web-0", "web-1", "web-2"]
     for move in found.moves:
@@ -35,7 +35,7 @@ def test_each_move_really_makes_room() -> None:
 
 
 def test_the_working_copy_is_as_before() -> None:
-    made = crowded()
+    made = full_cluster()
     copy = working_copy(made)
     before = copy.scheduler.occupancy.requested.copy()
     make_room(copy, index(made, "big-0"))
@@ -43,7 +43,7 @@ def test_the_working_copy_is_as_before() -> None:
 
 
 def test_the_least_disruptive_comes_first() -> None:
-    made = crowded()
+    made = full_cluster()
     made.pods[index(made, "web-0")].spec.priority = 2**24
     found = make_room(working_copy(made), index(made, "big-0"))
     assert [move.pod.name for move in found.moves] == ["web-1", "web-2", "web-0"]
@@ -52,27 +52,27 @@ def test_the_least_disruptive_comes_first() -> None:
     assert len(found.moves) <= SHOWN
 
 
-def test_a_pod_under_a_spent_budget_is_not_told_to_move() -> None:
+def test_a_pod_under_a_spent_budget_is_not_asked_to_move() -> None:
     made = budgeted(0)
     found = make_room(working_copy(made), index(made, "big-0"))
     assert found.moves == []
     assert found.left["BUD002"] == 3
-    one = told(made)["big-0"]
+    one = reported(made)["big-0"]
     assert one.none is not None
     assert "3 BUD002" in one.none.message
 
 
 def test_without_room_elsewhere_no_move_helps() -> None:
-    made = crowded()
+    made = full_cluster()
     smaller = [each for each in made.nodes if each.metadata.name != "small"]
-    one = told(snapshot(smaller, made.pods, controllers=made.controllers))["big-0"]
+    one = reported(snapshot(smaller, made.pods, controllers=made.controllers))["big-0"]
     assert one.moves == []
     assert one.none is not None
     assert one.none.code == "FEA001"
 
 
-def test_pending_pods_are_told_once_for_all_that_are_alike() -> None:
-    found = told(crowded())
+def test_pending_pods_are_reported_once_for_all_that_are_alike() -> None:
+    found = reported(full_cluster())
     assert sorted(found) == ["big-0", "easy", "fussy", "gated"]
     assert found["big-0"].alike == 2
     assert [(r.reason, r.count) for r in found["big-0"].reasons] == [
@@ -82,8 +82,8 @@ def test_pending_pods_are_told_once_for_all_that_are_alike() -> None:
     ]
 
 
-def test_each_pending_pod_has_its_own_trouble() -> None:
-    found = told(crowded())
+def test_each_pending_pod_has_its_own_finding() -> None:
+    found = reported(full_cluster())
     fussy = found["fussy"].none
     assert fussy is not None
     assert "whatever is moved" in fussy.message

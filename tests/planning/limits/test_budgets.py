@@ -174,13 +174,13 @@ def test_a_percentage_is_of_what_runs_rounded_down(
     assert [code(budgets, each) for each in allowed] == [""] * len(allowed)
 
 
-def test_a_percentage_is_told_with_what_it_is_of() -> None:
+def test_a_percentage_is_reported_with_what_it_is_of() -> None:
     made = cluster()
-    told = {
+    reported = {
         name: spent(made, {name: "10%"}).refusal(0)
         for name in ("movesPerCycle", "movesPerHour", "movesPerNode", "movesPerWorkload")
     }
-    assert {name: refusal.message for name, refusal in told.items() if refusal} == {
+    assert {name: refusal.message for name, refusal in reported.items() if refusal} == {
         "movesPerCycle": "the cycle has its 0 moves (movesPerCycle 10% of 6 pods)",
         "movesPerHour": "the hour has 0 moves done and 0 planned of 0 (movesPerHour 10% of 6 pods)",
         "movesPerNode": "node n1 gives 0 pods already (movesPerNode 10% of 2 pods)",

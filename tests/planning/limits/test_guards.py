@@ -12,7 +12,7 @@ from rescheduler.kube.objects import Taint
 from rescheduler.model.history import PastMove
 from rescheduler.policies.limits import Limits
 from tests.cluster import NOW
-from tests.planning.troubles import SWIFT, hot_gpus
+from tests.planning.scenarios import SWIFT, hot_gpus
 from tests.planning.world import World
 
 

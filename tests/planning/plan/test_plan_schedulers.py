@@ -15,7 +15,7 @@ from rescheduler.policies.files.policy_set import policy_set, scheduler_from_doc
 from rescheduler.runtime.parts import policies_in
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.config.schedulers import schedulers_of
-from tests.planning.troubles import hot_gpus
+from tests.planning.scenarios import hot_gpus
 from tests.policies.scheduler_documents import USUAL, configuration, document
 
 
@@ -23,13 +23,13 @@ def declared(**spec: Any) -> Scheduler:
     return scheduler_from_document(document("mine", **spec))
 
 
-def moved(pinned: dict[str, str], told: ObservedScheduler | None = None, **spec: Any) -> str:
+def moved(pinned: dict[str, str], reported: ObservedScheduler | None = None, **spec: Any) -> str:
     """The code of the re-check of a plan's first move, under another word about the scheduler."""
     world = hot_gpus()
     made = world.plan()
     assert [each.name for each in made.schedulers] == [USUAL]
     fresh = WorkingCopy(
-        replace(world.snapshot, scheduler=told),
+        replace(world.snapshot, scheduler=reported),
         world.policies,
         world.limits,
         world.history,
@@ -44,9 +44,9 @@ def moved(pinned: dict[str, str], told: ObservedScheduler | None = None, **spec:
 def test_a_planned_move_is_made_only_under_the_profile_of_its_plan() -> None:
     assert moved({}) == ""
     assert moved({}, weights={"ImageLocality": 1}) == ""
-    told = moved({}, weights={"ImageLocality": 9})
-    assert told.startswith("DRF004")
-    assert "another than the one that the plan was made with" in told
+    reported = moved({}, weights={"ImageLocality": 9})
+    assert reported.startswith("DRF004")
+    assert "another than the one that the plan was made with" in reported
     gone = ObservedScheduler("https://x", problem=Problem("GRD010", "no route"))
     assert "no route" in moved({}, gone)
 

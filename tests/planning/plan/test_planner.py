@@ -23,7 +23,7 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_from_document, policy_set
 from rescheduler.policies.spread.policy import Spread
 from tests.cluster import NOW
-from tests.planning.troubles import SWIFT, coming_back, gpu_below, hot_gpus
+from tests.planning.scenarios import SWIFT, coming_back, gpu_below, hot_gpus
 from tests.planning.world import World
 
 
@@ -64,12 +64,12 @@ def test_the_plan_carries_what_its_readers_need() -> None:
     assert made.limits["movesPerCycle"] == 8
 
 
-def test_every_move_and_every_candidate_is_told() -> None:
+def test_every_move_and_every_candidate_is_reported() -> None:
     made = planned(hot_gpus())
     assert made.totals.candidates == 40
     assert sum(made.totals.refused.values()) == 40 - len(made.moves)
-    told = [each.pod.uid for each in made.refused] + [each.pod.uid for each in made.moves]
-    assert len(set(told)) == len(told) == 40
+    reported = [each.pod.uid for each in made.refused] + [each.pod.uid for each in made.moves]
+    assert len(set(reported)) == len(reported) == 40
     assert {each.code for each in made.refused} <= CATALOG.keys()
     assert made.totals.disruption == pytest.approx(sum(each.disruption for each in made.moves))
     for move in made.moves:
@@ -188,7 +188,7 @@ def test_a_score_does_not_leave_out_a_policy_that_could_not_be_evaluated() -> No
         assert score(results) == Change(before=None, after=None)
 
 
-def test_a_reading_that_was_not_recorded_is_told() -> None:
+def test_a_reading_that_was_not_recorded_is_reported() -> None:
     world = hot_gpus()
     world.policies = [gpu_below(window="10m")]
     made = planned(world)

@@ -11,7 +11,7 @@ from rescheduler.model.history import PastMove
 from rescheduler.model.plan import PlannedMove
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.search.working_copy import WorkingCopy
-from tests.planning.troubles import hot_gpus
+from tests.planning.scenarios import hot_gpus
 from tests.planning.world import World
 
 Change = Callable[[World, PlannedMove], None]
@@ -74,13 +74,13 @@ def calm(world: World, move: PlannedMove) -> None:
     world.measure()
 
 
-def crowd_out(world: World, move: PlannedMove) -> None:
+def fill_up(world: World, move: PlannedMove) -> None:
     """All nodes where it was to land are cordoned, and it would land on others."""
     for share in move.landing:
         world.snapshot.nodes[node_of(world, share.node)].spec.unschedulable = True
 
 
-def blind(world: World, move: PlannedMove) -> None:
+def lose_readings(world: World, move: PlannedMove) -> None:
     """All nodes where it may land have lost their reading."""
     reading = next(r for r in world.snapshot.readings.entries if r.name == "node.gpu")
     for share in move.landing[:4]:
@@ -114,8 +114,8 @@ CASES: list[tuple[str, Change]] = [
     ("ELG011", annotate),
     ("BUD002", spend_budget),
     ("DRF004", calm),
-    ("DRF004", crowd_out),
-    ("DRF004", blind),
+    ("DRF004", fill_up),
+    ("DRF004", lose_readings),
     ("ELG022", evict_sibling("an earlier one")),
     ("", evict_sibling("")),
 ]

@@ -125,8 +125,8 @@ class LoadedCluster:
         """The share up to which the policy may fill the node with pods."""
         high = self.policy.targets.cpu
         assert high is not None
-        looked_at = self.policy.nodes.all or self.machines[place].pool == "a"
-        return high.high if looked_at or self.policy.strategy != "Balance" else 0.0
+        selected = self.policy.nodes.all or self.machines[place].pool == "a"
+        return high.high if selected or self.policy.strategy != "Balance" else 0.0
 
     def cycle(self) -> Cycle:
         """Plan, knowing of earlier moves where it `remembers`, and move the pods as planned."""
@@ -190,7 +190,7 @@ ROOMY: dict[str, Any] = {"margin": 0.01, "gainShare": 0.0, "maxHotShare": 1.0, "
 
 @st.composite
 def loaded_clusters(draw: st.DrawFn, *strategies: str, remembers: bool = False) -> LoadedCluster:
-    """Nodes of several sizes, some outside of what the policy looks at; loads from idle to full."""
+    """Nodes of several sizes, some outside of what the policy selects; loads from idle to full."""
     machines = draw(
         st.lists(
             st.builds(

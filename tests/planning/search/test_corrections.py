@@ -74,7 +74,7 @@ def test_a_pod_that_is_still_ending_is_still_in_the_whole_reading() -> None:
     assert found == pytest.approx([0.25, 0.75, 0.5])
 
 
-def test_an_unknown_outcome_makes_no_node_look_better() -> None:
+def test_an_unknown_outcome_makes_no_node_seem_better() -> None:
     assert loads(state="intended") == pytest.approx([0.5, 0.5625, 0.6875])
 
 

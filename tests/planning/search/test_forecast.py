@@ -1,4 +1,4 @@
-"""What a plan tells about a later landing counts every course that the earlier ones may take."""
+"""What a plan reports of a later landing counts every course that the earlier ones may take."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.forecast import forecast
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import deployment, node, pod, snapshot
-from tests.planning.troubles import hot_gpus
+from tests.planning.scenarios import hot_gpus
 
 NAMES = ["n1", "n2", "n3"]
 
@@ -63,15 +63,15 @@ def test_a_landing_that_is_certain_stays_so() -> None:
     model, moves = two_movers("9")
     alone = replace(moves[0], landing=Landing(np.array([1], dtype=np.int32), np.ones(1)))
     model.commit(moves[1].shift.reversed())
-    (told,) = forecast(model, [alone], names=NAMES, seed=0)
-    assert sum(shares(told.landing).values()) == pytest.approx(1.0)
+    (reported,) = forecast(model, [alone], names=NAMES, seed=0)
+    assert sum(shares(reported.landing).values()) == pytest.approx(1.0)
 
 
 def test_the_shares_of_every_move_of_a_plan_sum_to_one() -> None:
     for seed in range(3):
         for move in hot_gpus(seed).plan().moves:
-            told = sum(share.probability for share in move.landing) + move.unschedulable
-            assert told == pytest.approx(1.0)
+            reported = sum(share.probability for share in move.landing) + move.unschedulable
+            assert reported == pytest.approx(1.0)
             assert move.returns == pytest.approx(
                 sum(share.probability for share in move.landing if share.node == move.source)
             )

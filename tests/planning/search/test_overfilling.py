@@ -26,7 +26,7 @@ POLICY = Utilization(
 
 
 def cluster(load: str) -> Snapshot:
-    """n1 is hot; n2 and n3 are as good to the scheduler, and nobody looks at them."""
+    """n1 is hot; n2 and n3 are as good to the scheduler, and no policy selects them."""
     return picture(
         "zone a | n1 | web web\n| n2 | -\n| n3 | -",
         requests={"web": {"cpu": "1"}},

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cluster import pod
-from tests.planning.troubles import GPU, hot_gpus
+from tests.planning.scenarios import GPU, hot_gpus
 
 
 def codes(priority: int = 0, mine: int = 0, gpus: str = "1", **spec: Any) -> set[str]:

@@ -50,8 +50,8 @@ def watched(snapshot: Snapshot, cap: int) -> Watched:
 def test_no_move_is_made_that_gains_nothing_where_it_most_likely_lands(cluster: Snapshot) -> None:
     found = search(watched(cluster, 40))
     assert found.moves
-    told = [each.message for each in found.refusals.values() if each.code == "FEA003"]
-    assert any("where it most likely lands" in each for each in told)
+    reported = [each.message for each in found.refusals.values() if each.code == "FEA003"]
+    assert any("where it most likely lands" in each for each in reported)
 
 
 @pytest.mark.parametrize("cap", [10, 33, 40])

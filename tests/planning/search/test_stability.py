@@ -1,4 +1,4 @@
-"""Pods are moved for a policy that waits only where its trouble is known to have held."""
+"""Pods are moved for a policy that waits only where its findings are known to have held."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -22,7 +22,7 @@ from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.spread.policy import Spread
-from tests.runtime.crowded import crowded
+from tests.runtime.skewed import skewed
 
 MINUTE = timedelta(minutes=1)
 LIMITS = Limits(movesPerNode=9, movesPerWorkload=9, movesPerNamespace=9, movesPerCycle=9)
@@ -44,13 +44,13 @@ def planned(
 
 
 def found_before(snapshot: Snapshot, *policies: Policy, ago: timedelta) -> FindingHistory:
-    """What one look at the same trouble so long before has left."""
+    """What one cycle with the same findings so long before has left."""
     _, observations = planned(snapshot, *policies)
     return FindingHistory().after(observations, snapshot.taken - ago)
 
 
-def test_new_trouble_is_shown_and_moves_nothing() -> None:
-    plan, observations = planned(crowded(), zones())
+def test_a_new_finding_is_shown_and_moves_nothing() -> None:
+    plan, observations = planned(skewed(), zones())
     assert plan.moves == []
     assert plan.policies[0].cost.before == 2
     assert plan.policies[0].findings
@@ -61,10 +61,10 @@ def test_new_trouble_is_shown_and_moves_nothing() -> None:
 
 
 @pytest.mark.parametrize(("minutes", "moves"), [(9.9, 0), (10, 1), (100, 1)])
-def test_pods_move_as_soon_as_the_trouble_has_held_for_long_enough(
+def test_pods_move_as_soon_as_the_findings_have_held_for_long_enough(
     minutes: float, moves: int
 ) -> None:
-    cluster = crowded()
+    cluster = skewed()
     before = found_before(cluster, zones(), ago=minutes * MINUTE)
     plan, _ = planned(cluster, zones(), finding_history=before)
     assert (len(plan.moves) > 0) == (moves > 0)
@@ -74,7 +74,7 @@ def test_pods_move_as_soon_as_the_trouble_has_held_for_long_enough(
 
 
 def test_what_waits_does_not_change_what_it_does_then() -> None:
-    cluster = crowded()
+    cluster = skewed()
     plain, observations = planned(cluster, zones(stable=None))
     assert observations == (), "who does not wait remembers nothing"
     before = found_before(cluster, zones(), ago=10 * MINUTE)
@@ -85,16 +85,16 @@ def test_what_waits_does_not_change_what_it_does_then() -> None:
 
 
 def test_another_policy_without_a_wait_acts_for_itself() -> None:
-    cluster = crowded()
+    cluster = skewed()
     other = zones(stable=None, name="other")
     plan, _ = planned(cluster, zones(), other)
     assert plan.moves
     assert {code for move in plan.moves for code in move.gains} == {"zones", "other"}
 
 
-def test_a_gain_of_which_too_much_is_of_new_trouble_is_none() -> None:
+def test_a_gain_of_which_too_much_is_of_new_findings_is_none() -> None:
     """The other policy alone would not pass the margin."""
-    cluster = crowded()
+    cluster = skewed()
     faint = zones(stable=None, name="faint", weight=0.01)
     plan, _ = planned(cluster, zones(), faint)
     assert plan.moves == []
@@ -106,14 +106,14 @@ def test_a_gain_of_which_too_much_is_of_new_trouble_is_none() -> None:
 def test_what_a_policy_gains_that_may_not_move_the_pod_lets_no_other_act() -> None:
     """Judged alone, as before an eviction, where nobody asks first whose candidate it is."""
     barred = zones(stable=None, name="barred", maxPriority=-1)
-    copy = WorkingCopy(crowded(), [zones(), barred], LIMITS, History())
+    copy = WorkingCopy(skewed(), [zones(), barred], LIMITS, History())
     refusal = Evaluator(copy).evaluate((0,)).refusal
     assert refusal is not None
     assert refusal.code == "STB001"
 
 
 def test_who_watches_first_and_enforces_then_does_not_wait_again() -> None:
-    cluster = crowded()
+    cluster = skewed()
     before = found_before(cluster, zones(mode="Audit", weight=0.5), ago=10 * MINUTE)
     assert planned(cluster, zones(), finding_history=before)[0].moves
     other = found_before(cluster, zones(maxSkew=2), ago=10 * MINUTE)
@@ -121,23 +121,23 @@ def test_who_watches_first_and_enforces_then_does_not_wait_again() -> None:
 
 
 def test_an_audit_policy_that_waits_shows_no_move_either() -> None:
-    plan, observations = planned(crowded(), zones(mode="Audit"))
+    plan, observations = planned(skewed(), zones(mode="Audit"))
     assert plan.moves == []
     assert plan.totals.refused == {"STB001": 4}
     assert len(observations) == 1
 
 
-def test_trouble_that_went_away_in_one_look_starts_anew() -> None:
-    cluster, policy = crowded(), zones()
+def test_a_finding_that_went_away_in_one_cycle_starts_anew() -> None:
+    cluster, policy = skewed(), zones()
     finding_history = found_before(cluster, policy, ago=30 * MINUTE)
-    _, calm = planned(crowded(moved=2), policy)
+    _, calm = planned(skewed(moved=2), policy)
     finding_history = finding_history.after(calm, cluster.taken - 5 * MINUTE)
     plan, _ = planned(cluster, policy, finding_history=finding_history)
     assert plan.moves == []
 
 
 def test_each_pod_of_a_rule_waits_for_itself() -> None:
-    cluster = crowded()
+    cluster = skewed()
     tainted = replace(cluster, nodes=[tainting(cluster.nodes[0]), *cluster.nodes[1:]])
     policy = Conformity.model_validate(
         {"name": "rules", "match": {"all": True}, "nodeTaints": {}, "stableFor": 10 * MINUTE}
@@ -157,21 +157,21 @@ def test_where_not_all_can_be_remembered_the_rest_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("rescheduler.model.finding_history.MOST_FINDINGS", 0)
-    plan, _ = planned(crowded(), zones())
+    plan, _ = planned(skewed(), zones())
     assert plan.totals.refused == {"STB002": 4}
     assert "not all are remembered" in plan.refused[0].message
 
 
 def test_the_recheck_asks_for_it_too() -> None:
-    cluster = crowded()
+    cluster = skewed()
     before = found_before(cluster, zones(), ago=10 * MINUTE)
     plan, _ = planned(cluster, zones(), finding_history=before)
 
-    def look(finding_history: FindingHistory) -> Any:
+    def rechecked(finding_history: FindingHistory) -> Any:
         copy = WorkingCopy(
             cluster, [zones()], LIMITS, History(), plan=plan.id, finding_history=finding_history
         )
         return Recheck(copy).check(plan.moves[0])
 
-    assert look(before).pod.uid == plan.moves[0].pod.uid
-    assert look(FindingHistory()).code == "STB001"
+    assert rechecked(before).pod.uid == plan.moves[0].pod.uid
+    assert rechecked(FindingHistory()).code == "STB001"

@@ -20,9 +20,8 @@ from rescheduler.reporting.explain.report import (
     render_explanation,
 )
 from tests.cluster import NOW
-from tests.planning.room import crowded as room
-from tests.planning.room import index, working_copy
-from tests.runtime.crowded import crowded, hot, spread
+from tests.planning.full_cluster import full_cluster, index, working_copy
+from tests.runtime.skewed import hot, skewed, spread
 
 HEADER = Header(
     tool="rescheduler",
@@ -32,34 +31,34 @@ HEADER = Header(
 
 
 def moving_pod() -> Explanation:
-    made = crowded()
+    made = skewed()
     return explain_pod(working_copy(made, spread(), hot()), index(made, "web-0"), HEADER)
 
 
 def staying_pod() -> Explanation:
-    made = room()
+    made = full_cluster()
     return explain_pod(working_copy(made), index(made, "solo-1"), HEADER)
 
 
 def stuck_pod() -> Explanation:
-    made = room()
+    made = full_cluster()
     return explain_pod(working_copy(made, spread()), index(made, "big-1"), HEADER)
 
 
 def full_node() -> Explanation:
-    return explain_node(working_copy(crowded(), spread(), hot()), 0, HEADER)
+    return explain_node(working_copy(skewed(), spread(), hot()), 0, HEADER)
 
 
 def tainted_node() -> Explanation:
-    return explain_node(working_copy(room()), 3, HEADER)
+    return explain_node(working_copy(full_cluster()), 3, HEADER)
 
 
 def waiting() -> Explanation:
-    return explain_pending(working_copy(room()), HEADER)
+    return explain_pending(working_copy(full_cluster()), HEADER)
 
 
 def nobody_waits() -> Explanation:
-    return explain_pending(working_copy(crowded()), HEADER)
+    return explain_pending(working_copy(skewed()), HEADER)
 
 
 SAMPLES: dict[str, Callable[[], Explanation]] = {
@@ -134,7 +133,7 @@ def test_the_schema_is_valid_and_describes_every_field() -> None:
 
 
 def test_names_from_the_cluster_do_not_draw_on_the_terminal() -> None:
-    made = room()
+    made = full_cluster()
     evil = "\x1b[31mred\x07"
     made.nodes[0].metadata.name = evil
     for each in made.pods:

@@ -1,4 +1,4 @@
-"""Acting on a plan, told as policy tests on a stage with virtual time."""
+"""Acting on a plan, on a stage with virtual time."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -70,7 +70,9 @@ def test_the_plan_itself_is_left_as_it_was(stage: Stage) -> None:
             made.code = "ACT013"  # type: ignore[union-attr]
 
 
-def test_what_is_predicted_when_it_is_sent_is_told_beside_what_was_planned(stage: Stage) -> None:
+def test_what_is_predicted_when_it_is_sent_is_reported_beside_what_was_planned(
+    stage: Stage,
+) -> None:
     now = [LandingShare(node="spare", probability=0.5), LandingShare(node="n9", probability=0.25)]
     process = Process(stage, "a")
     actor = replace(
@@ -276,7 +278,7 @@ def test_paused_while_the_intent_is_written(stage: Stage) -> None:
     assert [past.state for past in history(stage)] == ["refused"]
 
 
-def test_told_to_stop_while_waiting(stage: Stage) -> None:
+def test_asked_to_stop_while_waiting(stage: Stage) -> None:
     process = Process(stage, "a")
     stage.world.on_accept = lambda *_: setattr(process, "stopped", "SIGTERM was received")
     moves = [planned(web(stage)), planned(web(stage, "b", "n2", "rs-2"), batch=2)]

@@ -1,4 +1,4 @@
-"""Acting under seeded faults, crashes and stalls, judged by the truth of the cluster.
+"""Acting under seeded faults, crashes and stalls, checked against the truth of the cluster.
 
 Codes I01 to I31 name the promises: who is evicted once, with the intent stored first, and so on.
 """
@@ -84,7 +84,7 @@ class Weather:
             pods = [name for kind, _, name in self.stage.world.objects if kind == "pods"]
             self.stage.world.swap("default", self.chance.choice(pods))
         if self.chance.random() < self.rate / 4 and self.process is not None:
-            self.seen["told to stop"] += 1
+            self.seen["asked to stop"] += 1
             self.process.stopped = "SIGTERM"
         # Weighted towards where it matters: a run has few evictions among its requests.
         if self.chance.random() < self.rate * (6 if EVICTION in path else 1):
@@ -135,7 +135,7 @@ def one_run(process: Process, plan: Plan, truth: Truth, seen: Counter[str]) -> N
 
 
 def simulate(seed: int, seen: Counter[str]) -> list[str]:
-    """Three troubled runs and a calm one of the same plan, as after kill -9; what was broken."""
+    """Three faulty runs and a clean one of the same plan, as after kill -9; what was broken."""
     chance = random.Random(seed)
     stage = Stage()
     truth = Truth(stage.world, LIMITS)
@@ -168,7 +168,7 @@ def test_whatever_goes_wrong_no_promise_is_broken() -> None:
         "killed after",
         "killed after an eviction",
         "stalled",
-        "told to stop",
+        "asked to stop",
         "reply of an eviction lost",
         "eviction: lost",
         "eviction: 504",

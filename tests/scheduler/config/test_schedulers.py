@@ -52,10 +52,10 @@ def plugins(**points: Any) -> dict[str, Any]:
 def test_without_a_word_the_default_scheduler_has_the_versions_default_profile() -> None:
     found = schedulers_of(cluster())
     assert found.profiles == default_profiles("v1.36.3")
-    [told] = found.results()
-    assert (told.name, told.version, told.problem) == (USUAL, "1.36", None)
-    assert told.source == "default profile of v1.36.3"
-    assert told.profile["weights"]["TaintToleration"] == 3
+    [reported] = found.results()
+    assert (reported.name, reported.version, reported.problem) == (USUAL, "1.36", None)
+    assert reported.source == "default profile of v1.36.3"
+    assert reported.profile["weights"]["TaintToleration"] == 3
     assert not found.guards
 
 
@@ -229,14 +229,14 @@ def observed(*profiles: dict[str, Any], **more: Any) -> ObservedScheduler:
 
 
 def complete(name: str = USUAL, **points: Any) -> dict[str, Any]:
-    """A profile as /configz tells it: every plugin by name."""
+    """A profile as /configz reports it: every plugin by name."""
     usual = default_profiles("v1.36.3")[USUAL]
     every = {**dict.fromkeys(sorted(usual.filters), 0), **usual.weights}
     return {"schedulerName": name, **plugins(multiPoint={"on": every}, **points)}
 
 
-def agreed(told: ObservedScheduler, *documents: Scheduler) -> Schedulers:
-    return schedulers_of(cluster(scheduler=told), documents)
+def agreed(reported: ObservedScheduler, *documents: Scheduler) -> Schedulers:
+    return schedulers_of(cluster(scheduler=reported), documents)
 
 
 def test_configz_alone_is_followed() -> None:
@@ -247,10 +247,10 @@ def test_configz_alone_is_followed() -> None:
 
 
 def test_what_configz_leaves_out_is_off() -> None:
-    told = complete()
-    entries = told["plugins"]["multiPoint"]["enabled"]
+    reported = complete()
+    entries = reported["plugins"]["multiPoint"]["enabled"]
     entries[:] = [each for each in entries if each["name"] != "ImageLocality"]
-    assert "ImageLocality" not in agreed(observed(told)).profiles[USUAL].weights
+    assert "ImageLocality" not in agreed(observed(reported)).profiles[USUAL].weights
 
 
 def test_a_document_and_configz_that_agree_are_both_named() -> None:
@@ -279,21 +279,21 @@ def test_a_document_and_configz_that_disagree_predict_nothing(spec: Any, words: 
     problem = found.profiles[USUAL].problem
     assert problem.startswith("document mine and /configz of 10.0.0.5:10259 disagree: ")
     assert words in problem
-    [told] = found.results()
-    assert told.problem is not None
-    assert words in told.problem.message
+    [reported] = found.results()
+    assert reported.problem is not None
+    assert words in reported.problem.message
 
 
 def test_the_gates_that_the_scheduler_reports_are_followed_by_its_document_too() -> None:
-    told = observed(complete(), gates={"StorageCapacityScoring": True})
-    assert agreed(told).profiles[USUAL].capacity_scoring
-    found = agreed(told, declared())
+    reported = observed(complete(), gates={"StorageCapacityScoring": True})
+    assert agreed(reported).profiles[USUAL].capacity_scoring
+    found = agreed(reported, declared())
     assert found.profiles[USUAL].problem == ""
     assert found.profiles[USUAL].capacity_scoring
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("reported", "words"),
     [
         (ObservedScheduler("https://x", problem=Problem("GRD010", "no route")), "no route"),
         (observed({"schedulerNames": "x"}), "profiles.0.schedulerNames: "),
@@ -301,9 +301,9 @@ def test_the_gates_that_the_scheduler_reports_are_followed_by_its_document_too()
     ],
 )
 def test_a_scheduler_that_cannot_be_understood_holds_the_cycle(
-    told: ObservedScheduler, words: str
+    reported: ObservedScheduler, words: str
 ) -> None:
-    found = agreed(told, declared())
+    found = agreed(reported, declared())
     [guard] = found.guards
     assert guard.code == "GRD010"
     assert words in guard.message
@@ -340,7 +340,7 @@ def test_a_file_beside_the_document_becomes_part_of_it(tmp_path: Path) -> None:
     assert loaded.digests["mine"] != again.digests["mine"]
 
 
-def test_a_file_that_cannot_be_read_is_told_once_where_it_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported_once_where_it_is_named(tmp_path: Path) -> None:
     made = folder(tmp_path, {"configFile": "kube.yaml"})
     (made / "kube.yaml").write_bytes(b"\xff")
     with pytest.raises(PolicyError) as caught:
@@ -375,7 +375,7 @@ def test_a_file_that_cannot_be_read_is_told_once_where_it_is_named(tmp_path: Pat
         ),
     ],
 )
-def test_mistakes_are_told_with_their_place(
+def test_mistakes_are_reported_with_their_place(
     tmp_path: Path, spec: Any, files: Any, words: str
 ) -> None:
     with pytest.raises(PolicyError) as caught:

@@ -88,7 +88,7 @@ def test_a_new_volume_is_made_where_the_class_allows_it() -> None:
     assert where([unbound("x")], storage_classes=[chosen]) == [True, False, True]
 
 
-def test_a_driver_that_tells_its_room_has_to_have_it() -> None:
+def test_a_driver_that_reports_its_room_has_to_have_it() -> None:
     found = where(
         [unbound("x", "5Gi")],
         storage_classes=[storage_class("csi")],
@@ -124,8 +124,8 @@ def test_more_room_scores_higher_since_1_37() -> None:
     )
     assert len(SchedulerModel(made).landing(0).nodes) == 3
     newer = SchedulerModel(replace(made, cluster=Cluster(uid="1", version="v1.37.1")))
-    told = next(each for each in newer.verdicts(0).scores if each.name == "VolumeBinding")
-    assert told.points.tolist() == [50, 75, 0]
+    reported = next(each for each in newer.verdicts(0).scores if each.name == "VolumeBinding")
+    assert reported.points.tolist() == [50, 75, 0]
     assert newer.landing(0).nodes.tolist() == [1]
 
 

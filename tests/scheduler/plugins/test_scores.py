@@ -62,9 +62,9 @@ def image_scores(images: list[str], held: dict[str, tuple[int, int]]) -> Any:
     score = ImageLocality(nodes, default_profile("v1.36.3")).score(replacement)
     if score is None:
         return [0, 0, 0, 0]
-    told = score(np.arange(4, dtype=np.int32))
-    assert isinstance(told, np.ndarray)
-    return told.tolist()
+    reported = score(np.arange(4, dtype=np.int32))
+    assert isinstance(reported, np.ndarray)
+    return reported.tolist()
 
 
 @pytest.mark.parametrize(

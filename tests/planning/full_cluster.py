@@ -1,4 +1,4 @@
-"""A crowded cluster with Pending pods, for tests of explanations."""
+"""A full_cluster cluster with Pending pods, for tests of explanations."""
 
 from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
@@ -10,7 +10,7 @@ from tests.cluster import budget, deployment, node, pod, snapshot
 TAINT = {"key": "gpu", "value": "only", "effect": "NoSchedule"}
 
 
-def crowded() -> Snapshot:
+def full_cluster() -> Snapshot:
     """Three replicas of web on n0-n2 beside a bare pod each; `big` fits only where web leaves.
 
     `small` takes a web pod and nothing bigger. A tainted and a cordoned node take nobody.
@@ -41,7 +41,7 @@ def crowded() -> Snapshot:
 
 def budgeted(allowed: int) -> Snapshot:
     """The same, with a PodDisruptionBudget over web."""
-    made = crowded()
+    made = full_cluster()
     made.budgets.append(budget("web-pdb", "web", allowed=allowed))
     return made
 

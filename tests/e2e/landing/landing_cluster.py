@@ -48,15 +48,15 @@ _WIDE = (
 )
 _NO_GRACE = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 _NO_FINALIZERS = {"metadata": {"finalizers": None}}
-SETTLING = 0.1
+STABLE_AFTER = 0.1
 """Seconds that the scheduler gets to hear of a node, Service or volume: each has its own watch."""
 
 
-class Arena:
+class LandingCluster:
     """Builds clusters one after the other. KWOK plays the nodes, but not the pods.
 
     A bound pod stays as it is, and an evicted one stays terminating until it is removed here: so
-    the cluster that was read is the cluster that the scheduler decides on. It does not look at a
+    the cluster that was read is the cluster that the scheduler decides on. It does not read a
     pod's phase while the pod has not ended.
     """
 
@@ -101,7 +101,7 @@ class Arena:
     def build(self, mix: Mix) -> None:
         """Make that cluster; workloads with a pod that was refused are taken away again."""
         self.clear()
-        # In their order, so that the scheduler learns of the nodes as a list would tell them.
+        # In their order, so that the scheduler learns of the nodes as a list would return them.
         for manifest in mix.nodes():
             self.api.create(manifest)
         self.api.parallel(self.api.apply, mix.surroundings())
@@ -109,7 +109,7 @@ class Arena:
         claims = [each for each in workloads if each["kind"] not in _KINDS]
         self.store(claims)
         self.cluster.until(lambda: not self._untouched(), "nodes without the taint of their birth")
-        time.sleep(SETTLING)
+        time.sleep(STABLE_AFTER)
         made = [each for each in workloads if each["kind"] in _KINDS]
         wanted = sum(_wanted(each) for each in made)
         self.api.create_all(made)
@@ -117,23 +117,23 @@ class Arena:
             raise TimeoutError("not every pod was bound or refused")
         self.remove_refused()
         change(self.api, self.watch.pods(), mix.random)
-        time.sleep(SETTLING)
+        time.sleep(STABLE_AFTER)
 
     def store(self, manifests: list[Manifest]) -> None:
         """Make volumes and claims, and wait until the claims that name a volume are bound to it.
 
-        The volumes first: a claim that comes too early is looked at again after 15 seconds.
+        The volumes first: a claim that comes too early is tried again after 15 seconds.
         """
         volumes = [each for each in manifests if each["kind"] == "PersistentVolume"]
         claims = [each for each in manifests if each["kind"] != "PersistentVolume"]
         for made in (volumes, claims):
             if made:
                 self.api.create_all(made)
-                time.sleep(SETTLING)
+                time.sleep(STABLE_AFTER)
         for each in claims:
             if each["spec"].get("volumeName"):
                 self.cluster.until(partial(self._is_bound, each), "a bound claim")
-                time.sleep(SETTLING)
+                time.sleep(STABLE_AFTER)
 
     def _is_bound(self, claim: Manifest) -> bool:
         found = self.api.request("GET", self.api.path(claim))
@@ -182,7 +182,7 @@ class Arena:
             metadata = self._claimants.pop()["metadata"]
             path = _CLAIMS.format(metadata["namespace"])
             self.cluster.until(partial(self._freed, path, metadata["uid"]), "freed devices")
-            time.sleep(SETTLING)
+            time.sleep(STABLE_AFTER)
 
     def _freed(self, path: str, uid: str) -> bool:
         claims = self.api.request("GET", path)["items"]
@@ -242,7 +242,7 @@ class Arena:
         self.plane.forget_events()
         self._claimants.clear()
         self.cluster.until(self._emptied, "an empty cluster")
-        time.sleep(SETTLING)
+        time.sleep(STABLE_AFTER)
 
     def _empty(self, path: str) -> None:
         self.api.request("DELETE", path, params=_NO_GRACE)

@@ -1,4 +1,4 @@
-"""Pods come near their data, as a catalog tells it, and near whom their own podAffinity prefers."""
+"""Pods come near their data, as a catalog lists it, and near whom their own podAffinity prefers."""
 
 import json
 from collections.abc import Sequence
@@ -153,11 +153,11 @@ def _once(program: Program, folder: Path, url: str) -> Json:
 def prefers(app: str) -> dict[str, Any]:
     """A podAffinity that prefers the zone of another workload."""
     term = {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": app}}}
-    wish = {"weight": 100, "podAffinityTerm": term}
-    return {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
+    preference = {"weight": 100, "podAffinityTerm": term}
+    return {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preference]}}
 
 
-def test_whom_pods_prefer_to_be_near_is_looked_at_again(
+def test_whom_pods_prefer_to_be_near_is_considered_again(
     cluster: Cluster, actor: Program, tmp_path: Path
 ) -> None:
     two_zones(

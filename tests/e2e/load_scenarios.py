@@ -1,4 +1,4 @@
-"""Clusters in trouble, for the tests of the loop and for the recording that the demo plays."""
+"""Clusters with hot nodes, for the tests of the loop and for the recording that the demo plays."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ Manifest = dict[str, Any]
 
 
 @dataclass
-class Trouble:
+class LoadScenario:
     """A cluster with hot nodes. use: what one pod of each workload (by label `app`) really uses."""
 
     hot: list[str]
@@ -34,7 +34,7 @@ class Trouble:
         return {name: self.base + used / self.capacity for name, used in total.items()}
 
 
-def hot_gpus(cluster: Cluster, count: int = 60, hot: int = 5) -> Trouble:
+def hot_gpus(cluster: Cluster, count: int = 60, hot: int = 5) -> LoadScenario:
     """`hot` of `count` nodes with 8 GPUs each at 95 %, the others at about 10 %.
 
     Each hot node has one pod of each of 8 workloads, under a budget of one disruption each; so 4 a
@@ -42,13 +42,13 @@ def hot_gpus(cluster: Cluster, count: int = 60, hot: int = 5) -> Trouble:
     """
     cluster.create(*nodes(count, cpu=64, memory="512Gi", gpus=8, zones=["a", "b", "c"]))
     names = [f"n{number}" for number in range(1, count + 1)]
-    trouble = Trouble(hot=names[:hot], capacity=8)
+    scenario = LoadScenario(hot=names[:hot], capacity=8)
     rows: list[tuple[Manifest, Sequence[str] | Mapping[str, int]]] = []
     for number in range(8):
         app = f"train-{number}"
         load = Load(gpu=0.95, cpu=2.0, memory=8 << 30)
         rows.append((deployment(app, hot, cpu=4, memory="16Gi", gpus=1, load=load), names[:hot]))
-        trouble.use[app] = 0.95
+        scenario.use[app] = 0.95
     calm = names[hot:]
     for number in range(5):
         app = f"serve-{number}"
@@ -56,13 +56,13 @@ def hot_gpus(cluster: Cluster, count: int = 60, hot: int = 5) -> Trouble:
         load = Load(gpu=0.8, cpu=1.0, memory=4 << 30)
         cpu, memory = 1 + number, f"{4 + 3 * number}Gi"
         rows.append((deployment(app, len(own), cpu=cpu, memory=memory, gpus=1, load=load), own))
-        trouble.use[app] = 0.8
-    cluster.create(*(budget(app, max_unavailable=1) for app in trouble.use))
+        scenario.use[app] = 0.8
+    cluster.create(*(budget(app, max_unavailable=1) for app in scenario.use))
     cluster.arrange(rows, deadline=120)
-    return trouble
+    return scenario
 
 
-def hot_nodes(cluster: Cluster, busy: Load, use: float, capacity: float) -> Trouble:
+def hot_nodes(cluster: Cluster, busy: Load, use: float, capacity: float) -> LoadScenario:
     """3 of 20 nodes at about 78 % of something, while requests are 25 to 35 % everywhere.
 
     busy: the load of each of the 10 pods on a hot node. use: the same in units of `capacity`.
@@ -70,20 +70,20 @@ def hot_nodes(cluster: Cluster, busy: Load, use: float, capacity: float) -> Trou
     cluster.create(*nodes(20, cpu=64, memory="256Gi", zones=["a", "b"], load=BaseLoad(cpu=1.0)))
     names = [f"n{number}" for number in range(1, 21)]
     hot, calm = names[:3], names[3:]
-    trouble = Trouble(hot=hot, capacity=capacity)
+    scenario = LoadScenario(hot=hot, capacity=capacity)
     rows: list[tuple[Manifest, Sequence[str] | Mapping[str, int]]] = []
     for number in range(10):
         app = f"busy-{number}"
         rows.append((deployment(app, 3, cpu=1, memory="4Gi", load=busy), hot))
-        trouble.use[app] = use
+        scenario.use[app] = use
     rows.append((deployment("idle", 3, cpu=12, memory="48Gi", load=Load(cpu=0.2)), hot))
     rows.append((deployment("calm", 17, cpu=16, memory="64Gi", load=Load(cpu=2.0)), calm))
-    cluster.create(*(budget(app, max_unavailable=1) for app in [*trouble.use, "idle", "calm"]))
+    cluster.create(*(budget(app, max_unavailable=1) for app in [*scenario.use, "idle", "calm"]))
     cluster.arrange(rows, deadline=120)
-    return trouble
+    return scenario
 
 
-def unwanted_calm(cluster: Cluster) -> Trouble:
+def unwanted_calm(cluster: Cluster) -> LoadScenario:
     """5 of 40 nodes at 83 % GPU whose requests are the smallest in the cluster.
 
     kube-scheduler likes exactly these nodes best, so that every evicted pod would come back to one
@@ -92,18 +92,18 @@ def unwanted_calm(cluster: Cluster) -> Trouble:
     cluster.create(*nodes(40, cpu=64, memory="512Gi", gpus=8, zones=["a", "b", "c"]))
     names = [f"n{number}" for number in range(1, 41)]
     hot, calm = names[:5], names[5:]
-    trouble = Trouble(hot=hot, capacity=8)
+    scenario = LoadScenario(hot=hot, capacity=8)
     rows: list[tuple[Manifest, Sequence[str] | Mapping[str, int]]] = []
     for number in range(7):
         app = f"lean-{number}"
         load = Load(gpu=0.95, cpu=1.0)
         rows.append((deployment(app, 5, cpu="100m", memory="256Mi", gpus=1, load=load), hot))
-        trouble.use[app] = 0.95
+        scenario.use[app] = 0.95
     rows.append((deployment("fat", 35, cpu=40, memory="300Gi", gpus=1, load=Load(gpu=0.3)), calm))
-    trouble.use["fat"] = 0.3
-    cluster.create(*(budget(app, max_unavailable=1) for app in trouble.use))
+    scenario.use["fat"] = 0.3
+    cluster.create(*(budget(app, max_unavailable=1) for app in scenario.use))
     cluster.arrange(rows, deadline=120)
-    return trouble
+    return scenario
 
 
 def zone_outage(cluster: Cluster, workloads: int = 6) -> None:

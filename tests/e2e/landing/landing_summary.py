@@ -10,7 +10,7 @@ BEST_SHARE = 0.995
 """The least share of bound pods that lie in the arg-max set, where all nodes are scored."""
 
 
-class DomainCounts:
+class LandingSummary:
     """Counts of one run."""
 
     def __init__(self) -> None:
@@ -35,23 +35,23 @@ class DomainCounts:
 
     def missed(self) -> list[str]:
         """The bars that are not met, in words."""
-        told = []
+        reported = []
         count = Counter(each.verdict for each in self.decisions)
         outside = count["infeasible"] + sum(
             each.verdict == "elsewhere" and each.sampled for each in self.decisions
         )
         if outside:
-            told.append(f"{outside} pods were bound outside the predicted support")
+            reported.append(f"{outside} pods were bound outside the predicted support")
         bound = [each for each in self.decisions if each.observed and not each.sampled]
         best = sum(each.verdict == BEST for each in bound)
         if best < BEST_SHARE * len(bound):
-            told.append(f"{best} of {len(bound)} bound pods in the arg-max set")
+            reported.append(f"{best} of {len(bound)} bound pods in the arg-max set")
         if disagreed := sum(count[verdict] for verdict in ("bound", "waits", "beside", "after")):
-            told.append(f"{disagreed} verdicts of unschedulable disagree")
-        told += [f"a cluster was given up: {each}" for each in self.broken]
+            reported.append(f"{disagreed} verdicts of unschedulable disagree")
+        reported += [f"a cluster was given up: {each}" for each in self.broken]
         if differing := self.differing():
-            told.append(f"{len(differing)} decisions came about otherwise than predicted")
-        return told
+            reported.append(f"{len(differing)} decisions came about otherwise than predicted")
+        return reported
 
     def deciles(self) -> list[tuple[float, float, int]]:
         """(mean predicted, observed share, pairs) of pods and nodes by predicted probability."""
@@ -79,8 +79,8 @@ class DomainCounts:
         for mean, share, pairs in self.deciles():
             yield f"  sampled: predicted {mean:6.1%}, observed {share:6.1%} of {pairs}"
         if self.refused:
-            told = Counter(each.refusal.removeprefix(f"{each.pod}: ") for each in self.refused)
-            yield f"not predicted: {_counted(told)}"
+            reported = Counter(each.refusal.removeprefix(f"{each.pod}: ") for each in self.refused)
+            yield f"not predicted: {_counted(reported)}"
         for each in (*self.wrong(), *(e for e in self.differing() if e.verdict not in WRONG)):
             yield (
                 f"seed {each.seed} step {each.step}: {each.verdict}: {each.kind} {each.owner} "
@@ -120,10 +120,11 @@ class DomainCounts:
 
     def _reasoned(self) -> Iterator[str]:
         scored = [each for each in self.decisions if each.scores]
-        spoken = [each for each in self.decisions if each.reasons]
+        explained = [each for each in self.decisions if each.reasons]
         yield (
             f"scores compared: {sum(each.scores for each in scored)} in {len(scored)} decisions; "
-            f"reasons compared: {sum(each.reasons for each in spoken)} in {len(spoken)} messages; "
+            f"reasons compared: {sum(each.reasons for each in explained)} "
+            f"in {len(explained)} messages; "
             f"{len(self.differing())} decisions with a difference"
         )
 

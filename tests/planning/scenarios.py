@@ -1,4 +1,4 @@
-"""Worlds in trouble: the planner's two great scenarios, in memory and at their real size."""
+"""The planner's two great scenarios, in memory and at their real size."""
 
 from collections.abc import Sequence
 

@@ -1,11 +1,11 @@
-"""Compares a forecast with what the scheduler did, said and wrote to its log."""
+"""Compares a forecast with what the scheduler did, reported and logged."""
 
 from tests.e2e.landing.decision import BEST, REFUSED, UNSCHEDULABLE, Decision
 from tests.e2e.landing.forecast import Forecast
 from tests.e2e.landing.reasons import differences
 
 
-def judge(decision: Decision, forecast: Forecast) -> None:
+def compare(decision: Decision, forecast: Forecast) -> None:
     """Fill in the prediction, the verdict and the differences; what was observed is known."""
     decision.differences, decision.scores, decision.reasons = [], 0, 0
     verdicts = forecast.verdicts
@@ -45,8 +45,8 @@ def _compare_reasons(decision: Decision, forecast: Forecast) -> None:
         return
     overlap = decision.kind == "evict" and decision.owner in {"ReplicaSet", "ReplicationController"}
     predicted = forecast.rejections("overlap" if overlap else "gone")
-    told, decision.reasons = differences(decision.message, predicted)
-    decision.differences += told
+    reported, decision.reasons = differences(decision.message, predicted)
+    decision.differences += reported
     if decision.event and decision.event != decision.message:
         decision.differences.append(f"the event says {decision.event!r}")
 

@@ -1,4 +1,4 @@
-"""A small cluster with trouble in it: all of one Deployment's pods sit in one zone."""
+"""A small skewed cluster: all of one Deployment's pods sit in one zone."""
 
 from collections.abc import Callable, Iterable
 
@@ -34,7 +34,7 @@ spec:
 """
 
 
-def crowded(moved: int = 0) -> Snapshot:
+def skewed(moved: int = 0) -> Snapshot:
     """Four pods of one Deployment, all in zone a but for those that moved already."""
     top, middle = deployment("web", replicas=4)
     nodes = [node("n1", zone="a"), node("n2", zone="b"), node("n3", zone="b")]
@@ -58,7 +58,7 @@ def hot() -> Policy:
 
 def parts(
     policies: Callable[[], PolicySet] = lambda: policy_set([spread()]),
-    observe: Callable[[Iterable[ReadingRequest]], Snapshot] = lambda _: crowded(),
+    observe: Callable[[Iterable[ReadingRequest]], Snapshot] = lambda _: skewed(),
     recall: Callable[[], tuple[History, list[Problem]]] = lambda: (History(), []),
 ) -> Parts:
     """The parts of an Audit cycle on that cluster."""
