@@ -1,6 +1,6 @@
-"""Where finding history are kept: a ConfigMap of its own, written without the lock.
+"""Where the finding history is kept: a ConfigMap of its own, written without the lock.
 
-    binaryData.finding history    gzip of MessagePack: schemaVersion, finding history
+    binaryData.finding_history    gzip of MessagePack: schemaVersion, finding_history
 
 It is not part of the ledger, so that a cycle in Audit, which must never be in the way of one that
 acts, can write it too; and because it may be lost, damaged or full at no risk: what is not known

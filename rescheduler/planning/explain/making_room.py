@@ -77,9 +77,9 @@ def nothing(found: RoomResult) -> Problem | None:
     if found.tried:
         text = f"it was tried with {counted(found.tried, 'move')}, and would fit after none"
     elif left:
-        text = "every pod that leaves enough stays where it is"
+        text = "no pod that would free enough may be moved"
     else:
-        text = "no pod is so large that its room alone would do"
+        text = "no single pod would free enough"
     text += f"; {sum(found.left.values())} may not, or cannot, move ({left})" if left else ""
     text += "" if found.complete else f"; only the first {TRIED} were tried"
     return Problem(code="FEA001", message=text)

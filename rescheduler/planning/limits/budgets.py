@@ -80,13 +80,13 @@ class Budgets:
         """PAC001 or PAC005: nothing more may be planned, whatever the pod."""
         cycle, hour = self._allowances.cycle, self._allowances.hour
         if self._moves >= cycle.most:
-            full = f"the cycle has its {counted(cycle.most, 'move')} ({cycle})"
+            full = f"the cycle is limited to {counted(cycle.most, 'move')} ({cycle})"
             return Problem(code="PAC001", message=full)
         if self._past_hour + self._moves >= hour.most:
             return Problem(
                 code="PAC005",
-                message=f"the hour has {counted(self._past_hour, 'move')} done and "
-                f"{self._moves} planned of {hour.most} ({hour})",
+                message=f"{counted(self._past_hour, 'move')} in the last hour and {self._moves} in "
+                f"this plan reach the limit of {hour.most} ({hour})",
             )
         return None
 

@@ -15,7 +15,7 @@ from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.working_copy import WorkingCopy
 
 LEAST_OVERLAP = 0.5
-"""The probability with which the replacement must land where the plan said that it may."""
+"""The probability with which the replacement must land where the plan predicted."""
 
 
 class Recheck:
@@ -59,7 +59,7 @@ class Recheck:
         if overlap < LEAST_OVERLAP:
             return Problem(
                 code="DRF004",
-                message=f"it would land elsewhere: only with {overlap:.0%} where the plan said",
+                message=f"its landing has changed: {overlap:.0%} of it is where the plan predicted",
             )
         self._evaluated[move.pod.uid] = evaluation
         return structs.replace(

@@ -123,8 +123,8 @@ class Gate:
         if ratio < self.share:
             return Problem(
                 code="MRG002",
-                message=f"its gain{best} of {gain:.3g} is {gain / self.removable:.1%} of what can "
-                f"be removed, for {disruption / self.disruption:.1%} of the disruption: "
-                f"a ratio of {ratio:.2f}, and {self.share:g} is asked for (gainShare)",
+                message=f"its gain{best} of {gain:.3g} is {gain / self.removable:.1%} of the cost "
+                f"that can be removed, for {disruption / self.disruption:.1%} of the disruption: "
+                f"a ratio of {ratio:.2f}, below gainShare {self.share:g}",
             )
         return None

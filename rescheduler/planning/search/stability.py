@@ -203,7 +203,7 @@ def _unknown(waiting: _Waiting) -> Problem:
     needed = duration_text(timedelta(seconds=policy.span))
     return Problem(
         code="STB002",
-        message=f"{policy.name}: for how long it has held is not known, and stableFor is {needed}: "
+        message=f"{policy.name}: how long it has held is not known, and stableFor is {needed}: "
         f"{why}",
     )
 

@@ -144,15 +144,16 @@ def _differences(declared: Profile, reported: Profile) -> list[str]:
             continue
         if isinstance(here, dict) and isinstance(there, dict):
             answer += [
-                f"{name}.{key} is {_shown(here.get(key))} declared, {_shown(there.get(key))} there"
+                f"{name}.{key} is declared as {_shown(here.get(key))} "
+                f"and runs as {_shown(there.get(key))}"
                 for key in sorted({*here, *there})
                 if here.get(key) != there.get(key)
             ]
         elif name == "filters":
-            answer += [f"{each} filters as declared, and does not there" for each in here]
-            answer += [f"{each} does not filter as declared, and does there" for each in there]
+            answer += [f"{each} is declared to filter, and does not" for each in here]
+            answer += [f"{each} is declared not to filter, and does" for each in there]
         else:
-            answer.append(f"{name} is {_shown(here)} declared, {_shown(there)} there")
+            answer.append(f"{name} is declared as {_shown(here)} and runs as {_shown(there)}")
     if not answer and declared.problem != reported.problem:
         answer.append(f"it has a part that is not modelled: {reported.problem or declared.problem}")
     return answer

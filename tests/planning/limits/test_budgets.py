@@ -181,8 +181,9 @@ def test_a_percentage_is_reported_with_what_it_is_of() -> None:
         for name in ("movesPerCycle", "movesPerHour", "movesPerNode", "movesPerWorkload")
     }
     assert {name: refusal.message for name, refusal in reported.items() if refusal} == {
-        "movesPerCycle": "the cycle has its 0 moves (movesPerCycle 10% of 6 pods)",
-        "movesPerHour": "the hour has 0 moves done and 0 planned of 0 (movesPerHour 10% of 6 pods)",
+        "movesPerCycle": "the cycle is limited to 0 moves (movesPerCycle 10% of 6 pods)",
+        "movesPerHour": "0 moves in the last hour and 0 in this plan reach the limit "
+        "of 0 (movesPerHour 10% of 6 pods)",
         "movesPerNode": "node n1 gives 0 pods already (movesPerNode 10% of 2 pods)",
         "movesPerWorkload": "its workload gives 0 pods already (movesPerWorkload 10% of 3 pods)",
     }

@@ -262,11 +262,14 @@ def test_a_document_and_configz_that_agree_are_both_named() -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"weights": {"ImageLocality": 5}}, "weights.ImageLocality is 5 declared, 1 there"),
-        ({"disabledScores": ["ImageLocality"]}, "ImageLocality is absent declared, 1 there"),
-        ({"disabledFilters": ["NodePorts"]}, "NodePorts does not filter as declared, and does"),
-        ({"percentageOfNodesToScore": 5}, "percentage is 5 declared, 0 there"),
-        ({"version": "1.35"}, 'version is "1.35" declared, "1.36" there'),
+        ({"weights": {"ImageLocality": 5}}, "weights.ImageLocality is declared as 5 and runs as 1"),
+        (
+            {"disabledScores": ["ImageLocality"]},
+            "ImageLocality is declared as absent and runs as 1",
+        ),
+        ({"disabledFilters": ["NodePorts"]}, "NodePorts is declared not to filter, and does"),
+        ({"percentageOfNodesToScore": 5}, "percentage is declared as 5 and runs as 0"),
+        ({"version": "1.35"}, 'version is declared as "1.35" and runs as "1.36"'),
         (
             {"featureGates": {"NodeDeclaredFeatures": False}},
             "feature gate NodeDeclaredFeatures is off, and the scheduler has it on",
