@@ -1,1 +1,1 @@
-"""How people speak to it: one file per verb."""
+"""The command line: one file per verb."""

@@ -27,7 +27,7 @@ from rescheduler.runtime.settings import Settings, env_names
     "state_namespace",
 )
 def command(settings: Settings, file: Path) -> int:
-    """Evict what the reviewed plan says, after checking each move again on fresh data.
+    """Evict what a reviewed plan says, after checking each move again on fresh data.
 
     A file that was changed after it was written is refused. Where somebody else approved the plan,
     give the digest that was approved: then no other plan is carried out.
@@ -67,11 +67,11 @@ def _agree(plan: Plan, settings: Settings) -> None:
         return
     name = plan.cluster.name or plan.cluster.uid
     if not sys.stdin.isatty():
-        raise click.UsageError("There is no terminal to ask on. Say --yes to act without asking.")
+        raise click.UsageError("There is no terminal to ask on. Give --yes to act without asking.")
     moves = sum(move.mode == "Enforce" for move in plan.moves)
-    said = click.prompt(
-        f"Plan {plan.id} evicts {counted(moves, 'pod')} of cluster {name}. Its name, to go on",
+    typed = click.prompt(
+        f"Plan {plan.id} evicts {counted(moves, 'pod')} of cluster {name}. Type its name to go on",
         err=True,
     )
-    if said.strip() != name:
-        raise click.UsageError(f"{said!r} is not the name of the plan's cluster, {name!r}.")
+    if typed.strip() != name:
+        raise click.UsageError(f"{typed!r} is not the name of the plan's cluster, {name!r}.")

@@ -21,17 +21,18 @@ if TYPE_CHECKING:
     "--output",
     type=click.Choice(["text", "github"]),
     default="text",
-    help="Format; github marks the lines of a change.",
+    help="Format; github annotates the lines of a pull request.",
 )
 @takes(
     *SOURCES,
     "snapshot",
 )
 def command(settings: Settings, paths: tuple[Path, ...], output: str) -> int:
-    """Check policy files, or folders of them; every problem gets its file, line and column.
+    """Check policy files, or folders of them; every problem has its file, line and column.
 
-    With a Prometheus or a snapshot also whether each reading answers, for how many nodes or pods,
-    and how old it is. Exits with 1 where a policy would have no say, with 2 where a file is broken.
+    With Prometheus or a snapshot it also checks the readings: for how many nodes or pods each has a
+    value, and how old that is. Exits with 1 where a policy could not be evaluated, with 2 where a
+    file is invalid.
 
     \b
       rescheduler check policies/
@@ -45,7 +46,7 @@ def command(settings: Settings, paths: tuple[Path, ...], output: str) -> int:
             codes.append(error.exit_code)
             click.echo(f"error: {error}", err=True)
             if output == "github":
-                _mark(error, path)
+                _annotate(error, path)
     return max(codes)
 
 
@@ -57,8 +58,8 @@ def _check(path: Path, settings: Settings, *, marked: bool) -> int:
     from rescheduler.sources.policy_files import load_policies, read_file  # noqa: PLC0415
 
     if is_policy_test(path.name):
-        told = counted(len(load(read_file(path)).tests), "policy test")
-        click.echo(f"{path}: {told}, for `rescheduler test` to tell")
+        tests = counted(len(load(read_file(path)).tests), "policy test")
+        click.echo(f"{path}: {tests}, which `rescheduler test` runs")
         return 0
     found = load_policies(path)
     names = ", ".join(f"{each.kind} {each.name} ({each.mode})" for each in found.policies)
@@ -89,17 +90,18 @@ def _against_cluster(policies: "PolicySet", settings: Settings, *, marked: bool)
         click.echo(f"  {title}: {answer}")
     for warning in idle(policies, snapshot):
         click.echo(f"  note: {warning}")
-    mute = list(unheard(policies, snapshot))
-    for policy, problem in mute:
-        told = f"{policy.kind} {policy.name}: {problem.code} {problem.message}"
-        click.echo(f"  no say: {told}")
+    left_out = list(unheard(policies, snapshot))
+    for policy, problem in left_out:
+        text = f"{policy.kind} {policy.name}: {problem.code} {problem.message}"
+        click.echo(f"  not evaluated: {text}")
         if marked:
-            click.echo(annotation("error", told, title="no say", file=policies.files[policy.name]))
-    return 1 if mute else 0
+            file = policies.files[policy.name]
+            click.echo(annotation("error", text, title="not evaluated", file=file))
+    return 1 if left_out else 0
 
 
-def _mark(error: PolicyError, path: Path) -> None:
+def _annotate(error: PolicyError, path: Path) -> None:
     from rescheduler.policytest.github_annotations import annotations  # noqa: PLC0415 - only what is asked
 
-    for mark in annotations(error, str(path)):
-        click.echo(mark)
+    for line in annotations(error, str(path)):
+        click.echo(line)

@@ -27,10 +27,10 @@ _options: Callable[[Command], Command] = takes(
 
 @click.group()
 def command() -> None:
-    """Say why: where a pod would land, why it stays, why another is Pending, and what helps.
+    """Show why: where a pod would land, why it stays, why another is Pending, and what would help.
 
-    Nothing is changed, and no right to write is needed. Policies are optional: without them there
-    is no verdict on moves.
+    Nothing is changed, and no right to write is needed. Policies are optional: without them it
+    is not shown whether a pod would move.
     """
 
 
@@ -42,11 +42,11 @@ def pod(settings: Settings, name: str) -> int:
     return _explain(settings, lambda explainer: explainer.pod(name))
 
 
-@command.command(short_help="One node: its load, its room, and its pods.")
+@command.command(short_help="One node: its load, its free capacity, and its pods.")
 @click.argument("name", metavar="NAME")
 @_options
 def node(settings: Settings, name: str) -> int:
-    """One node's loads and room, what policies find about it, and why each pod moves or stays."""
+    """One node's load and free capacity, the findings about it, and why each pod moves or stays."""
     return _explain(settings, lambda explainer: explainer.node(name))
 
 
@@ -54,7 +54,7 @@ def node(settings: Settings, name: str) -> int:
 @click.argument("name", metavar="[NAMESPACE/NAME]", required=False)
 @_options
 def pending(settings: Settings, name: str | None) -> int:
-    """Why Pending pods fit on no node, and which single move would make room."""
+    """Why Pending pods fit on no node, and which single move would make room for them."""
     return _explain(settings, lambda explainer: explainer.pending(name))
 
 

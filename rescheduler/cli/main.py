@@ -1,4 +1,4 @@
-"""The command itself: finds its verbs when they are needed, and answers every fault in words."""
+"""The command itself: imports a verb when it is called, and reports every fault in a sentence."""
 
 import importlib
 import os
@@ -12,19 +12,19 @@ from rescheduler import __version__
 from rescheduler.model.errors import ReschedulerError
 
 _VERBS = {
-    "plan": "Say which pods to move and why; changes nothing.",
-    "explain": "Say why: of a pod, a node, or Pending pods.",
+    "plan": "Show which pods to move and why; changes nothing.",
+    "explain": "Show why a pod or a node is as it is, or why pods are Pending.",
     "apply": "Carry out a reviewed plan.",
-    "run": "Run cycles: once, or on a schedule.",
+    "run": "Plan and, in mode Enforce, act: once, or on a schedule.",
     "render": "Show a saved plan or outcome again.",
     "record": "Save the cluster and its readings to a file.",
     "check": "Check policy files.",
-    "test": "Tell what policies do to small clusters, and whether that was expected.",
+    "test": "Run policy tests: small clusters, and what policies must do to them.",
     "schema": "Print the JSON Schema of policies, plans, outcomes or explanations.",
     "version": "Print the version.",
 }
 
-_EXAMPLES = """Looks again at where pods run, and moves the few that are worth moving.
+_EXAMPLES = """Finds pods that now run in the wrong place, and moves the few that are worth moving.
 
 \b
   rescheduler plan --policies policies/ --prometheus-url http://localhost:9090
@@ -36,7 +36,7 @@ class Program(click.Group):
     """Imports a verb only when it is called, so that help is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - of click
-        """The verbs, in the order in which people meet them."""
+        """The verbs, in the order in which people need them."""
         return list(_VERBS)
 
     def get_command(
@@ -78,16 +78,16 @@ class Program(click.Group):
 
 
 def _unwritten(error: Exception) -> int:
-    """Say that standard output cannot be written; 0 where that is not what the error tells."""
+    """Say that standard output cannot be written; 0 where the error is another."""
     if not isinstance(error, OSError):
         return 0
     from rescheduler.sources.output_file import output_error  # noqa: PLC0415 - keeps help quick
 
-    said = output_error(error)
-    if said is None:
+    problem = output_error(error)
+    if problem is None:
         return 0
-    click.echo(f"error: {said}", err=True)
-    return said.exit_code
+    click.echo(f"error: {problem}", err=True)
+    return problem.exit_code
 
 
 def _unexpected(error: Exception) -> int:

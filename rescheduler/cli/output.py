@@ -110,7 +110,7 @@ def _color() -> bool:
 
 
 def show_result(report: Report, settings: Settings) -> None:
-    """Show the plan or outcome, and tell what must not be overlooked even where that fails."""
+    """Show the plan or outcome, and warn on standard error even where that fails."""
     try:
         show(report, settings)
     finally:
@@ -123,11 +123,11 @@ def _warn(report: Report) -> None:
         if policy.problem is not None:
             problem = policy.problem
             click.echo(
-                f"warning: {policy.kind} {policy.name} has no say: "
+                f"warning: {policy.kind} {policy.name} was not evaluated: "
                 f"{problem.code} {problem.message}",
                 err=True,
             )
     for guard in plan.guards:
-        click.echo(f"note: nothing moves: {guard.code} {guard.message}", err=True)
+        click.echo(f"note: nothing is moved: {guard.code} {guard.message}", err=True)
     for note in plan.notes:
         click.echo(f"note: {note.code} {note.message}", err=True)

@@ -20,7 +20,7 @@ from rescheduler.runtime.settings import Settings
     policies=True,
 )
 def command(settings: Settings) -> int:
-    """Look at the cluster (or at a recording of it) and say which pods to move, and why.
+    """Read the cluster, or a recording of it, and show which pods to move, and why.
 
     Nothing is changed, no lock is taken, and no right to write is needed.
 

@@ -15,10 +15,10 @@ from rescheduler.runtime.settings import Settings
     out=True,
 )
 def command(settings: Settings) -> int:
-    """Save the cluster and its readings to a file that can be planned on anywhere.
+    """Save the cluster and its readings to a file, for planning without the cluster.
 
-    With policies, the readings that they need are recorded, else every reading that there is.
-    Environment variables, commands and secrets of pods are never read, so they are not in it.
+    With policies, the readings that they need are recorded, else all known readings. Environment
+    variables, commands and secrets of pods are never read, so they are not in the file.
     """
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.parts import (  # noqa: PLC0415 - keeps help quick

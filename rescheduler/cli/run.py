@@ -27,10 +27,11 @@ from rescheduler.runtime.settings import Settings
     policies=True,
 )
 def command(settings: Settings) -> int:
-    """Run a cycle once, or on a schedule until told to stop.
+    """Run a cycle once, or on a schedule until it is stopped.
 
     In mode Audit, the default, each cycle ends with its report; all that it writes to the cluster
-    is what policies with stableFor must remember (ConfigMap rescheduler-finding-history). In mode
+    is since when policies with stableFor found what they find (ConfigMap
+    rescheduler-finding-history). In mode
     Enforce it evicts what the plan says; one instance at a time holds the lock. On a schedule, the
     latest report is the page at the address of --listen.
 
@@ -41,7 +42,7 @@ def command(settings: Settings) -> int:
     """  # noqa: D301 - click wants the character
     scheduled = settings.every is not None or settings.cron is not None
     if settings.once == scheduled:
-        raise click.UsageError("Say when to run: one of --once, --every and --cron.")
+        raise click.UsageError("Give one of --once, --every and --cron: when to run.")
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
 
     configure(settings, usual="info")
@@ -58,6 +59,6 @@ def command(settings: Settings) -> int:
 
 
 def _keep(settings: Settings, report: Report) -> None:
-    """The service's results stand at its / page; a file gets the last one where it is named."""
+    """The service shows its results at /; the last one is also written to --out."""
     if settings.out is not None:
         show(report, settings)

@@ -23,6 +23,6 @@ def read_plan(path: Path) -> Report:
     except OSError as error:
         raise PlanUnreadable(
             f"{path} cannot be read: {error.strerror}",
-            "look at the path: it is what `rescheduler plan -o json --out FILE` wrote.",
+            "check the path: the file is what `rescheduler plan -o json --out FILE` wrote.",
         ) from error
     return from_json(data, path=str(path))

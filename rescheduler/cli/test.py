@@ -17,23 +17,23 @@ _FORMATS = ("text", "junit", "github")
     "--output",
     type=click.Choice(_FORMATS),
     default="text",
-    help="Format; github marks the lines of a change.",
+    help="Format; github annotates the lines of a pull request.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="File to write to; - is stdout.")
 def command(paths: tuple[Path, ...], output: str, out: Path | None) -> int:
-    """Tell the policy tests of `*_test.yaml` files, or of folders of them.
+    """Run the policy tests in `*_test.yaml` files, or in folders of them.
 
     Each policy test is a small cluster, drawn or listed, with readings, and what is expected of the
-    policies: costs, candidates, moves, refusals. Exits with 1 where one does not hold, with 2 where
-    one cannot be told.
+    policies: costs, candidates, moves, refusals. Exits with 1 where one fails, with 2 where one
+    cannot be run.
     """
     from rescheduler.policytest.writing import to_github, to_junit, to_text  # noqa: PLC0415
     from rescheduler.runtime.testing import find, run  # noqa: PLC0415 - pydantic is slow
 
     check_writable(out)
     results = list(run(find(paths)))
-    told = {"text": to_text, "junit": to_junit, "github": to_github}[output](results)
-    write_output(told.encode(), out)
+    text = {"text": to_text, "junit": to_junit, "github": to_github}[output](results)
+    write_output(text.encode(), out)
     if not is_stdout(out):
         click.echo(to_text(results).splitlines()[-1], err=True)
     if any(each.broken for each in results):

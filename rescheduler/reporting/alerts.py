@@ -1,4 +1,4 @@
-"""What must never be buried: guards that hold, policies without a say, unfit data."""
+"""What must not be overlooked: guards that hold, policies that were not evaluated, unfit data."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,7 +12,7 @@ Level = Literal["held", "problem", "note"]
 
 @dataclass(frozen=True)
 class Alert:
-    """One thing to know before reading on. title: what is concerned, and how."""
+    """One thing to know before reading on. title: what it is about."""
 
     level: Level
     code: str
@@ -22,11 +22,10 @@ class Alert:
 
 
 def alerts(report: Report) -> list[Alert]:
-    """What must be known first: guards, and all that had no say.
+    """What must be known first, in this order.
 
-    In their order: guards, what holds acting, policies without a say, unfit readings, schedulers
-    that cannot be predicted, and notes.
-    A reading whose problem is told by a policy already is not told twice.
+    Guards, what holds acting, policies that were not evaluated, unfit readings, schedulers that
+    cannot be predicted, and notes. A problem of a reading that a policy names is shown once.
     """
     plan = plan_in(report)
     answer = [_alert("held", each.code, "The cycle is held", each.message) for each in plan.guards]
@@ -35,20 +34,20 @@ def alerts(report: Report) -> list[Alert]:
     if distrust is not None and verdict != distrust.code:
         title = "Acting is held until the landings are trusted again"
         answer.append(_alert("held", distrust.code, title, distrust.message))
-    told = set()
+    shown = set()
     for policy in plan.policies:
         if policy.problem is not None:
-            told.add(policy.problem.message)
+            shown.add(policy.problem.message)
             answer.append(
                 _alert(
                     "problem",
                     policy.problem.code,
-                    f"Policy {policy.name} has no say",
+                    f"Policy {policy.name} was not evaluated",
                     policy.problem.message,
                 )
             )
     for reading in plan.readings:
-        if reading.problem is not None and reading.problem.message not in told:
+        if reading.problem is not None and reading.problem.message not in shown:
             title = f"Reading {reading.name} ({resource(reading.name)}) is unfit"
             answer.append(_alert("problem", reading.problem.code, title, reading.problem.message))
     for scheduler in plan.schedulers:

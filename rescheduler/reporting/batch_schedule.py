@@ -1,4 +1,4 @@
-"""How a plan is paced: its batches one after another, and the budgets that it spends."""
+"""The batches of a plan in their order, and the PodDisruptionBudgets that it spends."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -4,7 +4,7 @@ from typing import Any
 
 CHECKSUMS_PROPERTY: dict[str, Any] = {
     "description": "The first digits of the SHA-256 of each part of the file, by which a change is "
-    "told; a file that was changed is refused.",
+    "found; a file that was changed is refused.",
     "type": "object",
     "additionalProperties": {"type": "string"},
 }
@@ -20,10 +20,10 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "cluster": "The cluster that the plan is for.",
         "created": "When the plan was made.",
         "expires": "Until when it may be applied.",
-        "taken": "When the cluster was looked at.",
+        "taken": "When the cluster was read.",
         "recorded": "Whether it was made from a recorded snapshot.",
         "seed": "Seed of the search; the same seed gives the same plan.",
-        "totals": "The size of what was looked at.",
+        "totals": "How much was evaluated.",
         "score": "0 to 100, before and after; 100 where no policy finds fault, null where a policy "
         "with a weight could not be evaluated.",
         "policies": "What each policy says of the placement.",
@@ -103,17 +103,17 @@ PROPERTIES: dict[str, dict[str, str]] = {
     "PolicyResult": {
         "name": "metadata.name of the policy.",
         "kind": "Kind of the policy.",
-        "mode": "Audit: judged and shown, never acted on.",
+        "mode": "Audit: evaluated and shown, never acted on.",
         "weight": "What one unit of its cost counts.",
-        "cost": "Unweighted cost; 1.0 is one pod placed as badly as the policy can say.",
-        "scope": "How many pods or nodes it looks at.",
-        "subject": "Whether it looks at pods or at nodes.",
+        "cost": "Unweighted cost; 1.0 is one pod placed as badly as the policy can charge.",
+        "scope": "How many pods or nodes it evaluates.",
+        "subject": "Whether it evaluates pods or nodes.",
         "worst": "The highest cost that it could have here.",
         "digest": "SHA-256 of the policy's document.",
         "source": "The file that it was read from.",
         "document": "The whole policy document.",
         "findings": "Why the cost before the plan is what it is.",
-        "problem": "Why the policy had no say, or null.",
+        "problem": "Why the policy was not evaluated, or null.",
     },
     "Cost": {
         "before": "Cost of the placement as it was found.",
@@ -162,7 +162,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "namespace": "Namespace.",
         "name": "Name.",
         "uid": "UID; an eviction is sent with it, so that a namesake is safe.",
-        "resourceVersion": "Version of the pod when it was looked at.",
+        "resourceVersion": "Version of the pod when it was read.",
     },
     "OwnerRef": {
         "kind": "Kind of the workload, such as Deployment.",

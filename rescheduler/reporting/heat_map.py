@@ -1,4 +1,4 @@
-"""Node strips: each node as one cell above another, before and after, on one color scale."""
+"""The heat map: each node as one cell above another, before and after, on one color scale."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from rescheduler.model.wording import counted
 from rescheduler.reporting.phrasing import ARROW, UNKNOWN, percent, resource
 
 MOST = 400
-"""Cells of a strip. Of larger clusters the nodes that change most and the hottest are shown."""
+"""Cells of a row. Of larger clusters the nodes that change most and the hottest are shown."""
 
 _ORDER = ("gpu", "gpu.memory", "network.receive", "network.transmit", "cpu", "memory")
 _TARGETS = {
@@ -24,7 +24,7 @@ _TARGETS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A node in a strip. Levels are 0 to 9, tenths of the load, or "x" where it is not known."""
+    """A node in a row. Levels are 0 to 9, tenths of the load, or "x" where it is not known."""
 
     title: str
     before: str
@@ -57,12 +57,12 @@ class Zone:
     share_after: float
 
 
-def strips(plan: Plan) -> list[HeatMapRow]:
-    """A strip for each node reading, GPU first; one without any value has no cells."""
+def heat_map(plan: Plan) -> list[HeatMapRow]:
+    """A row for each node reading, GPU first; one without any value has no cells."""
     names = {name for node in plan.nodes for name in node.load}
     order = {f"node.{name}": place for place, name in enumerate(_ORDER)}
     ordered = sorted(names, key=lambda name: (order.get(name, len(order)), name))
-    return [_strip(plan, name) for name in ordered]
+    return [_row(plan, name) for name in ordered]
 
 
 def _known(node: NodeView, name: str) -> bool:
@@ -70,7 +70,7 @@ def _known(node: NodeView, name: str) -> bool:
     return load is not None and load.before is not None
 
 
-def _strip(plan: Plan, name: str) -> HeatMapRow:
+def _row(plan: Plan, name: str) -> HeatMapRow:
     high = _target(plan, name)
     if not any(_known(node, name) for node in plan.nodes):
         return HeatMapRow(resource(name), "", "No node has a value.", [], "")
@@ -104,18 +104,18 @@ def _step(load: Change) -> float:
 
 
 def _summary(loads: list[Change], high: float | None) -> str:
-    def told(values: Iterable[float | None]) -> str:
+    def text(values: Iterable[float | None]) -> str:
         known = [value for value in values if value is not None]
         if not known:
             return UNKNOWN
-        text = f"hottest {percent(max(known))}, mean {percent(sum(known) / len(known))}"
+        heat = f"hottest {percent(max(known))}, mean {percent(sum(known) / len(known))}"
         if high is None:
-            return text
-        return f"{sum(value > high for value in known)} above {percent(high)}, {text}"
+            return heat
+        return f"{sum(value > high for value in known)} above {percent(high)}, {heat}"
 
     missing = sum(load.before is None for load in loads)
     absent = f"; {counted(missing, 'node')} without a value" if missing else ""
-    before, after = told(load.before for load in loads), told(load.after for load in loads)
+    before, after = text(load.before for load in loads), text(load.after for load in loads)
     return f"{counted(len(loads), 'node')}. Before: {before}. After: {after}{absent}."
 
 

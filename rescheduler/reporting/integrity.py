@@ -50,13 +50,13 @@ def check_unedited(report: Report, document: dict[str, Any], path: str) -> None:
         written = shorten(clean(plan.digest), 64) or "missing"
         made = f"its digest is {written}, and what it holds now makes {digest}"
     raise PlanEdited(
-        f"{path} was changed after it was written: {made}; {_told(changed)}",
+        f"{path} was changed after it was written: {made}; {_changes(changed)}",
         _hint(clean(plan.tool), changed),
     )
 
 
 def _changed(document: dict[str, Any]) -> list[str] | None:
-    """The parts that were changed, added or taken away; None where that cannot be told."""
+    """The parts that were changed, added or taken away; None where that is not known."""
     written = document.get(CHECKSUMS)
     if not isinstance(written, dict):
         return None
@@ -64,9 +64,9 @@ def _changed(document: dict[str, Any]) -> list[str] | None:
     return [name for name in {**found, **written} if found.get(name) != written.get(name)]
 
 
-def _told(changed: list[str] | None) -> str:
+def _changes(changed: list[str] | None) -> str:
     if not changed:
-        return f"what was changed cannot be told, since its {CHECKSUMS} are " + (
+        return f"which part was changed is not known, since its {CHECKSUMS} are " + (
             "missing" if changed is None else "those of what it holds now"
         )
     named = ", ".join(f"`{shorten(clean(name), 40)}`" for name in changed[:_MOST_NAMED])

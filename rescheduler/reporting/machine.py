@@ -16,7 +16,7 @@ _decoder: msgspec.json.Decoder[Report] = msgspec.json.Decoder(Report)
 
 
 class _Envelope(msgspec.Struct):
-    """What tells whether the rest can be understood at all."""
+    """The fields that say whether the rest can be read at all."""
 
     kind: Any = None
     schemaVersion: Any = None
@@ -53,7 +53,7 @@ def from_json(data: bytes, *, path: str = "the plan") -> Report:
         return _read(data, path)
     except RecursionError as error:
         raise PlanUnreadable(
-            f"{path}: its values stand too deep inside each other",
+            f"{path}: its values are nested too deep",
             "the file was edited; make a new plan with `plan -o json`.",
         ) from error
 

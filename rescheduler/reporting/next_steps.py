@@ -22,7 +22,7 @@ class Invocation:
     options: tuple[tuple[str, ...], ...] | None = None
 
 
-NOT_TOLD = Invocation()
+NOT_GIVEN = Invocation()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ def next_steps(report: Report, given: Invocation, *, applicable: bool) -> list[S
     again = ("rescheduler plan", f"--policies {_word(given.policies or 'PATH')}", *options)
     page = (f"rescheduler render {saved}", "-o html", f"--out {kind}.html")
     if kind == "outcome":
-        return [Step("Share", page), Step("Look again", again)]
+        return [Step("Share", page), Step("Plan again", again)]
     kept = (*again, "-o json", "--out PLAN.json")
     if not applicable:
-        look = Step("Plan live" if plan.recorded else "Look again", kept)
-        return [Step("Review", page), look] if given.file else [look, Step("Review", page)]
+        fresh = Step("Plan live" if plan.recorded else "Plan again", kept)
+        return [Step("Review", page), fresh] if given.file else [fresh, Step("Review", page)]
     # A plan that was only shown is made again, so that what is applied is what was reviewed.
     save = [] if given.file else [Step("Save", kept)]
     approved = (f"--digest {plan.id[:ID_LENGTH]}",) if given.file else ()
@@ -70,7 +70,7 @@ def next_steps(report: Report, given: Invocation, *, applicable: bool) -> list[S
 
 
 def _options(plan: Plan, given: Invocation) -> tuple[str, ...]:
-    """The options as given; where they are not known or were of a recording, what cannot lack."""
+    """The options as given; where they are not known or were of a recording, what none can lack."""
     if given.options is None or plan.recorded:
         return ("--prometheus-url URL",) if plan.readings else ()
     return tuple(" ".join(map(_word, option)) for option in given.options)

@@ -14,8 +14,8 @@ from rescheduler.model.wording import counted
 from rescheduler.reporting import phrasing
 from rescheduler.reporting.alerts import advice, sentence
 from rescheduler.reporting.batch_schedule import batches, budgets
-from rescheduler.reporting.heat_map import strips, zones
-from rescheduler.reporting.next_steps import NOT_TOLD, Invocation
+from rescheduler.reporting.heat_map import heat_map, zones
+from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation
 from rescheduler.reporting.rows import SYMBOLS
 from rescheduler.reporting.view import View, view
 
@@ -52,7 +52,7 @@ def _environment() -> Environment:
 
 
 def _ticks(text: str) -> Markup:
-    """The text escaped, with what stands between backticks as code."""
+    """The text escaped, with what is between backticks as code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(text)
@@ -62,7 +62,7 @@ def _ticks(text: str) -> Markup:
     )
 
 
-def render_page(report: Report, given: Invocation = NOT_TOLD) -> str:
+def render_page(report: Report, given: Invocation = NOT_GIVEN) -> str:
     """The report as HTML: no address in it is ever loaded, and all text from outside is inert.
 
     Its one script only sorts and filters; the page's own policy admits that script by its hash.
@@ -77,7 +77,7 @@ def render_page(report: Report, given: Invocation = NOT_TOLD) -> str:
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         most=most or 1.0,
-        strips=strips(seen.plan),
+        heat_map=heat_map(seen.plan),
         zones=zones(seen.plan),
         batches=batches(seen.moves),
         budgets=budgets(seen.plan),

@@ -77,7 +77,7 @@ def change(before: float, after: float) -> str:
 
 
 def age(seconds: float | None) -> str:
-    """An age or a duration in the largest unit that still tells it apart."""
+    """An age or a duration in the largest unit that is still exact enough."""
     if seconds is None:
         return UNKNOWN
     if seconds < 300:

@@ -31,7 +31,7 @@ EXAMPLES = 5
 
 @dataclass(frozen=True)
 class PolicyRow:
-    """A policy before and after. change: "no say" where it has a problem."""
+    """A policy before and after. All are "-" where it was not evaluated."""
 
     policy: PolicyResult
     before: str
@@ -86,13 +86,13 @@ class Group:
 
 
 def policy_rows(plan: Plan) -> list[PolicyRow]:
-    """The policies that weigh most first; those without a say at the end."""
+    """The policies that weigh most first; those that were not evaluated at the end."""
     answer = []
     for policy in sorted(plan.policies, key=lambda p: (p.problem is not None, -_stake(p), p.name)):
         moves = sum(move.gains.get(policy.name, 0.0) > NEGLIGIBLE for move in plan.moves)
         before, after = policy.cost.before, policy.cost.after
         if policy.problem is not None:
-            answer.append(PolicyRow(policy, "-", "-", "no say", moves))
+            answer.append(PolicyRow(policy, "-", "-", "-", moves))
         else:
             answer.append(
                 PolicyRow(policy, amount(before), amount(after), change(before, after), moves)
@@ -131,8 +131,8 @@ def _row(number: int, move: PlannedMove, result: MoveResult | None) -> MoveRow:
 def _landed(move: PlannedMove, result: MoveResult) -> Landed:
     mark, where = _where(move, result)
     ready = "-" if result.readySeconds is None else age(result.readySeconds)
-    told = mark != "good" or result.message
-    why = f"{result.code} {result.message}".strip() if told else ""
+    explained = mark != "good" or result.message
+    why = f"{result.code} {result.message}".strip() if explained else ""
     return Landed(result.result, mark, where, ready, why)
 
 

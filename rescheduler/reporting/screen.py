@@ -20,7 +20,7 @@ A character for private use, one cell wide, which `clean` leaves in no name.
 
 
 class Screen:
-    """Collects lines; nothing in them is told by color alone.
+    """Collects lines; nothing in them is shown by color alone.
 
     Widths below 72 screen cells are taken as 72. With color, as ANSI escape sequences.
     """

@@ -6,7 +6,7 @@ from rich.text import Text
 from rescheduler.model.plan import Report
 from rescheduler.reporting.alerts import Level
 from rescheduler.reporting.columns import Column, Grid, fit
-from rescheduler.reporting.next_steps import NOT_TOLD, Invocation
+from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation
 from rescheduler.reporting.phrasing import ARROW, amount, percent, pod_name, shorten, signed
 from rescheduler.reporting.rows import SYMBOLS, Mark, MoveRow
 from rescheduler.reporting.screen import Screen, coded
@@ -25,10 +25,10 @@ ALERTS: dict[Level, tuple[str, str]] = {
 }
 
 
-def render_table(report: Report, *, width: int, color: bool, given: Invocation = NOT_TOLD) -> str:
+def render_table(report: Report, *, width: int, color: bool, given: Invocation = NOT_GIVEN) -> str:
     """The report as text of that width in screen cells; with color, as ANSI escape sequences.
 
-    Widths below 72 are taken as 72. Nothing is told by color alone.
+    Widths below 72 are taken as 72. Nothing is shown by color alone.
     """
     seen = view(report, given)
     screen = Screen(width=width, color=color)
@@ -98,7 +98,7 @@ def _policies(screen: Screen, seen: View) -> None:
             policy.kind,
             policy.mode,
             f"{policy.weight:g}",
-            cost if policy.problem is None else f"{row.before:>{before}}",
+            cost if policy.problem is None else "not evaluated",
             Text(row.change, style="green" if better else ""),
             str(row.moves),
         )
@@ -123,7 +123,7 @@ def _plan_grid(seen: View, wide: bool) -> Grid:
             Column("from", flexible=True),
             Column("expected to", flexible=True),
             Column("gain", "right"),
-            Column("cost", "right"),
+            Column("disruption", "right"),
             Column("budget", flexible=wide),
         ]
     )
@@ -193,7 +193,7 @@ def _targets(row: MoveRow, most: int) -> str:
 def _budget(row: MoveRow, wide: bool) -> str:
     budget = row.move.budget
     if budget is None:
-        return "no pdb"
+        return "no PDB"
     return f"{budget.name}, {budget.allowed} left" if wide else f"{budget.allowed} left"
 
 

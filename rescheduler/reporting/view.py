@@ -11,7 +11,7 @@ from rescheduler.model.plan import Calibration, Mode, Outcome, Plan, ReadingResu
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
 from rescheduler.reporting.alerts import Alert, alerts
-from rescheduler.reporting.next_steps import NOT_TOLD, Invocation, Step, next_steps
+from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation, Step, next_steps
 from rescheduler.reporting.phrasing import (
     ARROW,
     age,
@@ -50,7 +50,7 @@ class Fact:
     detail: str
 
 
-def view(report: Report, given: Invocation = NOT_TOLD) -> "View":
+def view(report: Report, given: Invocation = NOT_GIVEN) -> "View":
     """The view of this plan or outcome, with every string in it made harmless (see `clean`)."""
     return View(msgspec.convert(cleaned(msgspec.to_builtins(report)), Report), given)
 
@@ -71,7 +71,7 @@ class View:
     """A cleaned plan or outcome with its tables. Use `view` to make one."""
 
     report: Report
-    given: Invocation = NOT_TOLD
+    given: Invocation = NOT_GIVEN
 
     @property
     def plan(self) -> Plan:
@@ -85,7 +85,7 @@ class View:
 
     @property
     def is_outcome(self) -> bool:
-        """Whether it tells what became of a plan."""
+        """Whether it says what became of a plan."""
         return self.outcome is not None
 
     @property
@@ -110,7 +110,7 @@ class View:
 
     @property
     def time(self) -> str:
-        """When the cluster was looked at, or when acting began."""
+        """When the cluster was read, or when acting began."""
         return stamp(self.plan.taken if self.outcome is None else self.outcome.started)
 
     @property
@@ -187,9 +187,9 @@ class View:
             verb = "were" if more else "was"
             return Fact("Score", UNKNOWN, f"not known: {silent[0]}{more} {verb} not evaluated")
         if before is None or after is None:
-            return Fact("Score", UNKNOWN, "not known: no policy counts")
+            return Fact("Score", UNKNOWN, "not known: no policy has a weight")
         if self.is_outcome:
-            detail = "of 100; the second is as predicted"
+            detail = "of 100; the second number is predicted"
         digits = 1 if 0 < abs(after - before) < 1 else 0
         return Fact("Score", f"{before:.{digits}f} {ARROW} {after:.{digits}f}", detail)
 
@@ -262,11 +262,11 @@ class View:
         if not found:
             return []
         versions = " ".join(sorted({each.version or "unknown" for each in found}))
-        told = [f"{each.name}: {each.source}" for each in found[:MOST_SCHEDULERS]]
-        more = len(found) - len(told)
+        named = [f"{each.name}: {each.source}" for each in found[:MOST_SCHEDULERS]]
+        more = len(found) - len(named)
         if more:
-            told.append(f"{more} more")
-        return [Fact("Scheduler", shorten(versions, MOST_VERSION), "; ".join(told))]
+            named.append(f"{more} more")
+        return [Fact("Scheduler", shorten(versions, MOST_VERSION), "; ".join(named))]
 
     @property
     def _calibration(self) -> list[Fact]:
@@ -279,7 +279,7 @@ class View:
                 "Landings",
                 percent(rates.hitRate),
                 f"as predicted so far, of {counted(rates.compared, 'replacement')}; "
-                f"{percent(rates.likeliestRate)} where it was likeliest",
+                f"{percent(rates.likeliestRate)} on the likeliest node",
             )
         ]
 
@@ -290,14 +290,14 @@ class View:
             return None
         if self.plan.guards:
             guard = self.plan.guards[0]
-            return Problem(code=guard.code, message="No move: the cycle is held, see above.")
+            return Problem(code=guard.code, message="No move: a guard holds the cycle, see above.")
         if self.plan.policies and all(each.problem for each in self.plan.policies):
             problem = self.plan.policies[0].problem
             code = problem.code if problem else ""
-            return Problem(code=code, message="No move: no policy had a say, see above.")
+            return Problem(code=code, message="No move: no policy could be evaluated, see above.")
         if not self.plan.totals.candidates:
             return Problem(
-                code="", message="Nothing to do: no move could improve what policies want."
+                code="", message="Nothing to do: no move could lower the cost of any policy."
             )
         return self._nothing_pays()
 

@@ -95,11 +95,13 @@ def test_a_recording_cannot_be_acted_on(here: Path) -> None:
     assert "recorded snapshot" in result.stderr
 
 
-def test_a_policy_without_readings_has_no_say_and_the_report_is_still_written(here: Path) -> None:
+def test_a_policy_without_readings_is_not_evaluated_and_the_report_is_still_written(
+    here: Path,
+) -> None:
     result = call("plan", "-p", "hot.yaml", "--snapshot", "cluster.snapshot", "-o", "json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["moves"] == []
-    assert "hot has no say: RDG007" in result.stderr
+    assert "hot was not evaluated: RDG007" in result.stderr
 
 
 def test_exit_code_4_must_be_asked_for(here: Path) -> None:

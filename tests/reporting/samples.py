@@ -302,7 +302,7 @@ def held() -> Plan:
 
 
 def no_data() -> Plan:
-    """Prometheus lacks the GPU exporter: that policy has no say, the other one goes on."""
+    """Prometheus lacks the GPU exporter: that policy is not evaluated, the other one is."""
     gpu, spread = policies(moved=True)
     missing = Problem(
         code="RDG009", message="node.gpu: Prometheus has no series DCGM_FI_DEV_GPU_UTIL"

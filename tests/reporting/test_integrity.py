@@ -257,18 +257,22 @@ def test_a_field_that_nobody_knows_is_an_edit_too() -> None:
     assert "`tool`" in str(read(document))
 
 
-def test_both_digests_are_named_and_what_cannot_be_told_is_said() -> None:
+def test_both_digests_are_named_and_what_is_not_known_is_said() -> None:
     made = rich()
     document = document_of(made)
     limits = edited(document, ("limits", "movesPerCycle"), 900)
     told = str(read(limits))
     assert f"its digest is {made.digest}, and what it holds now makes " in told
     assert "; changed: `limits`\n  Maybe make a new plan" in told
-    assert "cannot be told, since its checksums are those" in str(read(forged(limits)))
+    assert "which part was changed is not known, since its checksums are those" in str(
+        read(forged(limits))
+    )
     other = forged({**limits, "tool": "rescheduler 99\x1b[31m"})
     assert "Maybe rescheduler 99 wrote it, and this is rescheduler " in str(read(other))
     del limits[CHECKSUMS]
-    assert "cannot be told, since its checksums are missing" in str(read(limits))
+    assert "which part was changed is not known, since its checksums are missing" in str(
+        read(limits)
+    )
     nodes = edited(document, ("nodes", 0, "zone"), "z")
     assert f"its digest {made.digest} still covers what decides; changed: `nodes`" in str(
         read(nodes)

@@ -62,5 +62,5 @@ def test_a_command_over_several_lines_is_the_same_command(width: int) -> None:
 def test_an_outcome_is_shared() -> None:
     assert commands(outcome(), Invocation(options=OPTIONS), applicable=False) == {
         "Share": "rescheduler render OUTCOME.json -o html --out outcome.html",
-        "Look again": f"rescheduler plan --policies PATH {SHOWN}",
+        "Plan again": f"rescheduler plan --policies PATH {SHOWN}",
     }

@@ -60,7 +60,7 @@ def test_tables_have_captions_and_pictures_have_words(name: str) -> None:
 
 def test_the_sections_stand_in_the_order_in_which_people_read() -> None:
     page = render_page(SAMPLES["plan"]())
-    ids = ["policies", "nodes", "moves", "left", "pacing", "inputs", "next"]
+    ids = ["policies", "nodes", "moves", "left", "batches", "inputs", "next"]
     places = [page.index(f'<section id="{each}"') for each in ids]
     assert places == sorted(places)
     held = render_page(SAMPLES["held"]())
@@ -89,7 +89,7 @@ def test_a_plan_with_next_to_nothing_in_it_is_shown_too() -> None:
         refused=[],
     )
     page = render_page(bare)
-    assert "no move could improve what policies want" in page
+    assert "no move could lower the cost of any policy" in page
     assert "There is no policy." in page
 
 

@@ -1,4 +1,4 @@
-"""A report names what a policy looks at by what the policy says, whatever its kind."""
+"""A report names what a policy evaluates by what the policy says, whatever its kind."""
 
 import pytest
 
@@ -15,8 +15,8 @@ from tests.picture import picture
 @pytest.mark.parametrize(
     ("policy", "text"),
     [
-        (Fragmentation(name="f", match={"all": True}), "looks at 2 nodes"),
-        (Spread(name="s", match={"all": True}), "looks at 3 pods"),
+        (Fragmentation(name="f", match={"all": True}), "evaluates 2 nodes"),
+        (Spread(name="s", match={"all": True}), "evaluates 3 pods"),
     ],
     ids=lambda each: each.kind if isinstance(each, Policy) else "",
 )

@@ -54,9 +54,9 @@ def test_a_guard_comes_before_the_tables() -> None:
 
 def test_a_policy_without_data_says_so_and_shows_no_cost() -> None:
     table = render_table(SAMPLES["no-data"](), width=80, color=False)
-    assert "PROBLEM RDG009 Policy gpu-utilization has no say" in table
+    assert "PROBLEM RDG009 Policy gpu-utilization was not evaluated" in table
     row = next(line for line in table.splitlines() if line.startswith("  gpu-utilization"))
-    assert "no say" in row
+    assert "not evaluated" in row
     assert "0.00" not in row
     assert "from a recording" in table
     assert "Apply:" not in table
@@ -67,7 +67,7 @@ def test_an_empty_plan_says_why() -> None:
     assert "Nothing to do: no candidate is worth a move. Most often (9 of 14)" in table
 
 
-def test_an_empty_plan_of_trouble_that_must_last_says_that_it_waits() -> None:
+def test_an_empty_plan_of_findings_that_must_last_says_that_it_waits() -> None:
     plan = SAMPLES["empty"]()
     waits = "zones: known to hold since 12:00 (4m), and stableFor is 10m: it may act from 12:10 on"
     assert isinstance(plan, Plan)
@@ -77,7 +77,7 @@ def test_an_empty_plan_of_trouble_that_must_last_says_that_it_waits() -> None:
         totals=structs.replace(plan.totals, refused={"STB001": 3}),
     )
     table = " ".join(render_table(plan, width=80, color=False).split())
-    assert "Nothing to do yet: no candidate may move now. Most often (all): The trouble" in table
+    assert "Nothing to do yet: no candidate may move now. Most often (all): The finding" in table
     assert waits in table
 
 

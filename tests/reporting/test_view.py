@@ -8,7 +8,7 @@ from msgspec import structs
 from rescheduler.model.plan import Change, LandingShare, NodeView, Report, Totals
 from rescheduler.model.problem import Problem
 from rescheduler.reporting.batch_schedule import batches, budgets
-from rescheduler.reporting.heat_map import MOST, strips, zones
+from rescheduler.reporting.heat_map import MOST, heat_map, zones
 from rescheduler.reporting.view import view
 from tests.reporting.samples import (
     DOCUMENTS,
@@ -72,7 +72,7 @@ def test_a_code_that_is_not_in_the_catalog_is_shown_as_it_is() -> None:
 def test_policies_without_a_say_come_last() -> None:
     rows = view(no_data()).policies
     assert [row.policy.name for row in rows] == ["zone-spread", "gpu-utilization"]
-    assert (rows[1].before, rows[1].after, rows[1].change) == ("-", "-", "no say")
+    assert (rows[1].before, rows[1].after, rows[1].change) == ("-", "-", "-")
 
 
 def test_moves_are_in_the_order_of_their_batches() -> None:
@@ -145,7 +145,7 @@ def test_no_score_stands_above_a_policy_that_was_not_evaluated(score: Change) ->
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("held", "the cycle is held"),
+        ("held", "a guard holds the cycle"),
         ("empty", "no candidate is worth a move. Most often (9 of 14)"),
     ],
 )
@@ -155,12 +155,12 @@ def test_no_move_has_its_reason(name: str, said: str) -> None:
     assert said in nothing.message
 
 
-def test_without_any_policy_that_has_a_say_an_empty_plan_is_no_good_news() -> None:
+def test_without_any_evaluated_policy_an_empty_plan_is_no_good_news() -> None:
     refused = Problem(code="RDG001", message="connection refused")
     mute = [structs.replace(policy, problem=refused) for policy in policies(moved=False)]
     nothing = view(plan(moves=[], policies=mute)).nothing
     assert nothing is not None
-    assert "no policy had a say" in nothing.message
+    assert "no policy could be evaluated" in nothing.message
 
 
 def test_only_a_plan_that_can_be_applied_is_offered() -> None:
@@ -184,8 +184,8 @@ def test_batches_and_budgets() -> None:
     ]
 
 
-def test_a_strip_marks_what_is_hot_absent_or_changed() -> None:
-    gpu, receive, transmit = strips(plan())
+def test_a_row_marks_what_is_hot_absent_or_changed() -> None:
+    gpu, receive, transmit = heat_map(plan())
     assert gpu.label == "GPU"
     assert gpu.target == "50 %"
     assert [cell.hot_before for cell in gpu.cells].count(True) == 5
@@ -198,7 +198,7 @@ def test_a_strip_marks_what_is_hot_absent_or_changed() -> None:
 
 
 def test_a_reading_without_any_value_is_not_drawn_as_zero() -> None:
-    gpu = strips(no_data())[0]
+    gpu = heat_map(no_data())[0]
     assert gpu.cells == []
     assert gpu.summary == "No node has a value."
 
@@ -206,9 +206,9 @@ def test_a_reading_without_any_value_is_not_drawn_as_zero() -> None:
 def test_policies_that_disagree_draw_no_target() -> None:
     one, other = policies(moved=True)
     other = structs.replace(other, document={"spec": {"targets": {"gpu": {"high": 0.8}}}})
-    assert strips(plan(policies=[one, other]))[0].target == ""
+    assert heat_map(plan(policies=[one, other]))[0].target == ""
     one = structs.replace(one, document={"spec": {"targets": {"gpu": {"high": "lots"}}}})
-    assert strips(plan(policies=[one, other]))[0].target == "80 %"
+    assert heat_map(plan(policies=[one, other]))[0].target == "80 %"
     assert DOCUMENTS["gpu-utilization"]["spec"]["targets"]["gpu"]["high"] == "50%"
 
 
@@ -219,12 +219,12 @@ def test_a_large_cluster_shows_what_changes_and_what_is_hot() -> None:
         load = {"node.cpu": Change(before=before, after=after)}
         return NodeView(name=f"n{n:03}", zone="", pods=Change(before=1, after=1), load=load)
 
-    (strip,) = strips(plan(nodes=[node(n) for n in range(900)]))
-    titles = [cell.title for cell in strip.cells]
+    (row,) = heat_map(plan(nodes=[node(n) for n in range(900)]))
+    titles = [cell.title for cell in row.cells]
     assert len(titles) == MOST
     assert titles[0].startswith("n899")
     assert titles[-1].startswith("n003 <1 %")
-    assert strip.omitted.startswith("500 nodes not drawn")
+    assert row.omitted.startswith("500 nodes not drawn")
 
 
 def test_zones_are_left_out_where_pods_were_not_counted() -> None:

@@ -5,7 +5,7 @@ from rescheduler.reporting.descriptions import PROPERTIES as SHARED
 _HEAD = {
     "kind": "What is explained.",
     "schemaVersion": "Version of this format; it changes when a field changes its meaning.",
-    "header": "Where and when it was looked at.",
+    "header": "Which cluster, and when it was read.",
 }
 _PLACE = {
     "landing": "Where the scheduler would put it, the likeliest first; empty where nowhere.",
@@ -14,7 +14,7 @@ _PLACE = {
     "feasible": "How many nodes pass all filters.",
     "nodes": "How many nodes there are.",
     "event": "What the scheduler's event would say; empty where a node is feasible.",
-    "refusal": "Why none of this can be told, or null.",
+    "refusal": "Why none of this is known, or null.",
 }
 
 PROPERTIES: dict[str, dict[str, str]] = {
@@ -25,7 +25,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
     "Header": {
         "tool": "Name and version of the program.",
         "cluster": "The cluster.",
-        "taken": "When the cluster was looked at.",
+        "taken": "When the cluster was read.",
         "recorded": "Whether it is a recorded snapshot.",
     },
     "PodExplanation": {
@@ -49,7 +49,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "zone": "Its zone; empty where it has none.",
         "ready": "Whether it is Ready.",
         "taints": "Its taints, as kubectl writes them.",
-        "problem": "Why it is neither left nor counted on, or null.",
+        "problem": "Why pods are moved neither off it nor onto it, or null.",
         "room": "What its pods ask for of each resource.",
         "loads": "Every reading of it.",
         "policies": "What each policy finds about it.",
@@ -69,31 +69,31 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "disruption": "What the move costs, in pods; null where it is not known.",
     },
     "Check": {
-        "code": "Reason code that is given where the check fails.",
-        "result": "Not asked: an earlier check of its group failed.",
+        "code": "Reason code of a pod that fails the check.",
+        "result": "passed or failed; not asked where an earlier check of its group failed.",
         "message": "Why it failed.",
     },
     "FilterResult": {
         "plugin": "Name of the plugin.",
-        "rejects": "Nodes that it rejects, asked alone.",
+        "rejects": "Nodes that it rejects when run alone.",
         "first": "Nodes that it rejects and none before it.",
         "example": "One of them.",
-        "reasons": "The scheduler's words, and of how many nodes it says them.",
+        "reasons": "The scheduler's reasons, each with the number of nodes.",
     },
     "NodeScore": {
         "node": "Name of the node.",
         "total": "Sum of the points.",
         "points": "Points by plugin: 0 to 100 times its weight.",
-        "probability": "With which the pod lands there.",
+        "probability": "Probability that the pod lands there.",
     },
     "PolicyView": {
         "name": "metadata.name of the policy.",
         "kind": "Its kind.",
-        "mode": "Audit: judged and shown, never acted on.",
+        "mode": "Audit: evaluated and shown, never acted on.",
         "weight": "What one unit of its cost counts.",
         "gain": "Expected decrease of its cost by a move now; null where that is not known.",
         "findings": "Its costliest findings about it.",
-        "problem": "Why the policy has no say, or null.",
+        "problem": "Why the policy was not evaluated, or null.",
     },
     "Load": {
         "reading": "Name in the catalogue of readings.",
@@ -130,9 +130,9 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "none": "Why no single move makes room, or null.",
     },
     "Reason": {
-        "reason": "The scheduler's words.",
+        "reason": "The scheduler's reason.",
         "plugin": "The plugin that gives it.",
-        "count": "Of how many nodes.",
+        "count": "For how many nodes.",
         "nodes": "Some of them.",
     },
     "RoomMove": {

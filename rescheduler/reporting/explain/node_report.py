@@ -31,12 +31,14 @@ def draw_node(screen: Screen, seen: NodeExplanation) -> None:
     screen.line(Text(where_and_when(seen.header), style="dim"), fold=True)
     screen.line()
     moving = sum(one.verdict.fate == "moves" for one in seen.pods)
-    told = f"{counted(len(seen.pods), 'pod')}, {moving} of which would move"
-    screen.paragraph(Text(told), first=Text("Pods", style="dim"), indent=_LABEL)
-    settled = Text("Ready, and may be left and counted on" if seen.ready else "not Ready")
+    pods = f"{counted(len(seen.pods), 'pod')}, {moving} of which would move"
+    screen.paragraph(Text(pods), first=Text("Pods", style="dim"), indent=_LABEL)
+    state = Text(
+        "Ready and stable: pods may move off it and onto it" if seen.ready else "not Ready"
+    )
     if seen.problem is not None:
-        settled = Text.assemble(coded(seen.problem.code), seen.problem.message)
-    screen.paragraph(settled, first=Text("State", style="dim"), indent=_LABEL)
+        state = Text.assemble(coded(seen.problem.code), seen.problem.message)
+    screen.paragraph(state, first=Text("State", style="dim"), indent=_LABEL)
     taints = ", ".join(seen.taints) or "none"
     screen.paragraph(Text(taints), first=Text("Taints", style="dim"), indent=_LABEL)
     screen.line()
@@ -97,7 +99,7 @@ def _pods(screen: Screen, seen: NodeExplanation) -> None:
     if not seen.pods:
         return
     shown = seen.pods[:MOST_PODS]
-    screen.line(Text.assemble(("Pods ", "bold"), "by what moving them could save at best"))
+    screen.line(Text.assemble(("Pods ", "bold"), "by the cost that moving them could save at best"))
     alike = len({(one.verdict.code, one.verdict.message) for one in shown}) == 1 < len(shown)
     grid = Grid(
         [
@@ -124,8 +126,8 @@ def _pods(screen: Screen, seen: NodeExplanation) -> None:
     left = seen.pods[MOST_PODS:]
     if left:
         codes = Counter(one.verdict.code or "no candidate" for one in left)
-        told = ", ".join(f"{count} {code}" for code, count in codes.most_common(6))
-        screen.paragraph(Text(f"and {counted(len(left), 'more pod')}, in the JSON: {told}"))
+        listed = ", ".join(f"{count} {code}" for code, count in codes.most_common(6))
+        screen.paragraph(Text(f"and {counted(len(left), 'more pod')}, in the JSON: {listed}"))
 
 
 def _why(one: PodOnNode) -> Text:
@@ -135,8 +137,8 @@ def _why(one: PodOnNode) -> Text:
 def _usage(one: PodOnNode) -> str:
     """What it uses of the first things that are known."""
     units = {"pod.cpu": "cores", "pod.gpu": "GPUs"}
-    told = [
+    amounts = [
         quantity(value, units.get(name, "bytes/s" if "network" in name else "bytes"))
         for name, value in sorted(one.usage.items())
     ]
-    return ", ".join(told[:2]) or "-"
+    return ", ".join(amounts[:2]) or "-"

@@ -66,8 +66,8 @@ def _landing(screen: Screen, seen: PodExplanation) -> None:
         _fact(screen, "Would land", Text.assemble(("nowhere: ", "bold red"), seen.event))
         return
     _fact(screen, "Would land", Text(landing_words(seen.landing, 4), style="bold"))
-    told = f"comes back {percent(seen.returns)}, stays Pending {percent(seen.unschedulable)}"
-    _fact(screen, "", Text(f"{told}; {_STATES[seen.state]}" if seen.node else told))
+    chances = f"comes back {percent(seen.returns)}, stays Pending {percent(seen.unschedulable)}"
+    _fact(screen, "", Text(f"{chances}; {_STATES[seen.state]}" if seen.node else chances))
 
 
 def draw_policies(screen: Screen, policies: list[PolicyView], *, gains: bool) -> None:
@@ -80,7 +80,7 @@ def draw_policies(screen: Screen, policies: list[PolicyView], *, gains: bool) ->
         columns.append(Column("gain of a move now", "right"))
     grid = Grid(columns)
     for policy in policies:
-        gain = "no say" if policy.problem else "-"
+        gain = "not evaluated" if policy.problem else "-"
         if policy.gain is not None:
             gain = signed(policy.gain)
         style = "green" if (policy.gain or 0.0) > 0 else ""
@@ -104,9 +104,9 @@ def _checks(screen: Screen, checks: list[Check]) -> None:
     passed = [check for check in checks if check.result == "passed"]
     failed = [check for check in checks if check.result == "failed"]
     unasked = [check for check in checks if check.result == "not asked"]
-    told = f"{len(passed)} passed, {len(failed)} failed"
-    told += f", {len(unasked)} not asked" if unasked else ""
-    screen.line(Text.assemble(("Checks ", "bold"), told))
+    counts = f"{len(passed)} passed, {len(failed)} failed"
+    counts += f", {len(unasked)} not checked" if unasked else ""
+    screen.line(Text.assemble(("Checks ", "bold"), counts))
     for check in failed:
         first = Text.assemble(("  !  ", "bold red"), (check.code, "cyan"))
         screen.paragraph(Text(f"{_title(check)}: {check.message}"), first=first, indent=_LABEL)
@@ -132,7 +132,7 @@ def _filters(screen: Screen, seen: PodExplanation) -> None:
         [
             Column("plugin"),
             Column("rejects", "right"),
-            Column("as the first", "right"),
+            Column("first to reject", "right"),
             Column("for example", flexible=True),
         ]
     )
