@@ -29,11 +29,10 @@ from rescheduler.runtime.settings import Settings
 def command(settings: Settings) -> int:
     """Run a cycle once, or on a schedule until it is stopped.
 
-    In mode Audit, the default, each cycle ends with its report; all that it writes to the cluster
-    is since when policies with stableFor found what they find (ConfigMap
-    rescheduler-finding-history). In mode
-    Enforce it evicts what the plan says; one instance at a time holds the lock. On a schedule, the
-    latest report is the page at the address of --listen.
+    In mode Audit, the default, each cycle ends with its report and nothing is evicted; for policies
+    with stableFor, the ConfigMap rescheduler-finding-history keeps since when each finding has lasted.
+    In mode Enforce it evicts what the plan says; one instance at a time holds the lock. On a
+    schedule, the latest report is the page at the address of --listen.
 
     \b
       rescheduler run --once -p policies/ --mode Enforce
