@@ -1,8 +1,8 @@
 """`python -m tests.deploy.policies_configmap`: writes policies into the ConfigMap of deploy/.
 
 kustomize may not read files outside its own folder, so the ConfigMap holds a copy, and a test
-keeps the copy in step. It holds the kinds that every cluster has the data for; the others would
-have no say where nothing tells of NUMA zones, traffic or broken parts.
+keeps the copy in step. It holds the kinds that every cluster has the data for; the others
+could not be evaluated where nothing exports NUMA zones, traffic or device faults.
 """
 
 from pathlib import Path
