@@ -60,7 +60,7 @@ def test_a_plan_shows_its_figures_and_takes_the_old_ones_away() -> None:
     telemetry.observe(plan)
     found = lines(telemetry)
     assert found['rescheduler_policy_cost{kind="Spread",policy="zones",policy_mode="Enforce"}'] == 2
-    assert not any('policy="hot"' in name and "cost" in name for name in found), "it was not evaluated"
+    assert not any('policy="hot"' in name and "cost" in name for name in found), "not evaluated"
     assert isnan(found["rescheduler_score"]), "of a part only it would look like good news"
     assert found['rescheduler_policy_evaluated{policy="hot"}'] == 0
     assert found['rescheduler_policy_evaluated{policy="zones"}'] == 1
