@@ -278,14 +278,14 @@ def test_paused_while_the_intent_is_written(stage: Stage) -> None:
     assert [past.state for past in history(stage)] == ["refused"]
 
 
-def test_asked_to_stop_while_waiting(stage: Stage) -> None:
+def test_stopped_while_waiting(stage: Stage) -> None:
     process = Process(stage, "a")
     stage.world.on_accept = lambda *_: setattr(process, "stopped", "SIGTERM was received")
     moves = [planned(web(stage)), planned(web(stage, "b", "n2", "rs-2"), batch=2)]
     outcome, _ = run(stage, *moves, process=process)
     assert outcome.verdict == Problem(
         code="ACT014",
-        message="The run was told to stop, or its time was up. SIGTERM was received",
+        message="The run was stopped, or its time was up. SIGTERM was received",
     )
     assert outcome.moves[0].result == "evicted"
     assert "still awaited" in outcome.moves[0].message
