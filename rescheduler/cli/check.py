@@ -65,7 +65,7 @@ def _check(path: Path, settings: Settings, *, marked: bool) -> int:
     names = ", ".join(f"{each.kind} {each.name} ({each.mode})" for each in found.policies)
     click.echo(f"{path}: {len(found.policies)} valid: {names}")
     for warning in warnings(found):
-        click.echo(warning.told())
+        click.echo(warning.report())
         if marked:
             at = warning.place()
             click.echo(annotation("warning", at.message, file=at.file, line=at.line, col=at.column))

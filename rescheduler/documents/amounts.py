@@ -38,7 +38,7 @@ def allowed(amount: int | str, pods: int) -> int:
     """How many that are of so many pods; a percentage is rounded down, so that it holds.
 
     As a Deployment's maxUnavailable is (intstr.GetScaledValueFromIntOrPercent, roundUp false); that
-    of a PodDisruptionBudget is rounded up, and allows more than it says.
+    of a PodDisruptionBudget is rounded up, and allows more than the number.
     """
     if isinstance(amount, int):
         return amount

@@ -12,7 +12,7 @@ API_VERSION = "rescheduler.io/v1alpha1"
 
 
 class Document(Strict):
-    """What a document says; `kind` and `name` come from around its spec."""
+    """What a document holds; `kind` and `name` come from around its spec."""
 
     kind: str
     name: str = Field(min_length=1, description="metadata.name")

@@ -1,11 +1,11 @@
-"""What a model tells of one of its own fields, so that a file can be told where that stands."""
+"""What a model reports about one of its own fields, so that a file's line can be named."""
 
 import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 FieldPath = tuple[str | int, ...]
-"""Names of fields and positions in lists, from the model that tells of it down to the value."""
+"""Names of fields and positions in lists, from the model that reports it down to the value."""
 
 
 class FieldError(ValueError):
@@ -27,7 +27,7 @@ class FieldError(ValueError):
 class FieldWarning(NamedTuple):
     """Why a value that can be used is probably not what was meant.
 
-    at: the value, below the model that tells of it. hint: advice, without the leading "Maybe".
+    at: the value, below the model that reports it. hint: advice, without the leading "Maybe".
     known: words of which one was probably meant.
     """
 

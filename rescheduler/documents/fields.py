@@ -104,7 +104,7 @@ def _only_true(value: Any) -> Any:
 
 
 Yes = Annotated[Literal[True], BeforeValidator(_only_true)]
-"""A field that says something by being there."""
+"""A field that is a setting by being there."""
 
 
 class Strict(BaseModel):
@@ -115,5 +115,5 @@ class Strict(BaseModel):
     )
 
     def warnings(self) -> Iterator[FieldWarning]:
-        """What its own fields say that was probably not meant; `check` adds the place."""
+        """Settings of its own fields that were probably not meant; `check` adds the place."""
         return iter(())

@@ -27,7 +27,7 @@ _TEMPLATE = f"({_PREFIX})?{_END}(([-A-Za-z0-9_.]|{_FILLED})*{_END})?"
 
 
 def _check(pattern: str, words: str) -> Callable[[str], str]:
-    """A validator of text that must match as a whole. words: what is told of another one."""
+    """A validator of text that must match as a whole. words: the message for another one."""
 
     def check(value: str) -> str:
         if not re.fullmatch(pattern, value):

@@ -18,7 +18,7 @@ _QUOTED_OR_COMMENT = re.compile(
 def unreadable(query: str) -> str:
     """Why Prometheus could not read it, "" if nothing is found.
 
-    Quotes, brackets and the end are looked at; what names mean is left to Prometheus, which knows
+    Quotes, brackets and the end are checked; what names mean is left to Prometheus, which knows
     more functions than we and is not always Prometheus. Source: promql/parser/lex.go.
     """
     bare, open_quote = _without_quotes(query)
@@ -61,7 +61,7 @@ def _without_quotes(query: str) -> tuple[str, int]:
     while place < len(query):
         token = _QUOTED_OR_COMMENT.match(query, place)
         if token is not None:
-            # A quoted text is a value: what stands before it is no empty place.
+            # A quoted text is a value: what is before it is no empty place.
             kept = "" if token.group().startswith("#") else "x"
             bare[place : token.end()] = kept.ljust(len(token.group()))
             place = token.end()

@@ -1,4 +1,4 @@
-"""JSON Schema's way to say which fields of a model go together."""
+"""JSON Schema's form for which fields of a model go together."""
 
 from typing import Any
 

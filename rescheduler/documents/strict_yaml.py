@@ -2,7 +2,7 @@
 
 Plain scalars are read as JSON would: `true`, `false`, `null`, decimal numbers; all else is text, so
 `no`, `on`, `22:30`, `010` and `1_000` stay what was written. Repeated keys, anchors, aliases, tags
-and keys that are not text are flaws.
+and keys that are not text are problems.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from rescheduler.documents.flaws import LINE_ENDS, FileProblem, Mark
+from rescheduler.documents.file_problems import LINE_ENDS, FileProblem, Mark
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 20
@@ -28,7 +28,7 @@ Value = dict[str, "Tree"] | list["Tree"] | str | int | float | bool | None
 
 @dataclass(slots=True)
 class Tree:
-    """A value and where it stands. keys: where the keys of a mapping stand."""
+    """A value and its place. keys: the places of the keys of a mapping."""
 
     value: Value
     mark: Mark
@@ -71,7 +71,7 @@ def read(text: str) -> tuple[list[Tree], list[FileProblem]]:
 
 
 def grown(value: Any) -> Tree:
-    """The tree of a value that stands in no file, such as a document in a plan."""
+    """The tree of a value that is in no file, such as a document in a plan."""
     if isinstance(value, dict):
         branches = {str(key): grown(each) for key, each in value.items()}
         return Tree(branches, Mark(), dict.fromkeys(branches, Mark()))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 class TextFile:
     """One file that was read, or could not be.
 
-    name: as people are told it. identity: the same for one file, however it is named.
+    name: as it is shown. identity: the same for one file, however it is named.
     problem: why there is no text, as a predicate; "" where there is one.
     """
 

@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from rescheduler.documents.envelope import API_VERSION, Document
 from rescheduler.documents.field_problems import FieldError
-from rescheduler.documents.flaws import FileProblem, Mark
+from rescheduler.documents.file_problems import FileProblem, Mark
 from rescheduler.documents.label_selector import Selector
 from rescheduler.documents.strict_yaml import Tree, scalar
 
@@ -99,7 +99,7 @@ class _Envelope:
         self.name = ""
 
     def check(self) -> type[Document] | None:
-        """The model of the spec, if the spec can be looked at at all."""
+        """The model of the spec, if the spec can be checked at all."""
         if not isinstance(self._tree.value, dict):
             self._complain(self._tree.mark, "a document must be a mapping")
             return None
@@ -168,8 +168,8 @@ class _Envelope:
     def _keys(self, tree: Tree, known: Sequence[str], prefix: str) -> None:
         for key, mark in tree.keys.items():
             if key not in known:
-                told = f"{prefix}{_cut(key)}: unknown field `{_cut(key)}`"
-                self._complain(mark, told, near(key, known))
+                message = f"{prefix}{_cut(key)}: unknown field `{_cut(key)}`"
+                self._complain(mark, message, near(key, known))
 
     def _complain(self, mark: Mark, message: str, hint: str = "") -> None:
         self.file_problems.append(FileProblem(mark, message, hint))
@@ -184,8 +184,8 @@ def _file_problem(
     path: list[int | str] = [part for part in error["loc"] if not _is_tag(part)]
     field = ".".join([*root, *map(_cut, path)])
     if error["type"] == "extra_forbidden":
-        told = f"{field}: unknown field `{_cut(path[-1])}`"
-        return FileProblem(locate(spec, path, key=True), told, _known_field(error, path, model))
+        message = f"{field}: unknown field `{_cut(path[-1])}`"
+        return FileProblem(locate(spec, path, key=True), message, _known_field(error, path, model))
     if error["type"] == "missing":
         return FileProblem(locate(spec, path[:-1]), f"{field}: {_SENTENCES['missing']}")
     value, hint = error["input"], _meant(error)
@@ -200,7 +200,7 @@ def _file_problem(
 
 
 def _is_tag(part: int | str) -> bool:
-    """Whether it names a branch of a union or says that a key is meant, and no place in a file."""
+    """Whether it names a branch of a union or that a key is meant, and no place in a file."""
     return str(part).startswith("[") and str(part).endswith("]")
 
 
@@ -243,7 +243,7 @@ def _cut(part: int | str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """The value as it would stand in YAML, shortened; what it holds in the case of a collection."""
+    """The value as it would be in YAML, shortened; what it holds in the case of a collection."""
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
     if value is None or isinstance(value, bool):
@@ -259,7 +259,7 @@ def _bound(value: Any) -> str:
 
 
 def locate(tree: Tree, path: Sequence[int | str], *, key: bool = False) -> Mark:
-    """Where the value at that path stands (or its key), or the nearest thing around it."""
+    """The place of the value at that path (or of its key), or the nearest thing around it."""
     mark = tree.mark
     for step, part in enumerate(path):
         value: Any = tree.value
@@ -276,7 +276,7 @@ def locate(tree: Tree, path: Sequence[int | str], *, key: bool = False) -> Mark:
 
 
 def value_at(tree: Tree, path: Sequence[int | str]) -> Any:
-    """What stands at that path, or None."""
+    """The value at that path, or None."""
     for part in path:
         value: Any = tree.value
         if isinstance(value, dict) and part in value:
@@ -289,13 +289,13 @@ def value_at(tree: Tree, path: Sequence[int | str]) -> Any:
 
 
 def _fields(model: type[BaseModel] | None, *, nested: bool) -> list[str]:
-    """The names of the fields that may be written; of a document, `kind` and `name` stand above."""
+    """The names of the fields that may be written; of a document, `kind` and `name` are above."""
     fields = () if model is None else model.model_fields
     return [name for name in fields if name not in ("kind", "name") or nested]
 
 
 def _model_at(model: type[BaseModel], path: Sequence[int | str]) -> type[BaseModel] | None:
-    """The model of what stands at that path."""
+    """The model of the value at that path."""
     for part in path:
         if isinstance(part, int):
             continue

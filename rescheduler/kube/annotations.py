@@ -1,6 +1,6 @@
 """The annotations that we read, by name; sources keep these and drop all others.
 
-The labels of gangs stand beside their annotations; labels are all kept.
+The labels of gangs are beside their annotations; labels are all kept.
 """
 
 MIRROR = "kubernetes.io/config.mirror"

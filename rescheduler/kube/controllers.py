@@ -108,7 +108,7 @@ class Service(Base):
 
 
 class Namespace(Base):
-    """A Namespace; its labels are what namespace selectors look at."""
+    """A Namespace; its labels are what namespace selectors select by."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 

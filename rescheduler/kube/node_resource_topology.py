@@ -13,7 +13,7 @@ from rescheduler.kube.objects import Base, ObjectMeta
 POLICY = "topologyManagerPolicy"
 SCOPE = "topologyManagerScope"
 NUMA_NODE = "Node"
-"""The type of zones that are NUMA nodes; exporters may tell of sockets and cores too."""
+"""The type of zones that are NUMA nodes; exporters may report sockets and cores too."""
 
 _DEPRECATED = {
     "SingleNUMANodeContainerLevel": ("single-numa-node", "container"),
@@ -45,7 +45,7 @@ class ZoneResource(Base):
 
 
 class Zone(Base):
-    """zones[]. costs are the distances to other zones, as the firmware tells them."""
+    """zones[]. costs are the distances to other zones, as the firmware reports them."""
 
     name: str = ""
     type: str = ""
@@ -69,9 +69,9 @@ class NodeResourceTopology(Base):
 
     @property
     def kubelet(self) -> tuple[str, str]:
-        """The topology manager's policy and scope; "" where the object does not say.
+        """The topology manager's policy and scope; "" where the object does not name it.
 
-        The attributes say it; `topologyPolicies` is their deprecated form.
+        The attributes name it; `topologyPolicies` is their deprecated form.
         """
         policy, scope = self.attribute(POLICY), self.attribute(SCOPE)
         if policy:

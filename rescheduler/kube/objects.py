@@ -158,7 +158,7 @@ class TopologySpreadConstraint(Base):
 
 
 class ResourceRequirements(Base):
-    """Requests and limits of a container or a pod; `claims` only says whether there are any."""
+    """Requests and limits of a container or a pod; `claims` only shows whether there are any."""
 
     requests: Resources | None = None
     limits: Resources | None = None
@@ -206,7 +206,7 @@ class EmptyDir(Base):
 class Volume(Base):
     """A volume, kept only where it holds data (claims, host paths, scratch) or binds to a node.
 
-    The in-line kinds that kube-scheduler's VolumeRestrictions looks at are kept as they came.
+    The in-line kinds that kube-scheduler's VolumeRestrictions evaluates are kept as they came.
     """
 
     name: str = ""
@@ -230,7 +230,7 @@ class Named(Base):
 
 
 class PodSpec(Base):
-    """spec of a pod. Pods of one template share one PodSpec; the node stands in `Pod.node`."""
+    """spec of a pod. Pods of one template share one PodSpec; the node is in `Pod.node`."""
 
     nodeName: str | None = None
     schedulerName: str = "default-scheduler"

@@ -55,7 +55,7 @@ def aggregated(spec: PodSpec, of: Callable[[Container], Amounts]) -> Amounts:
     """The most that the containers take at any time.
 
     All containers with all sidecars run together; an init container runs beside the sidecars that
-    stand before it. of: what one container takes.
+    come before it. of: what one container takes.
     """
     total: Amounts = {}
     for container in spec.containers:
@@ -83,7 +83,7 @@ def pod_requests(
     """What is requested for the pod.
 
     of, pod_wide: what one container requests, and what is requested of the pod as a whole, where
-    that is not what the spec says.
+    that is not what the spec has.
     """
     total = aggregated(spec, of or _requests_of)
     total.update(pod_level_requests(spec) if pod_wide is None else pod_wide)
@@ -128,7 +128,7 @@ def pod_level_requests(spec: PodSpec) -> Amounts:
 
 
 def effective_requests(pod: Pod) -> dict[str, Amounts]:
-    """Requests of those containers (ordinary and sidecars) whose status tells of them.
+    """Requests of those containers (ordinary and sidecars) whose status has them.
 
     Source: component-helpers resource/helpers.go, determineEffectiveRequests, Kubernetes 1.36.
     """
@@ -144,7 +144,7 @@ def effective_requests(pod: Pod) -> dict[str, Amounts]:
 
 
 def effective_pod_level_requests(pod: Pod) -> Amounts:
-    """The requests of the pod as a whole, as its status has them where it tells of them.
+    """The requests of the pod as a whole, by its status where that has them.
 
     Source: component-helpers resource/helpers.go, PodRequests, Kubernetes 1.36.
     """
@@ -159,7 +159,7 @@ def effective_pod_level_requests(pod: Pod) -> Amounts:
 def _effective(
     pod: Pod, spec: Amounts, actuated: ResourceRequirements, allocated: Resources | None
 ) -> Amounts:
-    """The most that is said; what is asked for does not count where it cannot be given."""
+    """The most that is given; what is asked for does not count where it cannot be given."""
     infeasible = any(
         each.type == "PodResizePending" and each.reason == "Infeasible"
         for each in pod.status.conditions or ()
@@ -208,8 +208,8 @@ def _supported(resources: Resources | None) -> Amounts:
 
 
 def _statuses(pod: Pod) -> dict[str, ContainerStatus]:
-    told = (*(pod.status.containerStatuses or ()), *(pod.status.initContainerStatuses or ()))
-    return {each.name: each for each in told}
+    statuses = (*(pod.status.containerStatuses or ()), *(pod.status.initContainerStatuses or ()))
+    return {each.name: each for each in statuses}
 
 
 def _add(total: Amounts, more: Amounts) -> None:

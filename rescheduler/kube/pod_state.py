@@ -1,4 +1,4 @@
-"""What the state of a pod says about it, whoever asks."""
+"""What the state of a pod means, for every caller."""
 
 from rescheduler.kube.objects import Pod, PodSpec
 

@@ -1,4 +1,4 @@
-"""What the name of a resource says about it.
+"""What the name of a resource means.
 
 Source: pkg/apis/core/v1/helper/helpers.go and pkg/scheduler/util/utils.go, Kubernetes 1.36.
 """

@@ -90,7 +90,7 @@ class PersistentVolumeSpec(Base):
 
     @property
     def migrated(self) -> bool:
-        """Whether the scheduler translates it to CSI before it looks at its node affinity."""
+        """Whether the scheduler translates it to CSI before it evaluates its node affinity."""
         return any(
             (
                 self.awsElasticBlockStore,

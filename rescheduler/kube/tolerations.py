@@ -23,7 +23,7 @@ _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
     """Whether the toleration covers the taint. The operators Lt and Gt are off by default: False.
 
-    An empty key stands for every key, whatever the operator; the API server takes it with Exists
+    An empty key means every key, whatever the operator; the API server takes it with Exists
     alone.
     """
     if toleration.effect and toleration.effect != taint.effect:
@@ -41,7 +41,7 @@ def tolerated(taint: Taint, tolerations: Sequence[Toleration] | None) -> bool:
 
 
 class NodeTaints:
-    """The nodes by their taints: nodes with equal taints are judged together.
+    """The nodes by their taints: nodes with equal taints are evaluated together.
 
     Answers of `passing` and `disliked` are kept for good and shared: do not write into them.
     """

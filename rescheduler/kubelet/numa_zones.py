@@ -44,14 +44,14 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Zones:
-    """What the NodeResourceTopology objects tell, in the order of the snapshot's nodes.
+    """What the NodeResourceTopology objects report, in the order of the snapshot's nodes.
 
     total, free: (nodes, zones, resources) what a zone holds, and what of it is not given to pods;
     nodes with fewer zones have empty ones. width: (nodes,) number of zones, 0 where it is not
     known. policy: (nodes,) UNKNOWN to SINGLE. by_pod: (nodes,) whether the scope is `pod`.
     refuses: (nodes,) whether kubelet does not admit what it cannot align, zones known or not.
     names: of each node's zones. odd: why nodes that have an object are not known all the same.
-    told: of each node, kubelet's policy as its object tells it; "" where nothing does.
+    policy_names: of each node, kubelet's policy as its object names it; "" where none does.
     """
 
     resources: tuple[str, ...]
@@ -63,7 +63,7 @@ class Zones:
     refuses: BoolArray
     names: list[list[str]]
     odd: dict[int, str]
-    told: list[str]
+    policy_names: list[str]
 
     @property
     def known(self) -> BoolArray:
@@ -79,7 +79,7 @@ def demands(snapshot: Snapshot, resources: tuple[str, ...]) -> tuple[list[Demand
     Source: pkg/kubelet/cm/{cpumanager,memorymanager,devicemanager}, Kubernetes 1.36.
     """
     found: list[Demand] = []
-    # The snapshot keeps every spec alive, so an id stands for one spec.
+    # The snapshot keeps every spec alive, so an id means one spec.
     numbers: dict[int, int] = {}
     for pod in snapshot.pods:
         key = id(pod.spec)
@@ -93,7 +93,7 @@ def demands(snapshot: Snapshot, resources: tuple[str, ...]) -> tuple[list[Demand
 
 
 def may_be_aligned(spec: PodSpec) -> bool:
-    """Whether kubelet may look for zones for a pod, whatever zones there are: as in `demands`."""
+    """Whether kubelet may align a pod to zones, whatever zones there are: as in `demands`."""
     guaranteed = all(_guaranteed(each) for each in every(spec))
     return any(
         any(_wanted(each, tuple(asked), guaranteed).values())
@@ -103,7 +103,7 @@ def may_be_aligned(spec: PodSpec) -> bool:
 
 
 def resources_of(topologies: Iterable[NodeResourceTopology]) -> tuple[str, ...]:
-    """Every resource of which some zone tells."""
+    """Every resource that some zone reports."""
     names = {
         resource.name
         for each in topologies
@@ -144,19 +144,19 @@ def read_zones(
     odd = {**_disagreeing(resources, total, free, wanted, policy), **odd}
     for node in odd:
         policy[node], width[node] = UNKNOWN, 0
-    told = _told_policies(snapshot)
-    refuses = np.array([each not in _ADMITTING for each in told], dtype=np.bool_)
-    return Zones(resources, total, free, width, policy, by_pod, refuses, names, odd, told)
+    policy_names = _policy_names(snapshot)
+    refuses = np.array([each not in _ADMITTING for each in policy_names], dtype=np.bool_)
+    return Zones(resources, total, free, width, policy, by_pod, refuses, names, odd, policy_names)
 
 
-def _told_policies(snapshot: Snapshot) -> list[str]:
-    """Of each node, kubelet's topology manager policy; "" where nothing tells it."""
-    told = [""] * len(snapshot.nodes)
+def _policy_names(snapshot: Snapshot) -> list[str]:
+    """Of each node, kubelet's topology manager policy; "" where nothing names it."""
+    names = [""] * len(snapshot.nodes)
     for each in snapshot.topologies:
         node = snapshot.node_index.get(each.metadata.name, -1)
         if node >= 0:
-            told[node] = each.kubelet[0]
-    return told
+            names[node] = each.kubelet[0]
+    return names
 
 
 def _modeled(
@@ -187,13 +187,13 @@ def _disagreeing(
     wanted: FloatArray,
     policy: IntArray,
 ) -> dict[int, str]:
-    """Node to the first device of which its zones and its pods do not tell the same."""
+    """Node to the first device on which its zones and its pods disagree."""
     devices = np.array([is_device(name) for name in resources], dtype=np.bool_)
     used = (total - free).sum(axis=1)
     differs = devices & (total.sum(axis=1) > 0) & (np.abs(used - wanted) > _ROUNDING)
     answer: dict[int, str] = {}
     for node, kind in np.argwhere(differs & (policy != UNKNOWN)[:, None]).tolist():
-        text = f"its zones tell of {used[node, kind]:g} {resources[kind]} in use, "
+        text = f"its zones report {used[node, kind]:g} {resources[kind]} in use, "
         answer.setdefault(node, f"{text}and its pods ask for {wanted[node, kind]:g}")
     return answer
 

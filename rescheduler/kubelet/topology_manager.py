@@ -36,7 +36,7 @@ def place(zones: Zones, nodes: IntArray, free: FloatArray, demand: Demand) -> Pl
     """Where kubelet would put a pod of this demand on each of these nodes.
 
     free: (k, zones, resources) what is not given away there. Nodes that are not known admit
-    nothing and align nothing; whoever asks has to tell them apart.
+    nothing and align nothing; the caller has to distinguish them.
     """
     policy = zones.policy[nodes]
     aligned = np.ones(len(nodes), dtype=np.bool_)
@@ -49,10 +49,10 @@ def place(zones: Zones, nodes: IntArray, free: FloatArray, demand: Demand) -> Pl
             continue
         total = zones.total[nodes[rows]]
         for step in steps:
-            chosen, fits, wishes = _choose(total, left[rows], step)
+            chosen, fits, hinted = _choose(total, left[rows], step)
             aligned[rows] &= fits
-            single[rows] &= ~wishes | (chosen.sum(axis=1) <= 1)
-            touched[rows] |= chosen & wishes[:, None]
+            single[rows] &= ~hinted | (chosen.sum(axis=1) <= 1)
+            touched[rows] |= chosen & hinted[:, None]
             left[rows] = _taken(left[rows], chosen, step)
     # What single-numa-node cannot put into one zone it does not take, however it would lie.
     aligned &= single | (policy != SINGLE)
@@ -110,21 +110,22 @@ def _fewest(total: FloatArray, wanted: FloatArray) -> IntArray:
 def _choose(
     total: FloatArray, free: FloatArray, wanted: FloatArray
 ) -> tuple[BoolArray, BoolArray, BoolArray]:
-    """(k, zones) the zones of the best preferred hint; (k,) whether there is one; (k,) a wish.
+    """(k, zones) the zones of the best preferred hint; (k,) whether there is one; (k,) if asked.
 
-    A resource of which no zone of the node tells gives no hint.
+    The last: whether the demand needs a hint there at all. A resource that no zone of the node
+    reports gives no hint.
     """
     least = _fewest(total, wanted)
     concerned: BoolArray = np.asarray(least > 0, dtype=np.bool_)
-    wishes: BoolArray = np.asarray(concerned.any(axis=1), dtype=np.bool_)
-    fits: BoolArray = ~wishes
+    hinted: BoolArray = np.asarray(concerned.any(axis=1), dtype=np.bool_)
+    fits: BoolArray = ~hinted
     chosen = np.zeros(free.shape[:2], dtype=np.bool_)
     for mask in _masks(free.shape[1]):
         room = (free[:, mask].sum(axis=1) >= wanted - _ROUNDING) & (least == mask.sum())
         best: BoolArray = np.asarray(np.all(room | ~concerned, axis=1) & ~fits)
         chosen[best] = mask
         fits = fits | best
-    return chosen, fits, wishes
+    return chosen, fits, hinted
 
 
 def _taken(free: FloatArray, chosen: BoolArray, wanted: FloatArray) -> FloatArray:

@@ -29,9 +29,9 @@ class _Amounts(msgspec.Struct):
 
 
 class ZoneAllocation:
-    """What kubelets have left to give from their zones, as NodeResourceTopology and moves tell.
+    """What kubelets have left to give from their zones, by NodeResourceTopology and moves.
 
-    A pod that leaves gives back what its placement annotation says that it has in each zone, and
+    A pod that leaves gives back what its placement annotation has for each zone, and
     nothing where there is none; one that comes takes what its kubelet would choose.
     home, node: (pods,) where the snapshot has each pod, and where the working copy has it.
     unreadable: the placement annotations that could not be read.

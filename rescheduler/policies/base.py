@@ -1,6 +1,6 @@
 """The two halves of a policy kind: the YAML model that operators write, and its term.
 
-Unit of cost: 1.0 is one pod placed as badly as the policy can say, so that weights mean the
+Unit of cost: 1.0 is one pod placed as badly as the policy can express, so that weights mean the
 same in every kind.
 """
 
@@ -45,7 +45,7 @@ class Exclude(Strict):
 
 
 class Match(Strict):
-    """Which objects a policy looks at. All that is given must hold; "everything" must be said."""
+    """Which objects a policy selects. All fields given must hold; "everything" must be explicit."""
 
     model_config = all_or(*_NARROWING)
 
@@ -74,7 +74,7 @@ class NodeExclude(Strict):
 
 
 class NodeMatch(Strict):
-    """Which nodes a policy looks at. "Every node" must be said."""
+    """Which nodes a policy selects. "Every node" must be explicit."""
 
     model_config = all_or("labels")
 
@@ -85,7 +85,7 @@ class NodeMatch(Strict):
     @model_validator(mode="after")
     def _says_one_thing(self) -> "NodeMatch":
         if (self.all is None) == (self.labels is None):
-            raise ValueError("write either `all: true` or `labels`, to say which nodes are meant")
+            raise ValueError("write either `all: true` or `labels`, to select nodes")
         return self
 
 
@@ -105,7 +105,7 @@ class Term(Protocol):
         ...
 
     def scope(self) -> int:
-        """How many pods or nodes the policy looks at."""
+        """How many pods or nodes the policy evaluates."""
         ...
 
     def candidates(self) -> IntArray:
@@ -127,7 +127,7 @@ class Term(Protocol):
 
 @runtime_checkable
 class Loaded(Protocol):
-    """What a term that follows measured load can tell beside its cost."""
+    """What a term that follows measured load reports beside its cost."""
 
     def hot_nodes(self) -> IntArray:
         """The nodes above their target in the snapshot (not in the working copy), ascending."""
@@ -151,7 +151,7 @@ class Loaded(Protocol):
 
 @runtime_checkable
 class Lasting(Protocol):
-    """A term that is triggered by readings, and can tell from their past how long it has been."""
+    """A term that readings trigger, and that knows from their past for how long they have."""
 
     def lasted(self) -> FloatArray:
         """(pods,) seconds for which what would make each pod move is known to hold without a break.
@@ -161,13 +161,13 @@ class Lasting(Protocol):
         ...
 
     def measured(self) -> frozenset[str] | None:
-        """The codes of the findings of which that is told, None: of all; others are remembered."""
+        """The finding codes whose past `lasted` knows, None: all; the history keeps the others."""
         ...
 
 
 @runtime_checkable
 class Bounding(Protocol):
-    """A term that can tell cheaply how much moves could gain, for thousands of pods at once."""
+    """A term that bounds cheaply how much moves could gain, for thousands of pods at once."""
 
     def bounds(self, pods: IntArray) -> FloatArray:
         """(k,) at most how much moving each pod could lower the cost, wherever it went."""
@@ -176,7 +176,7 @@ class Bounding(Protocol):
 
 @runtime_checkable
 class Filling(Protocol):
-    """A term that can tell which nodes a pod would fill beyond what pods may fill them to."""
+    """A term that knows which nodes a pod would fill beyond what pods may fill them to."""
 
     def overfills(self, pod: int, nodes: IntArray) -> BoolArray:
         """(k,) whether the pod would be too much for each of the k nodes, in the working copy.
@@ -187,7 +187,7 @@ class Filling(Protocol):
 
 
 class Evacuation(Protocol):
-    """What planning can tell a term that frees whole nodes; it has a working copy of its own."""
+    """What planning answers a term that frees whole nodes; it has a working copy of its own."""
 
     def leaves(self, pod: int) -> bool:
         """Whether the pod may be evicted, now or when our own pace allows it."""
@@ -210,13 +210,13 @@ class Freeing(Protocol):
     """A term that frees whole nodes."""
 
     def leave(self, evacuation: Evacuation) -> None:
-        """Leave the nodes alone that would not be free in the end; asked before the first move."""
+        """Leave the nodes alone that would not be free in the end; called before the first move."""
         ...
 
 
 @runtime_checkable
 class Warns(Protocol):
-    """A term that has something to say about the data that it was given."""
+    """A term that reports problems of the data that it was given."""
 
     def warnings(self) -> tuple[Problem, ...]:
         """What was odd about the snapshot, and what the term leaves alone because of it."""
@@ -231,13 +231,14 @@ class Policy(Document):
     codes: ClassVar[tuple[str, ...]] = ()
     """The reason codes that it can give, or whole families of them, for the documentation."""
     subject: ClassVar[Subject] = "pods"
-    """What it looks at, which is what its term's `scope` counts."""
+    """What it evaluates, which is what its term's `scope` counts."""
     each_alone: ClassVar[bool] = False
-    """Whether a finding is several pods with the same trouble, each with its own since when."""
+    """Whether each pod of a finding has its own time since when the finding holds."""
 
     mode: Mode = Field(
         "Enforce",
-        description="Audit: judged and shown, never acted on. Enforce: acted on when the run is.",
+        description="Audit: evaluated and shown, never acted on. Enforce: acted on when the run is "
+        "in mode Enforce.",
     )
     weight: float = Field(1.0, ge=0, le=1000, description="What one unit of cost counts.")
     maxPriority: int | None = Field(
@@ -248,32 +249,32 @@ class Policy(Document):
 
     stableFor: PositiveDuration | None = Field(
         None,
-        description="Pods are moved for this policy's sake only where its trouble has held for so "
+        description="Pods are moved for this policy's sake only where a finding has held for this "
         "long; until then it is shown, and its pods are refused (STB001, STB002). Absent: no wait. "
         "A load or a sign of a node must have held at every one of up to 30 evaluations in that "
-        "time, a minute or more apart, which are asked of Prometheus again in each cycle: one "
+        "time, a minute or more apart, which are queried from Prometheus again in each cycle: one "
         "range query, at the cost of the plain reading or a few times that, with an answer as many "
-        "times larger. Any other trouble is remembered from cycle to cycle in the ConfigMap "
-        "`rescheduler-finding-history`: it starts anew when one cycle does not find it, and when "
-        "none has looked for so long or for 3 hours, whichever is longer.",
+        "times larger. Any other finding is remembered from cycle to cycle in the ConfigMap "
+        "`rescheduler-finding-history`: its time starts anew when one cycle does not find it, and "
+        "when no cycle ran for this long or for 3 hours, whichever is longer.",
     )
 
     @property
     def span(self) -> float:
-        """Seconds for which trouble must have held; 0: no wait."""
+        """Seconds for which a finding must have held; 0: no wait."""
         return 0.0 if self.stableFor is None else self.stableFor.total_seconds()
 
     def requests(self) -> list[ReadingRequest]:
-        """The readings without which the policy has no say."""
+        """The readings without which the policy is not evaluated."""
         return []
 
     def without_effect(self) -> Iterator[str]:
-        """What decides nothing in it, as can be seen from the policy alone."""
+        """What has no effect in it, as can be seen from the policy alone."""
         if self.weight == 0:
-            yield "weight is 0, so it decides nothing"
+            yield "weight is 0, so it has no effect"
 
     def conflicts(self, other: Strict) -> Iterator[str]:
-        """What decides nothing, counts twice or is fought over because of another document.
+        """What has no effect, counts twice or conflicts because of another document.
 
         Asked of each policy with the limits, and of each two policies once, in either order.
         """
@@ -282,5 +283,5 @@ class Policy(Document):
             yield "they want the same, so it counts twice"
 
     def compile(self, snapshot: Snapshot) -> Term | Problem:
-        """The term for this snapshot, or the problem that leaves the policy without a say."""
+        """The term for this snapshot, or the problem for which the policy is not evaluated."""
         raise NotImplementedError

@@ -18,7 +18,7 @@ class Limits(Document):
 
     Numbers of moves may be percentages, of the pods that run when that is asked: the Running ones,
     without bare pods, those that are being deleted, and those of DaemonSets and of nodes.
-    They are rounded down, so that no more is ever moved than they say: 10% of 9 pods is none.
+    They are rounded down, so that no more is ever moved than that: 10% of 9 pods is none.
     """
 
     kind: Literal["Limits"] = "Limits"
@@ -127,11 +127,11 @@ class Limits(Document):
         if isinstance(cycle, str) != isinstance(hour, str) or _share(cycle) <= _share(hour):
             return
         if "movesPerCycle" in self.model_fields_set:
-            told = f"{cycle} is above movesPerHour of {hour}, so no cycle makes so many"
-            yield FieldWarning(("movesPerCycle",), told)
+            message = f"{cycle} is above movesPerHour of {hour}, so no cycle makes so many"
+            yield FieldWarning(("movesPerCycle",), message)
         else:
-            told = f"{hour} is below movesPerCycle of {cycle}, so no cycle makes so many"
-            yield FieldWarning(("movesPerHour",), told)
+            message = f"{hour} is below movesPerCycle of {cycle}, so no cycle makes so many"
+            yield FieldWarning(("movesPerHour",), message)
 
 
 def _share(amount: int | str) -> float:

@@ -24,7 +24,7 @@ KINDS: dict[str, type[Policy]] = {
 """What can be wanted."""
 
 DOCUMENTS: dict[str, type[Document]] = {**KINDS, "Limits": Limits, "Scheduler": Scheduler}
-"""What may stand in a policy file."""
+"""The kinds of documents of a policy file."""
 
 ELSEWHERE = {
     "KubeSchedulerConfiguration": "name this file as `configFile` in a document of kind Scheduler",
@@ -33,4 +33,4 @@ ELSEWHERE = {
     "RemovePodsViolatingTopologySpreadConstraint as Spread, the others that begin with RemovePods, "
     "RemoveFailedPods and PodLifeTime as Conformity",
 }
-"""Kinds that are known and stand in no policy file, with where they belong."""
+"""Known kinds that belong in no policy file, with where they belong."""

@@ -11,7 +11,7 @@ Described = Mapping[str, Mapping[str, list[str | int | float]]]
 
 
 def with_devices(before: Snapshot, described: Mapping[str, Described]) -> Snapshot:
-    """The snapshot whose readings tell of devices, where the policy test does.
+    """The snapshot whose readings name devices, where the policy test does.
 
     Raises:
         ValueError: a reading, node or pod is not in the policy test, or a device has no value.

@@ -1,4 +1,4 @@
-"""What may stand in a `*_test.yaml`: small clusters, and what is expected of them."""
+"""What a `*_test.yaml` may hold: small clusters, and what is expected of them."""
 
 from datetime import timedelta
 from typing import Any
@@ -27,7 +27,7 @@ class Expectation(Strict):
         None, description="Workload to the reason code for which its pods stay."
     )
     problem: dict[str, str] | None = Field(
-        None, description="Policy to the reason code for which it has no say."
+        None, description="Policy to the reason code for which it is not evaluated."
     )
 
     @model_validator(mode="after")
@@ -40,7 +40,7 @@ class Expectation(Strict):
 class PolicyTest(Strict):
     """One cluster, drawn or listed, with its readings."""
 
-    name: str = Field(min_length=1, description="What the policy test tells, in a sentence.")
+    name: str = Field(min_length=1, description="What the policy test shows, in a sentence.")
     cluster: str | None = Field(
         None,
         min_length=1,
@@ -77,8 +77,8 @@ class PolicyTest(Strict):
     )
     foundFor: PositiveDuration | None = Field(
         None,
-        description="For how long each cycle before has found the trouble that is found now, for "
-        "policies with `stableFor`. Not for load and signs: their series tell it.",
+        description="For how long each cycle before has had the findings of now, for policies with "
+        "`stableFor`. Not for load and signs: their series show it.",
     )
     expect: Expectation
 

@@ -3,7 +3,7 @@
     zone a | n1 gpu 8 | web web web
     zone b | n2       | -
 
-Columns: labels of the node (`zone` stands for its long name), the node with what it has, and its
+Columns: labels of the node (`zone` is short for its label), the node with what it has, and its
 pods by workload. A node may be `cordoned`, `notready` or `tainted`; the first two have the taint,
 too, that Kubernetes then gives them. Each workload is a Deployment
 whose pods carry label `app`; a pod in parentheses is being deleted: `(web)`; one with a `!`

@@ -1,4 +1,4 @@
-"""A policy test told: what the policies make of its cluster, beside what was expected."""
+"""Runs a policy test: what the policies find in its cluster, beside what was expected."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ def _compared(field: str, expected: Mapping[str, Any] | None, ask: Any) -> list[
 
 
 class _Evaluated:
-    """What the policies say, worked out where it is asked for."""
+    """What the policies find, evaluated where it is asked for."""
 
     def __init__(
         self, snapshot: Snapshot, policies: PolicySet, found_for: timedelta | None
@@ -126,7 +126,7 @@ class _Evaluated:
 
     def cost(self, name: str) -> float | str:
         term = self._term(name)
-        return f"no say: {term.code}" if isinstance(term, Problem) else term.cost()
+        return f"not evaluated: {term.code}" if isinstance(term, Problem) else term.cost()
 
     def problem(self, name: str) -> str | None:
         term = self._term(name)
@@ -135,14 +135,14 @@ class _Evaluated:
     def candidates(self, name: str) -> list[str] | str:
         term = self._term(name)
         if isinstance(term, Problem):
-            return f"no say: {term.code}"
+            return f"not evaluated: {term.code}"
         pods = (self._snapshot.pods[pod] for pod in term.candidates().tolist())
         return sorted({(pod.metadata.labels or {}).get("app", pod.metadata.name) for pod in pods})
 
     def findings(self, name: str) -> list[str] | str:
         term = self._term(name)
         if isinstance(term, Problem):
-            return f"no say: {term.code}"
+            return f"not evaluated: {term.code}"
         return sorted(f"{each.code} {each.subject}" for each in term.findings())
 
     def refused(self, workload: str) -> str | None:

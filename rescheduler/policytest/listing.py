@@ -101,7 +101,7 @@ def listed(
 
 
 def _complete(made: Any, kind: str) -> None:
-    """What the cluster would have filled in, so that a listing may be short: settled and Ready."""
+    """What the cluster would have filled in, so that a listing may be short: Ready since long."""
     metadata = made.metadata
     if kind not in _OF_THE_CLUSTER and not metadata.namespace:
         metadata.namespace = "default"

@@ -1,4 +1,4 @@
-"""Objects of small clusters, from Kubernetes' own JSON as real ones are; settled for a day."""
+"""Objects of small clusters, from Kubernetes' own JSON as real ones are; unchanged for a day."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 LONG_AGO = (NOW - timedelta(days=1)).isoformat()
 
 ROOM = {"cpu": "8", "memory": "32Gi", "pods": "110"}
-"""What a node can hold unless a policy test says otherwise."""
+"""What a node can hold unless a policy test sets otherwise."""
 HOSTNAME = "kubernetes.io/hostname"
 READY = {"type": "Ready", "status": "True", "lastTransitionTime": LONG_AGO}
 
@@ -28,7 +28,7 @@ def node(
     taints: Iterable[Mapping[str, str]] = (),
     **spec: Any,
 ) -> Node:
-    """A Ready node of 8 CPUs, 32 GiB and 110 pods, unless said otherwise."""
+    """A Ready node of 8 CPUs, 32 GiB and 110 pods, unless given otherwise."""
     zoned = {"topology.kubernetes.io/zone": zone} if zone else {}
     room = {**ROOM, **(allocatable or {})}
     return msgspec.convert(
@@ -114,7 +114,7 @@ def controller(
     app: str = "",
     **spec: Any,
 ) -> Controller:
-    """A settled controller of the pods with label `app` (its name), with all replicas Ready."""
+    """A controller of the pods with label `app` (its name), with all replicas Ready for a day."""
     reference = (
         [
             {

@@ -1,10 +1,10 @@
-"""Policy test files: read strictly, and told one after the other."""
+"""Policy test files: read strictly, and run one after the other."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from rescheduler.documents.flaws import FileProblem, Mark, policy_error
+from rescheduler.documents.file_problems import FileProblem, Mark, policy_error
 from rescheduler.documents.strict_yaml import Tree, read
 from rescheduler.documents.text_files import TextFile
 from rescheduler.documents.validation import validate_part
@@ -29,9 +29,9 @@ def is_policy_test(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How one policy test ended. line: where it stands in its file. differences: empty if it holds.
+    """How one policy test ended. line: its place in its file. differences: empty if it holds.
 
-    broken: why it could not be told, or None; where no policy test of the file could be, it has no
+    broken: why it could not be run, or None; where no policy test of the file could be, it has no
     name.
     """
 
@@ -43,7 +43,7 @@ class Result:
 
     @property
     def holds(self) -> bool:
-        """Whether it was told, and ended as expected."""
+        """Whether it was run, and ended as expected."""
         return not self.differences and self.broken is None
 
 
@@ -96,7 +96,7 @@ def _run(file: TextFile, made: PolicyTestFile, tree: Tree, policies: PolicySet) 
 
 
 def _mark(error: ValueError, place: Tree) -> Mark:
-    """Where in the policy test the error lies, as near as it can be told."""
+    """Where in the policy test the error lies, as near as it is known."""
     if isinstance(error, DrawingError):
         # The rows of a block scalar begin on the line after its `|`.
         mark = _branch(place, "cluster").mark

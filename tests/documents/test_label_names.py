@@ -79,7 +79,7 @@ def test_names(kind: Any, good: list[str], bad: list[str]) -> None:
 
 
 def is_label_key(value: str) -> bool:
-    """As apimachinery tells it, pkg/api/validate/content/kube.go: IsLabelKey."""
+    """As apimachinery has it, pkg/api/validate/content/kube.go: IsLabelKey."""
     *prefix, name = value.split("/")
     if len(prefix) > 1 or not (
         len(name) <= 63 and re.fullmatch("([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", name)
@@ -91,14 +91,14 @@ def is_label_key(value: str) -> bool:
 
 @settings(max_examples=300, deadline=None)
 @given(text=st.text("aZ0-_./ \n", max_size=9))
-def test_a_label_key_is_what_kubernetes_says(text: str) -> None:
+def test_a_label_key_is_what_kubernetes_accepts(text: str) -> None:
     assert accepts(LabelKey, text) == is_label_key(text)
     name = re.fullmatch("([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", text)
     assert accepts(LabelValue, text) == (not text or name is not None)
 
 
 @pytest.mark.parametrize(
-    ("kind", "spec", "told", "advice"),
+    ("kind", "spec", "message", "advice"),
     [
         (
             "Spread",
@@ -163,11 +163,11 @@ def test_a_label_key_is_what_kubernetes_says(text: str) -> None:
         ),
     ],
 )
-def test_an_impossible_name_is_told_where_it_stands(
-    tmp_path: Path, kind: str, spec: str, told: str, advice: str
+def test_an_impossible_name_is_reported_at_its_place(
+    tmp_path: Path, kind: str, spec: str, message: str, advice: str
 ) -> None:
     (tmp_path / "a.yaml").write_text(HEAD.format(kind=kind) + f"  {spec}\n")
     with pytest.raises(PolicyError) as caught:
         load_policies(tmp_path / "a.yaml")
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert not advice or f"\n  Maybe {advice}" in str(caught.value)

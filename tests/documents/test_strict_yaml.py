@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rescheduler.documents.flaws import FileProblem, Mark
+from rescheduler.documents.file_problems import FileProblem, Mark
 from rescheduler.documents.strict_yaml import MAX_BYTES, MAX_DEPTH, grown, read
 
 
@@ -50,7 +50,7 @@ def test_means(text: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "column", "told"),
+    ("text", "line", "column", "message"),
     [
         ("a: 1\nb: 2\na: 3", 3, 1, "the key `a` was given in line 1 already"),
         ("a: {b: 1, c: 2, b: 3}", 1, 17, "the key `b` was given in line 1 already"),
@@ -70,9 +70,9 @@ def test_means(text: str, value: Any) -> None:
         ("a: 1\n" * 60_000, 1, 1, "larger than 256 KiB"),
     ],
 )
-def test_is_refused_where_it_stands(text: str, line: int, column: int, told: str) -> None:
+def test_is_refused_at_its_place(text: str, line: int, column: int, message: str) -> None:
     file_problem = first(text)
-    assert told in file_problem.message
+    assert message in file_problem.message
     assert (file_problem.mark.line, file_problem.mark.column) == (line, column)
 
 
@@ -97,8 +97,8 @@ def test_several_documents_and_empty_ones() -> None:
 
 
 def test_the_place_is_shown_with_a_caret() -> None:
-    told = FileProblem(Mark(2, 3, 4), "x: is odd", "`y`").told("f.yaml", "a:\n  oddx: 1\n")
-    assert told.splitlines() == [
+    shown = FileProblem(Mark(2, 3, 4), "x: is odd", "`y`").report("f.yaml", "a:\n  oddx: 1\n")
+    assert shown.splitlines() == [
         "f.yaml:2:3: x: is odd",
         "     2 |   oddx: 1",
         "       |   ^^^^",
@@ -132,6 +132,6 @@ def test_what_another_writer_wrote_is_read_back(value: dict[str, Any]) -> None:
 def test_no_text_is_a_crash(text: str) -> None:
     trees, file_problems = read(text)
     for file_problem in file_problems:
-        assert file_problem.told("f", text)
+        assert file_problem.report("f", text)
     for tree in trees:
         tree.plain()

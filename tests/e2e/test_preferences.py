@@ -104,7 +104,7 @@ def test_pods_go_where_the_catalog_says_that_their_data_is(
         repaired(cluster, loop, "train", A, "LOC003")
 
         assert cost(loop.reports[0]) == 3
-        assert "nobody knows the place of 1 dataset: " in json.dumps(loop.reports[0]["notes"])
+        assert "no node is known to hold 1 dataset: " in json.dumps(loop.reports[0]["notes"])
         assert {request.method for request in served.requests} == {"GET"}
         # The data is copied to the other zone: being there would be as good, and nothing moves.
         known["datasets"]["pile"]["zone"].append("b")

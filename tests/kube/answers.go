@@ -59,23 +59,23 @@ type everything struct {
 
 // answers are the answers alone, in the order of the questions.
 func (all *everything) answers() map[string][]any {
-	told := map[string][]any{"pods": {}, "taints": {}, "terms": {}, "nodes": {}}
+	answer := map[string][]any{"pods": {}, "taints": {}, "terms": {}, "nodes": {}}
 	for _, c := range all.Pods {
-		told["pods"] = append(told["pods"], map[string]any{
+		answer["pods"] = append(answer["pods"], map[string]any{
 			"incoming": c.Incoming, "running": c.Running, "limits": c.Limits,
 			"quota": c.Quota, "scored": c.Scored,
 		})
 	}
 	for _, c := range all.Taints {
-		told["taints"] = append(told["taints"], map[string]any{"tolerates": c.Tolerates})
+		answer["taints"] = append(answer["taints"], map[string]any{"tolerates": c.Tolerates})
 	}
 	for _, c := range all.Terms {
-		told["terms"] = append(told["terms"], map[string]any{"selected": c.Selected})
+		answer["terms"] = append(answer["terms"], map[string]any{"selected": c.Selected})
 	}
 	for _, c := range all.Nodes {
-		told["nodes"] = append(told["nodes"], map[string]any{"required": c.Required, "score": c.Score})
+		answer["nodes"] = append(answer["nodes"], map[string]any{"required": c.Required, "score": c.Score})
 	}
-	return told
+	return answer
 }
 
 func must(err error) {

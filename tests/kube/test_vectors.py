@@ -21,17 +21,17 @@ from tests.kube import vectors
 DEVICES = Devices("nvidia.com/gpu", "example.com/share")
 
 
-def exact(told: dict[str, str]) -> Amounts:
+def exact(answer: dict[str, str]) -> Amounts:
     """Quantities as Kubernetes wrote them, without zeros, which it writes or not."""
-    return {name: amount for name, text in told.items() if (amount := nanos(text))}
+    return {name: amount for name, text in answer.items() if (amount := nanos(text))}
 
 
-def rounded(told: dict[str, str]) -> dict[str, int]:
-    return {name: scheduler_units(name, amount) for name, amount in exact(told).items()}
+def rounded(answer: dict[str, str]) -> dict[str, int]:
+    return {name: scheduler_units(name, amount) for name, amount in exact(answer).items()}
 
 
-def plain(told: Amounts) -> Amounts:
-    return {name: amount for name, amount in told.items() if amount}
+def plain(answer: Amounts) -> Amounts:
+    return {name: amount for name, amount in answer.items() if amount}
 
 
 PODS = [(msgspec.convert(each["pod"], Pod), each) for each in vectors.answered("pods")]
@@ -45,24 +45,24 @@ def test_the_vectors_are_of_the_questions() -> None:
             assert {name: one[name] for name in other} == other
 
 
-@pytest.mark.parametrize(("pod", "told"), PODS)
-def test_requests_and_limits_are_added_up_as_kubernetes_does(pod: Pod, told: Any) -> None:
-    assert plain(pod_requests(pod.spec)) == exact(told["incoming"])
-    assert plain(pod_limits(pod.spec)) == exact(told["limits"])
+@pytest.mark.parametrize(("pod", "answer"), PODS)
+def test_requests_and_limits_are_added_up_as_kubernetes_does(pod: Pod, answer: Any) -> None:
+    assert plain(pod_requests(pod.spec)) == exact(answer["incoming"])
+    assert plain(pod_limits(pod.spec)) == exact(answer["limits"])
 
 
-@pytest.mark.parametrize(("pod", "told"), PODS)
-def test_the_scheduler_sees_the_same_requests_rounded_once(pod: Pod, told: Any) -> None:
+@pytest.mark.parametrize(("pod", "answer"), PODS)
+def test_the_scheduler_sees_the_same_requests_rounded_once(pod: Pod, answer: Any) -> None:
     asked = incoming(pod.spec)
-    assert asked.plain == rounded(told["incoming"])
-    scored = rounded(told["scored"])
+    assert asked.plain == rounded(answer["incoming"])
+    scored = rounded(answer["scored"])
     assert (asked.cpu, asked.memory) == (scored.get("cpu", 0), scored.get("memory", 0))
-    assert running(pod).plain == rounded(told["running"])
+    assert running(pod).plain == rounded(answer["running"])
 
 
-@pytest.mark.parametrize(("pod", "told"), PODS)
-def test_policies_see_the_same_requests(pod: Pod, told: Any) -> None:
-    asked = rounded(told["incoming"])
+@pytest.mark.parametrize(("pod", "answer"), PODS)
+def test_policies_see_the_same_requests(pod: Pod, answer: Any) -> None:
+    asked = rounded(answer["incoming"])
     share = min(1000, asked.get("example.com/share", 0))
     expected = Demand(
         asked.get("cpu", 0), asked.get("memory", 0), asked.get("nvidia.com/gpu", 0), share
@@ -70,9 +70,9 @@ def test_policies_see_the_same_requests(pod: Pod, told: Any) -> None:
     assert demand(pod.spec, DEVICES) == expected
 
 
-@pytest.mark.parametrize(("pod", "told"), PODS)
-def test_a_quota_counts_the_same(pod: Pod, told: Any) -> None:
-    assert plain(quota_use(pod)) == exact(told["quota"])
+@pytest.mark.parametrize(("pod", "answer"), PODS)
+def test_a_quota_counts_the_same(pod: Pod, answer: Any) -> None:
+    assert plain(quota_use(pod)) == exact(answer["quota"])
 
 
 def test_a_toleration_covers_the_taints_that_it_does_in_kubernetes() -> None:

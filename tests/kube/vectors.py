@@ -25,7 +25,7 @@ QUANTITIES = {
     "deviceclass.resource.kubernetes.io/gpu": ["1"],
     "attachable-volumes-x": ["3"],
 }
-"""Odd amounts are there on purpose: only they tell when a component rounds."""
+"""Odd amounts are there on purpose: only they show when a component rounds."""
 POD_WIDE = ("cpu", "memory")
 VALUES = ["1", "2", "2", "x", "1_0", "10" * 12]
 """Of labels; the last is no int64, and the one before it no number."""
@@ -207,7 +207,7 @@ def answered(kind: str) -> list[dict[str, Any]]:
     return list(kept[kind])
 
 
-def told(program: list[str], folder: str | Path) -> str:
+def output_of(program: list[str], folder: str | Path) -> str:
     """The questions with what the program answers, one a line."""
     asked = questions()
     given = subprocess.run(
@@ -227,7 +227,7 @@ def ask() -> str:
     with tempfile.TemporaryDirectory() as folder:
         for source in (MODULE / "go.mod", MODULE / "go.sum", FOLDER / "answers.go"):
             copy(source, folder)
-        return told(["go", "run", "-mod=mod", "answers.go"], folder)
+        return output_of(["go", "run", "-mod=mod", "answers.go"], folder)
 
 
 if __name__ == "__main__":

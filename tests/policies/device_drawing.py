@@ -1,4 +1,4 @@
-"""Clusters with devices that claims have, for tests of what looks at them."""
+"""Clusters with devices that claims have, for tests of what evaluates them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +35,7 @@ def offered(on: str, driver: str, *devices: Mapping[str, Any], part: int = 0) ->
 
 
 def on_zones(kind: str, *zones: int | None, attribute: str = NUMA) -> list[dict[str, Any]]:
-    """Devices named `kind-0`, `kind-1`, ... on these NUMA nodes; None tells none."""
+    """Devices named `kind-0`, `kind-1`, ... on these NUMA nodes; None has none."""
     return [
         {"name": f"{kind}-{n}", **({} if zone is None else {attribute: {"int": zone}})}
         for n, zone in enumerate(zones)

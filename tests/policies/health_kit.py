@@ -18,31 +18,31 @@ ODD = (float("nan"), float("inf"), -1.0, 1e30)
 class Ailing:
     """The readings of each node that a blueprint gets besides.
 
-    held: whether each pod asks for a GPU, and whether it is told which; the GPU of the first such
-    pod of a node has the node's value. told: whether anything tells of each node's devices.
+    held: whether each pod asks for a GPU, and whether it is reported which; the GPU of the first
+    such pod of a node has the node's value. reported: whether each node's devices have readings.
     """
 
     xid: list[float]
     drops: list[float]
     held: list[tuple[bool, bool]]
-    told: list[bool]
+    reported: list[bool]
 
     def added(self, before: Snapshot) -> Snapshot:
         """The snapshot with these readings."""
         devices: list[DeviceValue] = []
         begun: set[int] = set()
         for number, made in enumerate(before.pods):
-            asks, told = self.held[number]
+            asks, known = self.held[number]
             on = int(before.pod_node[number])
             if not asks:
                 continue
             wanted = {"cpu": "100m", "nvidia.com/gpu": "1"}
             made.spec = pod("x", requests=wanted).spec
-            if on < 0 or not self.told[on]:
+            if on < 0 or not self.reported[on]:
                 continue
             value = 0.0 if on in begun else self.xid[on]
             begun.add(on)
-            holders = (number,) if told else ()
+            holders = (number,) if known else ()
             devices.append(DeviceValue(on, f"GPU-{number}", value, str(number), holders))
         xid = reading("node.gpu.xid", self.xid, window=600.0, min_coverage=0.0)
         more = (
@@ -66,7 +66,7 @@ def ailing(draw: st.DrawFn, nodes: int, pods: int) -> Ailing:
         xid=many(st.sampled_from([0.0, 79.0]) | st.sampled_from(ODD)),
         drops=many(st.floats(0, 0.2) | st.sampled_from(ODD)),
         held=draw(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=pods, max_size=pods)),
-        told=many(st.booleans()),
+        reported=many(st.booleans()),
     )
 
 

@@ -22,7 +22,7 @@ from tests.policies import drawn, health_kit, load_kit, numa_kit
 from tests.policies.traits import HOST, TRAITS, ZONE
 
 WORKLOADS = ("web", "train", "logs", "")  # logs is a DaemonSet, "" makes bare pods
-GAUGES = ("cpu", "network.receive", "network.transmit")
+TARGETS = ("cpu", "network.receive", "network.transmit")
 ODD = (np.nan, np.inf, -np.inf, -1.0, 0.0, 1e30, 1e-30)
 
 
@@ -142,15 +142,17 @@ def blueprints(draw: st.DrawFn, kind: str) -> Blueprint:
     usage = st.floats(0, 4) | st.sampled_from(ODD)
     age = st.sampled_from([5.0, 5.0, 5.0, 1e9, np.nan])
     readings, capacities, ages = {}, {}, {}
-    for gauge in GAUGES if kind == "Utilization" else ():
+    for target in TARGETS if kind == "Utilization" else ():
         for name, count, values in (
-            (f"node.{gauge}", len(nodes), share),
-            (f"pod.{gauge}", len(pods), usage),
+            (f"node.{target}", len(nodes), share),
+            (f"pod.{target}", len(pods), usage),
         ):
             readings[name] = draw(st.lists(values, min_size=count, max_size=count))
             ages[name] = draw(st.lists(age, min_size=count, max_size=count))
         room = st.sampled_from([8.0, 8.0, 4.0, 0.0, np.nan, -1.0])
-        capacities[f"node.{gauge}"] = draw(st.lists(room, min_size=len(nodes), max_size=len(nodes)))
+        capacities[f"node.{target}"] = draw(
+            st.lists(room, min_size=len(nodes), max_size=len(nodes))
+        )
     problem = draw(st.sampled_from([""] * 9 + ["node.cpu"])) if readings else ""
     aged = len(pods) if kind == "Conformity" else 0
     effects = ["", "", "", "NoSchedule", "PreferNoSchedule"]
@@ -258,7 +260,7 @@ def cases(draw: st.DrawFn, kind: str) -> Case:
 
 
 def bound(case: Case, mutate: Callable[[Term], Any] = lambda term: term) -> Term | None:
-    """The term of the case, or None where the policy rightly has no say."""
+    """The term of the case, or None where the policy is rightly not evaluated."""
     made = case.policy.compile(case.blueprint.built())
     if isinstance(made, Problem):
         assert made.code in CATALOG
@@ -318,9 +320,9 @@ def _check_findings_now(term: Term) -> None:
     cost, findings = _cost(term), list(term.findings())
     assert near(sum(each.cost for each in findings), cost)
     assert all(each.cost > 0 and each.code in CATALOG and each.message for each in findings)
-    # What is remembered of one trouble (`stableFor`) must not make another one old.
-    told = {(each.code, each.aspect, each.subject, each.pods) for each in findings}
-    assert len({each[:3] for each in told}) == len(told), sorted(told)
+    # What is remembered of one finding (`stableFor`) must not make another one old.
+    known = {(each.code, each.aspect, each.subject, each.pods) for each in findings}
+    assert len({each[:3] for each in known}) == len(known), sorted(known)
     pods = term.candidates()
     assert (np.diff(pods) > 0).all()
     assert len(pods) == 0 or cost > 0

@@ -1,4 +1,4 @@
-"""Clusters with NUMA zones, for tests of what looks at them."""
+"""Clusters with NUMA zones, for tests of what evaluates them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -19,15 +19,15 @@ def guaranteed(
     lies: Iterable[tuple[str, Mapping[str, Any]]] = (),
     workload: str = "train",
 ) -> Pod:
-    """A Guaranteed pod of a Deployment; each container asks for 1 CPU and 1Gi more than is said.
+    """A Guaranteed pod of a Deployment; each container asks for 1 CPU and 1Gi more than that.
 
-    lies: zone and amounts, as the placement annotation tells them.
+    lies: zone and amounts, as the placement annotation has them.
     """
     _, owner = deployment(workload)
-    told = [{"zone": zone, "amount": dict(amount)} for zone, amount in lies]
+    observed_zones = [{"zone": zone, "amount": dict(amount)} for zone, amount in lies]
     notes = (
-        {"kai.scheduler/numa-placement-observed": msgspec.json.encode(told).decode()}
-        if told
+        {"kai.scheduler/numa-placement-observed": msgspec.json.encode(observed_zones).decode()}
+        if observed_zones
         else {}
     )
     described = [

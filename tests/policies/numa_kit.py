@@ -13,7 +13,7 @@ from tests.cluster import reading
 from tests.policies.device_drawing import classes, held, offered, on_zones, template, user
 from tests.policies.numa_drawing import GPU, guaranteed
 
-WISHES = {"pair": {"gpu": 1, "nic": 1}, "two": {"gpu": 2}, "odd": {"gpu": 1, "nic": 1}}
+TEMPLATES = {"pair": {"gpu": 1, "nic": 1}, "two": {"gpu": 2}, "odd": {"gpu": 1, "nic": 1}}
 """Claims by the name of their template; nobody knows the one of `odd`."""
 ODD = (float("nan"), float("inf"), -1.0, 1e30)
 
@@ -24,16 +24,16 @@ class Zoned:
 
     zones: of each node, kubelet's policy and scope ("" for a node without an object), and for each
     zone how many GPUs it has that are in use besides. asks: GPUs of each container of each pod.
-    halved: whether the pod's annotation tells of two zones. crowds: the reading of each node.
+    halved: whether the pod's annotation names two zones. fullness: the reading of each node.
     devices: of each node, the NUMA nodes of its GPUs and of its NICs that claims can have, None
-    for one that is not told. claims: of each pod the template, "" for none, and which of the free
-    devices it has: the first, or the last.
+    for one that is not reported. claims: of each pod the template, "" for none, and which of the
+    free devices it has: the first, or the last.
     """
 
     zones: list[tuple[str, str, list[int]]]
     asks: list[list[int]]
     halved: list[bool]
-    crowds: list[float]
+    fullness: list[float]
     devices: list[tuple[list[int | None], list[int | None]]]
     claims: list[tuple[str, bool]]
 
@@ -44,9 +44,9 @@ class Zoned:
             on = int(before.pod_node[number])
             total = sum(self.asks[number])
             parts = [("node-0", {GPU: total - total // 2}), ("node-1", {GPU: total // 2})]
-            told = self.halved[number] and on >= 0 and len(self.zones[on][2]) > 1
+            split = self.halved[number] and on >= 0 and len(self.zones[on][2]) > 1
             asking = guaranteed(
-                "x", "", *({GPU: ask} for ask in self.asks[number]), lies=parts if told else ()
+                "x", "", *({GPU: ask} for ask in self.asks[number]), lies=parts if split else ()
             )
             made.spec = asking.spec
             made.metadata.annotations = asking.metadata.annotations
@@ -63,26 +63,26 @@ class Zoned:
             if policy:
                 name = before.nodes[number].metadata.name
                 topologies.append(topology(name, *zones, policy=policy, scope=scope))
-        crowd = reading("node.numa.memory", self.crowds, min_coverage=0.0)
-        readings = replace(before.readings, entries=(*before.readings.entries, crowd))
+        full = reading("node.numa.memory", self.fullness, min_coverage=0.0)
+        readings = replace(before.readings, entries=(*before.readings.entries, full))
         return replace(before, topologies=topologies, readings=readings, **self._claimed(before))
 
     def _claimed(self, before: Snapshot) -> dict[str, Any]:
-        """The objects of dynamic resource allocation, and the pods' wish for them."""
+        """The objects of dynamic resource allocation, and the pods' claims for them."""
         slices, free = [], {}
-        for node, told in enumerate(self.devices):
+        for node, kinds in enumerate(self.devices):
             name = before.nodes[node].metadata.name
-            for kind, zones in zip(("gpu", "nic"), told, strict=True):
+            for kind, zones in zip(("gpu", "nic"), kinds, strict=True):
                 made = on_zones(kind, *zones)
                 slices.append(offered(name, f"{kind}.test", *made))
                 free[node, kind] = [each["name"] for each in made]
         claims = []
-        for number, (wish, last) in enumerate(self.claims):
+        for number, (sort, last) in enumerate(self.claims):
             made, on = before.pods[number], int(before.pod_node[number])
-            if not wish:
+            if not sort:
                 continue
-            made.spec.resourceClaims = user("x", claim=wish).spec.resourceClaims
-            wanted = WISHES[wish]
+            made.spec.resourceClaims = user("x", claim=sort).spec.resourceClaims
+            wanted = TEMPLATES[sort]
             left = {kind: free.get((on, kind), []) for kind in wanted}
             if on < 0 or any(len(left[kind]) < count for kind, count in wanted.items()):
                 continue
@@ -100,7 +100,7 @@ class Zoned:
             "resource_slices": slices,
             "resource_claims": claims,
             "claim_templates": [
-                template(name, **wanted) for name, wanted in WISHES.items() if name != "odd"
+                template(name, **wanted) for name, wanted in TEMPLATES.items() if name != "odd"
             ],
         }
 
@@ -123,7 +123,7 @@ def zoned(draw: st.DrawFn, nodes: int, pods: int) -> Zoned:
         zones=many(zone, nodes),
         asks=many(st.lists(st.integers(0, 4), min_size=1, max_size=2), pods),
         halved=many(st.booleans(), pods),
-        crowds=many(st.floats(0, 1.05) | st.sampled_from(ODD), nodes),
+        fullness=many(st.floats(0, 1.05) | st.sampled_from(ODD), nodes),
         devices=many(st.tuples(many_zones, many_zones), nodes),
         claims=many(
             st.tuples(st.sampled_from(["", "", "pair", "two", "odd"]), st.booleans()), pods

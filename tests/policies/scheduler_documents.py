@@ -78,4 +78,4 @@ CONTRADICTIONS = (
     "defaultConstraints need defaultingType List",
     "defaultConstraints must not repeat a key with the same action",
 )
-"""What JSON Schema cannot say of them."""
+"""What JSON Schema cannot express of them."""

@@ -1,4 +1,4 @@
-"""How long load and signs have lasted, as their own past tells it at each of its instants."""
+"""How long load and signs have lasted, by their own past at each of its instants."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -45,7 +45,7 @@ def utilization(**spec: Any) -> Utilization:
 
 
 def held(policy: Utilization, use: float = 3.2, **readings: Mapping[str, Any]) -> list[Any]:
-    """For how long the load of web-0, web-1 and api-0 is known to be trouble."""
+    """For how long the load of web-0, web-1 and api-0 is known to be too high."""
     given = {name.replace("_", "."): series for name, series in readings.items()}
     pods = {"pod.cpu": {"web": use, "api": use}}
     made = policy.compile(picture(THREE, readings={**pods, **given}, policies=[policy]))
@@ -99,7 +99,7 @@ def test_who_does_not_wait_asks_for_no_past() -> None:
     assert asked == {"node.cpu": 600.0, "pod.cpu": 0.0}
 
 
-def test_balance_looks_at_the_mean_of_each_instant() -> None:
+def test_balance_uses_the_mean_of_each_instant() -> None:
     policy = utilization(strategy="Balance", tolerance="10%")
     even = "60%x8 10%x3"
     found = held(policy, 2.2, node_cpu={"n1": "60%x11", "n2": even, "n3": even})
@@ -107,7 +107,7 @@ def test_balance_looks_at_the_mean_of_each_instant() -> None:
 
 
 def test_a_mean_of_too_few_nodes_is_no_mean() -> None:
-    """Nobody knows whether n1 was above the others while one of them told nothing."""
+    """Nobody knows whether n1 was above the others while one of them had no value."""
     policy = utilization(strategy="Balance", tolerance="10%")
     found = held(policy, 2.2, node_cpu={"n1": "60%x11", "n2": "_x8 10%x3", "n3": "10%x11"})
     assert found[0] == 180
@@ -145,7 +145,7 @@ def test_of_two_resources_the_one_that_the_pod_relieves_counts(reached: bool) ->
 
 
 def test_a_little_of_an_old_load_does_not_make_a_new_one_old() -> None:
-    """Every pod uses some CPU: who leaves for the memory's sake has not been trouble for long."""
+    """Every pod uses some CPU: who leaves for the memory's sake has no old finding."""
     policy = utilization(targets={"cpu": {"high": "80%"}, "memory": {"high": "80%"}})
     found = held(
         policy,
@@ -196,7 +196,7 @@ def test_of_devices_each_has_its_own_past() -> None:
     assert made.lasted().tolist() == [180, 60, NAN]
 
 
-def test_a_broken_device_of_others_makes_the_trouble_of_the_node_no_older() -> None:
+def test_a_broken_device_of_others_makes_the_finding_of_the_node_no_older() -> None:
     """A pod is drained for its node's network, not for the GPU that another pod has."""
     policy = health(signs={"xid": True, "retransmits": "5%"})
     series = {
@@ -209,12 +209,12 @@ def test_a_broken_device_of_others_makes_the_trouble_of_the_node_no_older() -> N
         readings=series,
         policies=[policy],
     )
-    told = (
+    devices = (
         DeviceValue(0, "GPU-a", 79.0, "0", (0,), (79.0,) * 6),
         DeviceValue(0, "GPU-b", 0.0, "1", (1,), (0.0,) * 6),
     )
     entries = tuple(
-        replace(each, devices=told) if each.name == "node.gpu.xid" else each
+        replace(each, devices=devices) if each.name == "node.gpu.xid" else each
         for each in before.readings.entries
     )
     made = policy.compile(replace(before, readings=replace(before.readings, entries=entries)))
@@ -254,9 +254,9 @@ def test_of_numa_a_crowd_is_measured_and_where_pods_lie_is_remembered() -> None:
 
     [binding] = bind([policy], before)
     stability = Stability([binding], before, FindingHistory())
-    [look] = stability.observations
-    assert len(look.findings) == 1
-    waited = FindingHistory().after([look], before.taken - timedelta(minutes=4))
+    [observation] = stability.observations
+    assert len(observation.findings) == 1
+    waited = FindingHistory().after([observation], before.taken - timedelta(minutes=4))
     later = Stability([binding], before, waited)
     both = np.arange(2, dtype=np.int32)
     assert later.ready(binding, both).tolist() == [1]

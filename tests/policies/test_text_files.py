@@ -48,7 +48,7 @@ def test_policies_are_read_from_texts_alone() -> None:
 
 
 def test_a_file_that_is_referred_to_need_not_be_a_policy_file() -> None:
-    # It is read as one too, and is none; a document says what it is for.
+    # It is read as one too, and is none; a document has its kind.
     assert read({"p.yaml": POLICY, "s.yaml": SCHEDULER, "kube.yaml": KUBE}).schedulers
 
 
@@ -60,7 +60,7 @@ def test_a_file_that_is_referred_to_need_not_be_a_policy_file() -> None:
         ({"p.yaml": POLICY, "q.yaml": POLICY}, "q.yaml:3", "is the name in p.yaml:1 too"),
     ],
 )
-def test_a_mistake_is_told_with_the_name_of_its_text(
+def test_a_mistake_is_reported_with_the_name_of_its_text(
     files: dict[str, str], place: str, words: str
 ) -> None:
     with pytest.raises(PolicyError) as caught:
@@ -79,7 +79,7 @@ def test_a_file_has_its_text_and_one_identity(tmp_path: Path) -> None:
     assert beside(made, "link.yaml").identity == made.identity
 
 
-def test_what_is_no_readable_text_says_why(tmp_path: Path) -> None:
+def test_what_is_no_readable_text_has_a_reason(tmp_path: Path) -> None:
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\xff")
     (tmp_path / "circle.yaml").symlink_to(tmp_path / "circle.yaml")
     assert read_file(tmp_path / "bytes.yaml").problem == "is not text in UTF-8"

@@ -31,7 +31,7 @@ TRAITS: dict[str, Callable[[Callable[[str], str]], dict[str, Any]]] = {
     ),
     "together": lambda name: _affinity("podAffinity", _term(name("train"), ZONE)),
     "bound": lambda name: {"nodeSelector": {ZONE: name("a")}},
-    "wishful": lambda name: {
+    "with-preference": lambda name: {
         "affinity": {
             "nodeAffinity": {
                 "preferredDuringSchedulingIgnoredDuringExecution": [

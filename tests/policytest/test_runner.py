@@ -1,4 +1,4 @@
-"""Policy tests are told as they are written, and every mistake in them has its place."""
+"""Policy tests are run as they are written, and every mistake in them has its place."""
 
 from pathlib import Path
 from xml.etree.ElementTree import fromstring
@@ -242,7 +242,7 @@ def test_check_goes_on_after_a_broken_file_and_marks_it(tmp_path: Path) -> None:
     assert "::" not in plain.stdout
 
 
-def test_junit_counts_and_tells(tmp_path: Path) -> None:
+def test_junit_counts_and_reports(tmp_path: Path) -> None:
     bad = file(tmp_path, DRAWN + "    expect: {moves: [web n1 -> n<3>]}\n")
     results = [*run([bad]), Result("other_test.yaml", 3, "fine & well")]
     root = fromstring(to_junit(results))

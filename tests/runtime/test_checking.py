@@ -34,7 +34,7 @@ def test_rules_that_decide_nothing_are_reported() -> None:
     reported = list(dead(policy_set([spread("a", weight=0)], limits)))
     assert reported == [
         "Limits default: movesPerCycle is 0, so nothing will ever move",
-        "Spread a: weight is 0, so it decides nothing",
+        "Spread a: weight is 0, so it has no effect",
     ]
 
 
@@ -65,7 +65,7 @@ def test_distances_that_nothing_is_evaluated_by_are_reported() -> None:
     idle_ones = Locality.model_validate({**given, "podAffinity": True})
     used = Locality.model_validate({**given, "podAffinity": True, "datasets": data})
     assert list(dead(policy_set([idle_ones]))) == [
-        "Locality l: no pairs, traffic or datasets, so distances decide nothing"
+        "Locality l: no pairs, traffic or datasets, so distances have no effect"
     ]
     assert list(dead(policy_set([used]))) == []
 
@@ -75,12 +75,12 @@ def test_distances_that_nothing_is_evaluated_by_are_reported() -> None:
     [
         (
             {"unattributed": "Drain"},
-            "Health h: action is Report, so `unattributed: Drain` decides nothing",
+            "Health h: action is Report, so `unattributed: Drain` has no effect",
         ),
-        ({"stableFor": "5m"}, "Health h: action is Report, so stableFor decides nothing"),
+        ({"stableFor": "5m"}, "Health h: action is Report, so stableFor has no effect"),
         (
             {"action": "Drain", "unattributed": "Drain", "signs": {"drops": "2%"}},
-            "Health h: no sign is of GPUs, so unattributed decides nothing",
+            "Health h: no sign is of GPUs, so unattributed has no effect",
         ),
         ({"action": "Drain", "unattributed": "Drain", "stableFor": "5m"}, None),
         ({}, None),
@@ -96,17 +96,17 @@ def test_what_health_reports_of_draining_and_never_does_is_reported(
 
 def test_what_only_another_strategy_asks_for_is_reported() -> None:
     assert list(dead(policy_set([load("a", strategy="Pack", tolerance=0.2, cold=0.2)]))) == [
-        "Utilization a: strategy is Pack, so tolerance decides nothing"
+        "Utilization a: strategy is Pack, so tolerance has no effect"
     ]
     assert list(dead(policy_set([load("a", cold=0.2)]))) == [
-        "Utilization a: strategy is Relieve, so cold decides nothing"
+        "Utilization a: strategy is Relieve, so cold has no effect"
     ]
 
 
 def test_the_quality_of_a_reading_that_nobody_asks_for_is_reported() -> None:
     given = {"kind": "Numa", "name": "z", "nodes": ALL, "match": ALL, "maxAge": "5m"}
     assert list(dead(policy_set([Numa.model_validate(given)]))) == [
-        "Numa z: crowded is not given, so maxAge decides nothing"
+        "Numa z: crowded is not given, so maxAge has no effect"
     ]
     assert list(dead(policy_set([Numa.model_validate({**given, "crowded": "80%"})]))) == []
 

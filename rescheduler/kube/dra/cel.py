@@ -2,7 +2,7 @@
 
 Kept: `device.driver`, attributes and capacities by domain and name, literals, lists, comparisons,
 `in`, `&&`, `||`, `!`, parentheses, `quantity()`, and a few methods. Anything else is refused before
-a device is looked at.
+a device is evaluated.
 """
 
 import re

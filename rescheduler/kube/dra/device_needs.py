@@ -71,7 +71,7 @@ class DeviceNeeds:
         self._known: dict[tuple[str, tuple[str, ...]], Needs | str] = {}
 
     def of(self, namespace: str, spec: PodSpec) -> Needs | str:
-        """What a pod with that spec needs, or why that cannot be told."""
+        """What a pod with that spec needs, or why that is not known."""
         claims = spec.resourceClaims or ()
         names = tuple(each.resourceClaimTemplateName or f"/{each.name}" for each in claims)
         known = self._known.get((namespace, names))

@@ -25,7 +25,7 @@ class DeviceAttribute(Base):
 
 
 class DeviceCapacity(Base):
-    """A capacity of a device; `requestPolicy` only says whether it can be consumed in parts."""
+    """A capacity of a device; `requestPolicy` only shows whether it can be consumed in parts."""
 
     value: str | int | float = 0
     requestPolicy: dict[str, Any] | None = None
@@ -112,7 +112,7 @@ class ExactDeviceRequest(Base):
 
 
 class DeviceRequest(Base):
-    """requests[] of a claim; `firstAvailable` only says that there are alternatives."""
+    """requests[] of a claim; `firstAvailable` only shows that there are alternatives."""
 
     name: str = ""
     exactly: ExactDeviceRequest | None = None

@@ -65,6 +65,6 @@ class Admission:
         example = f"on {self._names[first]} " if which.sum() > 1 else ""
         return (
             f"{self._where(landing, which)}, whose NodeResourceTopology cannot be relied on "
-            f"({example}{zones.odd[first]}), and its kubelet's policy is {zones.told[first]}: it "
-            "may refuse the pod, and its controller try again"
+            f"({example}{zones.odd[first]}), and its kubelet's policy is "
+            f"{zones.policy_names[first]}: it may refuse the pod, and its controller try again"
         )

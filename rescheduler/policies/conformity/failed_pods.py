@@ -1,4 +1,4 @@
-"""Pods that have failed for good: they are told, and nothing is done about them."""
+"""Pods that have failed for good: they are reported, and nothing is done about them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _MOST_REASONS = 3
 
 
 class Failed(Strict):
-    """Pods whose phase is Failed, which are told and left as they are.
+    """Pods whose phase is Failed, which are reported and left as they are.
 
     They are on no node any more, and where their owner wants another pod it has made one: nothing
     can be placed better, so they cost nothing, and no move is made for them. Removing them is the
@@ -46,7 +46,7 @@ class Failed(Strict):
 def failures(rule: Failed, match: Match, snapshot: Snapshot) -> Iterator[Finding]:
     """One finding per workload with pods that the rule names; each costs 0 and has no pods.
 
-    A pod that is being deleted is not told. Where nobody looked for failed pods there are none.
+    A pod that is being deleted is not reported. Where failed pods were not read there are none.
     """
     ended = replace(snapshot, pods=snapshot.failed or [])
     found: dict[int, list[int]] = {}
@@ -59,9 +59,9 @@ def failures(rule: Failed, match: Match, snapshot: Snapshot) -> Iterator[Finding
         if workload >= 0:
             owner = ended.workloads[workload]
             subject = f"{owner.kind} {owner.namespace}/{owner.name}"
-        told = Counter(_reason(ended.pods[pod]) for pod in pods).most_common()
-        reasons = ", ".join(f"{number} {reason}" for reason, number in told[:_MOST_REASONS])
-        more = ", ..." if len(told) > _MOST_REASONS else ""
+        counts = Counter(_reason(ended.pods[pod]) for pod in pods).most_common()
+        reasons = ", ".join(f"{number} {reason}" for reason, number in counts[:_MOST_REASONS])
+        more = ", ..." if len(counts) > _MOST_REASONS else ""
         age = f" older than {duration_text(rule.above)}" if rule.above else ""
         yield Finding(
             code="CNF008",
@@ -103,6 +103,6 @@ def _reasons(pod: Pod, statuses: list[ContainerStatus]) -> Iterator[str]:
 
 
 def _reason(pod: Pod) -> str:
-    """What people are told: the pod's own reason first, then what is not the word for no fault."""
+    """The reason to show: the pod's own first, then the first that is not the word for no fault."""
     reasons = list(_reasons(pod, _statuses(pod, init=True)))
     return next((each for each in reasons if each != "Completed"), "without a reason")

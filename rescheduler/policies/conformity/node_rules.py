@@ -29,9 +29,9 @@ Source: k8s.io/api core/v1 well_known_taints.go, Kubernetes 1.36.
 
 
 class NodeRules(NamedTuple):
-    """Which rules are judged.
+    """Which rules are evaluated.
 
-    effects: of the taints that count; none where taints are not judged. only, ignored: of which
+    effects: of the taints that count; none where taints are not evaluated. only, ignored: of which
     taints, as `key`, `key=value`, or `prefix/`; `only` empty is all that Kubernetes does not set.
     """
 
@@ -62,16 +62,16 @@ class NodeCharges:
 
     def of(self, spec: PodSpec) -> Charges | None:
         """The charges of a pod with this spec."""
-        # The snapshot keeps every spec alive, so an id stands for one spec.
+        # The snapshot keeps every spec alive, so an id means one spec.
         if id(spec) not in self._of_spec:
             affinity = spec.affinity.nodeAffinity if spec.affinity else None
             key = msgspec.msgpack.encode((spec.nodeSelector, affinity, spec.tolerations))
             if key not in self._known:
-                self._known[key] = self._judge(spec)
+                self._known[key] = self._evaluate(spec)
             self._of_spec[id(spec)] = self._known[key]
         return self._of_spec[id(spec)]
 
-    def _judge(self, spec: PodSpec) -> Charges | None:
+    def _evaluate(self, spec: PodSpec) -> Charges | None:
         nowhere = np.zeros(self._acceptance.labels.count, dtype=np.bool_)
         hard = self._rules.effects & frozenset(HARD)
         taints = self._shunned(spec, hard) > 0 if hard else nowhere

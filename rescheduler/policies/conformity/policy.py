@@ -25,34 +25,34 @@ _CRASHING = frozenset({"CrashLoopBackOff", "RunContainerError"})
 """What containers wait for that have run before; their pods are not Ready."""
 
 
-def _judged(key: str, given: dict[str, Any]) -> dict[str, Any]:
+def _required(key: str, given: dict[str, Any]) -> dict[str, Any]:
     return {"properties": {key: given}, "required": [key]}
 
 
 class Conformity(Policy):
     """Charge 1.0 for every pod that breaks a rule where it is, and less for a preference.
 
-    kube-scheduler looks at these rules once, when it places a pod. A pod costs as much as the worst
+    kube-scheduler checks these rules once, when it places a pod. A pod costs as much as the worst
     of the rules that it breaks: 1.0 for a requirement, and for a preference (PreferNoSchedule,
     preferred node affinity) up to 0.5: half of the part of what could be had, and is not, on the
     nodes that accept the pod. For anti-affinity the pod that has it is charged, and a move of
     either side repairs it. Restarts and age are charged where the pod is; a replacement begins
     anew, but one that would come back to its node gains nothing, as everywhere.
 
-    Pods that are being deleted and pods of DaemonSets are not judged. Pods whose phase is Failed
-    are told by `failed`, cost nothing and are left: there is nothing to place better. Pods that
-    fail while they run are found by `restarts` and `states`; one that is not Ready at the time is
-    shown, and stays (ELG006), unless it crash-loops and the Limits say `crashLooping: Allow`.
+    Pods that are being deleted and pods of DaemonSets are not evaluated. Pods whose phase is
+    Failed are reported by `failed`, cost nothing and stay: there is nothing to place better. Pods
+    that fail while they run are found by `restarts` and `states`; one that is not Ready at the time
+    is shown, and stays (ELG006), unless it crash-loops and the Limits have `crashLooping: Allow`.
     """
 
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": [
                 *(
-                    _judged(key, {"not": {"type": "null"}})
+                    _required(key, {"not": {"type": "null"}})
                     for key in ("nodeTaints", "nodeAffinity", "restarts", "lifetime", "failed")
                 ),
-                *(_judged(key, {"const": True}) for key in ("podAntiAffinity", "podAffinity")),
+                *(_required(key, {"const": True}) for key in ("podAntiAffinity", "podAffinity")),
             ]
         }
     )
@@ -63,17 +63,17 @@ class Conformity(Policy):
     each_alone: ClassVar[bool] = True
 
     kind: Literal["Conformity"] = "Conformity"
-    match: Match = Field(description="The pods to look at.")
-    nodeTaints: NodeTaints | None = Field(None, description="Judge taints. Not, unless given.")
+    match: Match = Field(description="The pods to evaluate.")
+    nodeTaints: NodeTaints | None = Field(None, description="Evaluate taints. Off unless given.")
     nodeAffinity: NodeAffinityRule | None = Field(
-        None, description="Judge node affinity. Not, unless given."
+        None, description="Evaluate node affinity. Off unless given."
     )
-    podAntiAffinity: bool = Field(False, description="Judge required anti-affinity to pods.")
-    podAffinity: bool = Field(False, description="Judge required affinity to pods.")
-    restarts: Restarts | None = Field(None, description="Judge restarts. Not, unless given.")
-    lifetime: Lifetime | None = Field(None, description="Judge age. Not, unless given.")
+    podAntiAffinity: bool = Field(False, description="Evaluate required pod anti-affinity.")
+    podAffinity: bool = Field(False, description="Evaluate required pod affinity.")
+    restarts: Restarts | None = Field(None, description="Evaluate restarts. Off unless given.")
+    lifetime: Lifetime | None = Field(None, description="Evaluate age. Off unless given.")
 
-    failed: Failed | None = Field(None, description="Tell failed pods. Not, unless given.")
+    failed: Failed | None = Field(None, description="Report failed pods. Off unless given.")
 
     @model_validator(mode="after")
     def _has_a_rule(self) -> "Conformity":
@@ -95,7 +95,7 @@ class Conformity(Policy):
                 )
 
     def compile(self, snapshot: Snapshot) -> "ConformityTerm":
-        """The term for this snapshot; the rules need no readings, so it always has a say."""
+        """The term for this snapshot; the rules need no readings, so it is always evaluated."""
         return ConformityTerm(self._rules(), snapshot)
 
     def _rules(self) -> Rules:
@@ -107,9 +107,9 @@ class Conformity(Policy):
             required=affinity is not None and affinity.required,
             preferred=affinity is not None and affinity.preferred,
         )
-        judged: list[tuple[Kind, bool]] = [
+        evaluated: list[tuple[Kind, bool]] = [
             ("apart", self.podAntiAffinity),
             ("near", self.podAffinity),
         ]
-        pods = tuple(kind for kind, wanted in judged if wanted)
+        pods = tuple(kind for kind, wanted in evaluated if wanted)
         return Rules(self.match, nodes, pods, self.restarts, self.lifetime, self.failed)

@@ -22,7 +22,7 @@ Kind = Literal["apart", "near"]
 
 _Changes = npt.NDArray[np.int16]
 _CHUNK = 2_000_000
-"""How many (holder, node) pairs are looked at together."""
+"""How many (holder, node) pairs are evaluated together."""
 
 
 @dataclass(slots=True, eq=False)
@@ -189,7 +189,7 @@ class RequiredPodAffinity:
                     if column.codes[node] >= 0:
                         counts[column.codes[node]] += step
         for number in {*about, *self.held.get(shift.pod, ())}:
-            self._judge(self.required_terms[number])
+            self._evaluate(self.required_terms[number])
 
     def involved(self) -> Iterator[IntArray]:
         """The pods that break a preference, and those that keep others from being apart."""
@@ -205,7 +205,7 @@ class RequiredPodAffinity:
                     np.isin(codes[self._node[required_term.members]], there)
                 ]
 
-    def _judge(self, required_term: RequiredTerm) -> None:
+    def _evaluate(self, required_term: RequiredTerm) -> None:
         self.broken[required_term.holders] -= required_term.broken
         required_term.broken = required_term.breaks(
             self._node[required_term.holders], required_term.own
@@ -295,7 +295,7 @@ class RequiredPodAffinity:
                 kind, group, namespace, np.array(holders[key], dtype=np.int32)
             )
             self.required_terms.append(required_term)
-            self._judge(required_term)
+            self._evaluate(required_term)
             for pod in required_term.holders.tolist():
                 held[pod].append(number)
             for pod in required_term.members.tolist():

@@ -88,7 +88,7 @@ class Lifetime(Strict):
 
 
 class Rules(NamedTuple):
-    """What a policy judges. pods: the kinds of inter-pod terms. None judges nothing."""
+    """What a policy evaluates. pods: the kinds of inter-pod terms. None is off."""
 
     match: Match
     nodes: NodeRules

@@ -64,7 +64,7 @@ class ConformityTerm:
         return float(len(self._pods))
 
     def scope(self) -> int:
-        """How many pods are looked at."""
+        """How many pods are evaluated."""
         return len(self._pods)
 
     def candidates(self) -> IntArray:
@@ -95,7 +95,7 @@ class ConformityTerm:
             self._rest[shift.pod] = self._alone(shift.pod, there)[0]
 
     def findings(self) -> Iterator[Finding]:
-        """One finding per workload and rule; a pod that breaks several is told under the worst."""
+        """One finding per workload and rule; a pod that breaks several is under the worst."""
         now = self._now()
         found: dict[tuple[int, _Broken], list[int]] = {}
         for pod in np.flatnonzero(now).tolist():
@@ -117,10 +117,10 @@ class ConformityTerm:
             yield from failures(self._rules.failed, self._rules.match, self._snapshot)
 
     def warnings(self) -> tuple[Problem, ...]:
-        """Whether pods that failed ought to be told, and nobody looked for them."""
+        """Whether failed pods ought to be reported and were not read."""
         if self._rules.failed is None or self._snapshot.failed is not None:
             return ()
-        text = "failed pods were not read, so none are told: a recording of an older version?"
+        text = "failed pods were not read, so none are reported: a recording of an older version?"
         return (Problem("DAT002", text),)
 
     def _involved(self, broken: _Broken, pods: list[int]) -> tuple[int, ...]:

@@ -19,10 +19,10 @@ from rescheduler.policies.registry import DOCUMENTS
 _INTRODUCTION = """\
 # Policies
 
-What the rescheduler wants, in YAML. `rescheduler check PATH` tells every mistake with its line,
+What the rescheduler wants, in YAML. `rescheduler check PATH` reports every mistake with its line,
 and `rescheduler schema` writes [schema.json](schema.json), from which editors complete and check.
 Each file here has a sibling `*_test.yaml` that shows what it does to small clusters, and
-`rescheduler test PATH` tells whether it does. `gallery/` has ready sets, from cautious to bold.
+`rescheduler test PATH` checks that it does. `gallery/` has ready sets, from cautious to bold.
 
 Every document has `apiVersion: rescheduler.io/v1alpha1`, a `kind`, `metadata.name` (unique among
 all policies) and a `spec`. `metadata.labels` and `metadata.annotations` are free for owners.
@@ -79,10 +79,10 @@ def guide() -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _section(name: str, said: str | None, rows: list[str], *, shares: bool) -> list[str]:
+def _section(name: str, text: str | None, rows: list[str], *, shares: bool) -> list[str]:
     link = _COMMON.lower().replace(" ", "-")
     beside = [f"Beside the [{_COMMON.lower()}](#{link}):", ""] if shares else []
-    return [f"## {name}", "", inspect.cleandoc(said or ""), "", *beside, *_HEAD, *rows, ""]
+    return [f"## {name}", "", inspect.cleandoc(text or ""), "", *beside, *_HEAD, *rows, ""]
 
 
 def _rows(schema: dict[str, Any]) -> list[str]:

@@ -1,6 +1,6 @@
 """JSON Schema of policy documents, for editors and for checks before a commit.
 
-Draft 7, because that is what the YAML language servers speak. It accepts what the models accept,
+Draft 7, because that is what the YAML language servers read. It accepts what the models accept,
 but for comparisons of one field with another (`low` with `high`, `coolDownCap` with `coolDown`).
 """
 
@@ -34,7 +34,7 @@ def json_schema() -> dict[str, Any]:
         "required": ["apiVersion", "kind", "metadata", "spec"],
         "properties": {
             "apiVersion": {"const": API_VERSION},
-            "kind": {"enum": list(DOCUMENTS), "description": "What the document says."},
+            "kind": {"enum": list(DOCUMENTS), "description": "What the document defines."},
             "metadata": _METADATA,
             "spec": {"type": "object"},
         },
@@ -82,7 +82,7 @@ def _spec(model: type[Strict]) -> dict[str, Any]:
 
 
 def _moved(value: Any) -> Any:
-    """Draft 7's place for definitions, and nothing that is not JSON Schema or says nothing."""
+    """Draft 7's place for definitions, and nothing that is not JSON Schema or has no effect."""
     if isinstance(value, list):
         return [_moved(each) for each in value]
     if isinstance(value, dict):
@@ -91,7 +91,7 @@ def _moved(value: Any) -> Any:
 
 
 def _idle(key: str, value: Any) -> bool:
-    """Titles that repeat a name, pydantic's own words for bounds, and defaults that say nothing."""
+    """Titles that repeat a name, pydantic's own words for bounds, and defaults that add nothing."""
     if key == "default":
         return value is None
     return key in ("title", "ge", "le", "gt") and not isinstance(value, dict)

@@ -1,11 +1,11 @@
-"""Policy files: read strictly, all problems told at once, and written back."""
+"""Policy files: read strictly, all problems reported at once, and written back."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rescheduler.documents.envelope import Document, digest
-from rescheduler.documents.flaws import FileProblem, Mark, policy_error
+from rescheduler.documents.file_problems import FileProblem, Mark, policy_error
 from rescheduler.documents.strict_yaml import Tree, grown, read
 from rescheduler.documents.text_files import Beside, TextFile
 from rescheduler.documents.validation import validate
@@ -19,7 +19,7 @@ from rescheduler.scheduler.config.scheduler import Scheduler
 
 @dataclass(frozen=True)
 class Source:
-    """Where a document stands: its file, the content of that, and the document's tree."""
+    """Where a document is written: its file, the content of that, and the document's tree."""
 
     file: str
     text: str
@@ -28,7 +28,7 @@ class Source:
 
 @dataclass(frozen=True)
 class PolicySet:
-    """The policies that are judged together, and the limits that hold for all of them.
+    """The policies that are evaluated together, and the limits that hold for all of them.
 
     schedulers: what is declared of the cluster's schedulers.
     digests: name of each policy, and of the limits, to the SHA-256 of its document.
@@ -211,7 +211,7 @@ class _Collection:
         return []
 
     def _complete(self, made: Scheduler, tree: Tree, file: TextFile) -> Scheduler | None:
-        """The document with what its file says, or None where that cannot be used."""
+        """The document with the content of its file, or None where that cannot be used."""
         if made.configFile is None:
             return made
         referred = self._beside(file, made.configFile)

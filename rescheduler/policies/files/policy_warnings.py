@@ -1,11 +1,11 @@
-"""What policies say that can be used and was probably not meant, each with its place."""
+"""What can be used in a policy and was probably not meant, each with its place."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rescheduler.documents.field_problems import FieldPath, FieldWarning
 from rescheduler.documents.fields import Strict
-from rescheduler.documents.flaws import FileProblem, Mark
+from rescheduler.documents.file_problems import FileProblem, Mark
 from rescheduler.documents.validation import locate, near, value_at
 from rescheduler.model.errors import Place
 from rescheduler.model.wording import agreed
@@ -24,11 +24,11 @@ class PlacedWarning:
     file: str = ""
     text: str = ""
 
-    def told(self) -> str:
+    def report(self) -> str:
         """The warning as people read it."""
         if not self.file:
             return self.file_problem.without_place(self.name, "warning")
-        return self.file_problem.told(self.file, self.text, "warning")
+        return self.file_problem.report(self.file, self.text, "warning")
 
     def place(self) -> Place:
         """The warning as machines read it."""
@@ -36,7 +36,7 @@ class PlacedWarning:
 
 
 def warnings(policies: PolicySet) -> list[PlacedWarning]:
-    """What each document tells of itself, and what it says beside the Limits; by their places."""
+    """The warnings of each document alone, and beside the Limits; by their places."""
     documents: tuple[Policy | Scheduler | Limits, ...]
     documents = (*policies.policies, *policies.schedulers, policies.limits)
     found = [
@@ -74,11 +74,11 @@ def _of_match(match: Match) -> Iterator[FieldWarning]:
     out = match.exclude.namespaces if known and match.exclude is not None else None
     for number, name in enumerate(out or ()):
         if name not in known:
-            told = f"`{name}` is not matched in the first place"
-            yield FieldWarning(("exclude", "namespaces", number), told, known=known)
+            message = f"`{name}` is not matched in the first place"
+            yield FieldWarning(("exclude", "namespaces", number), message, known=known)
     if known and not _left(match):
-        told = "every namespace that is matched is excluded, so nothing is left"
-        yield FieldWarning(("exclude", "namespaces"), told)
+        message = "every namespace that is matched is excluded, so nothing is left"
+        yield FieldWarning(("exclude", "namespaces"), message)
 
 
 def _left(match: Match) -> list[str]:
@@ -95,8 +95,8 @@ def _protected(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
     left = _left(match) if isinstance(match, Match) else []
     if left and set(left) <= set(limits.protectedNamespaces):
         which = f"{', '.join(left)} {agreed(len(left), 'is', 'are')}"
-        told = f"{which} protected by the Limits, so what is found there is shown and stays"
-        yield FieldWarning(("match", "namespaces"), told)
+        message = f"{which} protected by the Limits, so what is found there is shown and stays"
+        yield FieldWarning(("match", "namespaces"), message)
 
 
 def _placed(

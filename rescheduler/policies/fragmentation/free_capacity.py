@@ -1,4 +1,4 @@
-"""free capacity: what the nodes have left of CPU, memory and each GPU, as pods come and go."""
+"""Free capacity: what the nodes have left of CPU, memory and each GPU, as pods come and go."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from rescheduler.policies.shared.demand import WHOLE, Demand, Devices, demands
 Amounts = npt.NDArray[np.int64]
 
 UNKNOWN = -1
-"""The device of a pod that shares one and does not tell which."""
+"""The device of a pod that shares one and does not name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ def take_share(devices: Amounts, share: int) -> None:
 
 
 def _annotated(snapshot: Snapshot, shares: Amounts) -> dict[int, int]:
-    """The device that each pod with a share says it is on."""
+    """The device that each pod with a share names in its annotation."""
     found = ((pod, _index(snapshot.pods[pod])) for pod in np.flatnonzero(shares).tolist())
     return {pod: device for pod, device in found if device != UNKNOWN}
 

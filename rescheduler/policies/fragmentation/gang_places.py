@@ -98,7 +98,7 @@ def gang_places(shapes: Sequence[Shape], free: Rows, most: Most) -> list[Waiting
     Alike shapes of several gangs are one in the answer, but for those of gangs without places.
     """
     start = _State(free, most)
-    # Least left now, least left ever, or as the nodes stand.
+    # Least left now, least left ever, or in the order of the nodes.
     sizes: list[_Size] = [(free.cpu, free.devices.sum(axis=1)), (most.cpu, most.devices), ()]
     if shapes and shapes[-1].gang >= _MANY_GANGS:
         sizes = sizes[:1]

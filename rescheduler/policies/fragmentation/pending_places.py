@@ -1,4 +1,4 @@
-"""Room: places for the pods of a pending gang, and what is still missing for them.
+"""Places for the pods of a pending gang, and what is still missing for them.
 
 A place on a node is missing the largest share, over CPU, memory and GPUs, of what the pod asks for
 and the node does not have. The gang needs as many places as it has pods; those with the least
@@ -6,8 +6,8 @@ missing count, so that what nearly fits is freed first:
 
     cost = sum of the least missing shares, one for each pending pod.
 
-Which shape of pods may count on what was settled before (`gang_places`), so that no two count on
-the same capacity: where every place is free, all pods fit at once.
+Which shape of pods may count on which places was decided before (`gang_places`), so that no two
+count on the same capacity: where every place is free, all pods fit at once.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class PendingPlaces:
 
     def __init__(self, waiting: Sequence[Waiting], rows: Rows) -> None:
         self.waiting = tuple(waiting)
-        self._missing = [_look(each, rows) for each in waiting]
+        self._missing = [_fit(each, rows) for each in waiting]
 
     def costs(self) -> list[float]:
         """What is missing for each shape, in pods."""
@@ -60,21 +60,21 @@ class PendingPlaces:
         ]
 
     def update(self, rows: Rows) -> None:
-        """Look at these nodes again."""
+        """Evaluate these nodes again."""
         for (fits, missing), each in zip(self._missing, self.waiting, strict=True):
-            fits[rows.nodes], missing[rows.nodes] = _look(each, rows)
+            fits[rows.nodes], missing[rows.nodes] = _fit(each, rows)
 
     def changes(self, left: Rows, rows: Rows) -> FloatArray:
         """(rows,) change of the cost if one node became `left`, and another became each row.
 
-        left: one row, the node that a pod leaves. A row of that same node stands for itself.
+        left: one row, the node that a pod leaves. A row of that same node is taken as it is.
         """
         total = np.zeros(len(rows.nodes))
         for each, (fits, missing) in zip(self.waiting, self._missing, strict=True):
             before = _least(each.count, fits, missing)
             with_left = fits.copy(), missing.copy()
-            with_left[0][left.nodes], with_left[1][left.nodes] = _look(each, left)
-            after = _look(each, rows)
+            with_left[0][left.nodes], with_left[1][left.nodes] = _fit(each, left)
+            after = _fit(each, rows)
             total += _swapped(each.count, with_left, rows.nodes, after) - before
         return total
 
@@ -82,7 +82,7 @@ class PendingPlaces:
         """(rows,) at most how much it helps if the row's node became that, whatever else comes."""
         total = np.zeros(len(left.nodes))
         for each, found in zip(self.waiting, self._missing, strict=True):
-            after = _look(each, left)
+            after = _fit(each, left)
             total += _least(each.count, *found) - _swapped(each.count, found, left.nodes, after)
         return np.maximum(total, 0.0)
 
@@ -93,7 +93,7 @@ class PendingPlaces:
         return order[missing[order] < 1.0].astype(np.int32)
 
 
-def _look(each: Waiting, rows: Rows) -> tuple[FloatArray, FloatArray]:
+def _fit(each: Waiting, rows: Rows) -> tuple[FloatArray, FloatArray]:
     """(rows,) how many such pods fit, and what is missing for one more, 0 to 1."""
     for claim in each.before:
         rows = less(rows, claim.demand, claim.places[rows.nodes])

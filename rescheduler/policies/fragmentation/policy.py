@@ -52,9 +52,10 @@ class Fragmentation(Policy):
 
     With `room`, each pending pod costs the share that is missing for it, of whatever is missing
     most, on the nodes where the least is missing; so places that are nearly free are freed first.
-    A gang, told by the labels and annotations of gang schedulers and else by the owner, is judged
-    as a whole: no two of its pods count on the same capacity, and where there can be no places for
-    all of them at once, nothing is freed for some. Only a Deployment's pods are of use one by one.
+    A gang, known by the labels and annotations of gang schedulers or else by its owner, is
+    evaluated as a whole: no two of its pods count on the same capacity, and where there can be no
+    places for all of them at once, nothing is freed for some. Only a Deployment's pods are of use
+    one by one.
     """
 
     model_config = ConfigDict(
@@ -73,7 +74,7 @@ class Fragmentation(Policy):
     kind: Literal["Fragmentation"] = "Fragmentation"
     match: Match = Field(description="The pods that may be moved. What every pod takes counts.")
     nodes: NodeMatch = Field(
-        default_factory=lambda: NodeMatch(all=True), description="The nodes to look at."
+        default_factory=lambda: NodeMatch(all=True), description="The nodes to evaluate."
     )
     resources: list[Resource] = Field(
         default_factory=lambda: list(_GPU_ALONE), description="What must not be stranded."
@@ -84,8 +85,8 @@ class Fragmentation(Policy):
     )
     popularity: Literal["Needing", "All"] = Field(
         "Needing",
-        description="Whether only pods that need a resource have a say about it, or all, as in the "
-        "paper: GPUs are then stranded for CPU pods too.",
+        description="Whether only pods that need a resource count for it, or all, as in the paper: "
+        "GPUs are then stranded for CPU pods too.",
     )
     room: Match | None = Field(
         None, description="Pending pods to make room for, such as a gang: all of it or nothing."
@@ -105,7 +106,7 @@ class Fragmentation(Policy):
         """The term; a problem where no pod asks for any of the resources."""
         free_capacity = FreeCapacity(snapshot, self._devices())
         acceptance = Acceptance(snapshot)
-        looked_at = select_nodes(self.nodes, snapshot) & acceptance.usable
+        selected = select_nodes(self.nodes, snapshot) & acceptance.usable
         free = _free(snapshot)
         asking = np.flatnonzero(select_pods(self.workloads, snapshot) & free)
         specs, first, counts = np.unique(
@@ -121,19 +122,19 @@ class Fragmentation(Policy):
         )
         stranding = Stranding(types, self.resources, needing=self.popularity == "Needing")
         silent = [each for each in self.resources if each not in stranding.units]
-        told = Problem("FRG003", f"no pod asks for {', '.join(silent)}")
+        unasked = Problem("FRG003", f"no pod asks for {', '.join(silent)}")
         if len(silent) == len(self.resources) and self.room is None:
-            return told
+            return unasked
         movable = select_pods(self.match, snapshot) & (snapshot.pod_node >= 0)
-        waiting = self._waiting(snapshot, free_capacity, acceptance, looked_at, movable & free)
+        waiting = self._waiting(snapshot, free_capacity, acceptance, selected, movable & free)
         return FragmentationTerm(
             snapshot,
             free_capacity,
             stranding,
-            looked_at,
+            selected,
             movable,
             waiting,
-            (told,) if silent else (),
+            (unasked,) if silent else (),
         )
 
     def _devices(self) -> Devices:
@@ -146,7 +147,7 @@ class Fragmentation(Policy):
         snapshot: Snapshot,
         free_capacity: FreeCapacity,
         acceptance: Acceptance,
-        looked_at: BoolArray,
+        selected: BoolArray,
         movable: BoolArray,
     ) -> list[Waiting]:
         """The pending pods, by gang and shape; of gangs the highest priority goes first."""
@@ -162,7 +163,7 @@ class Fragmentation(Policy):
                 alike.setdefault(shape, []).append(pod)
             for (demand, accepts), members in alike.items():
                 first = snapshot.pods[members[0]]
-                accepting = looked_at & acceptance.nodes(first.spec)
+                accepting = selected & acceptance.nodes(first.spec)
                 shapes.append(
                     Shape(number, demand, len(members), accepts, accepting, first.key, together)
                 )
@@ -174,10 +175,10 @@ def _waits(pod: Pod) -> bool:
 
 
 def _gangs(pending: Iterable[int], snapshot: Snapshot) -> list[tuple[list[int], bool]]:
-    """Whose pods are judged as a whole: a gang's by its mark, else a workload's; urgent ones first.
+    """Pods that are evaluated together: of a gang, or else of a workload; urgent ones first.
 
     With each, whether a part of it is of no use. What is one pod has no parts: such pods of equal
-    priority are looked at together.
+    priority are evaluated together.
     """
     found: dict[object, list[int]] = {}
     for pod in pending:

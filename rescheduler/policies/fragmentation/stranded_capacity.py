@@ -58,8 +58,8 @@ def tasks(each: Iterable[tuple[Demand, bytes, BoolArray, int]], nodes: int) -> T
 class Stranding:
     """Measures rows of what is left.
 
-    needing: whether a type that asks for nothing of a resource has no say about it; in the paper
-    it has, and cannot use any of it.
+    needing: whether a type that asks for nothing of a resource does not count for it; in the
+    paper it counts, and cannot use any of it.
     """
 
     def __init__(self, types: Tasks, resources: Iterable[Resource], *, needing: bool) -> None:
@@ -78,8 +78,8 @@ class Stranding:
             if not counts.any():
                 continue
             self.units[resource] = float(counts @ amounts[resource] / counts.sum())
-            said = counts if needing else types.counts
-            self._weights[resource] = said / said.sum()
+            weights = counts if needing else types.counts
+            self._weights[resource] = weights / weights.sum()
 
     def cost(self, rows: Rows) -> FloatArray:
         """(rows,) what is stranded of all resources, in average pods."""

@@ -33,7 +33,7 @@ class FragmentationTerm:
         snapshot: Snapshot,
         free_capacity: FreeCapacity,
         stranding: Stranding,
-        looked_at: BoolArray,
+        selected: BoolArray,
         movable: BoolArray,
         waiting: Sequence[Waiting],
         warnings: Sequence[Problem] = (),
@@ -43,7 +43,7 @@ class FragmentationTerm:
         self._home = snapshot.pod_node
         self._free_capacity = free_capacity
         self._stranding = stranding
-        self._looked_at = looked_at
+        self._selected = selected
         self._movable = np.flatnonzero(movable).astype(np.int32)
         self._warnings = tuple(warnings)
         self._room = PendingPlaces(waiting, free_capacity.left())
@@ -60,9 +60,9 @@ class FragmentationTerm:
     def worst(self) -> float:
         """All that the nodes have is stranded, and every pending pod misses all."""
         amounts: dict[Resource, float] = {
-            "gpu": float(self._free_capacity.gpus[self._looked_at].sum()),
-            "cpu": float(self._free_capacity.cpu[self._looked_at].sum()),
-            "memory": float(self._free_capacity.memory[self._looked_at].sum()),
+            "gpu": float(self._free_capacity.gpus[self._selected].sum()),
+            "cpu": float(self._free_capacity.cpu[self._selected].sum()),
+            "memory": float(self._free_capacity.memory[self._selected].sum()),
         }
         total = sum(amounts[each] / unit for each, unit in self._stranding.units.items())
         return total + sum(each.count for each in self._room.waiting)
@@ -70,11 +70,11 @@ class FragmentationTerm:
     def stranded(self) -> dict[Resource, float]:
         """How much of each resource is stranded: GPUs, milli-CPU, bytes."""
         found = self._stranding.stranded(self._free_capacity.left())
-        return {each: float(amount[self._looked_at].sum()) for each, amount in found.items()}
+        return {each: float(amount[self._selected].sum()) for each, amount in found.items()}
 
     def scope(self) -> int:
-        """How many nodes are looked at."""
-        return int(self._looked_at.sum())
+        """How many nodes are evaluated."""
+        return int(self._selected.sum())
 
     def candidates(self) -> IntArray:
         """The pods that may move and of which a move could lower the cost."""
@@ -174,7 +174,7 @@ class FragmentationTerm:
             )
 
     def warnings(self) -> tuple[Problem, ...]:
-        """What nothing can be said about."""
+        """What cannot be evaluated."""
         return self._warnings
 
     def _by_node(self) -> Callable[[int], tuple[int, ...]]:
@@ -186,8 +186,8 @@ class FragmentationTerm:
         return lambda node: tuple(pods[bounds[node] : bounds[node + 1]].tolist())
 
     def _measure(self, rows: Rows) -> FloatArray:
-        """(rows,) the cost of what is stranded; nodes that are not looked at cost nothing."""
-        return np.where(self._looked_at[rows.nodes], self._stranding.cost(rows), 0.0)
+        """(rows,) the cost of what is stranded; nodes that are not selected cost nothing."""
+        return np.where(self._selected[rows.nodes], self._stranding.cost(rows), 0.0)
 
     def _arrivals(self, number: int) -> FloatArray:
         """(nodes,) change of the cost of each node if a pod of that demand came there."""

@@ -1,1 +1,1 @@
-"""Kind Health: nodes and devices whose readings say that they are broken."""
+"""Kind Health: nodes and devices whose readings show that they are broken."""

@@ -27,39 +27,39 @@ _LINK_NAMES = ("dra.net/ifName",)
 class Sign:
     """A signal with the value above which a node, or a device of it, is broken.
 
-    gpus: whether only pods with GPUs suffer. says: what it means, with a place for the value.
+    gpus: whether only pods with GPUs suffer. meaning: a sentence with a place for the value.
     """
 
     signal: Signal
     above: float
     gpus: bool
-    says: str
+    meaning: str
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A broken device. pods: who have it; open: who may have it, as far as nobody tells.
+    """A broken device. pods: who have it; open: who may have it, as far as nothing reports it.
 
     heat: at each instant of the past whether it was broken; empty where that is not known.
     """
 
     node: int
     device: str
-    says: str
+    meaning: str
     pods: tuple[int, ...]
     open: tuple[int, ...]
     heat: tuple[bool, ...] = ()
 
 
 class Attribution:
-    """Who has a broken device: told by the exporter's labels, or by claims that are allocated.
+    """Who has a broken device: by the exporter's labels, or by claims that are allocated.
 
-    A pod with GPUs of which not all are told may have any of its node's, and so may one with claims
-    of which it is not told what they have. What a partition's
-    reading says holds for its whole GPU, whose hardware all its partitions share. An interface
-    belongs to the pods of a claim that has it, else to all pods of its node. A series that names a
-    pod of another node is of a pod that had its name before, and tells nothing of who has it now.
-    gpus: (pods,) how many GPUs, or partitions of them, each pod asks for.
+    A pod with GPUs of which not all are known may have any of its node's, and so may one with
+    claims whose devices are not known. A partition's reading holds for its whole GPU, whose
+    hardware all its partitions share. An interface belongs to the pods of a claim that has it, else
+    to all pods of its node. A series that names a pod of another node is of a pod that had its name
+    before, and does not show who has it now. gpus: (pods,) how many GPUs, or partitions of them,
+    each pod asks for.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -99,7 +99,7 @@ class Attribution:
         claimed = self._claimed[sign.gpus]
         if not named or (not sign.gpus and any((node, name) not in claimed for name in named)):
             return None
-        open_to = self._untold(devices, node) if sign.gpus else ()
+        open_to = self._unattributed(devices, node) if sign.gpus else ()
         answer = []
         for name in named:
             parts = [each for each in devices if each.whole == name]
@@ -110,7 +110,7 @@ class Attribution:
                 Fault(
                     node,
                     _shown(worst, gpu=sign.gpus),
-                    sign.says.format(value=worst.value),
+                    sign.meaning.format(value=worst.value),
                     tuple(sorted(pods)),
                     tuple(pod for pod in open_to if pod not in pods),
                     tuple(
@@ -122,13 +122,13 @@ class Attribution:
             )
         return answer
 
-    def _untold(self, devices: Iterable[DeviceValue], node: int) -> tuple[int, ...]:
-        """The node's pods of which not all GPUs are told."""
-        told = Counter(pod for each in devices for pod in each.pods)
+    def _unattributed(self, devices: Iterable[DeviceValue], node: int) -> tuple[int, ...]:
+        """The node's pods of which not all GPUs are known."""
+        reported = Counter(pod for each in devices for pod in each.pods)
         return tuple(
             pod
             for pod in self._on.get(node, ())
-            if told[pod] < self.gpus[pod] or (pod in self._unclear and not told[pod])
+            if reported[pod] < self.gpus[pod] or (pod in self._unclear and not reported[pod])
         )
 
 
@@ -138,7 +138,7 @@ def _claimed(
     inventory: DeviceInventory,
     attributes: tuple[str, ...],
 ) -> dict[tuple[int, str], set[int]]:
-    """Node and name of a device, as readings tell it, to the pods that have it by a claim."""
+    """Node and name of a device, as in readings, to the pods that have it by a claim."""
     answer: dict[tuple[int, str], set[int]] = {}
     for pod, devices in held.items():
         for device in devices:
@@ -150,7 +150,7 @@ def _claimed(
 
 
 def _nameless(devices: Iterable[int], inventory: DeviceInventory) -> bool:
-    """Whether one of these devices is a GPU of which it is not told what readings call it."""
+    """Whether one of these devices is a GPU whose name in readings is not known."""
     return any(
         inventory.subjects[device].driver == _GPU_DRIVER
         and not any(inventory.attribute(device, name) for name in _GPU_NAMES)

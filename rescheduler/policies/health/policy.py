@@ -1,4 +1,4 @@
-"""Health: tell of nodes whose readings say that they are broken, and drain them when told."""
+"""Health: report nodes whose readings show that they are broken; drain them if configured."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -47,7 +47,7 @@ class Signs(Strict):
     ecc: Yes | None = Field(
         None,
         description="A GPU's memory had uncorrectable errors within the window. Needs "
-        "`DCGM_FI_DEV_ECC_DBE_VOL_TOTAL`, which dcgm-exporter does not collect unless told.",
+        "`DCGM_FI_DEV_ECC_DBE_VOL_TOTAL`, which dcgm-exporter collects only if configured.",
     )
     remap: Yes | None = Field(None, description="A GPU has no rows left to replace broken ones.")
     drops: Ratio | None = Field(
@@ -69,7 +69,7 @@ class Signs(Strict):
         return any(_of_gpus(sign) for sign, _ in self.given())
 
     def given(self) -> Iterator[tuple[str, float]]:
-        """The signs that are looked for, each with the value above which it counts."""
+        """The signs that are evaluated, each with the value above which it counts."""
         for sign in _SIGNS:
             value: float | bool | None = getattr(self, sign)
             if value is not None:
@@ -80,11 +80,11 @@ class Health(Policy):
     """Charge each pod that suffers from a broken node, or has a broken device, with 1.0.
 
     A node or device is broken while one of the signs holds. A GPU's sign concerns the pods that
-    have that GPU, as dcgm-exporter's labels or an allocated ResourceClaim tell; partitions (MIG)
-    of one GPU share its fate. Where that is not told of all pods with GPUs on the node, the others
-    may have it: `unattributed` says what becomes of them. An interface's drops concern the pods
+    have that GPU, by dcgm-exporter's labels or an allocated ResourceClaim; partitions (MIG) of
+    one GPU share its fate. Where the GPU of a pod on the node is not known, the pod may have the
+    broken one: `unattributed` decides what becomes of it. An interface's drops concern the pods
     of the claim that has it, or else all pods of the node, and so do retransmits; where a reading
-    tells of no devices, GPUs' signs concern all pods of the node that ask for GPUs. Pods of
+    names no devices, GPUs' signs concern all pods of the node that ask for GPUs. Pods of
     DaemonSets belong to their node and do not count. With `action: Report` nothing is moved
     because of it, and what would land on a node with something broken is charged, as nobody knows
     which device it would get; with `action: Drain` pods gain by leaving, and nothing by a
@@ -93,12 +93,12 @@ class Health(Policy):
     and node_exporter's series; what XIDs mean, NVIDIA's device plugin.
     """
 
-    summary: ClassVar[str] = "Tell of broken nodes and devices, and move pods away when told."
+    summary: ClassVar[str] = "Report broken nodes and devices, and move pods away if configured."
     codes: ClassVar[tuple[str, ...]] = ("HLT", "RDG003")
     subject: ClassVar[Subject] = "nodes"
 
     kind: Literal["Health"] = "Health"
-    nodes: NodeMatch = Field(description="The nodes to look at.")
+    nodes: NodeMatch = Field(description="The nodes to evaluate.")
     match: Match = Field(description="The pods that count and may be moved.")
     signs: Signs = Field(description="What makes a node or device broken; at least one.")
     action: Literal["Report", "Drain"] = Field(
@@ -106,8 +106,9 @@ class Health(Policy):
     )
     unattributed: Literal["Report", "Drain"] = Field(
         "Report",
-        description="With `action: Drain`, what becomes of pods of which nobody tells whether they "
-        "have the broken device of their node. Report: findings only. Drain: moved away too.",
+        description="With `action: Drain`, what becomes of pods that may have the broken device of "
+        "their node, as nothing reports which device they have. Report: findings only. Drain: "
+        "moved away too.",
     )
     window: PositiveDuration = Field(
         timedelta(minutes=10), description="How long an event counts, and rates are averaged."
@@ -117,39 +118,40 @@ class Health(Policy):
     )
     minCoverage: Ratio = Field(
         0.9,
-        description="The share of nodes that must have a value; with less, the policy has no say.",
+        description="The share of nodes that must have a value; with less, the policy is not "
+        "evaluated.",
     )
 
     def requests(self) -> list[ReadingRequest]:
-        """The reading of every sign that is looked for."""
+        """The reading of every sign that is evaluated."""
         return [self._request(sign) for sign, _ in self.signs.given()]
 
     def without_effect(self) -> Iterator[str]:
-        """Besides, what it says of draining, and never does."""
+        """Besides, settings of draining that have no effect."""
         yield from super().without_effect()
         if self.action == "Report":
             if self.unattributed == "Drain":
-                yield "action is Report, so `unattributed: Drain` decides nothing"
+                yield "action is Report, so `unattributed: Drain` has no effect"
             if self.stableFor is not None:
-                yield "action is Report, so stableFor decides nothing"
+                yield "action is Report, so stableFor has no effect"
         elif self.unattributed == "Drain" and not self.signs.of_gpus:
-            yield "no sign is of GPUs, so unattributed decides nothing"
+            yield "no sign is of GPUs, so unattributed has no effect"
 
     def compile(self, snapshot: Snapshot) -> HealthTerm | Problem:
         """The term, or the problem of the first reading that is not fit to act on."""
-        looked_at = select_nodes(self.nodes, snapshot)
+        selected = select_nodes(self.nodes, snapshot)
         signs = []
         for sign, above in self.signs.given():
-            _, highest, says = _SIGNS[sign]
-            signal = read_signal(snapshot, self._request(sign), looked_at, highest)
+            _, highest, meaning = _SIGNS[sign]
+            signal = read_signal(snapshot, self._request(sign), selected, highest)
             if isinstance(signal, Problem):
                 return signal
-            signs.append(Sign(signal, above, _of_gpus(sign), says))
+            signs.append(Sign(signal, above, _of_gpus(sign), meaning))
         matched = select_pods(self.match, snapshot)
         return HealthTerm(
             snapshot,
             signs,
-            looked_at,
+            selected,
             matched,
             drain=self.action == "Drain",
             drain_open=self.unattributed == "Drain",

@@ -1,4 +1,4 @@
-"""The term of Health: the pods on nodes whose readings say that something is broken."""
+"""The term of Health: the pods on nodes whose readings show that something is broken."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,15 +37,15 @@ class HealthTerm:
     node is above its limit, from GPUs' signs only if it has some. Elsewhere it suffers if the node
     or any device of that sort is broken there: which device it would get is not known. Pods that
     suffer and are not to be moved for it are charged wherever they go, so that no move is made for
-    their sake: all of them without `drain`, and without `drain_open` those of which it is not told
-    whether they have the broken device.
+    their sake: all of them without `drain`, and without `drain_open` those of which it is not
+    known whether they have the broken device.
     """
 
     def __init__(
         self,
         snapshot: Snapshot,
         signs: Sequence[Sign],
-        looked_at: BoolArray,
+        selected: BoolArray,
         matched: BoolArray,
         *,
         drain: bool,
@@ -55,7 +55,7 @@ class HealthTerm:
         """span: seconds of the past that is known."""
         self._signs = list(signs)
         self._drain = drain
-        self._looked_at = looked_at
+        self._selected = selected
         self._names = [node.metadata.name for node in snapshot.nodes]
         self._home = snapshot.pod_node
         self._node = snapshot.pod_node.copy()
@@ -68,7 +68,7 @@ class HealthTerm:
         whole = self._broken.copy()
         faults: list[Fault] = []
         for sign in self._signs:
-            above = looked_at & (np.nan_to_num(sign.signal.values) > sign.above)
+            above = selected & (np.nan_to_num(sign.signal.values) > sign.above)
             self._broken[int(sign.gpus)] |= above
             for node in np.flatnonzero(above).tolist():
                 found = self._attribution.faults(sign, node)
@@ -97,8 +97,8 @@ class HealthTerm:
         return float((self._counted & (self._home >= 0)).sum())
 
     def scope(self) -> int:
-        """How many nodes are looked at."""
-        return int(self._looked_at.sum())
+        """How many nodes are evaluated."""
+        return int(self._selected.sum())
 
     def candidates(self) -> IntArray:
         """The pods that suffer where they are, where that is to be ended."""
@@ -148,7 +148,7 @@ class HealthTerm:
         return answer
 
     def measured(self) -> None:
-        """Readings tell of all that is found."""
+        """All findings come from readings."""
 
     def lasted(self) -> FloatArray:
         """(pods,) for how long the device that each has, or else its node, has been broken."""
@@ -177,7 +177,7 @@ class HealthTerm:
                 answer.append(Problem("RDG003", f"{text}; whether they are broken is open"))
         for fault in self._faults:
             if not fault.pods and not fault.open:
-                text = f"{fault.device} of node {self._names[fault.node]}: {fault.says}"
+                text = f"{fault.device} of node {self._names[fault.node]}: {fault.meaning}"
                 answer.append(Problem("HLT002", f"{text}; no pod has it"))
         return tuple(answer)
 
@@ -185,19 +185,20 @@ class HealthTerm:
         """The cause of each pod that suffers where it is: its devices before its whole node."""
         left = "" if self._drain else ", and are left there (action: Report)"
         stay = self._drain and not drain_open
-        untold = ", and are left there (unattributed: Report)" if stay else left
+        unattributed = ", and are left there (unattributed: Report)" if stay else left
         for node in np.flatnonzero(self._broken.any(axis=0)).tolist():
             self._of_node[node] = len(self._causes)
-            told = "; ".join(self._told(node))
+            signs = "; ".join(self._meanings(node))
             subject = f"node {self._names[node]}"
-            self._causes.append(_Cause("HLT001", subject, f"{told}; ", ("suffers", "suffer"), left))
+            verbs = ("suffers", "suffer")
+            self._causes.append(_Cause("HLT001", subject, f"{signs}; ", verbs, left))
         for fault in self._faults:
             self._charge(fault, fault.pods, "HLT002", left)
         ends = self._counted & (whole[0, self._home] | (whole[1, self._home] & self._with_gpus))
         for pod in np.flatnonzero(ends & (self._cause < 0)).tolist():
             self._cause[pod] = self._of_node[int(self._home[pod])]
         for fault in self._faults:
-            pods = self._charge(fault, fault.open, "HLT003", untold)
+            pods = self._charge(fault, fault.open, "HLT003", unattributed)
             self._pinned[pods] |= not drain_open
 
     def _charge(self, fault: Fault, pods: Sequence[int], code: str, after: str) -> list[int]:
@@ -206,18 +207,20 @@ class HealthTerm:
         charged = [pod for pod in pods if self._counted[pod] and self._cause[pod] < 0]
         self._cause[charged] = len(self._causes)
         known = code == "HLT002"
-        before = f"{fault.says}; " if known else f"{fault.says}; it is not told which pod has it: "
+        before = f"{fault.meaning}; "
+        if not known:
+            before += "which pod has it is not reported: "
         verbs = ("has it", "have it") if known else ("may have it", "may have it")
         heat = np.array(fault.heat, dtype=np.bool_)[:, None]
         long = float(lasted(heat, self._span)[0]) if fault.heat else np.nan
         self._causes.append(_Cause(code, subject, before, verbs, after, long))
         return charged
 
-    def _told(self, node: int) -> Iterator[str]:
+    def _meanings(self, node: int) -> Iterator[str]:
         for sign in self._signs:
             value = float(np.nan_to_num(sign.signal.values[node]))
             if value > sign.above:
-                yield sign.says.format(value=value)
+                yield sign.meaning.format(value=value)
 
     def _suffers(self, pods: IntArray, nodes: IntArray) -> FloatArray:
         """(k,) 1 where the pod suffers on the node, and a move away would end it."""

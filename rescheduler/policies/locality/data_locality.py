@@ -1,4 +1,4 @@
-"""Anchoring: pods that want to be near certain nodes, such as those that hold their data."""
+"""Data locality: pods that want to be near certain nodes, such as those that hold their data."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class DataLocality:
         )
 
     def members(self) -> IntArray:
-        """Every pod with an data affinity."""
+        """Every pod with a data affinity."""
         return np.array(sorted(self._of_pod), dtype=np.int32)
 
     def deltas(self, pod: int, source: int, nodes: IntArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Which nodes hold a dataset: told by labels of the nodes, or by an external catalog."""
+"""Which nodes hold a dataset: by labels of the nodes, or by an external catalog."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """Where data is. unfit: whether nobody could be asked at all."""
+    """Where data is. unfit: whether no source could be read."""
 
     label: str | None
     by_label: dict[str, list[Place]]
@@ -24,7 +24,7 @@ class Holdings:
     unfit: bool = False
 
     def of(self, namespace: str, dataset: str) -> list[Place]:
-        """The places that hold it; none where nobody knows of any."""
+        """The places that hold it; none where none is known."""
         found = list(self.by_catalog.get(dataset, ()))
         if self.label is not None:
             key = self.label.replace("{namespace}", namespace).replace("{dataset}", dataset)
@@ -38,10 +38,10 @@ def holders(
     request: ReadingRequest | None,
     place: Callable[[str, str], list[Place]],
 ) -> Holdings:
-    """What the labels and the catalog say.
+    """What the labels and the catalog hold.
 
     label: the key of the label of nodes that hold a dataset, with `{namespace}` and `{dataset}`.
-    request: the reading of the catalog. place: the nodes that stand for a domain of a level.
+    request: the reading of the catalog. place: one node of each domain of a level.
     """
     by_label = _labelled(snapshot) if label is not None else {}
     if request is None:
@@ -61,7 +61,7 @@ def holders(
 
 
 def _labelled(snapshot: Snapshot) -> dict[str, list[Place]]:
-    """The nodes that carry each label; one that says `false` does not count."""
+    """The nodes that carry each label; one with value `false` does not count."""
     answer: dict[str, list[Place]] = {}
     for number, node in enumerate(snapshot.nodes):
         for key, value in (node.metadata.labels or {}).items():

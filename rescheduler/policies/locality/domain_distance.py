@@ -1,7 +1,7 @@
 """Crossings: how far apart the domains of one level are, where that is measured.
 
 The tree counts the same for every pair of zones. With a measurement of each pair (seconds of a
-round trip, a price, bytes a second) the farthest pair counts as the tree says, and each other pair
+round trip, a price, bytes a second) the farthest pair counts as in the tree, and each other pair
 its share of that.
 """
 
@@ -16,7 +16,7 @@ from rescheduler.policies.locality.domain_tree import Domains
 
 _NOTHING = 1e-12
 MOST_DOMAINS = 500
-"""Domains of the measured level: each move is judged by the distances of all pairs of them."""
+"""Domains of the measured level: each move is evaluated by the distances of all pairs of them."""
 
 
 def measured_domains(

@@ -18,7 +18,7 @@ NOWHERE = -1
 
 
 class Level(Strict):
-    """One level of the tree: its name, and the node labels that tell its domains."""
+    """One level of the tree: its name, and the node labels with its domains."""
 
     name: str = Field(min_length=1, description="What it is called, such as `rack`.")
     labels: list[LabelKey] = Field(
@@ -89,16 +89,16 @@ KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """The tree of one snapshot, with the levels that tell its nodes apart.
+    """The tree of one snapshot, with the levels that distinguish its nodes.
 
     names: (levels,) nearest first. steps: (levels,) how much farther two nodes are that do not
     share this level; they sum to 1, the distance of nodes that share none. of: (levels, nodes + 1)
-    the domain of each node; the last column stands for no node, and is NOWHERE. A node that carries
+    the domain of each node; the last column means no node, and is NOWHERE. A node that carries
     none of the level's labels is a domain of its own: near to no other, and at no distance from
     itself. labels: (levels,) what each domain is called; after these come those without a name.
     sizes: (levels,) how many domains there are, with those. measured: the level whose domains are
-    as far from each other as `far` says, or -1. far: (its domains + 1, its domains + 1) 0 to 1,
-    symmetric; the last stands for NOWHERE.
+    as far from each other as in `far`, or -1. far: (its domains + 1, its domains + 1) 0 to 1,
+    symmetric; the last is NOWHERE.
     """
 
     names: tuple[str, ...]
@@ -117,7 +117,7 @@ class Domains:
         """How many domains the level has."""
         return self.sizes[level]
 
-    def distances(self, data_affinities: Iterable[int], start: int = 0) -> FloatArray:
+    def distances(self, targets: Iterable[int], start: int = 0) -> FloatArray:
         """(nodes,) how far each node is from the nearest of these nodes, 0 to 1.
 
         start: the nearest level that counts: who shares it is there, who shares none is at 1.
@@ -125,18 +125,18 @@ class Domains:
         nodes = self.of.shape[1] - 1
         whole = sum(self.steps[start:])
         answer = np.ones(nodes)
-        for data_affinity in data_affinities:
+        for target in targets:
             distance = np.zeros(nodes)
             for level in range(start, len(self.names)):
-                distance += self._apart(level, data_affinity) * (self.steps[level] / whole)
+                distance += self._apart(level, target) * (self.steps[level] / whole)
             if start == 0:
-                distance[data_affinity] = 0.0
+                distance[target] = 0.0
             answer = np.minimum(answer, distance)
         return answer
 
-    def _apart(self, level: int, data_affinity: int) -> FloatArray:
+    def _apart(self, level: int, target: int) -> FloatArray:
         """(nodes,) how far each is from the node on that level alone, 0 to 1."""
-        here, there = int(self.of[level, data_affinity]), self.of[level, :-1]
+        here, there = int(self.of[level, target]), self.of[level, :-1]
         if level == self.measured:
             far: FloatArray = self.far[here, there]
             return far
@@ -144,10 +144,10 @@ class Domains:
 
 
 def tree(levels: Sequence[Level], snapshot: Snapshot) -> Domains:
-    """The levels that at least one node carries and that tell nodes apart, with their steps.
+    """The levels that at least one node carries and that distinguish nodes, with their steps.
 
     A domain lies within its domain of every farther level: a rack `r1` in each of two zones is two
-    racks. A level whose every node shares one domain tells nothing, and is left out.
+    racks. A level whose every node shares one domain distinguishes nothing, and is left out.
     """
     labels = [node.metadata.labels or {} for node in snapshot.nodes]
     names, rows, called, sizes, weights = [], [], [], [], []

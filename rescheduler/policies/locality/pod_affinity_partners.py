@@ -12,14 +12,14 @@ from rescheduler.kube.pod_groups import PodGroups
 from rescheduler.model.readings import IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
-from rescheduler.policies.locality.preferred_pod_affinity import REQUIRED, Wish
+from rescheduler.policies.locality.preferred_pod_affinity import REQUIRED, AffinityPreference
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def affinity_preferences(
     snapshot: Snapshot, pods: IntArray, nodes: NodeLabels
-) -> tuple[list[Wish], int]:
+) -> tuple[list[AffinityPreference], int]:
     """The preferences of these pods, and how many terms have no partner at all.
 
     pods: those that count, all bound.
@@ -27,9 +27,9 @@ def affinity_preferences(
     terms: dict[tuple[str, bytes], PodAffinityTerm] = {}
     held: dict[tuple[str, bytes], dict[int, float]] = {}
     of_spec = [[(*each, _encode(each[0])) for each in _terms(spec)] for spec in snapshot.specs]
-    wishing = np.array([bool(each) for each in of_spec], dtype=np.bool_)
+    holding = np.array([bool(each) for each in of_spec], dtype=np.bool_)
     numbers = snapshot.pod_spec
-    for pod in pods[wishing[numbers[pods]]].tolist():
+    for pod in pods[holding[numbers[pods]]].tolist():
         for term, weight, encoded in of_spec[numbers[pod]]:
             key = (snapshot.pods[pod].metadata.namespace, encoded)
             terms[key] = term
@@ -50,7 +50,7 @@ def affinity_preferences(
             continue
         column = nodes.column(term.topologyKey)
         preferences.append(
-            Wish(
+            AffinityPreference(
                 holders=np.array(holders, dtype=np.int32),
                 weights=np.array([held[key][pod] for pod in holders]),
                 targets=targets,

@@ -46,7 +46,7 @@ class PodGroup(Strict):
         }
     )
 
-    pods: Match = Field(description="The pods to look at.")
+    pods: Match = Field(description="The pods to evaluate.")
     by: Literal["Workload", "All"] = Field(
         "Workload", description="Whether each workload is a group, or all of them are one."
     )
@@ -91,21 +91,22 @@ class Traffic(Strict):
     )
 
     series: SeriesSelector = Field(
-        description="A PromQL selector of the counter of bytes or requests; it tells the age too. "
-        "`$match` stands for the matchers of the metric source, and must be there if it has any.",
+        description="A PromQL selector of the counter of bytes or requests; the age comes from it "
+        "too. `$match` is replaced by the matchers of the metric source, and must be there if it "
+        "has any.",
     )
     query: Query | None = Field(
         None,
         description="PromQL for one row per pair, `$window` is the window and `$match` as in "
         "`series`. Unless given, the rate of `series`, summed by the labels below.",
     )
-    source: End = Field(description="Who exchanges traffic.")
-    destination: End | None = Field(None, description="To whom.")
+    source: End = Field(description="The workload or pod at one end of the traffic.")
+    destination: End | None = Field(None, description="The one at the other end.")
     destinationDomain: str | None = Field(
         None,
         pattern=_LABEL,
         description="Instead: the label with the domain at the other end of the traffic: then "
-        "`source` names the labels of the workload that is talked to.",
+        "`source` names the labels of the workload at this end.",
     )
     destinationLevel: str = Field(
         "zone", min_length=1, description="The level of the domains of `destinationDomain`."
@@ -119,7 +120,7 @@ class Traffic(Strict):
     minCoverage: Ratio = Field(
         0.9, description="The share of the known pairs that must have a fresh value."
     )
-    weight: float = Field(1.0, gt=0, le=1000, description="What an average talking pod counts.")
+    weight: float = Field(1.0, gt=0, le=1000, description="What a pod with average traffic counts.")
 
     @model_validator(mode="after")
     def _has_one_other_end(self) -> "Traffic":
@@ -148,16 +149,17 @@ class Traffic(Strict):
 class Distances(Strict):
     """How far the domains of a level are from each other: measured, not the same for each pair.
 
-    Rows tell of one domain and another: bytes between zones, seconds of a round trip, a price. The
-    pair with the most is as far as the level's `weight` says, each other pair its share of that. Of
+    Each row is for two domains: bytes between zones, seconds of a round trip, a price. The
+    pair with the most is as far as the level's `weight`, each other pair its share of that. Of
     both directions the mean counts. What is measured within a domain does not count. Traffic
     changes with every move: over a long window, or better by round trips or prices, distances stay.
     """
 
     level: str = Field("zone", min_length=1, description="The level of the domains.")
     series: SeriesSelector = Field(
-        description="A PromQL selector of a counter, such as of bytes; it tells the age too. "
-        "`$match` stands for the matchers of the metric source, and must be there if it has any.",
+        description="A PromQL selector of a counter, such as of bytes; the age comes from it too. "
+        "`$match` is replaced by the matchers of the metric source, and must be there if it has "
+        "any.",
     )
     query: Query | None = Field(
         None,
@@ -175,12 +177,12 @@ class Distances(Strict):
     )
     minCoverage: Ratio = Field(
         1.0,
-        description="The share of all pairs of domains that must have a value, else the policy has "
-        "no say; a pair without one is as far as the farthest.",
+        description="The share of all pairs of domains that must have a value, else the policy "
+        "is not evaluated; a pair without one is as far as the farthest.",
     )
 
     def request(self) -> ReadingRequest:
-        """The reading of pairs that it needs; what it covers is judged by the nodes' domains."""
+        """The reading of pairs that it needs; its coverage is evaluated by the nodes' domains."""
         return ReadingRequest(
             "pair.distance",
             window=self.window.total_seconds(),
@@ -260,8 +262,8 @@ class Locality(Policy):
     - `podAffinity`: of each pod the share of its terms, by weight, that are not met;
     - `datasets`: the distance to the nearest node that holds the data.
 
-    A source without data says nothing, and the report says so. Without its `distances` the whole
-    policy says nothing: everything would seem farther than it is.
+    A source without data is not evaluated, and the report warns of it. Without its `distances` the
+    whole policy is not evaluated: everything would seem farther than it is.
     """
 
     model_config = ConfigDict(
@@ -306,8 +308,8 @@ class Locality(Policy):
             raise ValueError("two levels have the same name")
         for at, wanted in self._levels_named():
             if wanted not in names:
-                told = f"there is no level `{wanted}`; levels are {', '.join(names)}"
-                raise FieldError(told, at, known=names)
+                message = f"there is no level `{wanted}`; levels are {', '.join(names)}"
+                raise FieldError(message, at, known=names)
         return self
 
     def _levels_named(self) -> Iterator[tuple[FieldPath, str]]:
@@ -322,10 +324,10 @@ class Locality(Policy):
             yield ("distances", "level"), self.distances.level
 
     def without_effect(self) -> Iterator[str]:
-        """Besides, distances where no source is judged by more than domains alone."""
+        """Besides, distances where every source counts only domains."""
         yield from super().without_effect()
         if self.distances and not (self.pairs or self.traffic or self.datasets):
-            yield "no pairs, traffic or datasets, so distances decide nothing"
+            yield "no pairs, traffic or datasets, so distances have no effect"
 
     def requests(self) -> list[ReadingRequest]:
         """The readings of distances, of traffic and of the catalog."""
@@ -337,7 +339,7 @@ class Locality(Policy):
         return [each for each in wanted if each is not None]
 
     def compile(self, snapshot: Snapshot) -> LocalityTerm | Problem:
-        """The term, or why none of its sources has a say."""
+        """The term, or why none of its sources can be evaluated."""
         preferences = Preferences(self.levels, snapshot)
         if self.distances is not None:
             far = self.distances

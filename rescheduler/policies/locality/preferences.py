@@ -26,7 +26,7 @@ from rescheduler.policies.shared.matching import select_pods
 
 
 class Preferences:
-    """Gathers parts; what cannot be used becomes a problem that the report tells."""
+    """Gathers parts; what cannot be used becomes a problem in the report."""
 
     def __init__(self, levels: Sequence[Level], snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -42,9 +42,9 @@ class Preferences:
         self._sources = self._unfit = 0
 
     def term(self, match: Match) -> LocalityTerm | Problem:
-        """All of it; the problem of the first source if not one of them has a say."""
+        """All of it; the problem of the first source if not one of them can be evaluated."""
         if not self._domains.names:
-            return Problem("LOC005", "no level of the tree tells the nodes apart")
+            return Problem("LOC005", "no level of the tree distinguishes the nodes")
         if self._sources == self._unfit:
             return self._problems[0]
         parts: list[Part] = []
@@ -60,7 +60,7 @@ class Preferences:
         return LocalityTerm(parts, self._node, movable, self._problems)
 
     def measure(self, request: ReadingRequest, level: str, min_coverage: float) -> Problem | None:
-        """Take the distances of that level from a reading; without them nothing can be judged."""
+        """Take the distances of that level from a reading; the policy is not evaluated without."""
         number = self._domains.level(level)
         if number < 0:
             text = f"no node has a label of level {level}, or all share one: nothing is far there"
@@ -85,16 +85,16 @@ class Preferences:
         if not len(one) or not len(other):
             sides = f"{len(one)} and {counted(len(other), 'pod')}"
             self._problems.append(
-                Problem("LOC006", f"a pair of {_said(pods)} and {_said(near)} selects {sides}")
+                Problem("LOC006", f"a pair of {_words(pods)} and {_words(near)} selects {sides}")
             )
             return
         amount = weight * min(len(one), len(other))
-        self._pairs.append(TrafficPair(one, other, amount, f"{_said(pods)} and {_said(near)}"))
+        self._pairs.append(TrafficPair(one, other, amount, f"{_words(pods)} and {_words(near)}"))
 
     def add_groups(
         self, pods: Match, *, one: bool, together: str | None, apart: str | None, weight: float
     ) -> None:
-        """Declared groups; a level that is not in the tree is left out, and told."""
+        """Declared groups; a level that is not in the tree is left out, with a warning."""
         self._sources += 1
         levels = []
         for name in (together, apart):
@@ -110,7 +110,7 @@ class Preferences:
         workload = self._snapshot.pod_workload[found]
         for number in [-2] if one else np.unique(workload[workload >= 0]).tolist():
             members = found if one else found[workload == number]
-            subject = _said(pods) if one else _named(self._snapshot, number)
+            subject = _words(pods) if one else _named(self._snapshot, number)
             if len(members) > 1:
                 self._groups.append(Group(members, levels[0], levels[1], weight, subject))
 
@@ -192,7 +192,7 @@ class Preferences:
         self._add_data_pods(holdings, weight)
 
     def _place(self, level: str, domain: str) -> list[tuple[int, int]]:
-        """Nodes that stand for a domain, with its level."""
+        """One node of each such domain, with its level."""
         number = self._domains.level(level)
         return [(node, number) for node in self._of_domain(number, domain)]
 
@@ -217,7 +217,7 @@ class Preferences:
                 DataAffinity(members, distances, weight / shares, subject, where, shares=shares)
             )
         if unknown:
-            text = f"nobody knows the place of {counted(len(unknown), 'dataset')}: {unknown[0]}"
+            text = f"no node is known to hold {counted(len(unknown), 'dataset')}: {unknown[0]}"
             text += "..." if len(unknown) > 1 else ""
             self._problems.append(Problem("LOC006", text))
 
@@ -249,7 +249,7 @@ def _named(snapshot: Snapshot, number: int) -> str:
     return f"{workload.kind} {workload.namespace}/{workload.name}"
 
 
-def _said(match: Match | Exclude) -> str:
+def _words(match: Match | Exclude) -> str:
     """The match in few words."""
     labels = match.labels
     words = [*(match.namespaces or ())]
@@ -259,5 +259,5 @@ def _said(match: Match | Exclude) -> str:
         words += [f"{key}={value}" for key, value in labels.matchLabels.items()]
         words += [f"{each.key} {each.operator}" for each in labels.matchExpressions]
     if isinstance(match, Match) and match.exclude is not None:
-        words = [*(words or ["all pods"]), "but not", _said(match.exclude)]
+        words = [*(words or ["all pods"]), "but not", _words(match.exclude)]
     return " ".join(words) or "all pods"

@@ -1,6 +1,6 @@
-"""Affinity: what pods say themselves, in their podAffinity, about whom they want to be near.
+"""podAffinity: near which other pods the pods themselves ask to be.
 
-kube-scheduler looks at it when it places a pod and never again: partners that came later, or moved
+kube-scheduler evaluates it when it places a pod and never again: partners that came later, or moved
 away, leave it unmet. A pod none of whose terms is met costs 1.0; a required term counts as much as
 a preferred one of the highest weight, 100. A term for which no partner exists anywhere is left out.
 """
@@ -21,7 +21,7 @@ REQUIRED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class AffinityPreference:
     """One affinity term: pods that hold it, and the pods that would meet it.
 
     holders, weights: (k,) the pods and what each counts, 0 to 1. targets: the partners; a holder
@@ -54,15 +54,15 @@ class _TermCounts:
 
 
 class Affinities:
-    """All affinity terms of the pods that a policy looks at."""
+    """All affinity terms of the pods that a policy selects."""
 
-    def __init__(self, preferences: Sequence[Wish], node: IntArray) -> None:
+    def __init__(self, preferences: Sequence[AffinityPreference], node: IntArray) -> None:
         self._preferences = tuple(preferences)
-        self._tallies: list[dict[int, _TermCounts]] = []
+        self._term_counts: list[dict[int, _TermCounts]] = []
         self._roles: dict[int, list[tuple[int, float, bool]]] = {}
         self._node: dict[int, int] = {}
         for number, preference in enumerate(preferences):
-            self._tallies.append({})
+            self._term_counts.append({})
             weights = dict(
                 zip(preference.holders.tolist(), preference.weights.tolist(), strict=True)
             )
@@ -78,7 +78,7 @@ class Affinities:
 
     def _add(self, number: int, place: int, role: tuple[float, bool], sign: int = 1) -> None:
         weight, target = role
-        term_counts = self._tallies[number].setdefault(place, _TermCounts())
+        term_counts = self._term_counts[number].setdefault(place, _TermCounts())
         term_counts.targets += sign * target
         if target:
             term_counts.both += sign * weight
@@ -106,7 +106,7 @@ class Affinities:
             left = self._change(number, here, (weight, target), -1)
             fresh = self._change(number, NOWHERE - 1, (weight, target), 1)
             table = np.full(int(of.max(initial=0)) + 2, fresh)  # the last is NOWHERE
-            for place in self._tallies[number]:
+            for place in self._term_counts[number]:
                 table[place] = self._change(number, place, (weight, target), 1)
             table[NOWHERE] = weight
             total += np.where(places == here, 0.0, table[places] + left)
@@ -121,7 +121,7 @@ class Affinities:
             best = min(
                 (
                     self._change(number, place, (weight, target), 1)
-                    for place in self._tallies[number]
+                    for place in self._term_counts[number]
                     if place not in (here, NOWHERE)
                 ),
                 default=0.0,
@@ -162,10 +162,10 @@ class Affinities:
     def _met(self, number: int, pod: int) -> bool:
         place = int(self._preferences[number].of[self._node[pod]])
         own = next(target for preference, _, target in self._roles[pod] if preference == number)
-        return place != NOWHERE and self._tallies[number][place].targets > own
+        return place != NOWHERE and self._term_counts[number][place].targets > own
 
     def _cost(self, number: int) -> float:
-        term_counts = self._tallies[number]
+        term_counts = self._term_counts[number]
         total = sum(
             term_counts.cost() for place, term_counts in term_counts.items() if place != NOWHERE
         )
@@ -179,7 +179,7 @@ class Affinities:
         weight, target = role
         if place == NOWHERE:
             return sign * weight
-        term_counts = self._tallies[number].get(place, _TermCounts())
+        term_counts = self._term_counts[number].get(place, _TermCounts())
         after = _TermCounts(
             term_counts.targets + sign * target,
             term_counts.both + sign * weight * target,

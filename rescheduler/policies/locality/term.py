@@ -120,7 +120,7 @@ class LocalityTerm:
             yield from part.findings()
 
     def warnings(self) -> tuple[Problem, ...]:
-        """What the term was not told, or could not use."""
+        """Which data the term lacked, or could not use."""
         return self._warnings
 
     def _parts_of(self, pod: int) -> Iterator[Part]:

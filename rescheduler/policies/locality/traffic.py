@@ -1,4 +1,4 @@
-"""traffic: measured traffic, as what each pair of workloads counts."""
+"""Measured traffic, as what each pair of workloads counts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from rescheduler.model.snapshot import Snapshot
 class Traffic:
     """What was measured between workloads, or between a workload and a domain.
 
-    amounts: by pair, in the traffic of an average pod that exchanges traffic; the sum over all
+    amounts: by pair, in the traffic of an average pod that has any; the sum over all
     pairs is half the number of pods where both ends are workloads, and all of it where one is a
     domain. pods: the bound pods of each workload that is in a pair.
     """
@@ -29,8 +29,8 @@ def measured_traffic(
 ) -> Traffic | Problem:
     """The traffic of the reading; both directions of a pair are one.
 
-    A pair without a value has none here either: it is not known to be silent. What a workload
-    says to itself is left out. members: the counted pods of a workload, by its number.
+    A pair without a value has none here either: it is not known to be silent. Traffic of a
+    workload with itself is left out. members: the counted pods of a workload, by its number.
     """
     reading = snapshot.readings.find(request)
     if reading is None:

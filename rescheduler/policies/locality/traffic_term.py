@@ -1,15 +1,15 @@
-"""Attraction: two sets of pods that exchange traffic with each other, and how much of it goes far.
+"""Traffic pairs: two sets of pods that exchange traffic, and how much of it goes far.
 
 The measure is gained affinity (RASA, ICDE 2024), level by level: of the traffic between sets a and
 b the share
 
     G = sum over the domains d of min(a in d / a, b in d / b)
 
-can stay within the domains of a level, if every pod exchanges traffic as much as its siblings and
-to the nearest first. What cannot stay within level l goes one step farther, so the mean distance is
+can stay within the domains of a level, if every pod has as much traffic as its siblings and
+prefers the nearest. What cannot stay within level l goes one step farther, so the mean distance is
 the sum over the levels of step(l) * (1 - G(l)); with one level it is 1 - G. Where the distances
-between the domains of a level are measured, what cannot stay goes as far as `domain
-distance.distances_apart` says.
+between the domains of a level are measured, what cannot stay goes as far as
+`domain_distance.distances_apart` has it.
 """
 
 from collections.abc import Iterator, Sequence

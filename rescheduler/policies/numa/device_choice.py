@@ -1,7 +1,7 @@
 """Over how many NUMA zones the devices lie that kube-scheduler would give to a pod.
 
 The allocator knows no zones: it takes the first devices that will do, in the order of each
-ResourceSlice, unless a constraint makes it look on. Source: Kubernetes 1.36,
+ResourceSlice, unless a constraint makes it search on. Source: Kubernetes 1.36,
 dynamic-resource-allocation/structured/internal/{stable,incubating}, allocateOne and GatherPools.
 """
 
@@ -72,7 +72,7 @@ class Places:
         self._row = np.full(count + 2, -1, dtype=np.int32)
         self._row[nodes] = np.arange(len(nodes), dtype=np.int32)
 
-    def judged(self) -> BoolArray:
+    def known(self) -> BoolArray:
         """(k,) whether the zone of every device that will do is known."""
         answer = np.ones(self._size, dtype=np.bool_)
         for need in self._wanted.needs:

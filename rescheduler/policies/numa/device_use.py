@@ -21,24 +21,24 @@ class DeviceUse:
     """The devices of every node with the pods that came and went, and what that is worth.
 
     A pod's charge is (zones its devices lie on - fewest) / (zones of the node's devices -
-    fewest), 0 to 1: fewest is what an empty node would need. Where it stands now, its allocated
-    claims tell its devices. Where it would go, it gets what the allocator's first choice is, as
-    far as that can be told, and else is charged for the widest choice that there is; without free
+    fewest), 0 to 1: fewest is what an empty node would need. Where it is now, its allocated
+    claims name its devices. Where it would go, it gets what the allocator's first choice is, as
+    far as that is certain, and else is charged for the widest choice that there is; without free
     devices it is charged 1. What is asked for in ways that are not modeled is charged by how few
     zones hold as many devices of the same drivers, and nothing is gained for it. On a node of
     which the zone of some device that would do is not known, it is charged what it is charged
     now: nothing is gained by what is not known.
 
-    looked_at: (nodes,) where charges are judged. counted: (pods,) whose charges count.
+    selected: (nodes,) where charges are evaluated. counted: (pods,) whose charges count.
     users: (pods,) which take devices. unmodeled: those whose devices lie on several zones, and why
-    no other place can be judged.
+    no other place can be evaluated.
     """
 
     def __init__(
         self,
         snapshot: Snapshot,
         zones: DeviceZones,
-        looked_at: BoolArray,
+        selected: BoolArray,
         counted: BoolArray,
     ) -> None:
         inventory = zones.inventory
@@ -47,10 +47,10 @@ class DeviceUse:
         self._free: BoolArray = self._held.claims == 0
         self.home = snapshot.pod_node
         self.node = snapshot.pod_node.copy()
-        self._looked_at = looked_at
+        self._selected = selected
         self._wanted: list[Wanted] = []
         self.users = _users(snapshot)
-        self._settled = not (self.users & (self.home < 0)).any()
+        self._stable = not (self.users & (self.home < 0)).any()
         self._of_pod = np.full(len(snapshot.pods), -1, dtype=np.int32)
         self.unmodeled: dict[int, str] = {}
         if self.zones.known.any():
@@ -62,7 +62,7 @@ class DeviceUse:
         self.counted[list(self.unmodeled)] = True
         self._fresh: dict[int, FloatArray] = {}
         self._fewest: dict[int, IntArray] = {}
-        self._judged: dict[int, BoolArray] = {}
+        self._proven: dict[int, BoolArray] = {}
         self._narrow: dict[tuple[int, int], Wanted] = {}
         self._known: dict[int, ZoneFit] = {}
         self._away: dict[int, set[int]] = {}
@@ -89,7 +89,7 @@ class DeviceUse:
             self._known[pod] = self._fit_at_home(pod)
         return self._known[pod]
 
-    def told(self, pod: int) -> set[int]:
+    def numa_nodes(self, pod: int) -> set[int]:
         """The NUMA nodes on which devices of the pod are known to lie."""
         names = self.zones.names.get(int(self.home[pod]), [])
         return {names[zone] for zone in self._lies(pod)}
@@ -145,7 +145,7 @@ class DeviceUse:
                 charge = float(self._charge_on(number, charge)[node])
             elif number >= 0 and self._provable(number)[node]:
                 at = np.array([node], dtype=np.int32)
-                places = Places(self.zones, self._here(number, node), at, len(self._looked_at))
+                places = Places(self.zones, self._here(number, node), at, len(self._selected))
                 spread = places.spread(self._free_without(away), alone=False)
                 charge = float(self._share(number, spread, at)[0])
             answer[pod] = charge
@@ -161,10 +161,10 @@ class DeviceUse:
     def _charge_on(self, number: int, zone_fit: float) -> FloatArray:
         """(nodes,) the charge of such a pod where nobody else comes or goes."""
         if number < 0:
-            return np.full(len(self._looked_at), zone_fit)
+            return np.full(len(self._selected), zone_fit)
         if number not in self._fresh:
-            nodes = np.arange(len(self._looked_at), dtype=np.int32)
-            spread = self._places(number, nodes).spread(self._free, alone=self._settled)
+            nodes = np.arange(len(self._selected), dtype=np.int32)
+            spread = self._places(number, nodes).spread(self._free, alone=self._stable)
             self._fresh[number] = self._share(number, spread, nodes)
         return np.where(self._provable(number), self._fresh[number], zone_fit)
 
@@ -176,20 +176,20 @@ class DeviceUse:
 
     def _least(self, number: int) -> IntArray:
         if number not in self._fewest:
-            nodes = np.arange(len(self._looked_at), dtype=np.int32)
+            nodes = np.arange(len(self._selected), dtype=np.int32)
             self._fewest[number] = self._places(number, nodes).fewest()
         return self._fewest[number]
 
     def _provable(self, number: int) -> BoolArray:
-        """(nodes,) where it is looked at and the zones of all devices that would do are known."""
-        if number not in self._judged:
-            nodes = np.arange(len(self._looked_at), dtype=np.int32)
-            judged = self._places(number, nodes).judged() & self.zones.known
-            self._judged[number] = judged & self._looked_at
-        return self._judged[number]
+        """(nodes,) where it is selected and the zones of all devices that would do are known."""
+        if number not in self._proven:
+            nodes = np.arange(len(self._selected), dtype=np.int32)
+            provable = self._places(number, nodes).known() & self.zones.known
+            self._proven[number] = provable & self._selected
+        return self._proven[number]
 
     def _places(self, number: int, nodes: IntArray) -> Places:
-        return Places(self.zones, self._wanted[number], nodes, len(self._looked_at))
+        return Places(self.zones, self._wanted[number], nodes, len(self._selected))
 
     def _here(self, number: int, node: int) -> Wanted:
         key = number, node
@@ -200,12 +200,12 @@ class DeviceUse:
     def _lies(self, pod: int) -> set[int]:
         """The zones on which devices of the pod are known to lie."""
         held = self._held.of_pod.get(pod, [])
-        return {int(self.zones.zone[each]) for each in held if self._is_told(pod, each)}
+        return {int(self.zones.zone[each]) for each in held if self._is_known(pod, each)}
 
-    def _is_told(self, pod: int, device: int) -> bool:
+    def _is_known(self, pod: int, device: int) -> bool:
         """Whether the device lies on a known zone of the pod's node.
 
-        Claims and pods are read one after the other, so a claim may tell of where a pod was to go.
+        Claims and pods are read one after the other, so a claim may name where a pod was to go.
         """
         here = self.zones.inventory.node[device] == self.home[pod]
         return bool(here and self.zones.zone[device] >= 0)
@@ -219,14 +219,14 @@ class DeviceUse:
         least = self._alike(pod) if number < 0 else int(self._least(number)[node])
         width = int(self.zones.width[node])
         charge = min(max((len(lies) - least) / max(width - least, 1), 0.0), 1.0)
-        how = f"its devices lie on NUMA nodes {names}, as ResourceSlices tell, and {least} of "
+        how = f"its devices lie on NUMA nodes {names}, by ResourceSlices, and {least} of "
         how += f"{width} could hold them"
         if number < 0:
             return ZoneFit(charge, how)
         held = self._held.of_pod[pod]
-        untold = [device for device in held if not self._is_told(pod, device)]
-        needs = self._wanted[number].needs if untold else []
-        unknown = any(device in each.devices for each in needs for device in untold)
+        unlocated = [device for device in held if not self._is_known(pod, device)]
+        needs = self._wanted[number].needs if unlocated else []
+        unknown = any(device in each.devices for each in needs for device in unlocated)
         return ZoneFit(charge, how, certain=not unknown and pod not in self._held.lost)
 
     def _alike(self, pod: int) -> int:
@@ -235,7 +235,7 @@ class DeviceUse:
         width = int(self.zones.width[node])
         there = np.flatnonzero((inventory.node == node) & (self.zones.zone >= 0)).tolist()
         cells = Counter((inventory.subjects[d].driver, int(self.zones.zone[d])) for d in there)
-        held = {d for d in self._held.of_pod[pod] if self._is_told(pod, d)}
+        held = {d for d in self._held.of_pod[pod] if self._is_known(pod, d)}
         wanted = Counter(inventory.subjects[d].driver for d in held)
         for size in range(1, width):
             for chosen in combinations(range(width), size):

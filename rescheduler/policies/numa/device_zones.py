@@ -1,4 +1,4 @@
-"""On which NUMA node each device that claims can have lies, as its ResourceSlice tells."""
+"""On which NUMA node each device that claims can have lies, by its ResourceSlice."""
 
 from collections.abc import Sequence
 
@@ -27,36 +27,37 @@ _HIGHEST = 2**31 - 1
 class DeviceZones:
     """NUMA nodes of devices, numbered on each node from 0 in their order.
 
-    zone: (devices,) that number, or -1 where it is not known: no attribute tells it, or the node
+    zone: (devices,) that number, or -1 where it is not known: no attribute has it, or the node
         has more zones than are modeled. A PCIe root complex lies on one NUMA node, so a device
         without an attribute lies where others of its root do.
-    attributes: what tells them. names: of each node's zones. width: (nodes,) how many zones its
+    attributes: those that name them. names: of each node's zones. width: (nodes,) how many zones
+    its
         devices lie on.
     """
 
     def __init__(self, inventory: DeviceInventory, attributes: tuple[str, ...], nodes: int) -> None:
         self.inventory = inventory
         self.attributes = attributes
-        told = np.array(
-            [_told(inventory, device, attributes) for device in range(len(inventory))],
+        numa_nodes = np.array(
+            [_numa_node(inventory, device, attributes) for device in range(len(inventory))],
             dtype=np.int32,
         )
-        _complete(inventory, told)
+        _complete(inventory, numa_nodes)
         self.zone: IntArray = np.full(len(inventory), -1, dtype=np.int32)
         self.width = np.zeros(nodes, dtype=np.int32)
         self.names: dict[int, list[int]] = {}
-        known = np.flatnonzero((inventory.node >= 0) & (told >= 0))
+        known = np.flatnonzero((inventory.node >= 0) & (numa_nodes >= 0))
         for device in known.tolist():
             names = self.names.setdefault(int(inventory.node[device]), [])
-            if told[device] not in names:
-                names.append(int(told[device]))
+            if numa_nodes[device] not in names:
+                names.append(int(numa_nodes[device]))
         for node, names in self.names.items():
             names.sort()
             self.width[node] = len(names) if len(names) <= MOST_ZONES else 0
         for device in known.tolist():
             node = int(inventory.node[device])
             if self.width[node]:
-                self.zone[device] = self.names[node].index(int(told[device]))
+                self.zone[device] = self.names[node].index(int(numa_nodes[device]))
 
     @property
     def known(self) -> BoolArray:
@@ -64,7 +65,7 @@ class DeviceZones:
         return np.asarray(self.width > 0, dtype=np.bool_)
 
 
-def _told(inventory: DeviceInventory, device: int, attributes: Sequence[str]) -> int:
+def _numa_node(inventory: DeviceInventory, device: int, attributes: Sequence[str]) -> int:
     """The first attribute that is a number; of a list the first, which is the physical node."""
     for name in attributes:
         found = inventory.attribute(device, name)
@@ -82,8 +83,8 @@ def _number(attribute: DeviceAttribute) -> int | None:
     return int(attribute.text) if attribute.text and attribute.text.isdecimal() else None
 
 
-def _complete(inventory: DeviceInventory, told: IntArray) -> None:
-    """Let devices of one PCIe root of a node lie where those do of which it is told."""
+def _complete(inventory: DeviceInventory, numa_nodes: IntArray) -> None:
+    """Let devices of one PCIe root of a node lie where those do whose NUMA node is known."""
     roots: dict[tuple[int, str], list[int]] = {}
     for device, node in enumerate(inventory.node.tolist()):
         root = inventory.attribute(device, PCIE_ROOT) if node >= 0 else None
@@ -91,6 +92,6 @@ def _complete(inventory: DeviceInventory, told: IntArray) -> None:
         if name:
             roots.setdefault((node, name), []).append(device)
     for devices in roots.values():
-        found = {int(told[device]) for device in devices} - {-1}
+        found = {int(numa_nodes[device]) for device in devices} - {-1}
         if len(found) == 1:
-            told[devices] = found.pop()
+            numa_nodes[devices] = found.pop()

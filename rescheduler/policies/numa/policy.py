@@ -29,25 +29,24 @@ class Numa(Policy):
 
     A pod is charged (zones it lies in - fewest) / (zones of its node - fewest), so 1.0 is a pod
     spread over all of its node. Devices (GPUs, NICs) count for every pod, CPUs, memory and huge
-    pages for Guaranteed pods, as kubelet aligns them. Where a pod lies is told by the annotation
-    `kai.scheduler/numa-placement-observed`, or follows for certain from what the zones have given
+    pages for Guaranteed pods, as kubelet aligns them. The zones of a pod come from the annotation
+    `kai.scheduler/numa-placement-observed`, or follow for certain from what the zones have given
     away; else the pod counts as well placed. A move gains only where NodeResourceTopology proves
     that the kubelet there (`single-numa-node`, `restricted` or `best-effort`, scope `container` or
     `pod`) has zones that hold the pod; a node without one, or whose object disagrees with its
-    pods, is neither left nor counted on. Whatever the policies say, no pod that wants something
-    of a zone is moved to where these objects tell that its kubelet would refuse it, nor to a
+    pods, is neither left nor counted on. Whatever the policies are, no pod that requests something
+    of a zone is moved to where these objects show that its kubelet would refuse it, nor to a
     `single-numa-node` or `restricted` one whose object cannot be relied on (FEA007). Devices of
     resource claims (dynamic resource allocation) are charged alike and besides, for the NUMA nodes
-    that they lie on, as `attributes` in ResourceSlices tell, or the PCIe root that they share with
-    a device of which it is told.
-    kube-scheduler does not look at NUMA nodes when it allocates: where the pod would go it counts
-    with the first free devices of the slice, which is what it gets, or, where that is not certain
-    (several slices; other pods with claims that come, go or wait), with the widest choice that
-    there is; a `matchAttribute` constraint on such an attribute makes one NUMA node certain.
-    Nothing is gained where the NUMA node of a device is not told, or where what is asked for is
-    not modeled. With `crowded`, a pod is also charged for lying on a node
-    whose fullest zone is above that: (load - crowded) / (1 - crowded), times what the pod's memory
-    is of a zone. Sources: kubelet's topology manager and `topology.node.k8s.io/v1alpha2`.
+    that they lie on, by `attributes` in ResourceSlices, or by the PCIe root that they share with a
+    device whose NUMA node is known. kube-scheduler does not consider NUMA nodes when it allocates:
+    where the pod would go it counts with the first free devices of the slice, which is what it
+    gets, or, where that is not certain (several slices; other pods with claims that come, go or
+    wait), with the widest choice that there is; a `matchAttribute` constraint on such an attribute
+    makes one NUMA node certain. Nothing is gained where the NUMA node of a device is not known, or
+    where what is asked for is not modeled. With `crowded`, a pod is also charged for lying on a
+    node whose fullest zone is above that: (load - crowded) / (1 - crowded), times what the pod's
+    memory is of a zone. Sources: kubelet's topology manager and `topology.node.k8s.io/v1alpha2`.
     """
 
     summary: ClassVar[str] = "Keep the GPUs, CPUs, memory and NICs of a pod in one NUMA zone."
@@ -56,11 +55,11 @@ class Numa(Policy):
     each_alone: ClassVar[bool] = True
 
     kind: Literal["Numa"] = "Numa"
-    nodes: NodeMatch = Field(description="The nodes to look at.")
-    match: Match = Field(description="The pods to look at.")
+    nodes: NodeMatch = Field(description="The nodes to evaluate.")
+    match: Match = Field(description="The pods to evaluate.")
     attributes: list[Annotated[str, Field(pattern=ATTRIBUTE)]] = Field(
         list(NUMA_ATTRIBUTES),
-        description="Attributes of devices in ResourceSlices that tell their NUMA node; the first "
+        description="Attributes of devices in ResourceSlices with their NUMA node; the first "
         "that a device has counts. An empty list reads none of them.",
     )
     crowded: Ratio | None = Field(
@@ -76,11 +75,12 @@ class Numa(Policy):
     )
     minCoverage: Ratio = Field(
         0.9,
-        description="The share of nodes that must have a value; with less, the policy has no say.",
+        description="The share of nodes that must have a value; with less, the policy is not "
+        "evaluated.",
     )
 
     def requests(self) -> list[ReadingRequest]:
-        """The zones' memory, where crowds are looked at."""
+        """The zones' memory, where `crowded` is evaluated."""
         return [] if self.crowded is None else [self._request]
 
     def without_effect(self) -> Iterator[str]:
@@ -88,24 +88,24 @@ class Numa(Policy):
         yield from super().without_effect()
         if self.crowded is None:
             for field in sorted(self.model_fields_set & {"window", "maxAge", "minCoverage"}):
-                yield f"crowded is not given, so {field} decides nothing"
+                yield f"crowded is not given, so {field} has no effect"
 
     def compile(self, snapshot: Snapshot) -> NumaTerm | Problem:
-        """The term, or the problem that nothing tells of zones."""
+        """The term, or the problem that no object reports zones."""
         devices = self._devices(snapshot)
         if not snapshot.topologies and not devices.known.any():
             return Problem(
                 "NUM004",
-                "no NodeResourceTopology is in the cluster, and no ResourceSlice tells the NUMA "
-                "node of a device: where pods lie in NUMA zones is not known",
+                "no NodeResourceTopology is in the cluster, and no ResourceSlice has the NUMA "
+                "node of a device: in which NUMA zones pods lie is not known",
             )
-        looked_at = select_nodes(self.nodes, snapshot)
-        crowding = self._crowding(snapshot, looked_at)
-        if isinstance(crowding, Problem):
-            return crowding
+        selected = select_nodes(self.nodes, snapshot)
+        excess = self._excess(snapshot, selected)
+        if isinstance(excess, Problem):
+            return excess
         matched = select_pods(self.match, snapshot)
         since = self._crowded_for(snapshot)
-        return NumaTerm(snapshot, looked_at, matched, crowding, devices, since)
+        return NumaTerm(snapshot, selected, matched, excess, devices, since)
 
     def _devices(self, snapshot: Snapshot) -> DeviceZones:
         inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
@@ -128,11 +128,11 @@ class Numa(Policy):
             return None
         return lasted(reading.range_samples > self.crowded, self.span)
 
-    def _crowding(self, snapshot: Snapshot, looked_at: BoolArray) -> FloatArray | Problem:
+    def _excess(self, snapshot: Snapshot, selected: BoolArray) -> FloatArray | Problem:
         """(nodes,) how far the fullest zone is beyond the limit, 0 to 1; NaN is not known."""
         if self.crowded is None:
             return np.zeros(len(snapshot.nodes))
-        signal = read_signal(snapshot, self._request, looked_at, highest=1.05)
+        signal = read_signal(snapshot, self._request, selected, highest=1.05)
         if isinstance(signal, Problem):
             return signal
         known = np.where(signal.unknown, np.nan, np.nan_to_num(signal.values))

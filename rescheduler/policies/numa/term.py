@@ -1,4 +1,4 @@
-"""The term of Numa: which pods lie over more zones than they need, or in a crowded one."""
+"""The term of Numa: which pods lie over more zones than they need, or in one that is too full."""
 
 from collections.abc import Iterator
 
@@ -17,18 +17,18 @@ from rescheduler.policies.numa.zone_use import ZoneUse
 
 _LEAST = 1e-9
 _SHOWN = 5
-_ZONES, _DEVICES, _CROWD = range(3)
+_ZONES, _DEVICES, _FULLNESS = range(3)
 
 
 class NumaTerm:
     """Numa on one snapshot.
 
-    cost = sum over the pods that it looks at of
-        zones(pod, node) + devices(pod, node) + crowd(pod, node)
+    cost = sum over the pods that it evaluates of
+        zones(pod, node) + devices(pod, node) + fullness(pod, node)
 
-    zones, devices: see ZoneUse and DeviceUse, 0 to 1. crowd: (load - limit) / (1 - limit) of the
+    zones, devices: see ZoneUse and DeviceUse, 0 to 1. fullness: (load - limit) / (1 - limit) of the
     node's fullest zone, 0 to 1, for a pod as large as a zone, and less for a smaller one: what its
-    memory is of a zone. crowding: (nodes,) that first factor; NaN where it ought to be known and
+    memory is of a zone. excess: (nodes,) that first factor; NaN where it ought to be known and
     is not. devices: where devices lie that claims can have.
     crowded_for: (nodes,) seconds for which each has been crowded; NaN where it is not known.
     """
@@ -36,25 +36,25 @@ class NumaTerm:
     def __init__(
         self,
         snapshot: Snapshot,
-        looked_at: BoolArray,
+        selected: BoolArray,
         matched: BoolArray,
-        crowding: FloatArray,
+        excess: FloatArray,
         devices: DeviceZones,
         crowded_for: FloatArray | None = None,
     ) -> None:
         home = snapshot.pod_node
-        here = np.append(looked_at, False)[home]
-        self._use = ZoneUse(snapshot, looked_at, matched & here)
-        self._devices = DeviceUse(snapshot, devices, looked_at, matched & here)
+        here = np.append(selected, False)[home]
+        self._use = ZoneUse(snapshot, selected, matched & here)
+        self._devices = DeviceUse(snapshot, devices, selected, matched & here)
         self._uses: tuple[ZoneUse | DeviceUse, ...] = (self._use, self._devices)
         self._names = [node.metadata.name for node in snapshot.nodes]
         self._keys = [pod.key for pod in snapshot.pods]
         self._home = home
         self._node = home.copy()
-        self._looked_at = looked_at
+        self._selected = selected
         self._counted = self._use.counted
-        self._unknown = looked_at & np.isnan(crowding)
-        self._crowding = np.where(looked_at & ~self._unknown, crowding, 0.0)
+        self._unknown = selected & np.isnan(excess)
+        self._excess = np.where(selected & ~self._unknown, excess, 0.0)
         unknown = np.full(len(self._names), np.nan)
         self._crowded_for = unknown if crowded_for is None else crowded_for
         self._size = self._sizes()
@@ -72,7 +72,7 @@ class NumaTerm:
     def worst(self) -> float:
         """The cost if every pod lay as badly as it could, in a full zone where that is asked."""
         full = float(self._counted.sum())
-        crowded = full if self._crowding.any() else 0.0
+        crowded = full if self._excess.any() else 0.0
         return full + crowded + float(self._devices.counted.sum())
 
     def scope(self) -> int:
@@ -95,12 +95,12 @@ class NumaTerm:
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""
         source = int(self._node[pod])
-        change = self._crowd(pod, nodes)
+        change = self._fullness(pod, nodes)
         for use in self._uses:
             change = change + use.after(pod, nodes)
         if source >= 0:
             here = np.array([source], dtype=np.int32)
-            change = change - float(self._crowd(pod, here)[0])
+            change = change - float(self._fullness(pod, here)[0])
             for which, use in enumerate(self._uses):
                 change = change + (use.without(pod) - self._own(which, pod))
         return np.where(nodes == source, 0.0, change)
@@ -116,9 +116,9 @@ class NumaTerm:
         for pod, charge, which in self._pieces():
             node = int(self._node[pod])
             name = self._names[node]
-            if which == _CROWD:
+            if which == _FULLNESS:
                 code = "NUM002"
-                text = f"on {name}, whose fullest NUMA zone is {self._crowding[node]:.0%} of the "
+                text = f"on {name}, whose fullest NUMA zone is {self._excess[node]:.0%} of the "
                 text += "way from its limit to full"
             elif node == self._home[pod]:
                 code = "NUM001"
@@ -132,12 +132,12 @@ class NumaTerm:
             yield Finding(code, f"pod {self._keys[pod]}", charge, text, (pod,), aspect)
 
     def measured(self) -> frozenset[str]:
-        """Only a crowd is a reading's; where pods lie is not."""
+        """Only how full zones are comes from readings; where pods lie does not."""
         return frozenset(("NUM002",))
 
     def lasted(self) -> FloatArray:
-        """(pods,) for how long the node of each has been crowded."""
-        crowded = np.where(self._crowding > 0, self._crowded_for, np.nan)
+        """(pods,) for how long the node of each has been above the limit."""
+        crowded = np.where(self._excess > 0, self._crowded_for, np.nan)
         here = np.append(crowded, np.nan)[self._home]
         return np.where(self._counted, here, np.nan)
 
@@ -146,9 +146,9 @@ class NumaTerm:
         return np.zeros(0, dtype=np.int32)
 
     def unknown(self) -> BoolArray:
-        """(nodes,) looked at, and without zones that we could count on."""
+        """(nodes,) selected, and without zones that we could count on."""
         aligned = (self._use.zones.policy >= BEST_EFFORT) | self._devices.zones.known
-        return self._looked_at & (~aligned | self._unknown)
+        return self._selected & (~aligned | self._unknown)
 
     def load_after(self) -> dict[str, FloatArray]:
         """Nothing is measured."""
@@ -159,7 +159,7 @@ class NumaTerm:
         return {}
 
     def warnings(self) -> tuple[Problem, ...]:
-        """Which nodes and pods it can say nothing about."""
+        """Which nodes and pods it cannot evaluate."""
         zones = self._use.zones
         answer = []
         if zones.odd:
@@ -168,7 +168,7 @@ class NumaTerm:
                 Problem("NUM003", f"{counted(len(named), 'node')} left alone: {_few(named)}")
             )
         known = zones.known | self._devices.zones.known
-        lacking = np.flatnonzero(self._looked_at & ~known).tolist()
+        lacking = np.flatnonzero(self._selected & ~known).tolist()
         without = [self._names[node] for node in lacking if node not in zones.odd]
         if without:
             text = f"{counted(len(without), 'node')} "
@@ -177,10 +177,8 @@ class NumaTerm:
             )
             answer.append(Problem("NUM003", f"{text}; no pod goes there for its zones' sake"))
         if self._unclear:
-            text = (
-                f"where {self._unclear} of {counted(self.scope(), 'pod')} lie is neither told by "
-            )
-            text += "an annotation nor follows from what their zones have given away"
+            text = f"the zones of {self._unclear} of {counted(self.scope(), 'pod')} are neither "
+            text += "given by an annotation nor follow from what their zones have given away"
             answer.append(Problem("NUM003", f"{text}; they count as well placed"))
         if self._use.unreadable:
             text = f"placement annotations cannot be read: {_few(self._use.unreadable)}"
@@ -195,11 +193,11 @@ class NumaTerm:
         open_ = sum(not devices.zone_fit(pod).certain for pod in pods)
         if open_:
             text = f"the NUMA node of some devices of {open_} of {counted(len(pods), 'pod')} with "
-            text += "claims is not told; of them only what is told counts"
+            text += "claims is not known; of them only what is known counts"
             yield Problem("NUM003", text)
         apart = []
         for pod in np.flatnonzero(self._counted & devices.users).tolist():
-            other, own = self._use.told(pod), devices.told(pod)
+            other, own = self._use.numa_nodes(pod), devices.numa_nodes(pod)
             if own and other - own:
                 apart.append(self._keys[pod])
         if apart:
@@ -222,7 +220,7 @@ class NumaTerm:
         return np.clip(wanted[None, :] / np.where(room > 0, room, np.inf)[:, None], 0.0, 1.0)
 
     def _count_unclear(self, pods: list[int]) -> int:
-        """Pods on nodes that may spread them, of which nothing tells whether they do."""
+        """Pods on nodes that may spread them, of which it is not known whether they do."""
         policy = np.append(self._use.zones.policy, UNKNOWN)[self._home]
         return sum(
             1
@@ -230,12 +228,12 @@ class NumaTerm:
             if policy[pod] in (NONE, BEST_EFFORT) and not self._use.zone_fit(pod).certain
         )
 
-    def _crowd(self, pod: int, nodes: IntArray) -> FloatArray:
-        """(k,) what the pod is charged for the crowd on each node."""
+    def _fullness(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) what the pod is charged for the fullest zone of each node."""
         number = int(self._use.demand_of[pod])
         if not self._counted[pod]:
             return np.zeros(len(nodes))
-        return np.asarray(self._crowding[nodes] * self._size[nodes, number])
+        return np.asarray(self._excess[nodes] * self._size[nodes, number])
 
     def _own(self, which: int, pod: int) -> float:
         """The pod's own charge for its zones or devices where it is."""
@@ -255,13 +253,13 @@ class NumaTerm:
                 charge = self._own(which, pod)
                 if self._node[pod] >= 0 and use.counted[pod] and charge > _LEAST:
                     yield pod, charge, which
-        crowded = self._crowding > 0
+        crowded = self._excess > 0
         if crowded.any():
             there = np.append(crowded, False)[self._node] & self._counted
             for pod in np.flatnonzero(there).tolist():
-                charge = float(self._crowd(pod, self._node[pod : pod + 1])[0])
+                charge = float(self._fullness(pod, self._node[pod : pod + 1])[0])
                 if charge > _LEAST:
-                    yield pod, charge, _CROWD
+                    yield pod, charge, _FULLNESS
 
 
 def _few(texts: list[str]) -> str:

@@ -27,24 +27,24 @@ class ZoneUse(ZoneAllocation):
     """The zones of every node with the pods that came and went, and what that is worth.
 
     A pod's charge is (zones it lies in - fewest) / (zones of the node - fewest), 0 to 1: fewest is
-    how many an empty node would need. Where it stands now, a placement annotation tells its zones;
+    how many an empty node would need. Where it is now, a placement annotation names its zones;
     without one they are at least as many as it takes for what the zones have given away to cover
-    what it asked for. Where it would go, kubelet's own choice tells; without a fitting choice it
+    what it asked for. Where it would go, kubelet's own choice counts; without a fitting choice it
     is charged 1. On a node whose zones are not known, or whose kubelet aligns nothing, it is
     charged what it is charged now: nothing is gained by what is not known.
 
-    looked_at: (nodes,) where charges are judged, counted: (pods,) whose charges count; others
+    selected: (nodes,) where charges are evaluated, counted: (pods,) whose charges count; others
     take their room all the same.
     """
 
     def __init__(
         self,
         snapshot: Snapshot,
-        looked_at: BoolArray | None = None,
+        selected: BoolArray | None = None,
         counted: BoolArray | None = None,
     ) -> None:
         super().__init__(snapshot)
-        self._provable = self._aligned if looked_at is None else self._aligned & looked_at
+        self._provable = self._aligned if selected is None else self._aligned & selected
         self.counted = self.demand_of >= 0 if counted is None else counted & (self.demand_of >= 0)
         self._zone_fit: dict[int, ZoneFit] = {}
         self._fresh: dict[int, FloatArray] = {}
@@ -56,7 +56,7 @@ class ZoneUse(ZoneAllocation):
             self._zone_fit[pod] = self._fit_at_home(pod)
         return self._zone_fit[pod]
 
-    def told(self, pod: int) -> set[int]:
+    def numa_nodes(self, pod: int) -> set[int]:
         """The NUMA nodes that the pod's annotation names; empty where there is none."""
         amounts = self._observed.get(pod)
         if amounts is None:
@@ -150,7 +150,7 @@ class ZoneUse(ZoneAllocation):
             observed = observed[:, demand.whole > 0]
             spread = int((observed > 0).any(axis=1).sum())
             names = [self.zones.names[node][zone] for zone in np.flatnonzero(observed.any(axis=1))]
-            how = f"it lies in {', '.join(names)}, as its annotation tells"
+            how = f"it lies in {', '.join(names)}, by its annotation"
         else:
             width = int(self.zones.width[node])
             used = (self.zones.total[node] - self.zones.free[node])[:width]

@@ -20,7 +20,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Acceptance:
-    """Answers, per shape of pod, which nodes of a snapshot accept it; each shape is judged once.
+    """Answers, per shape of pod, which nodes of a snapshot accept it; each shape is evaluated once.
 
     Answers are shared: do not write into them.
     """
@@ -41,7 +41,7 @@ class Acceptance:
 
     def shape(self, spec: PodSpec) -> bytes:
         """What two specs have in common when they accept the same nodes."""
-        # The snapshot keeps every spec alive, so an id stands for one spec.
+        # The snapshot keeps every spec alive, so an id means one spec.
         shape = self._shape_of_spec.get(id(spec))
         if shape is None:
             required = node_affinity(spec).requiredDuringSchedulingIgnoredDuringExecution
@@ -70,7 +70,7 @@ class Acceptance:
         return self._taints.untolerated(spec.tolerations, counted)
 
     def preferred(self, spec: PodSpec) -> FloatArray | None:
-        """(nodes,) the weight of the preferred node affinity that each node meets; None: no wish.
+        """(nodes,) the weight of the preferred node affinity that each meets; None without one.
 
         Source: pkg/scheduler/framework/plugins/nodeaffinity, Score, Kubernetes 1.36.
         """

@@ -5,7 +5,7 @@ from rescheduler.kube.objects import Pod
 
 
 def gang_of(pod: Pod) -> tuple[str, str] | None:
-    """The gang's name as people write it, and the first of the known marks that tells it."""
+    """The gang's name as shown, and the first known label or annotation that names it."""
     metadata = pod.metadata
     for marks, known in (
         (metadata.labels, annotations.GANG_LABELS),

@@ -1,4 +1,4 @@
-"""Which pods and nodes a policy looks at."""
+"""Which pods and nodes a policy selects."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from rescheduler.policies.base import Exclude, Match, NodeMatch
 
 
 def select_pods(match: Match, snapshot: Snapshot) -> BoolArray:
-    """(pods,) whether the policy looks at each pod.
+    """(pods,) whether the policy selects each pod.
 
-    Of a namespace that is not known nobody can tell the labels: its pods are not selected by them,
+    The labels of a namespace that could not be read are unknown: its pods are not selected by them,
     and are excluded where namespaces are excluded by theirs.
     """
     if match.all:
@@ -26,7 +26,7 @@ def select_pods(match: Match, snapshot: Snapshot) -> BoolArray:
 
 
 def select_nodes(match: NodeMatch, snapshot: Snapshot) -> BoolArray:
-    """(nodes,) whether the policy looks at each node."""
+    """(nodes,) whether the policy selects each node."""
     chosen = np.ones(len(snapshot.nodes), dtype=np.bool_)
     if match.labels is not None:
         chosen = _nodes_with(match.labels, snapshot)
@@ -36,7 +36,7 @@ def select_nodes(match: NodeMatch, snapshot: Snapshot) -> BoolArray:
 
 
 def _holds(match: Match | Exclude, snapshot: Snapshot, *, unknown: bool) -> BoolArray:
-    """(pods,) whether all that is given holds of each. unknown: what is said of a namespace."""
+    """(pods,) whether all that is given holds of each. unknown: the answer for such a namespace."""
     labels = _label_selector(match.labels)
     of_namespace: dict[str, bool] = {}
     of_labels: dict[int, bool] = {}  # pods of one template share one labels object

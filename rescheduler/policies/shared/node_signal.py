@@ -1,4 +1,4 @@
-"""One reading of nodes that no pod's usage adds up to, made ready to be judged."""
+"""One reading of nodes that is not a sum over their pods, checked and ready to evaluate."""
 
 from dataclasses import dataclass, field
 
@@ -12,12 +12,12 @@ from rescheduler.model.wording import counted
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A reading of the nodes that are looked at.
+    """A reading of the selected nodes.
 
     values: (nodes,) NaN where it is not known, too old, or not a number in 0 to `highest`.
-    blind: (nodes,) looked at, ought to have a value, and has none.
-    trail: (instants, nodes) the values in the past that was asked for; None: it is not known.
-    devices: node to its devices, of the nodes with a value of which the reading tells any.
+    unknown: (nodes,) selected, ought to have a value, and has none.
+    range_samples: (instants, nodes) the values of the requested past; None: it is not known.
+    devices: node to its devices, of the nodes with a value whose devices the reading names.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Signal:
 
 
 def read_signal(
-    snapshot: Snapshot, request: ReadingRequest, looked_at: BoolArray, highest: float
+    snapshot: Snapshot, request: ReadingRequest, selected: BoolArray, highest: float
 ) -> Signal | Problem:
     """The signal, or why it must not be relied on: no reading, or too few of the nodes."""
     name, nodes = request.name, len(snapshot.nodes)
@@ -41,12 +41,12 @@ def read_signal(
         return Problem("RDG006", f"{name} has {len(reading.values)} values for {nodes} nodes")
     fit = (reading.ages <= request.max_age) & (reading.values >= 0) & (reading.values <= highest)
     values = np.where(fit, reading.values, np.nan)
-    wanted = reading.expected & looked_at
+    wanted = reading.expected & selected
     unknown = wanted & np.isnan(values)
     present, count = int((wanted & ~unknown).sum()), int(wanted.sum())
     if present < request.min_coverage * count:
         text = f"{name} has a fresh value for {present} of {counted(count, 'node')} that the "
-        text += "policy looks at"
+        text += "policy selects"
         return Problem("RDG003", f"{text}, less than {request.min_coverage:.0%}")
     range_samples = reading.range_samples
     if range_samples is not None:
@@ -55,6 +55,6 @@ def read_signal(
         )
     devices: dict[int, list[DeviceValue]] = {}
     for each in reading.devices:
-        if looked_at[each.node] and not np.isnan(values[each.node]):
+        if selected[each.node] and not np.isnan(values[each.node]):
             devices.setdefault(each.node, []).append(each)
     return Signal(name, values, unknown, range_samples, devices)

@@ -21,10 +21,10 @@ class EligibleDomains:
 
     key: the node label. names: of each domain. codes: (nodes + 1,) the domain of each node, OUTSIDE
     where it is in none that counts; so is the last, for no node.
-    parent domain: (domains,) domains are compared with those of the same parent domain alone: of
+    parent: (domains,) domains are compared with those of the same parent domain alone: of
     one parent domain, or of one per domain of a wider topology. sizes: (parent domains,) how many
-    domains count in each. around: (parent domains,) the domains
-    of the wider topology, "" without one.
+    domains count in each. around: (parent domains,) the domains of the wider topology, "" without
+    one.
     """
 
     key: str
@@ -76,7 +76,7 @@ class DomainCounts:
     """Where the pods of a group are, and what that costs.
 
     name: whose pods they are. pods: of which a move changes the counts. weight: of one needed move.
-    aspect: what tells it from others with that name and key, in any cycle.
+    aspect: what distinguishes it from others with that name and key, in any cycle.
     closed: domains that count and have no node on which such a pod could be placed.
     places: pods by domain, OUTSIDE included. outside: how many were outside in the snapshot, which
     is nobody's fault. What was worked out is kept until one of the pods moves.

@@ -42,9 +42,9 @@ def moves_needed(counts: Counts, leaders: Counts, allowed: int) -> int:
 
 @dataclass(slots=True, eq=False)
 class Following(DomainCounts):
-    """A domain counts whose fair shares are those of other pods, the leaders.
+    """Domain counts whose fair shares are those of other pods, the leaders.
 
-    leaders: leaders by domain, OUTSIDE included. number: of this domain counts among all.
+    leaders: leaders by domain, OUTSIDE included. number: its place among all domain counts.
     """
 
     number: int = 0

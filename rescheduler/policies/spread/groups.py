@@ -31,7 +31,7 @@ from rescheduler.policies.spread.skew import Rule
 GroupBy = Literal["Workload", "Gang", "Match"]
 
 SOFT = 0.5
-"""What a pod too many costs where the constraint is only a wish."""
+"""What a pod too many costs where the constraint is ScheduleAnyway."""
 
 _BOUND_TO_NODES = frozenset({"DaemonSet", "Node"})
 """Owners whose pods belong to their node: spreading them has no meaning."""
@@ -41,7 +41,7 @@ _Values = tuple[str | None, ...]
 
 
 class DeclaredTier(Tier, Protocol):
-    """What only a policy can say."""
+    """What only a policy can declare."""
 
     @property
     def maxPerDomain(self) -> int | None: ...  # noqa: D102, N802
@@ -55,7 +55,7 @@ class DeclaredTier(Tier, Protocol):
 
 @dataclass(slots=True)
 class SpreadCounts:
-    """Every domain counts, and the pods of which a move changes each.
+    """All domain counts, and the pods of which a move changes each.
 
     of_pod: pod to the numbers of its domain counts. led_by: leader to the domain counts that follow
     it.
@@ -169,7 +169,7 @@ def _staying(chosen: BoolArray, snapshot: Snapshot) -> IntArray:
 
 
 def _groups(match: Match, group_by: GroupBy, snapshot: Snapshot) -> dict[_Key, list[int]]:
-    """Pods by their group: its name as people write it, and what tells it from others."""
+    """Pods by their group: its name as people write it, and what distinguishes it from others."""
     groups: dict[_Key, list[int]] = {}
     named: dict[int, _Key] = {}
     owners = snapshot.pod_workload.tolist()
@@ -221,7 +221,7 @@ class _Shared:
         known[id(spec)] = (spec, pods + known.get(id(spec), (spec, 0))[1])
 
     def parts(self) -> Iterator[tuple[EligibleDomains, list[PodSpec], float]]:
-        """Pods with other domains are judged apart; they share the weight by their number."""
+        """Pods with other domains are evaluated apart; they share the weight by their number."""
         pods = {there: sum(each for _, each in of.values()) for there, of in self.specs.items()}
         for there, of in self.specs.items():
             share = pods[there] / sum(pods.values())
@@ -259,7 +259,7 @@ def from_pods(
             domain_counts = _domain_counts(
                 _name(pods[0], snapshot), there, shared.constraint, pods, weight
             )
-            domain_counts.aspect = inclusion.told(shared.constraint, specs)
+            domain_counts.aspect = inclusion.identity(shared.constraint, specs)
             domain_counts.closed = inclusion.closed(specs, there)
             made.add(domain_counts, snapshot.pod_node)
     if others:
@@ -293,7 +293,7 @@ def _distinct(chosen: IntArray, pods: Sequence[Pod]) -> Iterable[tuple[Pod, int]
 def _ranked(
     constraints: Sequence[TopologySpreadConstraint], inclusion: NodeInclusion
 ) -> list[TopologySpreadConstraint]:
-    """From few domains to many; of equals, hard before soft, then as they stand."""
+    """From few domains to many; of equals, hard before soft, then in their order."""
     return sorted(
         constraints,
         key=lambda each: (

@@ -42,9 +42,9 @@ class NodeInclusion:
     """Finds the domains that count for pods of some specs, as the scheduler's plugin does.
 
     For DoNotSchedule these are the domains of all nodes that carry every key of such constraints
-    and pass matchNodeInclusionPolicies: a cordon or a node that is not Ready is told by its taints
+    and pass matchNodeInclusionPolicies: a cordon or a node that is not Ready is known by its taints
     alone. For ScheduleAnyway the keys are those of such constraints, and a domain counts only if
-    one of its nodes passes the filters that look at nodes alone; room is not asked for here.
+    one of its nodes passes the filters of nodes alone; free capacity does not count here.
     Source: pkg/scheduler/framework/plugins/podtopologyspread, common.go, calPreFilterState of
     filtering.go, initPreScoreState and PreScore of scoring.go, Kubernetes 1.36.
     Equal answers are shared.
@@ -53,7 +53,7 @@ class NodeInclusion:
     def __init__(self, nodes: NodeMatch, snapshot: Snapshot) -> None:
         self._acceptance = Acceptance(snapshot)
         self.labels = self._acceptance.labels
-        self._looked_at = select_nodes(nodes, snapshot)
+        self._selected = select_nodes(nodes, snapshot)
         self._cordoned: BoolArray = np.fromiter(
             (node.spec.unschedulable for node in snapshot.nodes), dtype=np.bool_
         )
@@ -92,11 +92,11 @@ class NodeInclusion:
     def closed(self, specs: Iterable[PodSpec], there: EligibleDomains) -> IntArray:
         """The domains that count and have no node on which one of these pods could be placed."""
         shapes = {self._acceptance.shape(spec): spec for spec in specs}
-        passing = self._passing(shapes) & self._looked_at
+        passing = self._passing(shapes) & self._selected
         places = np.arange(len(there.names), dtype=np.int32)
         return places[~np.isin(places, there.codes[:-1][passing])]
 
-    def told(self, constraint: TopologySpreadConstraint, specs: Iterable[PodSpec]) -> str:
+    def identity(self, constraint: TopologySpreadConstraint, specs: Iterable[PodSpec]) -> str:
         """The constraint, and which nodes these pods accept, as text."""
         shapes = sorted({self._acceptance.shape(spec) for spec in specs})
         return b"".join([msgspec.json.encode(constraint), *shapes]).decode()
@@ -109,7 +109,7 @@ class NodeInclusion:
         return answer
 
     def _included(self, spec: PodSpec, affinity: str, taints: str) -> BoolArray:
-        answer = self._looked_at
+        answer = self._selected
         if affinity == "Honor":
             answer = answer & self._acceptance.selected(spec)
         if taints == "Honor":

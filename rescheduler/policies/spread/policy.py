@@ -107,13 +107,13 @@ class SpreadConstraint(Strict):
     def _needs_a_hard_constraint(self) -> "SpreadConstraint":
         """Source: validateMinDomains, kubernetes v1.36, pkg/apis/core/validation/validation.go."""
         if self.minDomains is not None and self.whenUnsatisfiable != "DoNotSchedule":
-            told = "only with `whenUnsatisfiable: DoNotSchedule`, as in a pod's constraint"
-            raise FieldError(told, ("minDomains",))
+            message = "only with `whenUnsatisfiable: DoNotSchedule`, as in a pod's constraint"
+            raise FieldError(message, ("minDomains",))
         return self
 
 
 def _form(given: Any) -> str:
-    """So that what is wrong is told of the form that was meant; brackets keep it out of paths."""
+    """So that problems are reported for the form that was meant; brackets keep it out of paths."""
     return "[word]" if isinstance(given, str) else "[list]"
 
 
@@ -131,13 +131,13 @@ class Spread(Policy):
     `whenUnsatisfiable`, and passes `nodeAffinityPolicy` (Honor unless given: the group's own
     nodeSelector and required node affinity accept it) and `nodeTaintsPolicy` (Ignore unless given,
     as in Kubernetes: pods on nodes that are cordoned or not Ready still count). Where all nodes of
-    a domain are tainted for others, it then counts as empty, which no move mends (SPR004): say
+    a domain are tainted for others, it then counts as empty, which no move can repair (SPR004): set
     Honor, or narrow `nodes`. With ScheduleAnyway a domain counts only if one of the pods could be
     placed in it. Pods that are being deleted, DaemonSets and pods without an owner are not counted;
     nor are pods on nodes that do not count, but moving a pod out there is charged 1.0.
 
-    Several constraints are judged jointly, and each counts twice as much as the next: the order in
-    which they are written, or from few domains to many where they are taken from the pods. A pod
+    Several constraints are evaluated jointly, and each counts twice as much as the next: the order
+    in which they are written, or from few domains to many where they are taken from the pods. A pod
     that all of them want elsewhere costs 1.0 together; a soft constraint weighs half.
 
     `constraints: FromPods` takes each pod's own constraints, over all pods that their selectors
@@ -159,7 +159,7 @@ class Spread(Policy):
     codes: ClassVar[tuple[str, ...]] = ("SPR",)
 
     kind: Literal["Spread"] = "Spread"
-    match: Match = Field(description="The pods to look at.")
+    match: Match = Field(description="The pods to evaluate.")
     groupBy: GroupBy = Field(
         "Workload",
         description="Whose pods are counted together: those of a workload, of a gang (a job group; "
@@ -209,7 +209,7 @@ class Spread(Policy):
         return [] if isinstance(self.constraints, str) else list(self.constraints)
 
     def compile(self, snapshot: Snapshot) -> "SpreadTerm":
-        """The term for this snapshot; spreading needs no readings, so it always has a say."""
+        """The term for this snapshot; spreading needs no readings, so it is always evaluated."""
         if isinstance(self.constraints, str):
             hard = self.constraints == "HardFromPods"
             made = from_pods(self.match, self.nodes, snapshot, hard=hard)
@@ -241,7 +241,7 @@ class SpreadTerm:
         return float(sum(each.weight * each.most() for each in self._spread_counts))
 
     def scope(self) -> int:
-        """How many pods are looked at."""
+        """How many pods are evaluated."""
         return len(self._of_pod)
 
     def candidates(self) -> IntArray:
@@ -299,7 +299,7 @@ class SpreadTerm:
                     subject=f"{domain_counts.name} in {domain_counts.eligible_domains.key}="
                     f"{domain_counts.eligible_domains.names[giving.domain]}",
                     cost=domain_counts.weight * giving.gives,
-                    message=_told(domain_counts, giving),
+                    message=_message(domain_counts, giving),
                     pods=tuple(
                         domain_counts.pods[np.isin(places, [giving.domain, *alike])].tolist()
                     ),
@@ -349,7 +349,7 @@ class SpreadTerm:
         return float(led - best)
 
 
-def _told(domain_counts: DomainCounts, giving: Giving) -> str:
+def _message(domain_counts: DomainCounts, giving: Giving) -> str:
     eligible_domains = domain_counts.eligible_domains
     parent = eligible_domains.parent[giving.domain]
     total = sum(

@@ -26,10 +26,10 @@ class Load:
     expected: (nodes,) whether the node ought to have a value: it has the resource.
     used: (pods,) amount, 0 where it is not known; of pods too young for a value by their requests.
     missing: (pods,) expected, and not known. known: (pods,) whether the amount was measured.
-    trail: (instants, nodes) the shares that `measured` was of the capacity in the past that was
-    asked for, NaN where not known; None where that past is not known.
+    range_samples: (instants, nodes) the shares that `measured` was of the capacity in the
+    requested past, NaN where not known; None where that past is not known.
     shadow: (nodes,) what pods that were just bound use and `measured` has not seen yet.
-    trusted: (nodes,) whether node and pods agree well enough to say what leaving would free.
+    trusted: (nodes,) whether node and pods agree well enough to know what leaving would free.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Load:
 def read_load(
     snapshot: Snapshot,
     requests: tuple[ReadingRequest, ReadingRequest],
-    looked_at: BoolArray,
+    selected: BoolArray,
     residual: tuple[float, float],
 ) -> Load | Problem:
-    """The load that these readings tell of, or why they must not be relied on.
+    """The load by these readings, or why they must not be relied on.
 
-    requests: of the nodes and of the pods. looked_at: (nodes,) where coverage is demanded.
+    requests: of the nodes and of the pods. selected: (nodes,) where coverage is demanded.
     residual: the least and the most share of a node's capacity that may lie outside of its pods
     before the pods' usage no longer explains the node's load.
     """
@@ -65,15 +65,15 @@ def read_load(
     if isinstance(pods, Problem):
         return pods
     if nodes.capacity is None or nodes.capacity.shape != nodes.values.shape:
-        return Problem("RDG006", f"{node_request.name} does not say how much a whole node is")
+        return Problem("RDG006", f"{node_request.name} has no value for the capacity of a node")
     capacity = np.where(_within(nodes.capacity, *_SANE), nodes.capacity, np.nan)
     ratio = np.where(_fresh(nodes) & _within(nodes.values, 0.0, _MOST_LOAD), nodes.values, np.nan)
     measured = ratio * capacity
     largest = float(np.max(capacity, initial=0.0, where=~np.isnan(capacity)))
     known = _fresh(pods) & _within(pods.values, 0.0, _MOST_LOAD * largest)
     placed = snapshot.pod_node
-    in_scope = np.where(placed >= 0, looked_at[placed] if len(looked_at) else False, False)
-    thin = _thin(node_request, ~np.isnan(measured), nodes.expected & looked_at) or _thin(
+    in_scope = np.where(placed >= 0, selected[placed] if len(selected) else False, False)
+    thin = _thin(node_request, ~np.isnan(measured), nodes.expected & selected) or _thin(
         pod_request, known, pods.expected & in_scope
     )
     if thin:
@@ -135,7 +135,7 @@ def _thin(request: ReadingRequest, known: BoolArray, expected: BoolArray) -> Pro
         "RDG003",
         f"{request.name} has a fresh value for {present} of "
         f"{counted(wanted, request.subject)} that the "
-        f"policy looks at, less than {request.min_coverage:.0%}",
+        f"policy selects, less than {request.min_coverage:.0%}",
     )
 
 

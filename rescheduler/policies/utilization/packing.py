@@ -24,25 +24,25 @@ class PackingTerm(UtilizationTerm):
     the snapshot. Pods of DaemonSets and static pods go with their node and do not count.
 
     A node is chosen if the others have room for all that its pods use and ask for, taken together,
-    and, once planning has told its `Evacuation`, only if each of its pods may be evicted and lands
-    on a node that is not to be free and that it does not overfill, one pod after the other.
+    and, once planning has passed its `Evacuation`, only if each of its pods may be evicted and
+    lands on a node that is not to be free and that it does not overfill, one pod after the other.
     """
 
     def __init__(
         self,
         snapshot: Snapshot,
         resource_targets: Sequence[ResourceTarget],
-        looked_at: BoolArray,
+        selected: BoolArray,
         movable: BoolArray,
         cold: float,
         span: float = 0.0,
     ) -> None:
         self._spare = np.zeros(len(snapshot.nodes), dtype=np.bool_)
         self._lasting = ~snapshot.on_own_node
-        super().__init__(snapshot, resource_targets, looked_at, movable, span)
+        super().__init__(snapshot, resource_targets, selected, movable, span)
         self._held = self._count()
         usable = [node.ready and not node.spec.unschedulable for node in snapshot.nodes]
-        self._usable = looked_at & np.array(usable, dtype=np.bool_)
+        self._usable = selected & np.array(usable, dtype=np.bool_)
         self._cold = self._find_cold(cold)
         self._calm = self._calmed(cold)
         self._carried, self._room = self._burdens(snapshot, self._usable & (self._held > 0))
@@ -64,13 +64,13 @@ class PackingTerm(UtilizationTerm):
         return super().worst() + float(self._lasting.sum())
 
     def candidates(self) -> IntArray:
-        """The pods that relieve their node, and those that keep one from being free."""
+        """The pods that take load off a hot node, and those that keep one from being free."""
         here = np.append(self._spare, False)[self._node]
         keeping = np.flatnonzero(self._movable & self._lasting & here)
         return np.union1d(super().candidates(), keeping).astype(np.int32)
 
     def bounds(self, pods: IntArray) -> FloatArray:
-        """(k,) how much each pod relieves its node, and 1 where it keeps it from being free."""
+        """(k,) the cost that leaves with each, and 1 where it keeps its node from being free."""
         here = np.append(self._spare, False)[self._node[pods]] & self._lasting[pods]
         return super().bounds(pods) + here
 
@@ -190,7 +190,7 @@ class PackingTerm(UtilizationTerm):
             evacuation.commit(shift.reversed())
 
     def lasted(self) -> FloatArray:
-        """(pods,) for how long the load that the pod relieves was high, or its node was cold."""
+        """(pods,) for how long the load that each pod takes away was high, or its node was cold."""
         chosen = np.where(self._chosen, self._calm, np.nan)
         keeping = self._lasting & (self._home >= 0)
         here = np.where(keeping, np.append(chosen, np.nan)[self._home], np.nan)

@@ -39,11 +39,11 @@ _BASE_LOAD = (-0.1, 0.3)
 class Utilization(Policy):
     """Charge a node for the load above its target, in average pods.
 
-    A node above `high` is hot, and gives pods away until it is at `low`. Charged is what is above
-    `low`, by half, and what is above `high`, in full, hot or not: one function of where the pods
-    are, so that what a move promises is found in the next cycle, and a hot spot that fits nowhere
-    stays where it is. The unit is what those pods use on average that may be moved and use at least
-    1% of a node, wherever they run, so that the costs of two cycles can be compared.
+    A node above `high` is hot, and gives pods away until it is at `low`. The load above `low`
+    counts half and the load above `high` in full, on hot nodes and others: one function of where
+    the pods are, so that the next cycle finds what a move promised, and a hot spot that fits
+    nowhere stays where it is. The unit is what those pods use on average that may be moved and use
+    at least 1% of a node, wherever they run, so that the costs of two cycles can be compared.
 
     No pod is moved for this policy's sake to where it would most likely be too much for its node:
     above `high`, less what the node's peaks (`headroom`) and pods that were just bound (85% of the
@@ -54,8 +54,8 @@ class Utilization(Policy):
     not known.
 
     `strategy: Balance` lowers the targets to the mean of the nodes, each weighed by its size: a
-    node more than `tolerance` above the mean gives pods away, down to the mean, to others that are
-    looked at. `maxHotShare` of the Limits counts only those above `high` itself.
+    node more than `tolerance` above the mean gives pods away, down to the mean, to others that
+    `nodes` selects. `maxHotShare` of the Limits counts only those above `high` itself.
 
     `strategy: Pack` charges 1.0 besides for each pod on a node that is to be freed, and for each
     that would land on an empty one. To be freed are the cold nodes, those with the fewest pods
@@ -66,8 +66,8 @@ class Utilization(Policy):
     freed: it must score by `MostAllocated`, or the nodes be tainted. A node that becomes cold adds
     its pods to the cost.
 
-    With `stableFor`, the load must have held of which a pod relieves its node most. Sources:
-    descheduler's deviation thresholds; koordinator's estimator.
+    With `stableFor`, a pod is moved only if the load that its move lowers most has been too high
+    for that long. Sources: descheduler's deviation thresholds; koordinator's estimator.
     """
 
     summary: ClassVar[str] = (
@@ -78,7 +78,7 @@ class Utilization(Policy):
     subject: ClassVar[Subject] = "nodes"
 
     kind: Literal["Utilization"] = "Utilization"
-    nodes: NodeMatch = Field(description="The nodes to look at.")
+    nodes: NodeMatch = Field(description="The nodes to evaluate.")
     match: Match = Field(description="The pods that may be moved. Every pod's load counts.")
     targets: Targets = Field(description="What is too full, by resource; at least one.")
     groups: list[NodeGroup] = Field(
@@ -109,7 +109,7 @@ class Utilization(Policy):
     minCoverage: Ratio = Field(
         0.9,
         description="The share of nodes and of pods that must have a value; with less, the policy "
-        "has no say.",
+        "is not evaluated.",
     )
 
     def warnings(self) -> Iterator[FieldWarning]:
@@ -144,7 +144,7 @@ class Utilization(Policy):
         yield from super().without_effect()
         for field, strategy in (("tolerance", "Balance"), ("cold", "Pack")):
             if field in self.model_fields_set and self.strategy != strategy:
-                yield f"strategy is {self.strategy}, so {field} decides nothing"
+                yield f"strategy is {self.strategy}, so {field} has no effect"
 
     def conflicts(self, other: Strict) -> Iterator[str]:
         """Besides, packing and balancing the same nodes."""
@@ -158,11 +158,11 @@ class Utilization(Policy):
 
     def compile(self, snapshot: Snapshot) -> UtilizationTerm | Problem:
         """The term, or the problem of the first reading that is not fit to act on."""
-        looked_at = select_nodes(self.nodes, snapshot)
+        selected = select_nodes(self.nodes, snapshot)
         group_of = self._groups(snapshot)
         resource_targets: list[ResourceTarget] = []
         for resource in self._resources():
-            wanted = looked_at & ~np.isnan(self._values(resource, group_of, "high"))
+            wanted = selected & ~np.isnan(self._values(resource, group_of, "high"))
             pressed = self._read_pressure(snapshot, resource, group_of, wanted)
             if isinstance(pressed, Problem):
                 return pressed
@@ -190,8 +190,8 @@ class Utilization(Policy):
                 resource_targets.append(resource_target)
         matched = select_pods(self.match, snapshot)
         if self.strategy == "Pack":
-            return PackingTerm(snapshot, resource_targets, looked_at, matched, self.cold, self.span)
-        return UtilizationTerm(snapshot, resource_targets, looked_at, matched, self.span)
+            return PackingTerm(snapshot, resource_targets, selected, matched, self.cold, self.span)
+        return UtilizationTerm(snapshot, resource_targets, selected, matched, self.span)
 
     def _resources(self) -> list[str]:
         """The resources that some node has a target for."""

@@ -94,7 +94,7 @@ class Targets(Strict):
     rdma: Target | None = Field(
         None,
         description="Used share of the RDMA ports' speed; the fuller direction counts. Pods are "
-        "told apart by their SR-IOV functions only.",
+        "distinguished by their SR-IOV functions only.",
     )
 
     @model_validator(mode="after")

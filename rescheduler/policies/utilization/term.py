@@ -61,8 +61,8 @@ class UtilizationTerm:
     unit: what a pod uses on average, of those that may be moved and are not idle, wherever they
     are, so that costs of one cycle and the next can be compared. 1.0 is one such pod too many.
 
-    What `overfills` a node is told apart from the cost: there the peaks of the node count, the pods
-    that were just bound, and nodes without a target.
+    What `overfills` a node is apart from the cost: there the peaks of the node count, the pods that
+    were just bound, and nodes without a target.
 
     Nothing is gained from what is not known. Where a node's load is not explained by its pods, the
     pods free nothing when they leave, and yet burden where they go. A node that ought to have a
@@ -76,7 +76,7 @@ class UtilizationTerm:
         self,
         snapshot: Snapshot,
         resource_targets: Sequence[ResourceTarget],
-        looked_at: BoolArray,
+        selected: BoolArray,
         movable: BoolArray,
         span: float = 0.0,
     ) -> None:
@@ -86,7 +86,7 @@ class UtilizationTerm:
         self._names = [node.metadata.name for node in snapshot.nodes]
         self._resource_targets = list(resource_targets)
         self._span = span
-        # Gauges of one resource are neighbors; each resource begins at one of these rows.
+        # Targets of one resource are neighbors; each resource begins at one of these rows.
         self._begins = [row for row, name in enumerate(resources) if resources.index(name) == row]
         self._home = snapshot.pod_node
         self._node = snapshot.pod_node.copy()
@@ -96,7 +96,7 @@ class UtilizationTerm:
         self._known = np.stack([load.known for load in loads])
         known = ~np.isnan(self._measured)
         high = np.stack([resource_target.high for resource_target in resource_targets])
-        targeted = looked_at & ~np.isnan(high)
+        targeted = selected & ~np.isnan(high)
         in_scope = targeted & (np.stack([load.expected for load in loads]) | known)
         self._targeted = in_scope
         self._unknown_load = in_scope & ~known
@@ -110,8 +110,8 @@ class UtilizationTerm:
         self._hot = in_scope & known & (self._measured > band[1])
         ceiling = np.stack([resource_target.ceiling for resource_target in resource_targets])
         ceiling = np.where(self._pressed, np.minimum(ceiling, floor), ceiling) * self._capacity
-        self._crowded = in_scope & known & (self._measured > ceiling)
-        # Nobody looks at the others: they cost nothing until a move fills them beyond their size.
+        self._above_high = in_scope & known & (self._measured > ceiling)
+        # Nodes that are not selected cost nothing until a move fills them beyond their size.
         whole = np.where(known, np.maximum(self._capacity, self._measured), np.inf)
         limits = np.where(in_scope, band, whole)
         self._limits = np.where(self._unknown_load, 0.0, limits)
@@ -143,21 +143,21 @@ class UtilizationTerm:
         return float(self._node_costs(self._amounts, self._limits).sum())
 
     def worst(self) -> float:
-        """The cost if every node that is looked at were full, or the cost now if that is more."""
+        """The cost if every selected node were full, or the cost now if that is more."""
         full = np.where(self._targeted & ~self._unknown_load, self._capacity, 0.0)
         return max(float(self._node_costs(full, self._limits).sum()), self._start)
 
     def scope(self) -> int:
-        """How many nodes are looked at."""
+        """How many nodes are evaluated."""
         return int(self._scope.sum())
 
     def candidates(self) -> IntArray:
-        """The pods that relieve a hot node when they leave it, and whose usage is known."""
+        """The pods that take load off a hot node when they leave, and whose usage is known."""
         pods = np.flatnonzero(self._movable & (self._node >= 0)).astype(np.int32)
-        return np.asarray(pods[self._heat_relief(pods).any(axis=0)], dtype=np.int32)
+        return np.asarray(pods[self._excess_removed(pods).any(axis=0)], dtype=np.int32)
 
-    def _heat_relief(self, pods: IntArray) -> FloatArray:
-        """(resources, k) how much each pod relieves what makes its node hot."""
+    def _excess_removed(self, pods: IntArray) -> FloatArray:
+        """(resources, k) how much of what makes its node hot leaves with each pod."""
         nodes = self._node[pods]
         if not len(nodes):
             return np.zeros((len(self._begins), 0))
@@ -165,35 +165,35 @@ class UtilizationTerm:
         hot = self._hot[:, nodes] | (amounts > limits[1])
         left = amounts - self._leaving(pods)
         before, after = self._excess(amounts, limits) * hot, self._excess(left, limits) * hot
-        relief = np.maximum.reduceat(before, self._begins) - np.maximum.reduceat(
+        removed = np.maximum.reduceat(before, self._begins) - np.maximum.reduceat(
             after, self._begins
         )
-        return np.where(relief > _LEAST * np.maximum.reduceat(before, self._begins), relief, 0.0)
+        return np.where(removed > _LEAST * np.maximum.reduceat(before, self._begins), removed, 0.0)
 
     def bounds(self, pods: IntArray) -> FloatArray:
-        """(k,) how much each pod relieves its node; where it goes, it can only burden."""
+        """(k,) how much of its node's cost leaves with each pod; where it goes, it can only add."""
         placed = self._node[pods] >= 0
         nodes = np.where(placed, self._node[pods], 0)
         if not len(self._names):
             return np.zeros(len(pods))
         amounts, limits = self._amounts[:, nodes], self._limits[:, :, nodes]
         left = amounts - self._leaving(pods)
-        relief = self._node_costs(amounts, limits) - self._node_costs(left, limits)
-        return np.where(placed, np.maximum(relief, 0.0), 0.0)
+        removed = self._node_costs(amounts, limits) - self._node_costs(left, limits)
+        return np.where(placed, np.maximum(removed, 0.0), 0.0)
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""
         source = int(self._node[pod])
-        relief = 0.0
+        removed = 0.0
         if source >= 0:
             here = slice(source, source + 1)
             amounts, limits = self._amounts[:, here], self._limits[:, :, here]
             left = amounts - self._leaving(np.array([pod], dtype=np.int32))
-            relief = float((self._node_costs(left, limits) - self._node_costs(amounts, limits))[0])
+            removed = float((self._node_costs(left, limits) - self._node_costs(amounts, limits))[0])
         amounts, limits = self._amounts[:, nodes], self._limits[:, :, nodes]
         come = amounts + self._coming(pod, nodes)
         burden = self._node_costs(come, limits) - self._node_costs(amounts, limits)
-        return np.where(nodes == source, 0.0, relief + burden)
+        return np.where(nodes == source, 0.0, removed + burden)
 
     def overfills(self, pod: int, nodes: IntArray) -> BoolArray:
         """(k,) whether the pod would take each of the nodes above what pods may fill it to.
@@ -239,7 +239,7 @@ class UtilizationTerm:
 
     def hot_nodes(self) -> IntArray:
         """The nodes above `high` itself in the snapshot, not those only above the mean."""
-        return np.flatnonzero(self._crowded.any(axis=0)).astype(np.int32)
+        return np.flatnonzero(self._above_high.any(axis=0)).astype(np.int32)
 
     def unknown(self) -> BoolArray:
         """(nodes,) whether a load that ought to be known is not, or its peaks are not."""
@@ -262,13 +262,13 @@ class UtilizationTerm:
         }
 
     def measured(self) -> None:
-        """Readings tell of all that is found."""
+        """All findings come from readings."""
 
     def lasted(self) -> FloatArray:
-        """(pods,) for how long the load of which each relieves its node most has been too high."""
+        """(pods,) for how long the load of which each takes most off its node has been too high."""
         bound = np.flatnonzero(self._home >= 0).astype(np.int32)
         nodes = self._home[bound]
-        relief = self._heat_relief(bound)
+        removed = self._excess_removed(bound)
         held = np.full((len(self._resource_targets), len(bound)), np.nan)
         for row, resource_target in enumerate(self._resource_targets):
             if resource_target.heat is not None:
@@ -276,7 +276,7 @@ class UtilizationTerm:
                 held[row] = np.where(self._freed[row, bound] > 0, hot[nodes], np.nan)
         of_resource = np.fmax.reduceat(held, self._begins, axis=0)
         answer = np.full(len(self._home), np.nan)
-        answer[bound] = of_resource[relief.argmax(axis=0), np.arange(len(bound))]
+        answer[bound] = of_resource[removed.argmax(axis=0), np.arange(len(bound))]
         return answer
 
     def warnings(self) -> tuple[Problem, ...]:
@@ -332,13 +332,13 @@ class UtilizationTerm:
 
     @staticmethod
     def _at(flags: BoolArray, nodes: IntArray) -> BoolArray:
-        """(targets, k) the nodes' flags; the caller masks what stands for no node."""
+        """(targets, k) the nodes' flags; the caller masks what means no node."""
         if flags.shape[1] == 0:
             return np.zeros((len(flags), len(nodes)), dtype=np.bool_)
         return flags[:, nodes]
 
     def _excess(self, amounts: FloatArray, limits: FloatArray) -> FloatArray:
-        """Gauges first: how far each amount is above its limits, on average, in units.
+        """Targets first: how far each amount is above its limits, on average, in units.
 
         limits: low and high, of the shape of the amounts each.
         """

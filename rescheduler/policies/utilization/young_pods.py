@@ -11,7 +11,7 @@ _SHARES = {"pod.cpu": 0.85, "pod.memory": 0.70}
 
 
 def estimated(snapshot: Snapshot, name: str) -> FloatArray:
-    """(pods,) what each pod may use by its requests, in the reading's unit; 0 where none tells."""
+    """(pods,) what each may use by its requests, in the reading's unit; 0 for other readings."""
     share = _SHARES.get(name)
     if share is None:
         return np.zeros(len(snapshot.pods))

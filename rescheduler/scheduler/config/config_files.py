@@ -1,6 +1,6 @@
 """The KubeSchedulerConfiguration that a Scheduler document refers to, put into the document."""
 
-from rescheduler.documents.flaws import FileProblem, Mark
+from rescheduler.documents.file_problems import FileProblem, Mark
 from rescheduler.documents.strict_yaml import Tree, read
 from rescheduler.documents.validation import validate_part
 from rescheduler.scheduler.config.kube_scheduler_configuration import KubeSchedulerConfiguration

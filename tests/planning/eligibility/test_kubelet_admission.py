@@ -79,7 +79,7 @@ def refusals(before: Snapshot) -> list[str]:
 @pytest.mark.parametrize(
     ("there", "why"),
     [
-        (late, "its zones tell of 0 nvidia.com/gpu in use, and its pods ask for 2"),
+        (late, "its zones report 0 nvidia.com/gpu in use, and its pods ask for 2"),
         (many, "it has 9 NUMA zones"),
         (garbled, "'two' is not a Kubernetes quantity"),
     ],

@@ -295,8 +295,8 @@ def test_a_policy_must_have_a_rule() -> None:
         conformity()
 
 
-def test_one_workload_that_breaks_a_rule_on_hosts_and_in_zones_has_two_troubles() -> None:
-    """The identity of a trouble must tell them apart, or one inherits the other's age."""
+def test_one_workload_that_breaks_a_rule_on_hosts_and_in_zones_has_two_findings() -> None:
+    """The identity of a finding must differ, or one inherits the other's age."""
     both = wanting("podAntiAffinity", about("web", HOST), about("web", ZONE))
     term = bound(
         picture("zone a | n1 | web web\nzone a | n2 | web", specs={"web": both}),

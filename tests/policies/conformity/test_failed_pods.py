@@ -1,4 +1,4 @@
-"""Failed pods are told, cost nothing, and nothing is done about them."""
+"""Failed pods are reported, cost nothing, and nothing is done about them."""
 
 from datetime import timedelta
 from typing import Any
@@ -36,11 +36,11 @@ def bound(*pods: Pod, match: dict[str, Any] | None = None, **rule: Any) -> Confo
     return policy.compile(made)
 
 
-def told(*pods: Pod, **rule: Any) -> list[str]:
+def subjects(*pods: Pod, **rule: Any) -> list[str]:
     return [each.subject for each in bound(*pods, **rule).findings()]
 
 
-def test_they_are_told_by_workload_with_what_they_failed_of_and_cost_nothing() -> None:
+def test_they_are_reported_by_workload_with_what_they_failed_of_and_cost_nothing() -> None:
     job = controller("Job", "train")
     pods = [failed(f"train-{n}", job, containerStatuses=[KILLED]) for n in range(2)]
     term = bound(*pods, failed("lone", reason="Evicted"), failed("train-2", job))
@@ -60,14 +60,14 @@ def test_they_are_told_by_workload_with_what_they_failed_of_and_cost_nothing() -
     ("hours", "above", "found"), [(1.1, "1h", 1), (1, "1h", 0), (0.1, "0s", 1), (-1, "0s", 0)]
 )
 def test_only_older_ones(hours: float, above: str, found: int) -> None:
-    assert len(told(failed("a", hours=hours), above=above)) == found
+    assert len(subjects(failed("a", hours=hours), above=above)) == found
 
 
-def test_one_without_an_age_or_that_is_being_deleted_is_not_told() -> None:
+def test_one_without_an_age_or_that_is_being_deleted_is_not_reported() -> None:
     ageless, leaving = failed("a"), failed("b")
     ageless.metadata.creationTimestamp = None
     leaving.metadata.deletionTimestamp = NOW
-    assert told(ageless, leaving) == []
+    assert subjects(ageless, leaving) == []
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,15 @@ def test_only_what_is_asked_for(rule: dict[str, Any], found: int) -> None:
         containerStatuses=[KILLED, {"name": "sidecar"}],
         initContainerStatuses=[WAITING, ENDED],
     )
-    assert len(told(made, **rule)) == found
+    assert len(subjects(made, **rule)) == found
 
 
-def test_only_the_pods_that_are_looked_at() -> None:
+def test_only_the_pods_that_match() -> None:
     chosen = {"labels": {"matchLabels": {"app": "a"}}}
-    assert told(failed("a"), failed("b"), match=chosen) == ["Pod default/a"]
+    assert subjects(failed("a"), failed("b"), match=chosen) == ["Pod default/a"]
 
 
-def test_where_nobody_looked_for_them_that_is_said() -> None:
+def test_where_they_were_not_read_there_is_a_warning() -> None:
     policy = Conformity(name="c", match={"all": True}, failed={"above": "1h"})  # type: ignore[arg-type]
     made = Snapshot(
         taken=NOW, cluster=snapshot([], []).cluster, nodes=[node("n1")], pods=[], failed=None
@@ -112,7 +112,7 @@ def test_where_nobody_looked_for_them_that_is_said() -> None:
     assert silent.warnings() == ()
 
 
-def test_a_plan_tells_them_and_moves_nothing() -> None:
+def test_a_plan_reports_them_and_moves_nothing() -> None:
     policy = Conformity(name="c", match={"all": True}, failed={"above": "1h"})  # type: ignore[arg-type]
     before = snapshot([node("n1"), node("n2")], [pod("web", "n1")], failed=[failed("lone")])
     made = plan(before, policy_set([policy], Limits()), History(), mode="Enforce")

@@ -1,4 +1,4 @@
-"""What can never hold, or says nothing, is refused before it runs, where it stands."""
+"""What can never hold, or has no effect, is refused before it runs, where it stands."""
 
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from rescheduler.sources.policy_files import load_policies
 HEAD = "apiVersion: rescheduler.io/v1alpha1\nkind: {kind}\nmetadata: {{name: s}}\nspec:\n"
 
 
-def told_of(folder: Path, kind: str, spec: str) -> str:
-    """What is told of the file, "" where it is accepted."""
+def report_of(folder: Path, kind: str, spec: str) -> str:
+    """What is reported of the file, "" where it is accepted."""
     (folder / "a.yaml").write_text(HEAD.format(kind=kind) + f"  {spec}\n")
     try:
         load_policies(folder / "a.yaml")
@@ -62,7 +62,7 @@ def expressions(*given: str) -> str:
     ],
 )
 def test_a_selector_that_nothing_can_satisfy(tmp_path: Path, selector: str, told: str) -> None:
-    answer = told_of(tmp_path, "Spread", f"{{match: {{labels: {{{selector}}}}}}}")
+    answer = report_of(tmp_path, "Spread", f"{{match: {{labels: {{{selector}}}}}}}")
     assert (told in answer) if told else answer == ""
     if told:
         line, column = answer.splitlines()[1].split("a.yaml:")[1].split(":")[:2]
@@ -71,9 +71,9 @@ def test_a_selector_that_nothing_can_satisfy(tmp_path: Path, selector: str, told
 
 def test_min_domains_are_of_hard_constraints_alone(tmp_path: Path) -> None:
     spec = "{match: {all: true}, constraints: [{topologyKey: a, minDomains: 2, %s}]}"
-    answer = told_of(tmp_path, "Spread", spec % "whenUnsatisfiable: ScheduleAnyway")
+    answer = report_of(tmp_path, "Spread", spec % "whenUnsatisfiable: ScheduleAnyway")
     assert "5:67: spec.constraints.0.minDomains: only with `whenUnsatisfiable:" in answer
-    assert told_of(tmp_path, "Spread", spec % "maxSkew: 2") == ""
+    assert report_of(tmp_path, "Spread", spec % "maxSkew: 2") == ""
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_min_domains_are_of_hard_constraints_alone(tmp_path: Path) -> None:
 def test_promql_that_cannot_be_parsed(tmp_path: Path, query: str, told: str) -> None:
     quoted = "'" + query.replace("'", "''") + "'"
     far = f"{{series: s, source: a, destination: b, query: {quoted}}}"
-    answer = told_of(
+    answer = report_of(
         tmp_path, "Locality", f"{{match: {{all: true}}, podAffinity: true, distances: {far}}}"
     )
     assert (told in answer) if told else answer == ""

@@ -33,7 +33,7 @@ COMPARISONS = (
     "not PromQL: ",
     *CONTRADICTIONS,
 )
-"""What JSON Schema cannot say, and the models alone refuse."""
+"""What JSON Schema cannot express, and the models alone refuse."""
 
 WORDS = {"operator": "In", "key": "tier", "values": ["train"]}
 SELECTOR = {"matchLabels": {"app": "web"}, "matchExpressions": [WORDS]}

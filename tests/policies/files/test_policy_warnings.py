@@ -24,7 +24,7 @@ def told(folder: Path, kind: str, spec: str, limits: str = "{}") -> list[str]:
         documents.append(HEAD.format(kind="Limits", name="limits") + f"  {limits}\n")
     (folder / "a.yaml").write_text("---\n".join(documents))
     found = load_policies(folder / "a.yaml")
-    return [each.told().split("a.yaml:", 1)[1] for each in warnings(found)]
+    return [each.report().split("a.yaml:", 1)[1] for each in warnings(found)]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_the_line_is_shown_and_advice_given(tmp_path: Path) -> None:
 def test_policies_that_come_from_no_file_are_told_by_their_names() -> None:
     made = Spread.model_validate({"name": "s", "match": {"namespaces": ["kube-system"]}})
     (answer,) = warnings(policy_set([made], Limits()))
-    assert answer.told().startswith("Spread s: warning: spec.match.namespaces: kube-system is")
+    assert answer.report().startswith("Spread s: warning: spec.match.namespaces: kube-system is")
 
 
 def test_check_tells_warnings_and_marks_their_lines(tmp_path: Path) -> None:

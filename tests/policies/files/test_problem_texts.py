@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from rescheduler.cli.main import program
-from rescheduler.documents.flaws import FileProblem, Mark
+from rescheduler.documents.file_problems import FileProblem, Mark
 from rescheduler.model.errors import PolicyError
 from rescheduler.sources.policy_files import load_policies
 
@@ -21,17 +21,17 @@ def refusal(folder: Path, text: str) -> str:
     return str(caught.value)
 
 
-def test_a_file_that_is_too_large_is_told_in_a_few_words(tmp_path: Path) -> None:
-    told = refusal(tmp_path, "a: " + "x" * 300_000)
-    assert "a.yaml:1:1: the file is larger than 256 KiB" in told
-    assert len(told) < 400 + 2 * len(str(tmp_path))
+def test_a_file_that_is_too_large_is_text_in_a_few_words(tmp_path: Path) -> None:
+    text = refusal(tmp_path, "a: " + "x" * 300_000)
+    assert "a.yaml:1:1: the file is larger than 256 KiB" in text
+    assert len(text) < 400 + 2 * len(str(tmp_path))
 
 
 def test_of_a_long_line_only_the_part_around_the_place_is_shown(tmp_path: Path) -> None:
-    told = refusal(
+    text = refusal(
         tmp_path, SPREAD + f"  {{match: {{all: true}}, {' ' * 5000}maxSkw: 1, mode: Audit}}\n"
     )
-    lines = told.splitlines()
+    lines = text.splitlines()
     shown = next(line for line in lines if line.startswith("     5 | "))
     caret = lines[lines.index(shown) + 1]
     assert len(shown) < 140
@@ -40,33 +40,33 @@ def test_of_a_long_line_only_the_part_around_the_place_is_shown(tmp_path: Path) 
 
 
 def test_a_long_key_is_cut_in_the_message(tmp_path: Path) -> None:
-    told = refusal(tmp_path, SPREAD + f"  match: {{all: true}}\n  ? {'k' * 20_000}\n  : 1\n")
-    assert f"spec.{'k' * 60}…: unknown field `{'k' * 60}…`" in told
-    assert len(told) < 500 + 2 * len(str(tmp_path))
+    text = refusal(tmp_path, SPREAD + f"  match: {{all: true}}\n  ? {'k' * 20_000}\n  : 1\n")
+    assert f"spec.{'k' * 60}…: unknown field `{'k' * 60}…`" in text
+    assert len(text) < 500 + 2 * len(str(tmp_path))
 
 
-def test_a_tab_is_shown_as_one_and_told(tmp_path: Path) -> None:
-    told = refusal(tmp_path, SPREAD + "  match:\n\t  all: true\n").splitlines()
-    assert "     6 | →  all: true" in told
-    assert "       | ^" in told
-    assert "  Maybe blanks instead of the tab (shown as →); YAML indents with blanks" in told
+def test_a_tab_is_shown_as_one_and_text(tmp_path: Path) -> None:
+    text = refusal(tmp_path, SPREAD + "  match:\n\t  all: true\n").splitlines()
+    assert "     6 | →  all: true" in text
+    assert "       | ^" in text
+    assert "  Maybe blanks instead of the tab (shown as →); YAML indents with blanks" in text
 
 
 def test_what_a_file_holds_cannot_steer_the_terminal(tmp_path: Path) -> None:
-    told = refusal(tmp_path, SPREAD + '  match: {all: true}\n  "\\e[2J\\nx": 1\n')
-    assert "\x1b" not in told
-    assert "spec.\\x1b[2J\\nx: unknown field" in told
-    told = refusal(tmp_path, SPREAD + '  match: {labels: {"\\e[2J": "\\a"}}\n')
-    assert "\x1b" not in told
-    assert "  Maybe `matchLabels: {\\x1b[2J: \\x07}`" in told
-    raw = FileProblem(Mark(1, 4), "odd").told("f", "ab\x1bcd\x07")
+    text = refusal(tmp_path, SPREAD + '  match: {all: true}\n  "\\e[2J\\nx": 1\n')
+    assert "\x1b" not in text
+    assert "spec.\\x1b[2J\\nx: unknown field" in text
+    text = refusal(tmp_path, SPREAD + '  match: {labels: {"\\e[2J": "\\a"}}\n')
+    assert "\x1b" not in text
+    assert "  Maybe `matchLabels: {\\x1b[2J: \\x07}`" in text
+    raw = FileProblem(Mark(1, 4), "odd").report("f", "ab\x1bcd\x07")
     assert raw.splitlines()[1] == "     1 | ab?cd?"
 
 
 def test_the_lines_are_those_of_yaml() -> None:
     # A form feed and a vertical tab end no line in YAML.
-    told = FileProblem(Mark(2, 1), "odd").told("f", "a\x0cb\x0bc\r\nd: 1\n")
-    assert told.splitlines()[1] == "     2 | d: 1"
+    text = FileProblem(Mark(2, 1), "odd").report("f", "a\x0cb\x0bc\r\nd: 1\n")
+    assert text.splitlines()[1] == "     2 | d: 1"
 
 
 def test_all_problems_are_prefixed_alike(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_all_problems_are_prefixed_alike(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "spec", "told", "advice"),
+    ("kind", "spec", "text", "advice"),
     [
         (
             "Spread",
@@ -110,11 +110,11 @@ def test_all_problems_are_prefixed_alike(tmp_path: Path) -> None:
         ("Spread", "{match: {all: true}, Mode: Audit}", "unknown field `Mode`", "`mode`"),
     ],
 )
-def test_what_was_probably_meant_is_told(
-    tmp_path: Path, kind: str, spec: str, told: str, advice: str
+def test_what_was_probably_meant_is_text(
+    tmp_path: Path, kind: str, spec: str, text: str, advice: str
 ) -> None:
     answer = refusal(tmp_path, HEAD.format(kind=kind) + f"  {spec}\n")
-    assert told in answer
+    assert text in answer
     assert f"\n  Maybe {advice}" in answer
 
 
@@ -130,12 +130,12 @@ def test_what_was_probably_meant_is_told(
 def test_a_kind_of_others_does_not_suggest_what_only_sounds_like_it(
     tmp_path: Path, kind: str, advice: str
 ) -> None:
-    told = refusal(tmp_path, HEAD.format(kind=kind) + "  {}\n")
-    assert f"2:7: kind: unknown kind `{kind}`" in told
-    assert f"  Maybe {advice}" in told
+    text = refusal(tmp_path, HEAD.format(kind=kind) + "  {}\n")
+    assert f"2:7: kind: unknown kind `{kind}`" in text
+    assert f"  Maybe {advice}" in text
 
 
-def test_a_level_that_is_not_there_is_told_where_it_is_named(tmp_path: Path) -> None:
+def test_a_level_that_is_not_there_is_reported_where_it_is_named(tmp_path: Path) -> None:
     spec = (
         "  match: {all: true}\n"
         "  groups:\n"
@@ -144,6 +144,6 @@ def test_a_level_that_is_not_there_is_told_where_it_is_named(tmp_path: Path) -> 
         "       apart: racks}\n"
         "  distances: {level: zones, series: s, source: a, destination: b}\n"
     )
-    told = refusal(tmp_path, HEAD.format(kind="Locality") + spec)
-    assert "a.yaml:9:15: spec.groups.1.apart: there is no level `racks`; levels are host" in told
-    assert "     9 |        apart: racks}\n       |               ^^^^^\n  Maybe `rack`" in told
+    text = refusal(tmp_path, HEAD.format(kind="Locality") + spec)
+    assert "a.yaml:9:15: spec.groups.1.apart: there is no level `racks`; levels are host" in text
+    assert "     9 |        apart: racks}\n       |               ^^^^^\n  Maybe `rack`" in text

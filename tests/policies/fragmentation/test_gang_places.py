@@ -1,4 +1,4 @@
-"""Room for a gang is judged as a whole: no two pods count on one place, all or nothing."""
+"""Room for a gang is evaluated as a whole: no two pods count on one place, all or nothing."""
 
 import itertools
 from typing import Any
@@ -120,15 +120,15 @@ def test_a_node_is_counted_on_no_oftener_than_it_can_hold() -> None:
 def test_two_gangs_do_not_count_on_one_free_node_and_the_urgent_one_goes_first() -> None:
     before = picture("zone a | n1 gpu 8 cpu 64 | -")
     both = asking(before, {"first": [(2, 4, "")], "second": [(2, 4, "")]})
-    assert told(both) == ["2 pending pods such as gangs/second-0"]
+    assert subjects(both) == ["2 pending pods such as gangs/second-0"]
     both.pods[2].spec.priority = 10
-    assert told(both) == ["2 pending pods such as gangs/first-0"]
+    assert subjects(both) == ["2 pending pods such as gangs/first-0"]
     single = asking(before, {"first": [(1, 8, "")], "second": [(1, 8, "")]})
-    assert told(single) == ["2 pending pods such as gangs/first-0"]
-    assert term(single).cost() == 1, "single pods that are alike are told of together"
+    assert subjects(single) == ["2 pending pods such as gangs/first-0"]
+    assert term(single).cost() == 1, "single pods that are alike are one finding"
 
 
-def told(before: Snapshot) -> list[str]:
+def subjects(before: Snapshot) -> list[str]:
     return [each.subject for each in term(before).findings()]
 
 

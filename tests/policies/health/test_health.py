@@ -54,7 +54,7 @@ def test_a_broken_node_is_drained_of_those_that_use_what_broke() -> None:
     assert move.destination != "n1"
 
 
-def test_by_default_it_is_told_and_nothing_more() -> None:
+def test_by_default_it_is_reported_and_nothing_more() -> None:
     policy = health("Report")
     before = four(policy)
     term = bound(before, policy)
@@ -100,7 +100,7 @@ def test_a_node_without_a_value_is_neither_broken_nor_counted_on() -> None:
 @pytest.mark.parametrize(
     ("xid", "code"), [({"n1": None, "n2": 0, "n3": 0, "n4": 0}, "RDG003"), ({}, "RDG007")]
 )
-def test_without_enough_values_there_is_no_say(xid: dict[str, Any], code: str) -> None:
+def test_without_enough_values_it_is_not_evaluated(xid: dict[str, Any], code: str) -> None:
     policy = health()
     before = four(policy, xid)
     if not xid:

@@ -23,7 +23,7 @@ FOUR = """
     zone a | n4 gpu 8 | -
 """
 GPU = {"train": {"nvidia.com/gpu": "1"}, "serve": {"nvidia.com/gpu": "1"}}
-TOLD: dict[str, list[Any]] = {
+VALUES: dict[str, list[Any]] = {
     "GPU-a": [0, "train-0"],
     "GPU-b": [79, "serve-0"],
     "GPU-c": [0, "train-1"],
@@ -55,7 +55,7 @@ def bound(before: Snapshot, policy: Health) -> HealthTerm:
 
 def test_only_the_pod_that_has_the_broken_gpu_leaves() -> None:
     policy = health()
-    before = four(policy, TOLD)
+    before = four(policy, VALUES)
     term = bound(before, policy)
     assert term.cost() == 1
     assert workloads(before, term.candidates()) == ["serve"]
@@ -69,7 +69,7 @@ def test_only_the_pod_that_has_the_broken_gpu_leaves() -> None:
 
 def test_what_lands_beside_a_broken_gpu_may_get_it() -> None:
     policy = health()
-    term = bound(four(policy, TOLD), policy)
+    term = bound(four(policy, VALUES), policy)
     [serve, train_on_n2, web] = [2, 4, 3]
     nodes = np.arange(4, dtype=np.int32)
     assert term.deltas(serve, nodes).tolist() == [0, -1, -1, -1]
@@ -103,25 +103,25 @@ def test_partitions_of_one_gpu_share_its_fate() -> None:
 
 
 @pytest.mark.parametrize(("unattributed", "moved"), [("Report", []), ("Drain", ["serve", "train"])])
-def test_pods_of_which_it_is_not_told_are_treated_as_the_policy_says(
+def test_pods_whose_device_is_not_known_are_treated_as_the_policy_has_it(
     unattributed: str, moved: list[str]
 ) -> None:
     policy = health(unattributed=unattributed)
-    untold = {**TOLD, "GPU-b": [79], "GPU-c": [0]}
-    before = four(policy, untold)
+    unknown = {**VALUES, "GPU-b": [79], "GPU-c": [0]}
+    before = four(policy, unknown)
     term = bound(before, policy)
     assert term.cost() == 2
     assert workloads(before, term.candidates()) == moved
     [finding] = term.findings()
     assert finding.code == "HLT003"
-    assert "it is not told which pod has it: 2 pods may have it" in finding.message
+    assert "which pod has it is not reported: 2 pods may have it" in finding.message
     assert ("(unattributed: Report)" in finding.message) == (not moved)
     assert {each.workload for each in proposed(before, policy)} <= set(moved)
 
 
-def test_a_broken_gpu_that_nobody_has_is_told_and_moves_nobody() -> None:
+def test_a_broken_gpu_that_nobody_has_is_reported_and_moves_nobody() -> None:
     policy = health()
-    before = four(policy, {**TOLD, "GPU-b": [0, "serve-0"], "GPU-d": [48]})
+    before = four(policy, {**VALUES, "GPU-b": [0, "serve-0"], "GPU-d": [48]})
     term = bound(before, policy)
     assert term.cost() == 0
     assert list(term.findings()) == []
@@ -132,10 +132,10 @@ def test_a_broken_gpu_that_nobody_has_is_told_and_moves_nobody() -> None:
     assert proposed(before, policy) == []
 
 
-def test_a_pod_of_another_node_has_no_device_here_whatever_an_older_series_says() -> None:
+def test_a_pod_of_another_node_has_no_device_here_whatever_an_older_series_has() -> None:
     """A StatefulSet's pod keeps its name where it goes; for minutes its old series is fresh."""
     policy = health(unattributed="Drain")
-    before = four(policy, {**TOLD, "GPU-b": [79, "train-2"]})
+    before = four(policy, {**VALUES, "GPU-b": [79, "train-2"]})
     assert before.pod_node[4] == 1
     term = bound(before, policy)
     assert 4 not in term.candidates().tolist()
@@ -143,9 +143,9 @@ def test_a_pod_of_another_node_has_no_device_here_whatever_an_older_series_says(
     assert (finding.code, workloads(before, finding.pods)) == ("HLT003", ["serve"])
 
 
-def test_by_default_a_device_is_told_and_nothing_more() -> None:
+def test_by_default_a_device_is_reported_and_nothing_more() -> None:
     policy = health("Report")
-    before = four(policy, TOLD)
+    before = four(policy, VALUES)
     term = bound(before, policy)
     assert term.cost() == 1
     assert term.candidates().tolist() == []
@@ -155,12 +155,12 @@ def test_by_default_a_device_is_told_and_nothing_more() -> None:
 
 def offered(on: str, driver: str, **devices: str) -> ResourceSlice:
     attribute = {"gpu.nvidia.com": "uuid", "dra.net": "ifName"}[driver]
-    told = [
+    listed = [
         {"name": name, "attributes": {attribute: {"string": value}}}
         for name, value in devices.items()
     ]
     pool = {"name": on, "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": driver, "nodeName": on, "pool": pool, "devices": told}
+    spec = {"driver": driver, "nodeName": on, "pool": pool, "devices": listed}
     return msgspec.convert({"spec": spec}, ResourceSlice)
 
 
@@ -191,16 +191,16 @@ def claiming(policy: Health, driver: str, devices: dict[str, str], reading: str)
     return measured(made, {reading: {"n1": 0, "n2": 0}}, [policy])
 
 
-def test_an_allocated_claim_tells_who_has_a_gpu() -> None:
+def test_an_allocated_claim_shows_who_has_a_gpu() -> None:
     policy = health()
     before = claiming(policy, "gpu.nvidia.com", {"d0": "GPU-a", "d1": "GPU-b"}, "node.gpu.xid")
-    told = {"node.gpu.xid": {"n1": {"GPU-a": [0], "GPU-b": [79]}}}
-    term = bound(with_devices(before, told), policy)
+    values = {"node.gpu.xid": {"n1": {"GPU-a": [0], "GPU-b": [79]}}}
+    term = bound(with_devices(before, values), policy)
     assert [before.pods[each].metadata.name for each in term.candidates()] == ["p1"]
 
 
 @pytest.mark.parametrize("name", ["GPU-b", ""])
-def test_a_claim_of_which_too_little_is_told_may_be_for_the_broken_gpu(name: str) -> None:
+def test_a_claim_of_which_too_little_is_known_may_be_for_the_broken_gpu(name: str) -> None:
     policy = health()
     before = claiming(policy, "gpu.nvidia.com", {"d0": "GPU-a", "d1": name}, "node.gpu.xid")
     if name:
@@ -208,8 +208,8 @@ def test_a_claim_of_which_too_little_is_told_may_be_for_the_broken_gpu(name: str
     else:
         [_, nameless] = before.resource_slices[0].spec.devices or []
         nameless.attributes = None
-    told = {"node.gpu.xid": {"n1": {"GPU-a": [0], "GPU-b": [79]}}}
-    term = bound(with_devices(before, told), policy)
+    values = {"node.gpu.xid": {"n1": {"GPU-a": [0], "GPU-b": [79]}}}
+    term = bound(with_devices(before, values), policy)
     assert term.cost() == 1
     assert term.candidates().tolist() == []
     assert [each.code for each in term.findings()] == ["HLT003"]
@@ -217,7 +217,7 @@ def test_a_claim_of_which_too_little_is_told_may_be_for_the_broken_gpu(name: str
 
 def test_a_pod_that_would_come_back_to_the_broken_gpu_stays() -> None:
     policy = health()
-    before = four(policy, TOLD)
+    before = four(policy, VALUES)
     for each in before.nodes[1:]:
         each.spec.unschedulable = True
     assert proposed(before, policy) == []
@@ -227,6 +227,6 @@ def test_an_interface_belongs_to_its_claim_or_else_to_all() -> None:
     policy = health(signs={"drops": "2%"})
     before = claiming(policy, "dra.net", {"d0": "eth1", "d1": "eth2"}, "node.network.drops")
     for name, names in (("eth2", ["p1"]), ("eth0", ["p0", "p1", "p2"])):
-        told = {"node.network.drops": {"n1": {name: [0.03], "eth1": [0.0]}}}
-        term = bound(with_devices(before, told), policy)
+        values = {"node.network.drops": {"n1": {name: [0.03], "eth1": [0.0]}}}
+        term = bound(with_devices(before, values), policy)
         assert [before.pods[each].metadata.name for each in term.candidates()] == names

@@ -64,7 +64,7 @@ def term(wanted: Locality, before: Snapshot) -> LocalityTerm:
 
 
 def test_distances_of_more_domains_than_can_be_held_are_refused_before_they_are_made() -> None:
-    """5,000 hosts would be 25 million distances, and each move judged by as many."""
+    """5,000 hosts would be 25 million distances, and each move evaluated by as many."""
     hosts = policy(levels=[{"name": "host", "labels": ["host"]}], distances={"level": "host"})
     nodes = [node(f"n{n}", labels={"host": f"h{n}"}) for n in range(600)]
     made = hosts.compile(measured(snapshot(nodes, []), hosts, ("h0", "h1", 1.0)))
@@ -86,11 +86,11 @@ def test_nodes_without_the_label_are_domains_of_their_own() -> None:
     assert made.cost() == 0
     assert made.deltas(1, nodes(0, 1, 2, 3)).tolist() == pytest.approx([1, 1, 0, 1])
     many = [*before.nodes, *(node(f"m{number}") for number in range(600))]
-    refused = told(wanted, measured(snapshot(many, before.pods), wanted, ("a", "b", 3.0)))
+    refused = problem_of(wanted, measured(snapshot(many, before.pods), wanted, ("a", "b", 3.0)))
     assert "2 domains and 602 nodes without its label" in refused.message
 
 
-def told(wanted: Locality, before: Snapshot) -> Problem:
+def problem_of(wanted: Locality, before: Snapshot) -> Problem:
     made = wanted.compile(before)
     assert isinstance(made, Problem), made
     return made
@@ -115,7 +115,7 @@ def test_the_near_zone_will_do_where_the_right_one_has_no_room() -> None:
     )
     assert proposed(known, wanted) == [move("web", "n3", "n2")]
     fixed = Locality(name="l", match=WEB, levels=ZONE, pairs=wanted.pairs)
-    assert proposed(before, fixed) == [], "every other zone is as far as the tree says"
+    assert proposed(before, fixed) == [], "every other zone is as far as in the tree"
 
 
 def test_levels_within_and_around_count_as_before() -> None:
@@ -158,35 +158,37 @@ def test_data_and_talk_to_a_zone_use_the_same_distances() -> None:
         ((("a", "b", 0.0), ("a", "c", 0.0), ("b", "c", 0.0)), "LOC006"),
     ],
 )
-def test_a_gap_in_what_was_measured_silences_the_policy(rows: Any, code: str) -> None:
+def test_with_a_missing_distance_the_policy_is_not_evaluated(rows: Any, code: str) -> None:
     wanted = policy()
     before = measured(picture(THREE), wanted, *rows)
-    assert told(wanted, before).code == code
+    assert problem_of(wanted, before).code == code
     assert proposed(before, wanted) == []
 
 
 def test_the_report_names_the_pair_and_what_was_odd() -> None:
     wanted = policy()
-    said = told(wanted, measured(picture(THREE), wanted, ("a", "b", 2.0), ("c", "a", 10.0)))
-    assert said.message == (
+    refused = problem_of(
+        wanted, measured(picture(THREE), wanted, ("a", "b", 2.0), ("c", "a", 10.0))
+    )
+    assert refused.message == (
         "1 of 3 pairs of a zone have no value, such as b and c. something was odd"
     )
 
 
 def test_absent_and_unfit_readings_silence_the_policy() -> None:
     wanted = policy()
-    assert told(wanted, picture(THREE)).code == "RDG007"
+    assert problem_of(wanted, picture(THREE)).code == "RDG007"
     partial = Problem("RDG002", "partial")
-    assert told(wanted, measured(picture(THREE), wanted, problem=partial)) == partial
+    assert problem_of(wanted, measured(picture(THREE), wanted, problem=partial)) == partial
 
 
-def test_who_allows_gaps_has_them_as_far_as_the_farthest() -> None:
+def test_missing_distances_that_are_allowed_are_as_far_as_the_farthest() -> None:
     wanted = policy(distances={"minCoverage": 0.6})
     made = term(wanted, measured(picture(THREE), wanted, ("a", "b", 2.0), ("b", "c", 10.0)))
     assert made.cost() == pytest.approx(2), "a and c were not measured"
 
 
-def test_two_domains_of_one_name_are_not_told_apart() -> None:
+def test_two_domains_of_one_name_are_not_distinguished() -> None:
     rack = "topology.kubernetes.io/rack"
     hosts = [
         node(f"n{zone}{number}", zone=zone, labels={rack: f"r{number}"})
@@ -195,7 +197,7 @@ def test_two_domains_of_one_name_are_not_told_apart() -> None:
     ]
     wanted = policy(levels=[{"name": "rack", "labels": [rack]}, *ZONE], distances={"level": "rack"})
     before = measured(snapshot(hosts, []), wanted, ("r1", "r2", 1.0))
-    assert "6 of 6 pairs of a rack" in told(wanted, before).message
+    assert "6 of 6 pairs of a rack" in problem_of(wanted, before).message
 
 
 def test_with_one_zone_nothing_is_far() -> None:

@@ -142,7 +142,7 @@ def affine(weight: int | None) -> Snapshot:
 
 
 @pytest.mark.parametrize("weight", [None, 1, 100])
-def test_what_pods_ask_for_themselves_is_looked_at_again(weight: int | None) -> None:
+def test_what_pods_ask_for_themselves_is_evaluated_again(weight: int | None) -> None:
     before = affine(weight)
     policy = locality(match=WEB, podAffinity=True)
     assert term(policy, before).cost() == 2.0
@@ -156,7 +156,7 @@ def test_one_partner_that_moves_makes_many_pods_glad() -> None:
     assert made.deltas(db, np.array([0, 1], dtype=np.int32)).tolist() == [0, -2]
 
 
-def test_a_term_without_any_partner_is_told_and_not_counted() -> None:
+def test_a_term_without_any_partner_is_reported_and_not_counted() -> None:
     before = affine(100)
     before.pods[:] = [each for each in before.pods if each.metadata.labels != {"app": "db"}]
     made = term(locality(podAffinity=True), snapshot(before.nodes, before.pods))
@@ -195,7 +195,7 @@ def test_measured_talk_is_weighed_by_its_amount() -> None:
             ("default/web", "default/web", 50.0),
         ),
     )
-    # An average of three pods exchanges traffic 2 * 10 / 3.
+    # The average traffic of three pods is 2 * 10 / 3.
     assert made.cost() == pytest.approx(1.5)
     assert sorted(each.cost for each in made.findings()) == pytest.approx([0.15, 1.35])
 
@@ -211,7 +211,7 @@ def test_talk_to_a_zone_pulls_there() -> None:
     assert made.deltas(0, np.array([0, 1], dtype=np.int32)).tolist() == pytest.approx([-1, 0])
 
 
-def test_zones_that_nobody_is_in_are_told_once_each() -> None:
+def test_zones_that_nobody_is_in_are_reported_once_each() -> None:
     before = picture("""
         zone a | n1 | -
         zone b | n2 | web db
@@ -265,13 +265,13 @@ def test_the_tree_takes_what_the_nodes_have() -> None:
         node("n4", zone="b", labels={"topology.kubernetes.io/region": "r"}),
     ]
     domains = tree(KNOWN, snapshot(nodes, []))
-    # All share the region, so it tells nothing; the rack of n3 only has the same name.
+    # All share the region, so it distinguishes nothing; the rack of n3 only has the same name.
     assert domains.names == ("host", "rack", "zone")
     assert domains.distances([0]).tolist() == pytest.approx([0, 1 / 3, 1, 1])
     assert domains.distances([3]).tolist() == pytest.approx([1, 1, 2 / 3, 0])
 
 
-def test_without_labels_there_is_no_say() -> None:
+def test_without_labels_it_is_not_evaluated() -> None:
     before = snapshot([node("n1")], [])
     problem = locality(podAffinity=True, levels=ZONE).compile(before)
     assert isinstance(problem, Problem)

@@ -81,7 +81,7 @@ def test_a_split_pod_moves_to_a_node_with_a_zone_that_holds_it() -> None:
     assert term.candidates().tolist() == [0]
     [finding] = term.findings()
     assert finding.code == "NUM001"
-    assert "it lies in node-0, node-1, as its annotation tells" in finding.message
+    assert "it lies in node-0, node-1, by its annotation" in finding.message
     assert "1 of 2 could hold it" in finding.message
     np.testing.assert_allclose(term.deltas(0, np.array([0, 1, 2], np.int32)), [0, -1, -1])
     made = planned(before, numa())
@@ -97,7 +97,7 @@ def test_without_an_annotation_only_what_is_certain_counts() -> None:
     pair = [guaranteed(f"p{number}", "n1", {GPU: 2}) for number in (0, 1)]
     both = bound(cluster(two_zones("n1", 2, 2), pods=pair))
     assert both.cost() == 0.0
-    assert "where 2 of 2 pods lie is neither told" in both.warnings()[0].message
+    assert "the zones of 2 of 2 pods are neither given" in both.warnings()[0].message
 
 
 def test_a_zone_that_one_move_fills_does_not_serve_another() -> None:
@@ -142,7 +142,7 @@ def test_a_landing_that_a_kubelet_would_refuse_is_refused_whatever_the_policy() 
     assert "kubelet would refuse it" in refused[0].message
 
 
-def test_no_topology_no_say() -> None:
+def test_without_topology_it_is_not_evaluated() -> None:
     problem = numa().compile(cluster(pods=[], beside=["n9"]))
     assert isinstance(problem, Problem)
     assert problem.code == "NUM004"
@@ -161,7 +161,7 @@ def test_a_crowded_zone_is_charged_by_the_memory_of_the_pod() -> None:
     assert term.deltas(0, np.array([1], np.int32)) == pytest.approx([-0.25])
 
 
-def test_an_annotation_that_cannot_be_read_is_told() -> None:
+def test_an_annotation_that_cannot_be_read_is_reported() -> None:
     pods = [guaranteed("p0", "n1", {GPU: 2}, lies=[("node-7", {GPU: "2"})])]
     before = cluster(two_zones("n1", 2, 4), pods=pods)
     assert any("cannot be read" in each.message for each in bound(before).warnings())

@@ -100,7 +100,7 @@ def test_a_gpu_and_a_nic_apart_move_to_where_the_first_free_are_together() -> No
     assert term.candidates().tolist() == [0]
     [finding] = term.findings()
     assert finding.code == "NUM001"
-    assert "devices lie on NUMA nodes 0, 1, as ResourceSlices tell" in finding.message
+    assert "devices lie on NUMA nodes 0, 1, by ResourceSlices" in finding.message
     assert "1 of 2 could hold them" in finding.message
     assert deltas(before) == [0, -1]
     made = plan(before, policy_set([numa()], Limits()), History(), mode="Enforce")
@@ -108,7 +108,7 @@ def test_a_gpu_and_a_nic_apart_move_to_where_the_first_free_are_together() -> No
 
 
 @pytest.mark.parametrize("number", [2**40, -1, "9" * 64, "Ⅳ", "-1", ""])
-def test_a_number_that_is_no_numa_node_is_not_told(number: int | str) -> None:
+def test_a_number_that_is_no_numa_node_is_not_used(number: int | str) -> None:
     before = split(*both("n2"))
     kind = "int" if isinstance(number, int) else "string"
     odd = msgspec.convert({kind: number}, DeviceAttribute)
@@ -117,7 +117,7 @@ def test_a_number_that_is_no_numa_node_is_not_told(number: int | str) -> None:
     assert bound(before).cost() == 0
 
 
-def test_devices_of_another_node_than_the_pods_tell_nothing() -> None:
+def test_devices_of_another_node_than_the_pods_show_nothing() -> None:
     """Claims and pods are read one after the other: the pod may have been placed anew between."""
     pods = [user("p0", "n2"), user("p1", "n3")]
     claims = [held("p0", "n1", "gpu-0", "nic-2"), held("p1", "n1", "gpu-0", "nic-2")]
@@ -193,8 +193,8 @@ def test_of_a_list_the_first_is_the_physical_node() -> None:
     assert bound(before).cost() == 1
 
 
-def test_what_is_not_told_gains_nothing_and_is_named() -> None:
-    # A NIC of n2 tells no NUMA node: what p0 would get there cannot be judged.
+def test_what_is_not_known_gains_nothing_and_is_named() -> None:
+    # A NIC of n2 has no NUMA node: what p0 would get there cannot be evaluated.
     assert deltas(split(*both("n2", nics=(0, None, 0, 0)))) == [0, 0]
     slices = both("n1", nics=(None, 1, 1, 1))
     before = cluster(slices, [user("p0", "n1")], [held("p0", "n1", "gpu-0", "nic-0")])

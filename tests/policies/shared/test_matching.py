@@ -1,4 +1,4 @@
-"""Which pods and nodes a policy looks at."""
+"""Which pods and nodes a policy selects."""
 
 from typing import Any
 
@@ -99,15 +99,15 @@ def test_a_namespace_that_is_not_known_is_never_selected_by_its_labels() -> None
 
 
 @pytest.mark.parametrize(
-    ("match", "told"),
+    ("match", "message"),
     [
         ({"exclude": {"namespaces": ["a"]}}, "an empty match is refused"),
         ({"all": True, "exclude": {}}, "an empty exclude is refused"),
         ({"all": True, "exclude": {"all": True}}, "all"),
     ],
 )
-def test_an_exclude_that_leaves_nothing_or_says_nothing(match: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_an_exclude_that_leaves_nothing_or_is_empty(match: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         Match(**match)
 
 

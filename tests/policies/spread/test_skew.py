@@ -72,7 +72,7 @@ def test_surplus_sums_to_the_moves_and_takes_only_what_is_there() -> None:
         assert (gives <= counts).all()
 
 
-def test_changes_foretell_every_move() -> None:
+def test_changes_predict_every_move() -> None:
     for counts, rule in RULES:
         domains = skew.histogram(np.array(counts))
         before = needed(counts, rule)

@@ -63,7 +63,7 @@ CLOSED = """
 
 @pytest.mark.parametrize("flag", ["notready", "cordoned", "tainted"])
 def test_an_empty_zone_that_no_pod_could_use_counts_unless_taints_are_honored(flag: str) -> None:
-    """As for kube-scheduler, and the report says why no move mends it."""
+    """As for kube-scheduler, and the report has the reason why no move repairs it."""
     before = picture(CLOSED.format(flag=flag))
     for bound in (spread().compile(before), tiers(ZONES).compile(before)):
         assert bound.cost() == 1
@@ -77,12 +77,12 @@ def test_an_empty_zone_that_no_pod_could_use_counts_unless_taints_are_honored(fl
 
 
 @pytest.mark.parametrize("flag", ["notready", "cordoned", "tainted"])
-def test_an_empty_zone_that_no_pod_could_use_never_counts_for_a_wish(flag: str) -> None:
+def test_an_empty_zone_that_no_pod_could_use_never_counts_for_schedule_anyway(flag: str) -> None:
     before = picture(CLOSED.format(flag=flag))
     assert tiers({**ZONES, "whenUnsatisfiable": "ScheduleAnyway"}).compile(before).cost() == 0
 
 
-def test_an_empty_zone_that_does_no_harm_is_not_remarked() -> None:
+def test_an_empty_zone_that_does_no_harm_has_no_warning() -> None:
     assert term(CLOSED.format(flag="tainted"), maxSkew=2).warnings() == ()
 
 
@@ -101,7 +101,7 @@ def test_pods_being_deleted_are_gone_already() -> None:
     assert term("zone a | n1 | (web) (web) web\nzone b | n2 | web").cost() == 0
 
 
-def test_the_finding_tells_numbers_and_pods() -> None:
+def test_the_finding_has_numbers_and_pods() -> None:
     [finding] = term("""
         zone a | n1 | web web web web
         zone b | n2 | -
@@ -127,7 +127,7 @@ def test_hiding_a_pod_on_a_node_without_a_zone_gains_nothing() -> None:
     assert 0 in bound.candidates()
 
 
-def test_pods_outside_of_every_zone_are_remarked_and_not_charged() -> None:
+def test_pods_outside_of_every_zone_are_reported_and_not_charged() -> None:
     bound = term("""
         zone a | n1 | web
         zone b | n2 | web
@@ -273,8 +273,8 @@ def test_duplicates_on_a_node() -> None:
     alone = {**HOSTS, "maxPerDomain": 1}
     # 4 pods on 3 nodes: two on a node is the fair share rounded up.
     assert tiers(alone).compile(before).cost() == 0
-    crowded = picture("zone a | n1 | web web web\nzone a | n2 | -\nzone a | n3 | -")
-    bound = tiers(alone).compile(crowded)
+    full = picture("zone a | n1 | web web web\nzone a | n2 | -\nzone a | n3 | -")
+    bound = tiers(alone).compile(full)
     assert bound.cost() == 2
     assert "maxPerDomain is 1" in next(bound.findings()).message
 
@@ -347,12 +347,12 @@ def test_all_matching_pods_may_be_one_group() -> None:
     assert tiers(ZONES, groupBy="Match").compile(before).cost() == 1
 
 
-def test_a_policy_says_its_constraints_once() -> None:
+def test_a_policy_has_its_constraints_once() -> None:
     with pytest.raises(ValueError, match="exclude"):
         spread(maxSkew=2, constraints="FromPods")
 
 
-def test_the_same_trouble_of_two_revisions_or_two_zones_is_told_apart() -> None:
+def test_findings_of_two_revisions_or_two_zones_are_distinguished() -> None:
     before = picture("zone a | n1 | web web web web\nzone b | n2 | -")
     for number, each in enumerate(before.pods):
         each.metadata.labels = {"app": "web", "pod-template-hash": str(number // 2)}

@@ -135,14 +135,16 @@ class Scheduler:
             + [found() for one in self._filtering if (found := one.filter(incoming))]
         )
         return {
-            self._told(one.topologyKey, constraint, hard, constraint.eligible if hard else passing)
+            self._counted(
+                one.topologyKey, constraint, hard, constraint.eligible if hard else passing
+            )
             for hard, compiled in bound.items()
             for one, constraint in zip(own[hard], compiled, strict=True)
             # A selector that is empty counts nobody: nothing could be uneven.
             if constraint.self_match and len(constraint.pods)
         }
 
-    def _told(self, key: str, constraint: Constraint, hard: bool, nodes: BoolArray) -> Counted:
+    def _counted(self, key: str, constraint: Constraint, hard: bool, nodes: BoolArray) -> Counted:
         """nodes: those whose domains count; of ScheduleAnyway only where the pod could go."""
         counts, names = self._spread._counts(constraint), list(constraint.column.values)
         codes = np.unique(constraint.column.codes[nodes]).tolist()
@@ -155,7 +157,7 @@ def _hard(each: TopologySpreadConstraint) -> bool:
     return each.whenUnsatisfiable == "DoNotSchedule"
 
 
-def told(domain_counts: DomainCounts) -> Counted:
+def counted(domain_counts: DomainCounts) -> Counted:
     """What the policy counts."""
     names = domain_counts.eligible_domains.names
     return (
@@ -174,4 +176,4 @@ def test_domains_and_pods_count_as_for_kube_scheduler(before: Snapshot) -> None:
     scheduler = Scheduler(before)
     staying = [each for each in before.pods if each.metadata.deletionTimestamp is None]
     expected = set[Counted]().union(*(scheduler.counted(each) for each in staying))
-    assert {told(each) for each in made.spread_counts} == expected
+    assert {counted(each) for each in made.spread_counts} == expected

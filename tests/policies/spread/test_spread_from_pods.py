@@ -36,7 +36,7 @@ def test_all_pods_that_the_selector_selects_are_counted() -> None:
     assert own(picture(text, specs={"web": spec})).cost() == 0
 
 
-def test_a_constraint_about_other_pods_is_left_alone_and_remarked() -> None:
+def test_a_constraint_about_other_pods_is_left_alone_with_a_warning() -> None:
     spec = {"topologySpreadConstraints": [constraint("cache")]}
     bound = own(picture("zone a | n1 | web web cache\nzone b | n2 | -", specs={"web": spec}))
     assert bound.cost() == 0
@@ -44,7 +44,7 @@ def test_a_constraint_about_other_pods_is_left_alone_and_remarked() -> None:
     assert warning.code == "SPR003"
 
 
-def test_taints_count_in_the_pods_own_constraints_only_where_they_say_so() -> None:
+def test_taints_count_in_the_pods_own_constraints_only_where_they_ask_for_it() -> None:
     text = "zone a | n1 | web web\nzone b | n2 tainted | -"
     for policy, cost in (("Honor", 0), ("Ignore", 1), (None, 1)):
         more = {} if policy is None else {"nodeTaintsPolicy": policy}

@@ -42,7 +42,7 @@ def altered(before: Snapshot, name: str, **fields: Any) -> Snapshot:
 
 
 def packing(**spec: Any) -> Utilization:
-    """A policy of strategy Pack, unless told otherwise."""
+    """A policy of strategy Pack, unless given otherwise."""
     given = {
         "nodes": {"all": True},
         "match": {"all": True},
@@ -63,5 +63,5 @@ def packed(
 
 
 def average_pod(term: UtilizationTerm) -> float:
-    """The unit of the term's cost, of its first gauge."""
+    """The unit of the term's cost, of its first target."""
     return float(term._unit[0])

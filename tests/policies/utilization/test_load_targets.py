@@ -108,7 +108,7 @@ def test_pressure_counts_only_above_the_floor() -> None:
     assert term.hot_nodes().tolist() == [0]
     assert term.cost() == pytest.approx((0.30 - 0.25) * 8 / 0.8)
     assert "because tasks wait for it" in next(iter(term.findings())).message
-    # Without pressure's reading the policy has no say.
+    # Without pressure's reading the policy is not evaluated.
     assert isinstance(
         policy.compile(picture(COLD, readings=COLD_LOADS, policies=[policy])), Problem
     )
@@ -203,7 +203,7 @@ ZONED = {"labels": {"matchLabels": {"topology.kubernetes.io/zone": "a"}}}
         },
     ],
 )
-def test_a_node_that_nobody_looks_at_is_not_filled_beyond_the_target(more: dict[str, Any]) -> None:
+def test_a_node_that_is_not_selected_is_not_filled_beyond_the_target(more: dict[str, Any]) -> None:
     targets = {"targets": {"cpu": {"high": "80%"}}, **more}
     policy = packing(strategy="Relieve", minCoverage="30%", **targets)
     memory = {
@@ -226,7 +226,7 @@ def test_a_node_that_nobody_looks_at_is_not_filled_beyond_the_target(more: dict[
     assert proposed(unknown_load, policy) == []
 
 
-def test_balance_keeps_the_load_on_the_nodes_that_it_looks_at() -> None:
+def test_balance_keeps_the_load_on_the_selected_nodes() -> None:
     policy = packing(strategy="Balance", nodes=ZONED, targets={"cpu": {"high": "90%"}})
     text = "zone a | n1 | web web\nzone a | n2 | -\n| n3 | -"
     loads = {"node.cpu": {"n1": "50%", "n2": "1%", "n3": "1%"}, "pod.cpu": {"web": 2.0}}
@@ -234,7 +234,7 @@ def test_balance_keeps_the_load_on_the_nodes_that_it_looks_at() -> None:
     assert bound(before, policy).overfills(0, EVERYWHERE[:3]).tolist() == [False, False, True]
 
 
-def test_what_another_policy_puts_on_a_node_that_nobody_looks_at_is_charged_beyond_its_size() -> (
+def test_what_another_policy_puts_on_a_node_that_is_not_selected_is_charged_beyond_its_size() -> (
     None
 ):
     policy = packing(strategy="Relieve", nodes=ZONED, targets={"cpu": {"high": "99%"}})

@@ -101,7 +101,7 @@ def test_only_matched_pods_are_candidates() -> None:
     assert workloads(before, bound(before).candidates()) == ["serve", "train"]
 
 
-def test_only_selected_nodes_are_looked_at() -> None:
+def test_only_selected_nodes_are_evaluated() -> None:
     cold = utilization(nodes={"labels": {"matchLabels": {"kubernetes.io/hostname": "n2"}}})
     term = bound(five(), cold)
     assert (term.cost(), term.scope()) == (0, 1)
@@ -183,11 +183,11 @@ def test_the_fuller_direction_counts_and_only_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "fields", "code", "told"),
+    ("name", "fields", "code", "part"),
     [
         ("node.gpu", {"problem": Problem("RDG002", "a shard is down")}, "RDG002", "shard is down"),
         ("pod.gpu", {"problem": Problem("RDG009", "no such metric")}, "RDG009", "pod.gpu"),
-        ("node.gpu", {"capacity": None}, "RDG006", "whole node"),
+        ("node.gpu", {"capacity": None}, "RDG006", "capacity of a node"),
         ("node.gpu", {"values": np.zeros(3)}, "RDG006", "3 values for 5"),
         ("node.gpu", {"values": np.full(5, np.inf)}, "RDG003", "0 of 5 nodes"),
         ("node.gpu", {"values": np.full(5, 9500.0)}, "RDG003", "0 of 5 nodes"),
@@ -195,13 +195,13 @@ def test_the_fuller_direction_counts_and_only_once() -> None:
         ("pod.gpu", {"values": np.full(5, -1.0)}, "RDG003", "0 of 5 pods"),
     ],
 )
-def test_unfit_readings_take_the_say(
-    name: str, fields: dict[str, Any], code: str, told: str
+def test_unfit_readings_leave_the_policy_not_evaluated(
+    name: str, fields: dict[str, Any], code: str, part: str
 ) -> None:
     problem = utilization().compile(altered(five(), name, **fields))
     assert isinstance(problem, Problem)
     assert problem.code == code
-    assert told in problem.message
+    assert part in problem.message
 
 
 def test_readings_of_another_window_do_not_count() -> None:

@@ -1,4 +1,4 @@
-"""What is wrong in a policy file, told as a compiler would: place, line, caret, advice."""
+"""Problems of policy files, printed as a compiler does: place, line, caret, advice."""
 
 import re
 from collections.abc import Iterable
@@ -34,9 +34,9 @@ class FileProblem:
     message: str
     hint: str = ""
 
-    def told(self, file: str, text: str, level: str = "") -> str:
-        """The flaw as people read it; text: the content of the file. level: what it is, if told."""
-        answer = [f"{file}:{self.mark.line}:{self.mark.column}: {self._said(level)}"]
+    def report(self, file: str, text: str, level: str = "") -> str:
+        """The problem as people read it. text: the content of the file. level: as `warning`."""
+        answer = [f"{file}:{self.mark.line}:{self.mark.column}: {self._message(level)}"]
         lines = LINE_ENDS.split(text)
         if text and self.mark.line <= len(lines):
             answer += self._pointed(lines[self.mark.line - 1])
@@ -45,11 +45,11 @@ class FileProblem:
         return "\n".join(answer)
 
     def without_place(self, name: str, level: str) -> str:
-        """The flaw of something that stands in no file."""
+        """The problem of something that is in no file."""
         hint = f"\n  Maybe {_harmless(self.hint)}" if self.hint else ""
-        return f"{name}: {self._said(level)}{hint}"
+        return f"{name}: {self._message(level)}{hint}"
 
-    def _said(self, level: str) -> str:
+    def _message(self, level: str) -> str:
         return f"{level}: {_harmless(self.message)}" if level else _harmless(self.message)
 
     def _pointed(self, line: str) -> list[str]:
@@ -65,22 +65,24 @@ class FileProblem:
         ]
 
     def place(self, file: str) -> Place:
-        """The flaw as machines read it."""
+        """The problem as machines read it."""
         advice = f"\nMaybe {self.hint}" if self.hint else ""
         return Place(file, self.mark.line, self.mark.column, self.message + advice)
 
 
 def policy_error(file_problems: Iterable[tuple[str, str, FileProblem]], files: int) -> PolicyError:
-    """All flaws in one error. flaws: file, its content, and the flaw. files: how many were read.
+    """All problems in one error. file_problems: each with its file and the content of that.
+
+    files: how many were read.
 
     Their number comes first, so that what is printed before it is not taken for part of a place.
     """
     known = list(file_problems)
     bad = len({file for file, _, _ in known})
     head = f"{counted(len(known), 'problem')} in {bad} of {counted(files, 'file')}"
-    told = [head, *(file_problem.told(file, text) for file, text, file_problem in known)]
+    lines = [head, *(file_problem.report(file, text) for file, text, file_problem in known)]
     places = tuple(file_problem.place(file) for file, _, file_problem in known)
-    return PolicyError("\n".join(told), places=places)
+    return PolicyError("\n".join(lines), places=places)
 
 
 def _visible(character: str) -> str:
