@@ -34,7 +34,7 @@ def unreadable(query: str) -> str:
             first = opened.pop()
             if bare[first] != _CLOSING[character]:
                 return (
-                    f"the {character} at character {place + 1} stands where the {bare[first]} at "
+                    f"the {character} at character {place + 1} is where the {bare[first]} at "
                     f"character {first + 1} must be closed"
                 )
     if opened:

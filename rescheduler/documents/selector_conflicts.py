@@ -44,5 +44,5 @@ def refuse_conflict(
         of_key = wanted.setdefault(key, _Wanted())
         of_key.add(operator, values)
         if not of_key.possible():
-            message = f"nothing satisfies this beside what else is asked of `{key}`"
+            message = f"nothing satisfies this together with the other requirements of `{key}`"
             raise FieldError(message, ("matchExpressions", number))

@@ -64,7 +64,7 @@ def _reading(snapshot: Snapshot, request: ReadingRequest, given: Given, interval
     found = {}
     for name, series in given.items():
         try:
-            found[name] = _settled(samples(series), request, interval, past)
+            found[name] = _readings_at(samples(series), request, interval, past)
         except ValueError as error:
             raise ValueError(f"readings.{request.name}.{name}: {error}") from error
     absent = np.full((len(past), 2), np.nan)
@@ -93,7 +93,7 @@ def _ends(request: ReadingRequest, text: str, snapshot: Snapshot) -> tuple[str, 
     return one, other
 
 
-def _settled(
+def _readings_at(
     series: FloatArray, request: ReadingRequest, interval: float, past: FloatArray
 ) -> FloatArray:
     """(k, 2) the mean over the window and the age of the newest sample; NaN where it is too old.

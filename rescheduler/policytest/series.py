@@ -30,7 +30,7 @@ def samples(text: str | float | None) -> FloatArray:
         if match is None:
             raise ValueError(f"`{token}` is not a sample such as 0.5, 50%, _ or 0.2+0.1x5")
         if match["step"] and not match["count"]:
-            raise ValueError(f"`{token}` does not say how often the step is taken")
+            raise ValueError(f"`{token}` has a step and no count, as in 0.2+0.1x5")
         start, step = _value(match["start"]), _value(match["step"] or "0")
         found += [start + step * index for index in range(int(match["count"] or 0) + 1)]
         if len(found) > _MOST:

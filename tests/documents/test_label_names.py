@@ -1,4 +1,4 @@
-"""Names that Kubernetes refuses are refused in policies too, where they stand."""
+"""Names that Kubernetes refuses are refused in policies too, at their place."""
 
 import re
 from pathlib import Path

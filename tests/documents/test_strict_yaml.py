@@ -1,4 +1,4 @@
-"""YAML 1.2 scalars, and everything else refused where it stands."""
+"""YAML 1.2 scalars, and everything else refused at its place."""
 
 import time
 from typing import Any

@@ -32,7 +32,7 @@ def test_a_series_is_read(text: str | float | None, expected: list[float]) -> No
     ("text", "complaint"),
     [
         ("hot", "`hot` is not a sample"),
-        ("1+1", "how often"),
+        ("1+1", "no count"),
         ("", "at least one"),
         ("1x9999 1x9999", "more than"),
         ("1 2 three", "`three`"),

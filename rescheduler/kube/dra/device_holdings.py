@@ -17,7 +17,7 @@ class DeviceHoldings:
     """The devices of the inventory with what allocated claims take of them.
 
     A pod uses a claim that is reserved for it, and one that was made for it. Its devices are free
-    again when the last goes for whom it is reserved; where it is reserved for nobody, when the pod
+    again when the last goes for whom it is reserved; where it is reserved for none, when the pod
     goes for which it was made. Who is not among the pods (one that has ended, a pod group) is there
     all the same.
     claims: (devices,) how many claims have it; claims with admin access do not count.

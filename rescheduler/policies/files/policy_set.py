@@ -32,7 +32,7 @@ class PolicySet:
 
     schedulers: what is declared of the cluster's schedulers.
     digests: name of each policy, and of the limits, to the SHA-256 of its document.
-    files: name to the file that it came from; limits that nobody wrote are in neither.
+    files: name to the file that it came from; default limits are in neither.
     sources: name to the place of its document, where it came from a file.
     """
 

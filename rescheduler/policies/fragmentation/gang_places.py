@@ -23,7 +23,12 @@ import numpy as np
 
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.policies.fragmentation.free_capacity import Amounts, Most, Rows
-from rescheduler.policies.fragmentation.pending_places import Claim, Waiting, fitting, less
+from rescheduler.policies.fragmentation.pending_places import (
+    PendingShape,
+    ReservedPlaces,
+    fitting,
+    less,
+)
 from rescheduler.policies.shared.demand import WHOLE, Demand
 
 _ALL_ORDERS = 4
@@ -92,7 +97,7 @@ class _Given(NamedTuple):
     missing: float
 
 
-def gang_places(shapes: Sequence[Shape], free: Rows, most: Most) -> list[Waiting]:
+def gang_places(shapes: Sequence[Shape], free: Rows, most: Most) -> list[PendingShape]:
     """On what each shape may count; the shapes of a gang are together, and gangs go in order.
 
     Alike shapes of several gangs are one in the answer, but for those of gangs without places.
@@ -109,7 +114,7 @@ def gang_places(shapes: Sequence[Shape], free: Rows, most: Most) -> list[Waiting
     nothing = np.zeros(len(free.nodes), dtype=np.int64)
     without = [_Given(each, nothing, 0.0) for each in shapes if id(each) not in placed]
     answer = [
-        Waiting(each.demand, each.count, nothing, _subject(each), whole=False)
+        PendingShape(each.demand, each.count, nothing, _subject(each), whole=False)
         for each, *_ in _alike(without)
     ]
     return [*_owned(_alike(given), start), *answer]
@@ -210,7 +215,7 @@ def _claimed(shape: Shape, size: _Size, state: _State) -> tuple[Amounts, float]:
     return claimed, lacking + left
 
 
-def _owned(given: Sequence[_Given], start: _State) -> Iterator[Waiting]:
+def _owned(given: Sequence[_Given], start: _State) -> Iterator[PendingShape]:
     """On what each may count: on its nodes, and on its places where others have some, too."""
     if not given:
         return
@@ -221,11 +226,11 @@ def _owned(given: Sequence[_Given], start: _State) -> Iterator[Waiting]:
     for number, (shape, own, _) in enumerate(given):
         places = np.where(several, own, np.where(owner == number, holds[number], 0))
         before = [
-            Claim(other.shape.demand, np.where(several, other.places, 0))
+            ReservedPlaces(other.shape.demand, np.where(several, other.places, 0))
             for other, beside in zip(given[:number], claimed[:number], strict=True)
             if (beside & claimed[number]).any()
         ]
-        yield Waiting(shape.demand, shape.count, places, _subject(shape), tuple(before))
+        yield PendingShape(shape.demand, shape.count, places, _subject(shape), tuple(before))
 
 
 def _spare(given: Sequence[_Given], start: _State, holds: Amounts) -> IntArray:

@@ -21,15 +21,15 @@ from rescheduler.policies.shared.demand import WHOLE, Demand
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """What pods of another shape were promised. places: (nodes,) how many of them on each node."""
+class ReservedPlaces:
+    """Reserved for pods of another shape. places: (nodes,) how many of them on each node."""
 
     demand: Demand
     places: Amounts
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingShape:
     """Pending pods of one shape.
 
     count: how many. places: (nodes,) on how many places of each node they may count, if nothing
@@ -41,14 +41,14 @@ class Waiting:
     count: int
     places: Amounts
     subject: str
-    before: tuple[Claim, ...] = ()
+    before: tuple[ReservedPlaces, ...] = ()
     whole: bool = True
 
 
 class PendingPlaces:
     """What is missing for all pending pods, of all shapes."""
 
-    def __init__(self, waiting: Sequence[Waiting], rows: Rows) -> None:
+    def __init__(self, waiting: Sequence[PendingShape], rows: Rows) -> None:
         self.waiting = tuple(waiting)
         self._missing = [_fit(each, rows) for each in waiting]
 
@@ -93,7 +93,7 @@ class PendingPlaces:
         return order[missing[order] < 1.0].astype(np.int32)
 
 
-def _fit(each: Waiting, rows: Rows) -> tuple[FloatArray, FloatArray]:
+def _fit(each: PendingShape, rows: Rows) -> tuple[FloatArray, FloatArray]:
     """(rows,) how many such pods fit, and what is missing for one more, 0 to 1."""
     for claim in each.before:
         rows = less(rows, claim.demand, claim.places[rows.nodes])

@@ -15,7 +15,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity
 from rescheduler.policies.fragmentation.gang_places import Shape, gang_places
-from rescheduler.policies.fragmentation.pending_places import Waiting
+from rescheduler.policies.fragmentation.pending_places import PendingShape
 from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stranding, tasks
 from rescheduler.policies.fragmentation.term import FragmentationTerm
 from rescheduler.policies.shared.acceptance import Acceptance
@@ -149,7 +149,7 @@ class Fragmentation(Policy):
         acceptance: Acceptance,
         selected: BoolArray,
         movable: BoolArray,
-    ) -> list[Waiting]:
+    ) -> list[PendingShape]:
         """The pending pods, by gang and shape; of gangs the highest priority goes first."""
         if self.room is None:
             return []

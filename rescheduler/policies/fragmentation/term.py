@@ -10,7 +10,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity, Rows
-from rescheduler.policies.fragmentation.pending_places import PendingPlaces, Waiting
+from rescheduler.policies.fragmentation.pending_places import PendingPlaces, PendingShape
 from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stranding
 
 _NOTHING = 1e-12
@@ -35,7 +35,7 @@ class FragmentationTerm:
         stranding: Stranding,
         selected: BoolArray,
         movable: BoolArray,
-        waiting: Sequence[Waiting],
+        waiting: Sequence[PendingShape],
         warnings: Sequence[Problem] = (),
     ) -> None:
         self._snapshot = snapshot
@@ -46,7 +46,7 @@ class FragmentationTerm:
         self._selected = selected
         self._movable = np.flatnonzero(movable).astype(np.int32)
         self._warnings = tuple(warnings)
-        self._room = PendingPlaces(waiting, free_capacity.left())
+        self._pending = PendingPlaces(waiting, free_capacity.left())
         self._now = self._measure(free_capacity.left())
         self._leaving = np.full(len(self._node), np.nan)
         self._freeing = np.full(len(self._node), np.nan)
@@ -55,7 +55,7 @@ class FragmentationTerm:
 
     def cost(self) -> float:
         """Average pods' worth of stranded capacity, and pending pods without room."""
-        return float(self._now.sum()) + sum(self._room.costs())
+        return float(self._now.sum()) + sum(self._pending.costs())
 
     def worst(self) -> float:
         """All that the nodes have is stranded, and every pending pod misses all."""
@@ -65,7 +65,7 @@ class FragmentationTerm:
             "memory": float(self._free_capacity.memory[self._selected].sum()),
         }
         total = sum(amounts[each] / unit for each, unit in self._stranding.units.items())
-        return total + sum(each.count for each in self._room.waiting)
+        return total + sum(each.count for each in self._pending.waiting)
 
     def stranded(self) -> dict[Resource, float]:
         """How much of each resource is stranded: GPUs, milli-CPU, bytes."""
@@ -88,7 +88,7 @@ class FragmentationTerm:
             nodes = self._node[unknown]
             left = self._free_capacity.without(unknown, nodes)
             self._leaving[unknown] = self._measure(left) - self._now[nodes]
-            self._freeing[unknown] = self._room.gains(left) if self._room.waiting else 0.0
+            self._freeing[unknown] = self._pending.gains(left) if self._pending.waiting else 0.0
         numbers = self._free_capacity.of_pod[pods]
         best = {
             number: min(0.0, float(self._arrivals(number).min(initial=0.0)))
@@ -114,8 +114,8 @@ class FragmentationTerm:
         here = np.array([source], dtype=np.int32)
         left = self._free_capacity.without(np.array([pod], dtype=np.int32), here)
         change = self._arrivals(number)[nodes] + float(self._measure(left)[0] - self._now[source])
-        if self._room.waiting:
-            change += self._room.changes(left, self._free_capacity.having(number, nodes))
+        if self._pending.waiting:
+            change += self._pending.changes(left, self._free_capacity.having(number, nodes))
         home = np.flatnonzero(nodes == self._home[pod])
         if len(home) and source != self._home[pod] and self._free_capacity.keeps_device(pod):
             change[home] = self._coming_home(pod, left)
@@ -127,7 +127,9 @@ class FragmentationTerm:
         row, source = self._free_capacity.returned(pod), int(self._node[pod])
         change = float(self._measure(left)[0] - self._now[source])
         change += float(self._measure(row)[0] - self._now[self._home[pod]])
-        return change + (float(self._room.changes(left, row)[0]) if self._room.waiting else 0.0)
+        return change + (
+            float(self._pending.changes(left, row)[0]) if self._pending.waiting else 0.0
+        )
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""
@@ -136,11 +138,11 @@ class FragmentationTerm:
         changed = np.unique([shift.source, shift.destination]).astype(np.int32)
         rows = self._free_capacity.left().take(changed)
         self._now[changed] = self._measure(rows)
-        self._room.update(rows)
+        self._pending.update(rows)
         for stale in self._stale.values():
             stale.update(changed.tolist())
         self._leaving[np.isin(self._node, changed)] = np.nan
-        if self._room.waiting:
+        if self._pending.waiting:
             self._leaving[:] = np.nan  # a place that one node offers is no longer missed elsewhere
 
     def findings(self) -> Iterator[Finding]:
@@ -156,20 +158,24 @@ class FragmentationTerm:
                 code="FRG001",
                 subject=f"node {self._snapshot.nodes[node].metadata.name}",
                 cost=float(self._now[node]),
-                message=f"{lost} are left that an average pod could not use",
+                message=f"of what is free, an average pod could not use {lost}",
                 pods=on(node),
             )
-        for number, cost in enumerate(self._room.costs()):
+        for number, cost in enumerate(self._pending.costs()):
             if cost <= _NOTHING:
                 continue
-            near = self._room.nearest(number).tolist()
+            near = self._pending.nearest(number).tolist()
             names = ", ".join(self._snapshot.nodes[node].metadata.name for node in near[:3])
             yield Finding(
                 code="FRG002",
-                subject=self._room.waiting[number].subject,
+                subject=self._pending.waiting[number].subject,
                 cost=cost,
-                message=f"room for {cost:.2f} of them is missing"
-                + (f", the least on {names}" if near else _why_none(self._room.waiting[number])),
+                message=f"free capacity for {cost:.2f} of them is missing"
+                + (
+                    f", least of all on {names}"
+                    if near
+                    else _why_none(self._pending.waiting[number])
+                ),
                 pods=tuple(sorted(pod for node in near for pod in on(node))),
             )
 
@@ -205,7 +211,7 @@ class FragmentationTerm:
         return known
 
 
-def _why_none(waiting: Waiting) -> str:
+def _why_none(waiting: PendingShape) -> str:
     if waiting.whole:
         return ", and no node could be freed for one"
     return (

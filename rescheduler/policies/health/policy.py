@@ -86,8 +86,8 @@ class Health(Policy):
     of the claim that has it, or else all pods of the node, and so do retransmits; where a reading
     names no devices, GPUs' signs concern all pods of the node that ask for GPUs. Pods of
     DaemonSets belong to their node and do not count. With `action: Report` nothing is moved
-    because of it, and what would land on a node with something broken is charged, as nobody knows
-    which device it would get; with `action: Drain` pods gain by leaving, and nothing by a
+    because of it, and what would land on a node with something broken is charged, as it is not
+    known which device it would get; with `action: Drain` pods gain by leaving, and nothing by a
     replacement that may come back. A node of which a sign ought to be known and is not, is
     neither: it is named, and no pod is moved there for its health's sake. Sources: dcgm-exporter's
     and node_exporter's series; what XIDs mean, NVIDIA's device plugin.

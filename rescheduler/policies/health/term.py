@@ -167,14 +167,14 @@ class HealthTerm:
         return {}
 
     def warnings(self) -> tuple[Problem, ...]:
-        """The nodes of which a sign is not known, and broken devices that nobody has."""
+        """The nodes of which a sign is not known, and broken devices that no pod has."""
         answer = []
         for sign in self._signs:
             nodes = [self._names[node] for node in np.flatnonzero(sign.signal.unknown)]
             if nodes:
                 more = f" and {len(nodes) - 5} more" if len(nodes) > 5 else ""
                 text = f"{sign.signal.name} is not known of {', '.join(nodes[:5])}{more}"
-                answer.append(Problem("RDG003", f"{text}; whether they are broken is open"))
+                answer.append(Problem("RDG003", f"{text}; whether they are broken is not known"))
         for fault in self._faults:
             if not fault.pods and not fault.open:
                 text = f"{fault.device} of node {self._names[fault.node]}: {fault.meaning}"

@@ -14,7 +14,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
+class DatasetNodes:
     """Where data is. unfit: whether no source could be read."""
 
     label: str | None
@@ -37,7 +37,7 @@ def holders(
     label: str | None,
     request: ReadingRequest | None,
     place: Callable[[str, str], list[Place]],
-) -> Holdings:
+) -> DatasetNodes:
     """What the labels and the catalog hold.
 
     label: the key of the label of nodes that hold a dataset, with `{namespace}` and `{dataset}`.
@@ -45,19 +45,19 @@ def holders(
     """
     by_label = _labelled(snapshot) if label is not None else {}
     if request is None:
-        return Holdings(label, by_label)
+        return DatasetNodes(label, by_label)
     reading = snapshot.readings.find(request)
     if reading is None or reading.problem is not None:
         text = f"{request.name} of {request.query} is not in the snapshot"
         problem = reading.problem if reading is not None else None
         problems = (problem or Problem("RDG007", text),)
-        return Holdings(label, by_label, {}, problems, unfit=label is None)
+        return DatasetNodes(label, by_label, {}, problems, unfit=label is None)
     by_catalog: dict[str, list[Place]] = {}
     for (dataset, where), value in zip(reading.pairs, reading.values.tolist(), strict=True):
         level, _, domain = where.partition("=")
         if np.isfinite(value) and value > 0:
             by_catalog.setdefault(dataset, []).extend(place(level, domain))
-    return Holdings(label, by_label, by_catalog)
+    return DatasetNodes(label, by_label, by_catalog)
 
 
 def _labelled(snapshot: Snapshot) -> dict[str, list[Place]]:

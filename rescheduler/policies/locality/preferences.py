@@ -13,7 +13,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Exclude, Match
 from rescheduler.policies.locality.data_locality import DataAffinity, DataLocality
-from rescheduler.policies.locality.dataset_nodes import Holdings, holders
+from rescheduler.policies.locality.dataset_nodes import DatasetNodes, holders
 from rescheduler.policies.locality.domain_distance import measured_domains
 from rescheduler.policies.locality.domain_tree import Level, tree
 from rescheduler.policies.locality.placement_group import Group, PlacementGroupTerm
@@ -184,19 +184,19 @@ class Preferences:
     ) -> None:
         """Pods with a dataset annotation, near the nodes that hold it."""
         self._sources += 1
-        holdings = holders(self._snapshot, label, request, self._place)
-        self._problems += holdings.problems
-        if holdings.unfit:
+        dataset_nodes = holders(self._snapshot, label, request, self._place)
+        self._problems += dataset_nodes.problems
+        if dataset_nodes.unfit:
             self._unfit += 1
             return
-        self._add_data_pods(holdings, weight)
+        self._add_data_pods(dataset_nodes, weight)
 
     def _place(self, level: str, domain: str) -> list[tuple[int, int]]:
         """One node of each such domain, with its level."""
         number = self._domains.level(level)
         return [(node, number) for node in self._of_domain(number, domain)]
 
-    def _add_data_pods(self, holdings: Holdings, weight: float) -> None:
+    def _add_data_pods(self, dataset_nodes: DatasetNodes, weight: float) -> None:
         wanted: dict[tuple[str, str, int], list[int]] = {}
         for pod in np.flatnonzero(self._counted).tolist():
             metadata = self._snapshot.pods[pod].metadata
@@ -206,7 +206,7 @@ class Preferences:
                 wanted.setdefault((metadata.namespace, name, len(names)), []).append(pod)
         unknown = []
         for (namespace, name, shares), pods in sorted(wanted.items()):
-            places = holdings.of(namespace, name)
+            places = dataset_nodes.of(namespace, name)
             if not places:
                 unknown.append(f"{namespace}/{name}")
                 continue

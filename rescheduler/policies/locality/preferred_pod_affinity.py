@@ -170,7 +170,7 @@ class Affinities:
             term_counts.cost() for place, term_counts in term_counts.items() if place != NOWHERE
         )
         outside = term_counts.get(NOWHERE)
-        if outside is not None:  # who is in no domain is near to nobody, partner or not
+        if outside is not None:  # a pod in no domain is near to none, partner or not
             total += outside.both + outside.holders
         return max(0.0, total)
 

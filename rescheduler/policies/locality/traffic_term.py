@@ -155,8 +155,8 @@ class TrafficTerm:
                 code=pair.code,
                 subject=pair.subject,
                 cost=cost,
-                message=f"{len(pair.one)} and {counted(len(pair.other), 'pod')}, "
-                f"whose traffic can stay {near}" + self._beyond(number),
+                message=f"of the traffic between {len(pair.one)} and "
+                f"{counted(len(pair.other), 'pod')}, {near} can stay" + self._beyond(number),
                 pods=tuple(np.union1d(pair.one, pair.other).tolist()),
             )
 
@@ -172,7 +172,8 @@ class TrafficTerm:
         if level < 0 or self._near[number, level] > 1 - 1e-9:
             return ""
         share = self._far[number] / (1.0 - self._near[number, level])
-        return f"; beyond its {self._domains.names[level]} it goes {share:.0%} of the farthest way"
+        name = self._domains.names[level]
+        return f"; what leaves its {name} goes {share:.0%} of the farthest distance"
 
     def _measure(self, number: int) -> None:
         one, other = self._sides[number]

@@ -219,7 +219,7 @@ class DeviceUse:
         least = self._alike(pod) if number < 0 else int(self._least(number)[node])
         width = int(self.zones.width[node])
         charge = min(max((len(lies) - least) / max(width - least, 1), 0.0), 1.0)
-        how = f"its devices lie on NUMA nodes {names}, by ResourceSlices, and {least} of "
+        how = f"its devices lie on NUMA nodes {names} (by ResourceSlices), and {least} of "
         how += f"{width} could hold them"
         if number < 0:
             return ZoneFit(charge, how)

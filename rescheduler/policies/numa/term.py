@@ -165,7 +165,7 @@ class NumaTerm:
         if zones.odd:
             named = [f"{self._names[node]}: {why}" for node, why in sorted(zones.odd.items())]
             answer.append(
-                Problem("NUM003", f"{counted(len(named), 'node')} left alone: {_few(named)}")
+                Problem("NUM003", f"{counted(len(named), 'node')} not evaluated: {_few(named)}")
             )
         known = zones.known | self._devices.zones.known
         lacking = np.flatnonzero(self._selected & ~known).tolist()
@@ -201,13 +201,13 @@ class NumaTerm:
             if own and other - own:
                 apart.append(self._keys[pod])
         if apart:
-            text = f"what a kubelet gave to {counted(len(apart), 'pod')} lies on other NUMA nodes "
-            text += "than the devices of their claims; which nodes would bring them together is "
-            yield Problem("NUM003", f"{text}not known, so that they stay: {_few(apart)}")
+            text = f"what kubelet gave to {counted(len(apart), 'pod')} lies on other NUMA nodes "
+            text += "than the devices of their claims; on which nodes both would align is "
+            yield Problem("NUM003", f"{text}not known, so they stay: {_few(apart)}")
         if devices.unmodeled:
             named = [f"{self._keys[pod]}: {why}" for pod, why in sorted(devices.unmodeled.items())]
             text = f"devices of {counted(len(named), 'pod')} lie on several NUMA nodes, and where "
-            yield Problem("NUM003", f"{text}others could lie is not worked out: {_few(named)}")
+            yield Problem("NUM003", f"{text}others could lie is not known: {_few(named)}")
 
     def _sizes(self) -> FloatArray:
         """(nodes, demands) what a pod's memory is of a zone, 0 to 1."""

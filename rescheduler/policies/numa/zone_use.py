@@ -150,12 +150,12 @@ class ZoneUse(ZoneAllocation):
             observed = observed[:, demand.whole > 0]
             spread = int((observed > 0).any(axis=1).sum())
             names = [self.zones.names[node][zone] for zone in np.flatnonzero(observed.any(axis=1))]
-            how = f"it lies in {', '.join(names)}, by its annotation"
+            how = f"it lies in {', '.join(names)} (by its annotation)"
         else:
             width = int(self.zones.width[node])
             used = (self.zones.total[node] - self.zones.free[node])[:width]
             spread = least_spread(used, demand.whole)
-            how = f"{spread - 1} of its node's zones cannot have given away all that it holds"
+            how = f"it lies in at least {spread} NUMA zones (by what each has allocated)"
         width_here = self.zones.width[one(node)]
         charge = float(self._share(np.array([spread], np.int32), least, width_here)[0])
         certain = observed is not None or charge > 0 or int(least[0]) >= int(width_here[0])

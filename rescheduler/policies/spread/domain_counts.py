@@ -79,7 +79,7 @@ class DomainCounts:
     aspect: what distinguishes it from others with that name and key, in any cycle.
     closed: domains that count and have no node on which such a pod could be placed.
     places: pods by domain, OUTSIDE included. outside: how many were outside in the snapshot, which
-    is nobody's fault. What was worked out is kept until one of the pods moves.
+    is no move's doing. What was worked out is kept until one of the pods moves.
     """
 
     name: str

@@ -89,9 +89,9 @@ class PackingTerm(UtilizationTerm):
         counts = self._count()
         for node in np.flatnonzero(self._spare & (counts > 0)).tolist():
             pods = np.flatnonzero((self._node == node) & self._lasting & self._movable)
-            text = "it is cold, and the other nodes have room for what it carries"
+            text = "it is cold, and the other nodes have free capacity for its pods"
             if not self._chosen[node]:
-                text = "it was empty, and load would be moved there"
+                text = "it was empty, and pods would be moved there"
             yield Finding(
                 code="UTL002",
                 subject=f"node {self._names[node]}",

@@ -297,7 +297,7 @@ class UtilizationTerm:
             if self._distrusted[row].any():
                 text = f"{name} is not explained by {resource_target.load.pod_name} on "
                 text += self._listed(self._distrusted[row])
-                answer.append(Problem("RDG010", f"{text}; no pod leaves there because of it"))
+                answer.append(Problem("RDG010", f"{text}; its pods stay"))
         return tuple(answer)
 
     def _listed(self, nodes: BoolArray) -> str:
@@ -312,7 +312,7 @@ class UtilizationTerm:
         capacity = self._capacity[row, node]
         load, limit = self._amounts[row, node] / capacity, self._limits[0, row, node] / capacity
         if not self._targeted[row, node]:
-            return f"{resource_target.load.name} would be {load:.1%}, more than a whole node"
+            return f"{resource_target.load.name} would be {load:.1%}, more than the node's capacity"
         hot = ""
         if self._pressed[row, node] and load > resource_target.floor[node]:
             hot = ", because tasks wait for it"

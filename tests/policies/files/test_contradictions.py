@@ -1,4 +1,4 @@
-"""What can never hold, or has no effect, is refused before it runs, where it stands."""
+"""What can never hold, or has no effect, is refused before it runs, at its place."""
 
 from pathlib import Path
 
@@ -25,11 +25,11 @@ def expressions(*given: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("selector", "told"),
+    ("selector", "message"),
     [
         (
             expressions("operator: In, values: [x]", "operator: NotIn, values: [x]"),
-            "matchExpressions.1: nothing satisfies this beside what else is asked of `a`",
+            "nothing satisfies this together with the other requirements of `a`",
         ),
         (
             expressions("operator: In, values: [x, y]", "operator: NotIn, values: [y, x]"),
@@ -61,10 +61,10 @@ def expressions(*given: str) -> str:
         ("matchLabels: {a: x}, " + expressions("operator: In, values: [x, y]"), ""),
     ],
 )
-def test_a_selector_that_nothing_can_satisfy(tmp_path: Path, selector: str, told: str) -> None:
+def test_a_selector_that_nothing_can_satisfy(tmp_path: Path, selector: str, message: str) -> None:
     answer = report_of(tmp_path, "Spread", f"{{match: {{labels: {{{selector}}}}}}}")
-    assert (told in answer) if told else answer == ""
-    if told:
+    assert (message in answer) if message else answer == ""
+    if message:
         line, column = answer.splitlines()[1].split("a.yaml:")[1].split(":")[:2]
         assert (line, int(column) > 40) == ("5", True)
 
@@ -77,11 +77,11 @@ def test_min_domains_are_of_hard_constraints_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ("(((", "the ( at character 3 is never closed"),
         ("sum(x))", "the ) at character 7 closes nothing"),
-        ("sum(x]", "the ] at character 6 stands where the ( at character 4 must be closed"),
+        ("sum(x]", "the ] at character 6 is where the ( at character 4 must be closed"),
         ('x{a="b}', 'the quote " at character 5 is never closed'),
         ("sum(rate(x[]))", "the [] at character 11 holds nothing"),
         ("a + ()", "the () at character 5 holds nothing"),
@@ -97,12 +97,12 @@ def test_min_domains_are_of_hard_constraints_alone(tmp_path: Path) -> None:
         ('label_replace(x, "a", "$1", "b", "(.*)")', ""),
     ],
 )
-def test_promql_that_cannot_be_parsed(tmp_path: Path, query: str, told: str) -> None:
+def test_promql_that_cannot_be_parsed(tmp_path: Path, query: str, message: str) -> None:
     quoted = "'" + query.replace("'", "''") + "'"
     far = f"{{series: s, source: a, destination: b, query: {quoted}}}"
     answer = report_of(
         tmp_path, "Locality", f"{{match: {{all: true}}, podAffinity: true, distances: {far}}}"
     )
-    assert (told in answer) if told else answer == ""
-    if told:
+    assert (message in answer) if message else answer == ""
+    if message:
         assert "spec.distances.query" in answer

@@ -35,7 +35,7 @@ def test_the_gallery_has_ten_sets_each_with_its_limits_and_its_stories() -> None
     for file in GALLERY:
         made = load_policies(file)
         assert made.policies
-        assert made.limits.name in made.files, "a set says how bold it is"
+        assert made.limits.name in made.files, "a set has its own limits"
         assert file.with_name(f"{file.stem}_test.yaml") in TESTS
 
 

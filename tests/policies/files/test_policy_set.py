@@ -64,7 +64,7 @@ def test_layout_and_comments_do_not_change_the_digest(tmp_path: Path) -> None:
     assert load_policies(tmp_path / "a.yaml").digests != plain.digests
 
 
-def test_all_problems_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     written(
         tmp_path,
         a=HEAD + "spec:\n  match: {all: true}\n  maxSkw: 1\n  maxSkew: 0\n  mode: enforce\n",
@@ -72,19 +72,19 @@ def test_all_problems_of_all_files_are_told_at_once(tmp_path: Path) -> None:
         c=SPREAD,
         d=HEAD.replace("Spread", "Spred") + "spec: {}\n",
     )
-    told = refusal(tmp_path)
-    assert f"{tmp_path}/a.yaml:6:3: spec.maxSkw: unknown field `maxSkw`" in told
-    assert "     6 |   maxSkw: 1\n       |   ^^^^^^\n  Maybe `maxSkew`" in told
-    assert f"{tmp_path}/a.yaml:7:12: spec.maxSkew: must be 1 or more (got 0)" in told
-    assert f"{tmp_path}/a.yaml:8:9: spec.mode: must be 'Audit' or 'Enforce'" in told
-    assert f"{tmp_path}/b.yaml:1:5: not YAML" in told
-    assert f"{tmp_path}/d.yaml:2:7: kind: unknown kind `Spred`" in told
-    assert "Maybe `Spread`" in told
-    assert told.startswith("5 problems in 3 of 4 files\n")
+    answer = refusal(tmp_path)
+    assert f"{tmp_path}/a.yaml:6:3: spec.maxSkw: unknown field `maxSkw`" in answer
+    assert "     6 |   maxSkw: 1\n       |   ^^^^^^\n  Maybe `maxSkew`" in answer
+    assert f"{tmp_path}/a.yaml:7:12: spec.maxSkew: must be 1 or more (got 0)" in answer
+    assert f"{tmp_path}/a.yaml:8:9: spec.mode: must be 'Audit' or 'Enforce'" in answer
+    assert f"{tmp_path}/b.yaml:1:5: not YAML" in answer
+    assert f"{tmp_path}/d.yaml:2:7: kind: unknown kind `Spred`" in answer
+    assert "Maybe `Spread`" in answer
+    assert answer.startswith("5 problems in 3 of 4 files\n")
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ("{}", "spec.match: is required"),
         ("[]", "spec: must be a mapping"),
@@ -111,14 +111,14 @@ def test_all_problems_of_all_files_are_told_at_once(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_spread_is_told(tmp_path: Path, spec: str, told: str) -> None:
+def test_a_wrong_spread_is_reported(tmp_path: Path, spec: str, message: str) -> None:
     answer = refusal(written(tmp_path, a=HEAD + f"spec: {spec}\n"))
-    assert told in answer
+    assert message in answer
     assert "1 problem in 1 of 1 file" in answer
 
 
 @pytest.mark.parametrize(
-    ("more", "told", "advice"),
+    ("more", "message", "advice"),
     [
         ("targets: {}", "at least one of gpu, gpuMemory, cpu, memory, network", ""),
         ("targets: {gpu: {high: 50}}", "must be 1 or less (got 50)", "Maybe `50%`"),
@@ -131,16 +131,18 @@ def test_a_wrong_spread_is_told(tmp_path: Path, spec: str, told: str) -> None:
         ("targets: {gpu: {high: 50%}}\n  window: 0s", "must be more than 0s", ""),
     ],
 )
-def test_a_wrong_utilization_is_told(tmp_path: Path, more: str, told: str, advice: str) -> None:
+def test_a_wrong_utilization_is_reported(
+    tmp_path: Path, more: str, message: str, advice: str
+) -> None:
     text = HEAD.replace("Spread", "Utilization")
     text += f"spec:\n  nodes: {{all: true}}\n  match: {{all: true}}\n  {more}\n"
     answer = refusal(written(tmp_path, a=text))
-    assert told in answer
+    assert message in answer
     assert advice in answer
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("hello", "1:1: a document must be a mapping"),
         ("kind: Spread\n", "apiVersion: is required"),
@@ -157,11 +159,11 @@ def test_a_wrong_utilization_is_told(tmp_path: Path, more: str, told: str, advic
         (LIMITS.replace("{}", "{coolDown: 2h, coolDownCap: 1h}"), "coolDownCap must not be below"),
     ],
 )
-def test_a_wrong_envelope_is_told(tmp_path: Path, text: str, told: str) -> None:
-    assert told in refusal(written(tmp_path, a=text))
+def test_a_wrong_envelope_is_reported(tmp_path: Path, text: str, message: str) -> None:
+    assert message in refusal(written(tmp_path, a=text))
 
 
-def test_nothing_to_load_is_told(tmp_path: Path) -> None:
+def test_nothing_to_load_is_reported(tmp_path: Path) -> None:
     assert "holds no *.yaml file" in refusal(tmp_path)
     assert "does not exist" in refusal(tmp_path / "absent")
     written(tmp_path, a="# nothing\n")

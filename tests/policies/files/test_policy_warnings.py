@@ -1,4 +1,4 @@
-"""What can be used and was probably not meant is told with its place."""
+"""What can be used and was probably not meant is reported with its place."""
 
 from pathlib import Path
 
@@ -17,8 +17,8 @@ OTHER = HEAD.format(kind="Spread", name="other") + "  match: {all: true}\n"
 LOAD = "match: {all: true}, nodes: {all: true}, targets: {cpu: {high: 50%}}"
 
 
-def told(folder: Path, kind: str, spec: str, limits: str = "{}") -> list[str]:
-    """What is told of a set of policies, without the name of its file."""
+def reported(folder: Path, kind: str, spec: str, limits: str = "{}") -> list[str]:
+    """What is reported of a set of policies, without the name of its file."""
     documents = [HEAD.format(kind=kind, name="s") + f"  {spec}\n", OTHER]
     if kind != "Limits":
         documents.append(HEAD.format(kind="Limits", name="limits") + f"  {limits}\n")
@@ -41,7 +41,7 @@ def told(folder: Path, kind: str, spec: str, limits: str = "{}") -> list[str]:
     ],
 )  # fmt: skip
 def test_a_node_that_is_cold_and_hot(tmp_path: Path, more: str, expected: str) -> None:
-    answer = told(tmp_path, "Utilization", f"{{{LOAD}, {more}}}")
+    answer = reported(tmp_path, "Utilization", f"{{{LOAD}, {more}}}")
     assert len(answer) == bool(expected)
     assert all(each.startswith(expected) for each in answer)
 
@@ -65,7 +65,7 @@ def test_a_node_that_is_cold_and_hot(tmp_path: Path, more: str, expected: str) -
     ],
 )
 def test_a_cycle_of_which_an_hour_has_no_room(tmp_path: Path, limits: str, expected: str) -> None:
-    answer = told(tmp_path, "Limits", limits)
+    answer = reported(tmp_path, "Limits", limits)
     assert len(answer) == bool(expected)
     assert all(each.startswith(expected) for each in answer)
 
@@ -92,19 +92,19 @@ def test_a_cycle_of_which_an_hour_has_no_room(tmp_path: Path, limits: str, expec
     ],
 )
 def test_namespaces_of_which_nothing_moves(tmp_path: Path, match: str, expected: str) -> None:
-    answer = told(tmp_path, "Spread", f"{{match: {match}}}")
+    answer = reported(tmp_path, "Spread", f"{{match: {match}}}")
     assert len(answer) == bool(expected)
     assert all(each.startswith(expected) for each in answer)
 
 
 def test_the_namespaces_that_limits_protect_are_those_of_the_set(tmp_path: Path) -> None:
     match = "{match: {namespaces: [payments]}}"
-    assert told(tmp_path, "Spread", match) == []
-    assert len(told(tmp_path, "Spread", match, "{protectedNamespaces: [payments]}")) == 1
+    assert reported(tmp_path, "Spread", match) == []
+    assert len(reported(tmp_path, "Spread", match, "{protectedNamespaces: [payments]}")) == 1
 
 
 def test_the_line_is_shown_and_advice_given(tmp_path: Path) -> None:
-    (answer,) = told(
+    (answer,) = reported(
         tmp_path, "Spread", "{match: {namespaces: [web], exclude: {namespaces: [wbe]}}}"
     )
     assert answer.splitlines()[1:] == [
@@ -114,13 +114,13 @@ def test_the_line_is_shown_and_advice_given(tmp_path: Path) -> None:
     ]
 
 
-def test_policies_that_come_from_no_file_are_told_by_their_names() -> None:
+def test_policies_that_come_from_no_file_are_reported_by_their_names() -> None:
     made = Spread.model_validate({"name": "s", "match": {"namespaces": ["kube-system"]}})
     (answer,) = warnings(policy_set([made], Limits()))
     assert answer.report().startswith("Spread s: warning: spec.match.namespaces: kube-system is")
 
 
-def test_check_tells_warnings_and_marks_their_lines(tmp_path: Path) -> None:
+def test_check_prints_warnings_and_marks_their_lines(tmp_path: Path) -> None:
     text = HEAD.format(kind="Spread", name="s") + "  match: {namespaces: [kube-system]}\n"
     (tmp_path / "a.yaml").write_text(text)
     answer = CliRunner().invoke(program, ["check", str(tmp_path)])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.fragmentation.free_capacity import Rows
-from rescheduler.policies.fragmentation.pending_places import PendingPlaces, Waiting
+from rescheduler.policies.fragmentation.pending_places import PendingPlaces, PendingShape
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.fragmentation.term import FragmentationTerm
 from rescheduler.policies.shared.demand import Demand, Devices, demand
@@ -176,7 +176,7 @@ def test_missing_room_is_that_of_the_best_places(
         np.array([memory for _, memory in left], dtype=np.int64),
         np.zeros((len(left), 1), dtype=np.int64),
     )
-    made = PendingPlaces([Waiting(Demand(*asked), count, np.full(len(left), count), "")], rows)
+    made = PendingPlaces([PendingShape(Demand(*asked), count, np.full(len(left), count), "")], rows)
     places = []
     for cpu, memory in left:
         for _ in range(count):

@@ -111,7 +111,7 @@ def test_the_near_zone_will_do_where_the_right_one_has_no_room() -> None:
     assert made.deltas(web, nodes(0, 1, 2)).tolist() == pytest.approx([-1, -0.7, 0])
     [finding] = made.findings()
     assert finding.message.endswith(
-        "0% within a zone; beyond its zone it goes 100% of the farthest way"
+        "0% within a zone can stay; what leaves its zone goes 100% of the farthest distance"
     )
     assert proposed(known, wanted) == [move("web", "n3", "n2")]
     fixed = Locality(name="l", match=WEB, levels=ZONE, pairs=wanted.pairs)

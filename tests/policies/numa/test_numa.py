@@ -81,7 +81,7 @@ def test_a_split_pod_moves_to_a_node_with_a_zone_that_holds_it() -> None:
     assert term.candidates().tolist() == [0]
     [finding] = term.findings()
     assert finding.code == "NUM001"
-    assert "it lies in node-0, node-1, by its annotation" in finding.message
+    assert "it lies in node-0, node-1 (by its annotation)" in finding.message
     assert "1 of 2 could hold it" in finding.message
     np.testing.assert_allclose(term.deltas(0, np.array([0, 1, 2], np.int32)), [0, -1, -1])
     made = planned(before, numa())
@@ -92,7 +92,7 @@ def test_without_an_annotation_only_what_is_certain_counts() -> None:
     alone = cluster(two_zones("n1", 3, 3), pods=[guaranteed("p0", "n1", {GPU: 2})])
     assert bound(alone).cost() == 1.0
     [finding] = bound(alone).findings()
-    assert "1 of its node's zones cannot have given away all that it holds" in finding.message
+    assert "it lies in at least 2 NUMA zones (by what each has allocated)" in finding.message
     # Each zone has given away enough for one of the two: either may be whole.
     pair = [guaranteed(f"p{number}", "n1", {GPU: 2}) for number in (0, 1)]
     both = bound(cluster(two_zones("n1", 2, 2), pods=pair))

@@ -100,7 +100,7 @@ def test_a_gpu_and_a_nic_apart_move_to_where_the_first_free_are_together() -> No
     assert term.candidates().tolist() == [0]
     [finding] = term.findings()
     assert finding.code == "NUM001"
-    assert "devices lie on NUMA nodes 0, 1, by ResourceSlices" in finding.message
+    assert "devices lie on NUMA nodes 0, 1 (by ResourceSlices)" in finding.message
     assert "1 of 2 could hold them" in finding.message
     assert deltas(before) == [0, -1]
     made = plan(before, policy_set([numa()], Limits()), History(), mode="Enforce")
@@ -215,7 +215,7 @@ def test_what_is_not_modeled_is_found_and_left() -> None:
     assert term.cost() == 1
     assert "lie on NUMA nodes 0, 1" in next(iter(term.findings())).message
     assert deltas(before) == [0, 0]
-    [warning] = [each for each in term.warnings() if "is not worked out" in each.message]
+    [warning] = [each for each in term.warnings() if "could lie is not known" in each.message]
     assert "default/p0: its resource claim pair has no template" in warning.message
     made = plan(before, policy_set([numa()], Limits()), History(), mode="Enforce")
     assert [*made.moves] == []
@@ -280,7 +280,7 @@ def test_cpus_beside_other_devices_are_named() -> None:
     term = bound(cluster(both("n1"), [apart, near], claims, topologies=[zones]))
     assert term.cost() == 0
     [warning] = [each for each in term.warnings() if "gave to" in each.message]
-    assert warning.message.endswith("so that they stay: default/p0")
+    assert warning.message.endswith("so they stay: default/p0")
 
 
 def test_nodes_with_devices_need_no_topology_object() -> None:

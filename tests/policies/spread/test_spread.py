@@ -16,7 +16,7 @@ ROOMY = Limits(
     movesPerNode=10,
     movesPerNamespace=10,
 )
-"""Limits that do not stand in the way of a policy test."""
+"""Limits that no policy test reaches."""
 
 
 def spread(**spec: object) -> Spread:

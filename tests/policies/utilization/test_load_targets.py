@@ -36,7 +36,7 @@ def test_packing_frees_the_coldest_nodes_that_the_others_can_take_in() -> None:
     assert term.cost() == 2
     term.commit(Shift(0, 0, 3))
     assert term.cost() == 3
-    assert "was empty, and load would be moved there" in [f.message for f in term.findings()][-1]
+    assert "was empty, and pods would be moved there" in [f.message for f in term.findings()][-1]
 
 
 def test_packing_stops_where_the_others_are_full() -> None:
@@ -252,4 +252,4 @@ def test_what_another_policy_puts_on_a_node_that_is_not_selected_is_charged_beyo
     )
     term.commit(Shift(0, 0, 1))
     [finding] = term.findings()
-    assert finding.message == "node.cpu would be 115.0%, more than a whole node"
+    assert finding.message == "node.cpu would be 115.0%, more than the node's capacity"
