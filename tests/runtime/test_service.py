@@ -29,8 +29,7 @@ from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.runtime.telemetry import Telemetry
 from tests.fakes.apiserver import FakeServer, serving
-from tests.runtime.crowded import hot, spread
-from tests.runtime.skewed import parts, skewed
+from tests.runtime.skewed import hot, parts, skewed, spread
 
 
 @pytest.fixture

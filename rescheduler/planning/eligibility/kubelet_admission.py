@@ -7,6 +7,8 @@ for ever and on the same node (kubernetes/kubernetes#84869). The topology manage
 (pkg/kubelet/cm/topologymanager/policy_*.go, Kubernetes 1.36).
 """
 
+import numpy as np
+
 from rescheduler.kubelet.numa_zones import Zones
 from rescheduler.kubelet.zone_allocation import ZoneAllocation
 from rescheduler.model.move import Landing, Shift
@@ -29,6 +31,12 @@ class Admission:
         """Make the move in the working copy."""
         if self._allocation is not None:
             self._allocation.commit(shift)
+
+    def rejects(self, pod: int, source: int, node: int) -> bool:
+        """Whether the kubelet of this node would or may refuse the pod, now in the working copy."""
+        if self._allocation is None or node == source:
+            return False
+        return bool(self._allocation.rejected(pod, np.array([node], dtype=np.int32))[0])
 
     def refusal(self, pod: int, source: int, landing: Landing) -> Problem | None:
         """FEA007 where the replacement may land on a node that would not admit it, or may not.

@@ -129,7 +129,10 @@ class Evaluator:
         for move in made:
             if move.destination in left and move.pod not in undone.pods:
                 with self.copy.trying(move.shift.reversed()):
-                    if not self.copy.scheduler.feasible(move.pod)[move.destination]:
+                    copy, there = self.copy, move.destination
+                    if not copy.scheduler.feasible(move.pod)[there]:
+                        return False
+                    if copy.admission.rejects(move.pod, move.source, there):
                         return False
         return True
 
@@ -220,14 +223,17 @@ class Evaluator:
         """FEA006 or GRD008: a node of a move cannot be counted on, or its room is wanted."""
         copy = self.copy
         wanting = [each for each in copy.active if found.gains.get(each.policy.name, 0.0) > 0]
-        for move in found.moves:
-            if move.landing is None:
-                raise AssertionError("a move that was worked out has a landing")
-            refusal = refuse_counted(
-                copy.snapshot, move.landing, move, wanting, copy.eligibility
-            ) or self._waiting.refusal(move.pod, move.landing)
-            if refusal is not None:
+        landings = [(each, each.landing) for each in found.moves if each.landing is not None]
+        for move, landing in landings:
+            if (refusal := self._waiting.refusal(move.pod, landing)) is not None:
                 return self._named(move.pod, found.pods, refusal)
+        with ExitStack() as made:
+            for move, landing in landings:
+                refusal = refuse_counted(copy.snapshot, landing, move, wanting, copy.eligibility)
+                if refusal is not None:
+                    return self._named(move.pod, found.pods, refusal)
+                if move is not found.moves[-1]:
+                    made.enter_context(copy.trying(move.shift))
         return None
 
     def _landings(self, found: JointEvaluation) -> str:

@@ -60,7 +60,7 @@ def search(evaluator: Evaluator, strategy: Strategy | None = None) -> SearchResu
 class _Search:
     """One search. What it refuses is forgotten when a round begins, for that asks everybody again.
 
-    refused: candidates that were evaluated and refused. asked: pods that were candidates alone.
+    asked: pods that were candidates alone.
     needless: what was taken back; dropped: what was so twice.
     """
 
@@ -69,7 +69,6 @@ class _Search:
         self._copy = evaluator.copy
         self._strategy = strategy
         self._result = SearchResult()
-        self._refused: set[_Pods] = set()
         self._asked: set[int] = set()
         self._needless: set[_Pods] = set()
         self._dropped: dict[_Pods, Problem] = {}
@@ -89,7 +88,8 @@ class _Search:
         closed = self._copy.budgets.closed()
         if closed is not None:
             for each in passing:
-                self._result.refused[each.pods] = self._held(each.pods, bounds.gate) or closed
+                refusal = self._evaluator.refuse_pods(each.pods, closed=False)
+                self._result.refused[each.pods] = refusal or closed
             return False
         heap = [self._waiting(each) for each in passing]
         heapq.heapify(heap)
@@ -126,7 +126,6 @@ class _Search:
             if version != copy.version:
                 found = self._evaluator.evaluate(pods, gate)
                 if found.refusal is not None:
-                    self._refused.add(pods)
                     result.refused[pods] = found.refusal
                     continue
                 latest[pods] = found
@@ -156,13 +155,6 @@ class _Search:
         moves = self._result.moves
         found = (e for e in reversed(self._result.accepted) if self._evaluator.needless(e, moves))
         return next(found, None)
-
-    def _held(self, pods: _Pods, gate: Gate) -> Problem | None:
-        """What else refuses a candidate when the plan is full: only who was refused is asked."""
-        if pods not in self._refused:
-            return None
-        refusal = self._evaluator.refuse_pods(pods, closed=False)
-        return refusal or self._evaluator.weigh(pods, gate).refusal
 
     def _refuse_former(self) -> None:
         """Refuse those, too, that are no candidates any more since others have moved."""

@@ -17,7 +17,7 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_from_document, policy_set
 from rescheduler.policies.limits import Limits
 from tests.cluster import deployment, pod, snapshot
-from tests.runtime.crowded import crowded, spread
+from tests.runtime.skewed import skewed, spread
 
 
 def fragmentation(**more: Any) -> Policy:
@@ -36,7 +36,7 @@ def planned(before: Snapshot, *policies: Policy) -> Plan:
 def test_requests_beyond_every_machine_end_no_cycle(
     requests: dict[str, str], place: str, room: dict[str, bool] | None
 ) -> None:
-    before = crowded()
+    before = skewed()
     top, middle = deployment("odd")
     odd = pod("odd-0", place, owner=middle, requests=requests)
     twice = [structs.replace(odd.spec.containers[0], name=name) for name in ("one", "two")]
@@ -53,7 +53,7 @@ def test_requests_beyond_every_machine_end_no_cycle(
     ["99999999999999h", f"{'9' * 400}h", "\N{FULLWIDTH DIGIT ONE}h"],
 )
 def test_a_duration_that_cannot_be_read_or_never_ends_protects_its_pod_alone(value: str) -> None:
-    before = crowded()
+    before = skewed()
     first = before.pods[0]
     marked = structs.replace(
         first,
@@ -86,5 +86,5 @@ def test_a_quantity_is_at_most_what_kubernetes_counts(text: str) -> None:
 def test_an_audit_policy_of_no_weight_makes_no_further_moves() -> None:
     limits = Limits.model_validate({"movesPerCycle": 1})
     idle = spread().model_copy(update={"name": "idle", "mode": "Audit", "weight": 0.0})
-    made = plan(crowded(), policy_set([spread(), idle], limits), History(), mode="Enforce")
+    made = plan(skewed(), policy_set([spread(), idle], limits), History(), mode="Enforce")
     assert [each.mode for each in made.moves] == ["Enforce"]
