@@ -9,9 +9,34 @@ Source: pkg/registry/core/pod/storage/eviction.go, Kubernetes 1.36.
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from rescheduler.actions.transport import Answer, Api, call
 from rescheduler.kube.objects import Pod
+from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.plan import PlannedMove, Result
+
+
+def read_pod(api: Api, namespace: str, name: str, *, timeout: float = 5.0) -> Pod | None:
+    """The pod as the API server has it now, or None where there is none.
+
+    Raises:
+        ClusterUnavailable: no answer, a refusal, or an answer that is not a pod.
+    """
+    answer = call(api, "GET", f"/api/v1/namespaces/{namespace}/pods/{name}", timeout=timeout)
+    if answer.status == 404:
+        return None
+    if not answer.ok:
+        raise ClusterUnavailable(answer.message, "check whether the API server can be reached.")
+    try:
+        pod = msgspec.convert(answer.body, Pod)
+    except msgspec.ValidationError as error:
+        raise ClusterUnavailable(
+            f"pod {namespace}/{name} cannot be decoded: {error}", "report the pod."
+        ) from error
+    pod.node = pod.spec.nodeName or ""
+    return pod
+
 
 CALL_TIMEOUT = 15.0
 """Seconds. The server may retry conflicts on a budget's status for about ten."""

@@ -9,6 +9,22 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from rescheduler.documents.field_problems import FieldError, FieldWarning, respelled
 
+
+def at_least_one_of(*fields: str) -> dict[str, Any]:
+    """One of the fields must be given, and not as null."""
+    return {
+        "anyOf": [
+            {"properties": {each: {"not": {"type": "null"}}}, "required": [each]} for each in fields
+        ]
+    }
+
+
+def all_or(*narrowing: str) -> ConfigDict:
+    """Either `all: true` without the narrowing fields, or at least one of these."""
+    everything: dict[str, Any] = {"properties": {"all": {"const": True}}, "required": ["all"]}
+    return ConfigDict(json_schema_extra={"oneOf": [everything, at_least_one_of(*narrowing)]})
+
+
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _NUMBER = r"[0-9]{1,6}(\.[0-9]{1,6})?"
 _PARTS = "".join(f"({_NUMBER}{unit})?" for unit in _UNITS)

@@ -6,7 +6,76 @@ from typing import Annotated
 from pydantic import AfterValidator, WithJsonSchema
 
 from rescheduler.documents.field_problems import FieldError
-from rescheduler.documents.promql_syntax import unreadable
+
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+_EMPTY = re.compile(r"(?:^|[^\w\s]|\b(?:and|or|unless)\b)\s*(\(\s*\))|(\[\s*\])")
+"""Empty parentheses that are of no function and no list of labels, and an empty range."""
+_OPERAND = r"(?:[)\]}]\s*|\b(?!(?:and|or|unless|atan2|bool)\b)\w+\s+)"
+_UNFINISHED = re.compile(rf"(?:([-+*/%^=<>!~@,])|{_OPERAND}(and|or|unless))\s*$")
+"""An operator at the end. Its words may be names of metrics, but not beside another operand."""
+
+_QUOTED_OR_COMMENT = re.compile(
+    r"#[^\n]*" + r'|"(?:\\.|[^"\\\n])*"' + r"|'(?:\\.|[^'\\\n])*'" + r"|`[^`]*`"
+)
+"""Only between backticks a text may go on in the next line."""
+
+
+def unreadable(query: str) -> str:
+    """Why Prometheus could not read it, "" if nothing is found.
+
+    Quotes, brackets and the end are checked; what names mean is left to Prometheus, which knows
+    more functions than we and is not always Prometheus. Source: promql/parser/lex.go.
+    """
+    bare, open_quote = _without_quotes(query)
+    if open_quote >= 0:
+        return f"the quote {query[open_quote]} at character {open_quote + 1} is never closed"
+    opened: list[int] = []
+    for place, character in enumerate(bare):
+        if character in _CLOSING.values():
+            opened.append(place)
+        elif character in _CLOSING:
+            if not opened:
+                return f"the {character} at character {place + 1} closes nothing"
+            first = opened.pop()
+            if bare[first] != _CLOSING[character]:
+                return (
+                    f"the {character} at character {place + 1} is where the {bare[first]} at "
+                    f"character {first + 1} must be closed"
+                )
+    if opened:
+        return f"the {bare[opened[-1]]} at character {opened[-1] + 1} is never closed"
+    return _incomplete(bare)
+
+
+def _incomplete(bare: str) -> str:
+    if not bare.strip():
+        return "it holds nothing"
+    empty = _EMPTY.search(bare)
+    if empty is not None:
+        place = empty.start(1) if empty.group(1) else empty.start(2)
+        return f"the {bare[place]}{empty.group(0)[-1]} at character {place + 1} holds nothing"
+    unfinished = _UNFINISHED.search(bare)
+    return (
+        f"it ends with the operator {unfinished[unfinished.lastindex or 0]}" if unfinished else ""
+    )
+
+
+def _without_quotes(query: str) -> tuple[str, int]:
+    """The query with blanks for all quoted text and comments, and where an open quote is, or -1."""
+    bare, place = list(query), 0
+    while place < len(query):
+        token = _QUOTED_OR_COMMENT.match(query, place)
+        if token is not None:
+            # A quoted text is a value: what is before it is no empty place.
+            kept = "" if token.group().startswith("#") else "x"
+            bare[place : token.end()] = kept.ljust(len(token.group()))
+            place = token.end()
+        elif query[place] in "\"'`":
+            return "", place
+        else:
+            place += 1
+    return "".join(bare), -1
+
 
 _QUOTED = r'"(\\.|[^"\\])*"|' + r"'(\\.|[^'\\])*'"
 _MATCHERS = r"\{([^{}\x22']|" + _QUOTED + r")*\}"

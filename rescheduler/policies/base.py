@@ -10,10 +10,9 @@ from typing import Annotated, ClassVar, Protocol, runtime_checkable
 from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.envelope import Document
-from rescheduler.documents.fields import PositiveDuration, Strict, Yes
+from rescheduler.documents.fields import PositiveDuration, Strict, Yes, all_or, at_least_one_of
 from rescheduler.documents.label_names import NamespaceName
 from rescheduler.documents.label_selector import Selector
-from rescheduler.documents.schema_choices import all_or, at_least_one_of
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.plan import Mode, Subject

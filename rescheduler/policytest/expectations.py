@@ -16,11 +16,10 @@ from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.result import Outline
 from rescheduler.policies.base import Term
 from rescheduler.policies.files.policy_set import PolicySet
-from rescheduler.policytest.device_readings import with_devices
 from rescheduler.policytest.document import PolicyTest
 from rescheduler.policytest.drawing import drawn
 from rescheduler.policytest.listing import listed
-from rescheduler.policytest.measured import measured
+from rescheduler.policytest.measured import measured, with_devices
 
 _CENT = 0.01
 

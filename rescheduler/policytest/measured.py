@@ -1,5 +1,6 @@
 """Readings of a policy test: each subject's series, averaged over the policy's window."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -7,10 +8,100 @@ import numpy as np
 
 from rescheduler.kube.quantity import milli, units
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import FloatArray, Reading, ReadingRequest, Readings, instants
+from rescheduler.model.readings import (
+    DeviceValue,
+    FloatArray,
+    Reading,
+    ReadingRequest,
+    Readings,
+    instants,
+)
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
-from rescheduler.policytest.series import samples
+
+Described = Mapping[str, Mapping[str, list[str | int | float]]]
+"""Node, device, and what it reads, followed by the names of the pods that have it."""
+
+
+def with_devices(before: Snapshot, described: Mapping[str, Described]) -> Snapshot:
+    """The snapshot whose readings name devices, where the policy test does.
+
+    Raises:
+        ValueError: a reading, node or pod is not in the policy test, or a device has no value.
+    """
+    readings = before.readings
+    unknown = sorted(set(described) - {each.name for each in readings.entries})
+    if unknown:
+        raise ValueError(f"devices.{unknown[0]}: the policy test has no such reading")
+    entries = tuple(
+        _reported(before, each, described[each.name]) if each.name in described else each
+        for each in readings.entries
+    )
+    return replace(before, readings=replace(readings, entries=entries))
+
+
+def _reported(before: Snapshot, reading: Reading, described: Described) -> Reading:
+    pods = {each.metadata.name: number for number, each in enumerate(before.pods)}
+    values, ages, expected = reading.values.copy(), reading.ages.copy(), reading.expected.copy()
+    devices = []
+    for node, found in described.items():
+        place = f"devices.{reading.name}.{node}"
+        index = before.node_index.get(node)
+        if index is None:
+            raise ValueError(f"{place}: there is no such node")
+        made = []
+        for slot, (device, reported) in enumerate(found.items()):
+            unknown = [name for name in reported[1:] if name not in pods]
+            if not reported or isinstance(reported[0], str) or unknown:
+                wrong = f"there is no pod `{unknown[0]}`" if unknown else "a value comes first"
+                raise ValueError(f"{place}.{device}: {wrong}, then the pods that have the device")
+            holders = tuple(pods[str(name)] for name in reported[1:])
+            made.append(DeviceValue(index, device, float(reported[0]), str(slot), holders))
+        values[index] = max((each.value for each in made), default=0.0)
+        ages[index], expected[index] = 0.0, True
+        devices += made
+    return replace(reading, values=values, ages=ages, expected=expected, devices=tuple(devices))
+
+
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?%?"
+_TOKEN = re.compile(
+    rf"(?P<start>-?{_NUMBER}|_)(?P<step>[+-]{_NUMBER})?(?:x(?P<count>[0-9]{{1,4}}))?"
+)
+_MOST = 10_000
+
+
+def samples(text: str | float | None) -> FloatArray:
+    """(n,) the samples, oldest first; NaN is absent.
+
+    `0.5`, `50%`; `1 2 _ 4` with `_` for an absent sample; `0.2+0.1x5` for 0.2 and five more steps
+    of 0.1; `70%x9` for ten samples of 70 %. None is a value that ought to be there and is not.
+
+    Raises:
+        ValueError: it is not such a series.
+    """
+    if text is None:
+        return np.array([np.nan])
+    found: list[float] = []
+    for token in str(text).split():
+        match = _TOKEN.fullmatch(token)
+        if match is None:
+            raise ValueError(f"`{token}` is not a sample such as 0.5, 50%, _ or 0.2+0.1x5")
+        if match["step"] and not match["count"]:
+            raise ValueError(f"`{token}` has a step and no count, as in 0.2+0.1x5")
+        start, step = _value(match["start"]), _value(match["step"] or "0")
+        found += [start + step * index for index in range(int(match["count"] or 0) + 1)]
+        if len(found) > _MOST:
+            raise ValueError(f"more than {_MOST:,} samples")
+    if not found:
+        raise ValueError("a series needs at least one sample")
+    return np.array(found, dtype=np.float64)
+
+
+def _value(text: str) -> float:
+    if text == "_":
+        return float("nan")
+    return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+
 
 NIC = 1.25e9
 """Bytes per second of every node's interface: 10 Gbit/s."""

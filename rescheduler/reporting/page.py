@@ -2,6 +2,8 @@
 
 import base64
 import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 
 import yaml
@@ -9,15 +11,55 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from rescheduler.kube.annotations import OPT_OUT
-from rescheduler.model.plan import PolicyResult, Report
+from rescheduler.model.plan import Plan, PolicyResult, Report
 from rescheduler.model.wording import counted
 from rescheduler.reporting import phrasing
 from rescheduler.reporting.alerts import advice, sentence
-from rescheduler.reporting.batch_schedule import batches, budgets
 from rescheduler.reporting.heat_map import heat_map, zones
 from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation
-from rescheduler.reporting.rows import SYMBOLS
+from rescheduler.reporting.rows import SYMBOLS, MoveRow
 from rescheduler.reporting.view import View, view
+
+MOST = 60
+"""Batches that are drawn."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Moves that are made together; the next batch waits until their replacements are Ready."""
+
+    number: int
+    rows: list[MoveRow]
+
+
+@dataclass(frozen=True)
+class Spending:
+    """A PodDisruptionBudget: how many moves spend it, and what it allowed."""
+
+    name: str
+    moves: int
+    allowed: int
+
+
+def batches(rows: Iterable[MoveRow]) -> list[Batch]:
+    """The batches of these moves in their order."""
+    found: dict[int, list[MoveRow]] = {}
+    for row in rows:
+        found.setdefault(row.move.batch, []).append(row)
+    return [Batch(number, rows) for number, rows in sorted(found.items())]
+
+
+def budgets(plan: Plan) -> list[Spending]:
+    """The PodDisruptionBudgets that the moves spend, the tightest first."""
+    spent: dict[str, list[int]] = {}
+    for move in plan.moves:
+        if move.budget is not None:
+            spent.setdefault(f"{move.pod.namespace}/{move.budget.name}", []).append(
+                move.budget.allowed
+            )
+    found = [Spending(name, len(left), max(left)) for name, left in spent.items()]
+    return sorted(found, key=lambda each: (each.allowed - each.moves, each.name))
+
 
 FINDINGS = 25
 """Findings of a policy that are listed; the JSON has all of them."""

@@ -6,6 +6,10 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from rescheduler.model.errors import SettingsError
+from rescheduler.model.plan import Report
+from rescheduler.reporting.page import render_page
+from rescheduler.runtime.health import Health
+from rescheduler.runtime.telemetry import Telemetry
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -97,3 +101,22 @@ def _handler(pages: dict[str, Callable[[], Page]]) -> type[BaseHTTPRequestHandle
 def text(problem: str) -> Page:
     """The answer of a probe: 200 while there is no problem, else 503 and the problem."""
     return (503, "text/plain", f"{problem}\n".encode()) if problem else (200, "text/plain", b"ok\n")
+
+
+def pages(
+    health: Health, telemetry: Telemetry, last: Callable[[], Report | None]
+) -> dict[str, Callable[[], Page]]:
+    """The pages by path; last: the newest plan or outcome."""
+
+    def report() -> Page:
+        newest = last()
+        if newest is None:
+            return 503, "text/plain", b"no cycle has finished yet\n"
+        return 200, "text/html", render_page(newest).encode()
+
+    return {
+        "/livez": lambda: text(health.live()),
+        "/readyz": lambda: text(health.ready()),
+        "/metrics": lambda: (200, "text/plain; version=0.0.4", telemetry.text()),
+        "/": report,
+    }

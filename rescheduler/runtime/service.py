@@ -18,12 +18,11 @@ from rescheduler.model.errors import ActionError, LockHeld, SettingsError
 from rescheduler.model.plan import Report
 from rescheduler.runtime.cron import Cron, parse_cron
 from rescheduler.runtime.cycle import Parts
-from rescheduler.runtime.endpoints import pages
 from rescheduler.runtime.enforce.live_actor import State
 from rescheduler.runtime.health import Health
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
-from rescheduler.runtime.server import Endpoints
+from rescheduler.runtime.server import Endpoints, pages
 from rescheduler.runtime.service_cycles import ServiceCycles
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop

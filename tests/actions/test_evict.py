@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rescheduler.actions.evict import EvictionAnswer, annotations, evict, was_evicted
-from rescheduler.actions.pods import read_pod
+from rescheduler.actions.evict import EvictionAnswer, annotations, evict, read_pod, was_evicted
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.plan import PlannedMove, PodRef, Result
 from tests.fakes.apiserver import FakeServer, Fault, Kind, serving

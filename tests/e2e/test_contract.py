@@ -12,8 +12,7 @@ from kubernetes.client import ApiClient, Configuration
 from msgspec import structs
 
 from rescheduler.actions.events import EventWriter
-from rescheduler.actions.evict import annotations, evict, was_evicted
-from rescheduler.actions.pods import read_pod
+from rescheduler.actions.evict import annotations, evict, read_pod, was_evicted
 from rescheduler.model.errors import LedgerUnreadable, LockLost
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, PlannedMove, PodRef

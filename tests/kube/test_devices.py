@@ -13,7 +13,7 @@ from rescheduler.kube.objects import PodSpec
 from rescheduler.policies.health.device_faults import Attribution
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugins.device_use import DeviceUse
+from rescheduler.scheduler.plugins.dynamic_resources import DeviceUse
 from tests.cluster import controller, node, pod, snapshot
 
 DRIVER = "gpu.example.com"

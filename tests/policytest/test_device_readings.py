@@ -2,7 +2,7 @@
 
 import pytest
 
-from rescheduler.policytest.device_readings import with_devices
+from rescheduler.policytest.measured import with_devices
 from tests.picture import picture
 
 ONE = "zone a | n1 gpu 2 | train train"

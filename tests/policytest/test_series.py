@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rescheduler.policytest.series import samples
+from rescheduler.policytest.measured import samples
 
 NAN = float("nan")
 

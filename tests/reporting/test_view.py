@@ -7,8 +7,8 @@ from msgspec import structs
 
 from rescheduler.model.plan import Change, LandingShare, NodeView, Report, Totals
 from rescheduler.model.problem import Problem
-from rescheduler.reporting.batch_schedule import batches, budgets
 from rescheduler.reporting.heat_map import MOST, heat_map, zones
+from rescheduler.reporting.page import batches, budgets
 from rescheduler.reporting.view import view
 from tests.reporting.samples import (
     DOCUMENTS,

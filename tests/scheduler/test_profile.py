@@ -9,7 +9,7 @@ import pytest
 
 from rescheduler.kube.objects import NodeAffinity, Pod, TopologySpreadConstraint
 from rescheduler.scheduler.config.default_profile import default_profile, minor_of
-from rescheduler.scheduler.config.gates import with_gates
+from rescheduler.scheduler.config.scheduler_profile import with_gates
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.profile import ScoringStrategy
 from tests.cluster import controller, node, pod, snapshot

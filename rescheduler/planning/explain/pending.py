@@ -1,14 +1,168 @@
 """Pending pods explained: why no node takes them, and which single move would make room."""
 
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
 import msgspec
+import numpy as np
 
 from rescheduler.kube.pod_state import pod_priority, waits_for_a_node
-from rescheduler.model.explanation import Header, PendingExplanation, PendingPod
+from rescheduler.model.explanation import Header, PendingExplanation, PendingPod, RoomMove
+from rescheduler.model.move import Landing, Shift
 from rescheduler.model.problem import Problem
-from rescheduler.planning.explain.making_room import RoomResult, make_room, nothing
+from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.wording import counted
 from rescheduler.planning.explain.place import place
-from rescheduler.planning.references import owner_ref, pod_ref
+from rescheduler.planning.references import landing_shares, owner_ref, pod_ref
+from rescheduler.planning.search.destinations import refuse_landing
 from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.scheduler.plugins.default_plugins import STATIC
+
+SHOWN = 3
+TRIED = 3000
+"""Moves that are tried at most for one Pending pod: a few seconds at full size."""
+
+
+@dataclass(slots=True)
+class RoomResult:
+    """moves: the least disruptive first. tried: how many were. left: why others were not.
+
+    reachable: whether other pods are all that keeps it off some node.
+    complete: whether all that could help were tried, or enough was found before.
+    """
+
+    moves: list[RoomMove] = field(default_factory=list)
+    tried: int = 0
+    left: Counter[str] = field(default_factory=Counter)
+    reachable: bool = True
+    complete: bool = True
+
+
+def make_room(copy: WorkingCopy, pending: int) -> RoomResult:
+    """The least disruptive moves after each of which alone the Pending pod fits somewhere.
+
+    A move is of an eligible pod, within its PodDisruptionBudget, that the scheduler would put on
+    another node. The working copy is as before at the end.
+    """
+    found = RoomResult()
+    reachable = _reachable(copy, pending)
+    found.reachable = bool(reachable.any())
+    for pod in _ranked(copy, reachable, pending, found):
+        if found.tried >= TRIED:
+            found.complete = False
+            break
+        landing = copy.scheduler.landing(pod)
+        source = int(copy.snapshot.pod_node[pod])
+        refusal = refuse_landing(copy.snapshot, landing, source, copy.limits)
+        refusal = refusal or copy.admission.refusal(pod, source, landing)
+        target = _target(landing, source)
+        if refusal is not None or target < 0:
+            found.left["FEA002" if refusal is None else refusal.code] += 1
+            continue
+        found.tried += 1
+        feasible = _after(copy, Shift(pod, source, target), pending)
+        if feasible.any():
+            found.moves.append(_room_move(copy, pod, source, landing, feasible))
+            if len(found.moves) == SHOWN:
+                break
+    return found
+
+
+def nothing(found: RoomResult) -> Problem | None:
+    """Why no single move makes room, or None where one does."""
+    if found.moves:
+        return None
+    if not found.reachable:
+        text = "its own constraints, or the state of the nodes, keep it off every node"
+        return Problem(code="FEA001", message=f"{text}, whatever is moved")
+    left = ", ".join(f"{count} {code}" for code, count in found.left.most_common(4))
+    if found.tried:
+        text = f"it was tried with {counted(found.tried, 'move')}, and would fit after none"
+    elif left:
+        text = "no pod that would free enough may be moved"
+    else:
+        text = "no single pod would free enough"
+    text += f"; {sum(found.left.values())} may not, or cannot, move ({left})" if left else ""
+    text += "" if found.complete else f"; only the first {TRIED} were tried"
+    return Problem(code="FEA001", message=text)
+
+
+def _reachable(copy: WorkingCopy, pending: int) -> BoolArray:
+    """(nodes,) where nothing but other pods keeps the Pending pod away, and that are stable."""
+    verdicts = copy.scheduler.verdicts(pending)
+    answer = ~copy.eligibility.unstable
+    for each in verdicts.filters:
+        if each.name in STATIC:
+            answer = answer & ~each.rejects
+    return answer
+
+
+def _ranked(
+    copy: WorkingCopy, reachable: BoolArray, pending: int, found: RoomResult
+) -> Iterator[int]:
+    """The pods that may move and leave enough, those with the least disruption first."""
+    snapshot = copy.snapshot
+    bound = np.flatnonzero(snapshot.pod_node >= 0).astype(np.int32)
+    bound = bound[reachable[snapshot.pod_node[bound]]]
+    chosen = []
+    for pod in bound[_enough(copy, bound, pending)].tolist():
+        refusal = copy.eligibility.refusal(pod) or copy.budgets.refusal(pod)
+        if refusal is None:
+            chosen.append(pod)
+        else:
+            found.left[refusal.code] += 1
+    key = {pod: (round(copy.disruption(pod), 9), snapshot.pods[pod].key) for pod in chosen}
+    return iter(sorted(chosen, key=key.__getitem__))
+
+
+def _enough(copy: WorkingCopy, pods: IntArray, pending: int) -> BoolArray:
+    """(pods,) whether the node would have what the Pending pod asks for, were this pod gone.
+
+    A filter that is no resource may need more than this pod to go; that is tried afterwards.
+    """
+    state = copy.scheduler.occupancy
+    nodes = copy.snapshot.pod_node[pods]
+    answer = state.pods[nodes] - 1 < state.slots[nodes]
+    asked = state.incoming(copy.snapshot.pods[pending])
+    for name, amount in asked.plain.items():
+        row = state.index.get(name)
+        if row is None:
+            return np.zeros(len(pods), dtype=np.bool_)
+        free = state.allocatable[row, nodes] - state.requested[row, nodes]
+        answer &= free + state.taken(row, pods) >= amount
+    return answer
+
+
+def _target(landing: Landing, source: int) -> int:
+    """The likeliest node that is another one, or -1."""
+    elsewhere = landing.nodes[landing.nodes != source]
+    return int(elsewhere[0]) if len(elsewhere) else -1
+
+
+def _after(copy: WorkingCopy, shift: Shift, pending: int) -> BoolArray:
+    """(nodes,) where the Pending pod fits once the move was made; the move is undone again."""
+    copy.scheduler.commit(shift)
+    try:
+        return copy.scheduler.feasible(pending)
+    finally:
+        copy.scheduler.commit(shift.reversed())
+
+
+def _room_move(
+    copy: WorkingCopy, pod: int, source: int, landing: Landing, feasible: BoolArray
+) -> RoomMove:
+    snapshot = copy.snapshot
+    fits = source if feasible[source] else int(feasible.argmax())
+    return RoomMove(
+        pod=pod_ref(snapshot, pod),
+        owner=owner_ref(snapshot, pod),
+        node=snapshot.nodes[source].metadata.name,
+        fits=snapshot.nodes[fits].metadata.name,
+        landing=landing_shares(snapshot, landing),
+        returns=landing.returns,
+        disruption=copy.disruption(pod),
+    )
 
 
 def explain_pending(

@@ -1,12 +1,54 @@
 """One pod explained: where it would land if it were evicted now, and why it moves or stays."""
 
+from collections.abc import Iterator
+
 from rescheduler.kube.pod_state import waits_for_a_node
-from rescheduler.model.explanation import Header, PodExplanation, Verdict
-from rescheduler.planning.explain.checks import checks
+from rescheduler.model.explanation import Check, Header, PodExplanation, Verdict
+from rescheduler.model.problem import Problem
 from rescheduler.planning.explain.fate import Fates, pod_views
 from rescheduler.planning.explain.place import place
 from rescheduler.planning.references import owner_ref, pod_ref
 from rescheduler.planning.search.working_copy import WorkingCopy
+
+_BUDGETS = ("BUD001", "BUD003")
+_LIMITS = ("PAC001", "PAC005", "PAC002", "PAC003", "PAC004", "BUD002", "BUD004")
+
+
+def checks(copy: WorkingCopy, pod: int) -> list[Check]:
+    """The checks of eligibility and budgets, in the order of their codes.
+
+    Within a group the checks after one that fails are not asked.
+    """
+    found: dict[str, Check] = {}
+    for codes, answer in _groups(copy, pod):
+        for check in _checks(codes, answer):
+            known = found.get(check.code)
+            if known is None or known.result == "passed":
+                found[check.code] = check
+    return sorted(found.values(), key=lambda check: (_family(check.code), check.code))
+
+
+def _groups(copy: WorkingCopy, pod: int) -> Iterator[tuple[tuple[str, ...], Problem | None]]:
+    yield from copy.eligibility.checks(pod)
+    permanent = copy.budgets.permanent(pod)
+    yield _BUDGETS, permanent
+    if permanent is None and copy.snapshot.pod_node[pod] >= 0:
+        yield _LIMITS, copy.budgets.refusal(pod)
+
+
+def _checks(codes: tuple[str, ...], answer: Problem | None) -> Iterator[Check]:
+    failed = False
+    for code in codes:
+        if answer is not None and code == answer.code:
+            failed = True
+            yield Check(code=code, result="failed", message=answer.message)
+        else:
+            yield Check(code=code, result="not asked" if failed else "passed")
+
+
+def _family(code: str) -> int:
+    order = ("ELG", "DAT", "BUD", "PAC")
+    return order.index(code[:3]) if code[:3] in order else len(order)
 
 
 def explain_pod(copy: WorkingCopy, pod: int, header: Header) -> PodExplanation:

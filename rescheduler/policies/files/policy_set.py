@@ -13,8 +13,7 @@ from rescheduler.model.errors import PolicyError
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.registry import DOCUMENTS, ELSEWHERE, KINDS
-from rescheduler.scheduler.config.config_files import completed, unread
-from rescheduler.scheduler.config.scheduler import Scheduler
+from rescheduler.scheduler.config.scheduler import Scheduler, completed, unread
 
 
 @dataclass(frozen=True)

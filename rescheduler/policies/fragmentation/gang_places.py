@@ -34,7 +34,7 @@ from rescheduler.policies.shared.demand import WHOLE, Demand
 _ALL_ORDERS = 4
 """Up to so many shapes of a gang all orders are tried."""
 _MANY_GANGS = 20
-"""From so many gangs on ties are broken in one way only."""
+"""From so many gangs on ties are broken in one way only, and two orders are tried for each gang."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,7 +166,7 @@ def _missing(shapes: Sequence[Shape], given: Sequence[_Given]) -> float:
 def _orders(members: list[Shape]) -> Iterable[Sequence[Shape]]:
     """The largest pods first, then other orders."""
     largest = sorted(members, key=lambda each: (-each.demand.devices, *(-x for x in each.demand)))
-    if len(members) <= _ALL_ORDERS:
+    if len(members) <= _ALL_ORDERS and members[0].gang < _MANY_GANGS:
         return itertools.permutations(largest)
     fewest = sorted(largest, key=lambda each: int(each.accepting.sum()))
     return (largest, fewest)

@@ -12,13 +12,16 @@ from rescheduler.model.readings import BoolArray, FloatArray, IntArray, ReadingR
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Exclude, Match
-from rescheduler.policies.locality.data_locality import DataAffinity, DataLocality
-from rescheduler.policies.locality.dataset_nodes import DatasetNodes, holders
+from rescheduler.policies.locality.data_locality import (
+    DataAffinity,
+    DataLocality,
+    DatasetNodes,
+    holders,
+)
 from rescheduler.policies.locality.domain_distance import measured_domains
 from rescheduler.policies.locality.domain_tree import Level, tree
 from rescheduler.policies.locality.placement_group import Group, PlacementGroupTerm
-from rescheduler.policies.locality.pod_affinity_partners import affinity_preferences
-from rescheduler.policies.locality.preferred_pod_affinity import Affinities
+from rescheduler.policies.locality.preferred_pod_affinity import Affinities, affinity_preferences
 from rescheduler.policies.locality.term import LocalityTerm, Part
 from rescheduler.policies.locality.traffic import Traffic, measured_traffic
 from rescheduler.policies.locality.traffic_term import TrafficPair, TrafficTerm

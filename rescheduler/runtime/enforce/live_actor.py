@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rescheduler.actions.events import EventWriter
-from rescheduler.actions.evict import EvictionAnswer, annotations, evict
+from rescheduler.actions.evict import EvictionAnswer, annotations, evict, read_pod
 from rescheduler.actions.lease import Lease
 from rescheduler.actions.ledger import Ledger
-from rescheduler.actions.pods import read_pod
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import Api, ServerClock
 from rescheduler.kube.objects import Pod

@@ -13,6 +13,9 @@ from pydantic import (
 
 from rescheduler.documents.envelope import Document
 from rescheduler.documents.fields import Strict
+from rescheduler.documents.file_problems import FileProblem, Mark
+from rescheduler.documents.strict_yaml import Tree, read
+from rescheduler.documents.validation import validate_part
 from rescheduler.scheduler.config.kube_scheduler_configuration import KubeSchedulerConfiguration
 from rescheduler.scheduler.config.plugin_arguments import Arguments, Version
 from rescheduler.scheduler.plugins.default_plugins import PLUGINS, WEIGHTS
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 else:
     ScorePlugin = Literal[tuple(WEIGHTS)]
     FilterPlugin = Literal[tuple(each.name for each in PLUGINS if each.filters())]
+
 
 _OWN = (
     "schedulerName",
@@ -151,3 +155,31 @@ class Scheduler(Document):
     def harmless_plugins(self) -> frozenset[str]:
         """The added plugins that do not affect placement."""
         return frozenset(each.name for each in self.addedPlugins if not each.affectsPlacement)
+
+
+def completed(made: Scheduler, text: str) -> tuple[Scheduler | None, list[FileProblem]]:
+    """The document with the configuration in place of the name of its file.
+
+    text: the content of that file. Answers None for the document where it holds no configuration
+    that can be used, with what is wrong in that file.
+    """
+    trees, problems = read(text)
+    configuration = None
+    if len(trees) == 1:
+        configuration, wrong = validate_part(trees[0], KubeSchedulerConfiguration)
+        problems += wrong
+    elif not problems:
+        problems = [FileProblem(Mark(), f"must hold one document, and has {len(trees)}")]
+    if configuration is None or problems:
+        return None, problems
+    return made.model_copy(update={"configuration": configuration, "configFile": None}), []
+
+
+def unread(tree: Tree, file: str, why: str) -> FileProblem:
+    """What is wrong with a document whose `configFile` cannot be read.
+
+    tree: the document, to find where the name stands. why: what became of reading, as a predicate.
+    """
+    spec = tree.value["spec"] if isinstance(tree.value, dict) else tree
+    mark = spec.value["configFile"].mark if isinstance(spec.value, dict) else spec.mark
+    return FileProblem(mark, f"spec.configFile: {file} {why}")

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from rescheduler.kube.objects import NodeAffinity, TopologySpreadConstraint
-from rescheduler.scheduler.config.default_profile import default_profile
-from rescheduler.scheduler.config.gates import with_gates
+from rescheduler.scheduler.config.default_profile import default_profile, minor_of
 from rescheduler.scheduler.config.kube_scheduler_configuration import (
     EXTENSION_POINTS,
     Extender,
@@ -24,8 +23,31 @@ from rescheduler.scheduler.config.plugin_arguments import (
     WeightedResource,
 )
 from rescheduler.scheduler.config.scheduler import Scheduler
-from rescheduler.scheduler.plugins.default_plugins import PLUGINS
+from rescheduler.scheduler.plugins.default_plugins import GATES, PLUGINS
 from rescheduler.scheduler.profile import Profile, ScoringStrategy
+
+
+def with_gates(profile: Profile, gates: Mapping[str, bool]) -> Profile:
+    """The profile with these gates as they are; one that is on or off beyond us is a problem."""
+    minor = minor_of(profile.version)
+    if minor is None or profile.problem:
+        return profile
+    known = [each for each in GATES if each.name in gates]
+    for each in known:
+        if not each.field and gates[each.name] != each.by_default(minor):
+            state = "on" if gates[each.name] else "off"
+            problem = f"its feature gate {each.name} is {state}, which is not modelled"
+            return replace(profile, problem=problem)
+    switched: dict[str, Any] = {each.field: gates[each.name] for each in known if each.field}
+    made = replace(profile, **switched)
+    absent = {
+        each.name
+        for each in PLUGINS
+        if each.gate is not None and each.gate.field and not getattr(made, each.gate.field)
+    }
+    weights = {name: weight for name, weight in made.weights.items() if name not in absent}
+    return replace(made, filters=made.filters - absent, weights=weights)
+
 
 _OTHERS = frozenset(
     {

@@ -9,11 +9,10 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.prometheus import folding
-from rescheduler.sources.prometheus.attribution import Holder, device_values, read_holders
 from rescheduler.sources.prometheus.definition import Definition, Source
 from rescheduler.sources.prometheus.expectation import Expectation, declared_speeds
 from rescheduler.sources.prometheus.http_api import Vector
-from rescheduler.sources.prometheus.identity import Identity
+from rescheduler.sources.prometheus.identity import Holder, Identity, device_values, read_holders
 from rescheduler.sources.prometheus.measuring import (
     Key,
     ReadingProblems,

@@ -12,10 +12,9 @@ from rescheduler.model.plan import ClusterRef
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.eligibility import Eligibility
-from rescheduler.planning.explain.checks import checks
 from rescheduler.planning.explain.lookup import find_node, find_pod
 from rescheduler.planning.explain.node import explain_node
-from rescheduler.planning.explain.pod import explain_pod
+from rescheduler.planning.explain.pod import checks, explain_pod
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set

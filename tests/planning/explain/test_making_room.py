@@ -6,8 +6,7 @@ from rescheduler.model.explanation import Header, PendingPod
 from rescheduler.model.move import Shift
 from rescheduler.model.plan import ClusterRef
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.explain.making_room import SHOWN, make_room
-from rescheduler.planning.explain.pending import explain_pending
+from rescheduler.planning.explain.pending import SHOWN, explain_pending, make_room
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import NOW, deployment, node, pod, snapshot

@@ -12,7 +12,7 @@ from rescheduler.model.move import Shift
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.health.policy import Health
 from rescheduler.policies.health.term import HealthTerm
-from rescheduler.policytest.device_readings import with_devices
+from rescheduler.policytest.measured import with_devices
 from tests.cluster import node, pod, snapshot
 from tests.picture import measured, picture, proposed, workloads
 
