@@ -234,7 +234,11 @@ def _spread(arguments: Json) -> tuple[str, Json]:
 
 
 def _duplicates(arguments: Json) -> tuple[str, Json]:
-    alone = {"topologyKey": "kubernetes.io/hostname", "maxPerDomain": 1}
+    alone = {
+        "topologyKey": "kubernetes.io/hostname",
+        "maxPerDomain": 1,
+        "nodeTaintsPolicy": "Honor",
+    }
     return "Spread", {"constraints": [alone]}
 
 

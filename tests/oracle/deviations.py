@@ -157,6 +157,9 @@ DEVIATIONS = {
             "without_priorities_evicting_best-effort_pods_only": WHOLE,
         }.items()
     },
+    "nodeutilization/TestHighNodeUtilizationWithTaints/Pod_which_tolerates_node_taint": (
+        "the other pod of the node does not tolerate the taint, so that the node would not be free"
+    ),
     **{
         f"nodeutilization/TestLowNodeUtilization/{name}{metrics}": reason
         for name, reason in {
@@ -167,10 +170,6 @@ DEVIATIONS = {
             "with_priorities": f"{PODS}three moves bring its CPU to the target",
             "without_priorities_evicting_best-effort_pods_only": (
                 f"{PODS}by CPU three moves are enough, and none where its pods ask for little"
-            ),
-            "deviation_thresholds": (
-                "a third move takes more from the fuller node than it adds to the other: 50% and "
-                "40% are nearer to the mean of 30% than 60% and 30%"
             ),
         }.items()
         for metrics in ("", "_with_metrics_enabled")

@@ -79,7 +79,8 @@ class DomainCounts:
     aspect: what distinguishes it from others with that name and key, in any cycle.
     closed: domains that count and have no node on which such a pod could be placed.
     places: pods by domain, OUTSIDE included. outside: how many were outside in the snapshot, which
-    is no move's doing. What was worked out is kept until one of the pods moves.
+    is no move's doing. departures: whether it costs when more are; not where the pods that go have
+    other domains that count for them. What was worked out is kept until one of the pods moves.
     """
 
     name: str
@@ -91,6 +92,7 @@ class DomainCounts:
     closed: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     places: Counter[int] = field(default_factory=Counter)
     outside: int = 0
+    departures: bool = True
     _needed: int | None = None
     _welcome: list[tuple[int, int]] | None = None
     _best: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -122,7 +124,12 @@ class DomainCounts:
 
     def departed(self) -> int:
         """How many more pods than in the snapshot are outside of every domain."""
-        return max(0, self.places[OUTSIDE] - self.outside)
+        return max(0, self.places[OUTSIDE] - self._free_outside)
+
+    @property
+    def _free_outside(self) -> int:
+        """How many pods may be outside at no cost."""
+        return self.outside if self.departures else len(self.pods) + 1
 
     def in_the_way(self) -> list[int]:
         """Empty domains where no such pod could be placed, if fewer moves do without them."""
@@ -156,7 +163,7 @@ class DomainCounts:
                 there = inside.copy()
                 there[inside] = parents == parent
             answer[there] = self._entering(start, parent)[counts[ends[there]]]
-        answer[~inside] += self.places[OUTSIDE] >= self.outside if start != OUTSIDE else 0
+        answer[~inside] += self.places[OUTSIDE] >= self._free_outside if start != OUTSIDE else 0
         return np.where(ends == start, 0, answer).astype(np.int32)
 
     def best(self, start: int) -> int:
@@ -214,7 +221,7 @@ class DomainCounts:
         values = [0]
         if start != OUTSIDE:
             values.append(_least(self._entering(start, own)))
-            values.append(self._leaving(start) + (self.places[OUTSIDE] >= self.outside))
+            values.append(self._leaving(start) + (self.places[OUTSIDE] >= self._free_outside))
         welcomes = [value for parent, value in self._welcomes() if parent != own]
         if welcomes:
             values.append(self._leaving(start) + welcomes[0])
@@ -237,7 +244,7 @@ class DomainCounts:
     def _leaving(self, start: int) -> int:
         """The change when a pod leaves that place, before it is anywhere else."""
         if start == OUTSIDE:
-            return -1 if self.places[OUTSIDE] > self.outside else 0
+            return -1 if self.places[OUTSIDE] > self._free_outside else 0
         domains = self._histogram(int(self.eligible_domains.parent[start]))
         return skew.changes(domains, self.rule, self.places[start])[-1]
 

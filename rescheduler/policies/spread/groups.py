@@ -261,6 +261,7 @@ def from_pods(
             )
             domain_counts.aspect = inclusion.identity(shared.constraint, specs)
             domain_counts.closed = inclusion.closed(specs, there)
+            domain_counts.departures = len(shared.specs) == 1
             made.add(domain_counts, snapshot.pod_node)
     if others:
         message = f"{others} constraints do not select the pods that have them; they are left alone"

@@ -1,5 +1,6 @@
 """Spread by the pods' own constraints, and which nodes count for these, in policy tests."""
 
+import numpy as np
 import pytest
 
 from rescheduler.model.snapshot import Snapshot
@@ -121,3 +122,17 @@ def test_pods_of_one_constraint_that_accept_other_nodes_are_judged_apart() -> No
     # 4/0 needs two moves for three of the pods; 4/0/0 needs two for one of them.
     assert bound.cost() == pytest.approx(2 * 3 / 4 + 2 * 1 / 4)
     assert len({each.aspect for each in bound.findings()}) == 2
+
+
+def test_a_pod_that_accepts_more_domains_than_its_siblings_may_leave_theirs() -> None:
+    """It is counted with those that are bound to zone a, and its leaving costs them nothing."""
+    bound_to_a = {"nodeSelector": {"topology.kubernetes.io/zone": "a"}}
+    every = {"topologySpreadConstraints": [{**constraint("web"), "labelSelector": EITHER}]}
+    before = picture(
+        "zone a | n1 | web web web api\nzone b | n2 | -",
+        specs={"web": {**every, **bound_to_a}, "api": every},
+    )
+    term = own(before)
+    free = next(i for i, each in enumerate(before.pods) if not each.spec.nodeSelector)
+    nodes = np.array([0, 1], dtype=np.int32)
+    assert term.deltas(free, nodes)[1] < 0
