@@ -45,7 +45,7 @@ def repair(
         assert move["landedOn"] in predicted, move
         assert move["landedOn"] not in scenario.hot, move
         assert move["node"] in scenario.hot, move
-        assert move["readySeconds"] > 0
+        assert move["readySeconds"] >= 0  # Ready is told in whole seconds
     return loop
 
 

@@ -92,7 +92,7 @@ def test_a_hot_node_gives_pods_away_once_prometheus_shows_that_it_lasted(
     cluster.arrange([(calm, {"n3": 1, "n4": 1})])
     metrics.warm(WINDOW + WAIT)
     begin = time.monotonic()
-    busy = [deployment(f"busy-{n}", 2, cpu=1, memory="4Gi", load=Load(cpu=2.0)) for n in range(3)]
+    busy = [deployment(f"busy-{n}", 2, cpu=1, memory="4Gi", load=Load(cpu=3.4)) for n in range(3)]
     cluster.arrange([(each, ["n1", f"n{n + 2}"]) for n, each in enumerate(busy)])
     lasting = utilization(cpu="50%") + f"  stableFor: {WAIT}s\n"
     loop = Loop(actor, write_policies(tmp_path / "policies", lasting, swift()))
