@@ -18,7 +18,8 @@ from rescheduler.policies.numa.device_use import DeviceUse
 from rescheduler.policies.numa.policy import Numa
 from rescheduler.policies.spread.domain_counts import DomainCounts
 from rescheduler.policies.spread.follow import Following
-from rescheduler.policies.spread.policy import Spread, SpreadTerm
+from rescheduler.policies.spread.policy import Spread
+from rescheduler.policies.spread.term import SpreadTerm
 from tests.policies import kit
 
 Method = Callable[..., Any]

@@ -6,7 +6,8 @@ import pytest
 from rescheduler.model.move import Shift
 from rescheduler.policies.base import Match
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.spread.policy import Spread, SpreadTerm
+from rescheduler.policies.spread.policy import Spread
+from rescheduler.policies.spread.term import SpreadTerm
 from tests.picture import move, picture, proposed, workloads
 
 ROOMY = Limits(

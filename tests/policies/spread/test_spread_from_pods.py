@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.spread.policy import Spread, SpreadTerm
+from rescheduler.policies.spread.policy import Spread
+from rescheduler.policies.spread.term import SpreadTerm
 from tests.picture import picture, proposed
 from tests.policies.spread.test_spread import ROOMY, ZONES, spread
 
