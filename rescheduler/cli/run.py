@@ -47,7 +47,7 @@ def command(settings: Settings) -> int:
     configure(settings, usual="info")
     check_writable(settings.out, settings.policies, settings.snapshot)
     if scheduled:
-        from rescheduler.runtime.service import serve  # noqa: PLC0415 - keeps help quick
+        from rescheduler.runtime.service.service import serve  # noqa: PLC0415 - keeps help quick
 
         return serve(settings, report=lambda report: _keep(settings, report))
     from rescheduler.runtime.once import run_once  # noqa: PLC0415 - keeps help quick

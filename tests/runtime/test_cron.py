@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.model.errors import SettingsError
-from rescheduler.runtime.cron import Cron, parse_cron
+from rescheduler.runtime.service.cron import Cron, parse_cron
 
 NIGHTS = {
     "Europe/Paris": (date(2026, 3, 29), date(2026, 10, 25)),

@@ -11,9 +11,9 @@ import pytest
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.plan import Report
 from rescheduler.runtime.cycle import run_cycle
-from rescheduler.runtime.health import Health
-from rescheduler.runtime.server import Endpoints, pages
-from rescheduler.runtime.telemetry import Telemetry
+from rescheduler.runtime.service.health import Health
+from rescheduler.runtime.service.server import Endpoints, pages
+from rescheduler.runtime.service.telemetry import Telemetry
 from tests.runtime.skewed import parts
 
 

@@ -11,7 +11,7 @@ from rescheduler.model.plan import Calibration, LandingShare, Outcome, PlannedMo
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.enforce.acting import act, exit_code
-from rescheduler.runtime.telemetry import Telemetry
+from rescheduler.runtime.service.telemetry import Telemetry
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import Process, Stage
 from tests.fakes.truth import STATE

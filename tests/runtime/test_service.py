@@ -21,13 +21,13 @@ from rescheduler.model.plan import Plan, Report
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import policy_set
-from rescheduler.runtime import service_cycles
 from rescheduler.runtime.cycle import Parts, run_cycle, withheld
 from rescheduler.runtime.enforce.live_actor import State
-from rescheduler.runtime.service import Service, trigger_of
+from rescheduler.runtime.service import cycles as service_cycles
+from rescheduler.runtime.service.service import Service, trigger_of
+from rescheduler.runtime.service.telemetry import Telemetry
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
-from rescheduler.runtime.telemetry import Telemetry
 from tests.fakes.apiserver import FakeServer, serving
 from tests.runtime.skewed import hot, parts, skewed, spread
 

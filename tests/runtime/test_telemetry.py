@@ -11,7 +11,7 @@ from rescheduler.model.plan import Mode, MoveResult, Outcome, Plan, Result
 from rescheduler.model.problem import Problem
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.cycle import run_cycle
-from rescheduler.runtime.telemetry import Telemetry
+from rescheduler.runtime.service.telemetry import Telemetry
 from tests.runtime.skewed import hot, parts, skewed, spread
 
 

@@ -9,10 +9,10 @@ from rescheduler.model.errors import ReschedulerError
 from rescheduler.model.plan import Outcome, Plan, Report, plan_in
 from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.enforce import acting
-from rescheduler.runtime.health import Health
 from rescheduler.runtime.logs import logger
+from rescheduler.runtime.service.health import Health
+from rescheduler.runtime.service.telemetry import Telemetry
 from rescheduler.runtime.settings import Settings
-from rescheduler.runtime.telemetry import Telemetry
 
 
 class ServiceCycles:

@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.plan import Report
 from rescheduler.reporting.page import render_page
-from rescheduler.runtime.health import Health
-from rescheduler.runtime.telemetry import Telemetry
+from rescheduler.runtime.service.health import Health
+from rescheduler.runtime.service.telemetry import Telemetry
 
 _HEADERS = {
     "Cache-Control": "no-store",

@@ -16,17 +16,17 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from rescheduler.model.errors import ActionError, LockHeld, SettingsError
 from rescheduler.model.plan import Report
-from rescheduler.runtime.cron import Cron, parse_cron
 from rescheduler.runtime.cycle import Parts
 from rescheduler.runtime.enforce.live_actor import State
-from rescheduler.runtime.health import Health
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
-from rescheduler.runtime.server import Endpoints, pages
-from rescheduler.runtime.service_cycles import ServiceCycles
+from rescheduler.runtime.service.cron import Cron, parse_cron
+from rescheduler.runtime.service.cycles import ServiceCycles
+from rescheduler.runtime.service.health import Health
+from rescheduler.runtime.service.server import Endpoints, pages
+from rescheduler.runtime.service.telemetry import Telemetry
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
-from rescheduler.runtime.telemetry import Telemetry
 
 _LOCK_CHECK = 1.0
 """Seconds between two checks whether the lock is still ours."""
