@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = ROOT / "policies"
+NETWORKS = POLICIES / "gallery" / "08-hot-networks.yaml"
+"""Beside the usual ones, so that every load is read."""
 
 
 T = TypeVar("T")
@@ -116,8 +118,15 @@ def _plan(fleet: Untimed, watch: Watch, **limits: int) -> "Plan":
     from rescheduler.sources.policy_files import load_policies  # noqa: PLC0415
 
     snapshot = watch.decode(fleet)
-    policies = load_policies(POLICIES)
-    policies = replace(policies, limits=policies.limits.model_copy(update=limits))
+    usual, networks = load_policies(POLICIES), load_policies(NETWORKS)
+    policies = replace(
+        usual,
+        policies=(*usual.policies, *networks.policies),
+        digests=usual.digests | networks.digests,
+        files=usual.files | networks.files,
+        sources=usual.sources | networks.sources,
+        limits=usual.limits.model_copy(update=limits),
+    )
     asked = {request for policy in policies.policies for request in policy.requests()}
     measured = readings(snapshot, asked)
     made = watch.time(
