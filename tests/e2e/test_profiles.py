@@ -131,7 +131,7 @@ def test_a_document_that_differs_is_reported_with_both_values(
     snapshot = replace(landing_cluster.observe(), scheduler=reported)
     [mine] = load_policies(tmp_path).schedulers
     problem = schedulers_of(snapshot, [mine]).profiles["default-scheduler"].problem
-    assert "weights.ImageLocality is 5 declared, 1 there" in problem
+    assert "weights.ImageLocality is declared as 5 and runs as 1" in problem
 
 
 def test_a_scheduler_that_cannot_be_asked_holds_the_cycle(landing_cluster: LandingCluster) -> None:
