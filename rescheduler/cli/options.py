@@ -21,6 +21,7 @@ SOURCES = (
     "prometheus_token_file",
     "prometheus_ca_file",
     "prometheus_selector",
+    "dataset_catalogs",
     "scheduler_url",
     "scheduler_ca_file",
     "scheduler_insecure_skip_tls_verify",

@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from rescheduler.model.observed_scheduler import ObservedScheduler
+from rescheduler.model.problem import Problem
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.reading_sources import read_all, reading_sources
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.kubernetes.client import Connection
 from rescheduler.sources.kubernetes.cluster import read_cluster
-from rescheduler.sources.kubernetes.running_scheduler import read_scheduler
+from rescheduler.sources.kubernetes.running_scheduler import foreign_address, read_scheduler
 from rescheduler.sources.recording import load
 
 Observe = Callable[[Iterable[ReadingRequest]], Snapshot]
@@ -38,6 +40,12 @@ def with_scheduler(settings: Settings, connection: Connection, snapshot: Snapsho
     """The snapshot with what the running scheduler reports of itself, where it is to be asked."""
     if settings.scheduler_url is None:
         return snapshot
+    foreign = foreign_address(settings.scheduler_url, snapshot, connection.server)
+    if foreign:
+        problem = Problem("GRD010", foreign)
+        return replace(
+            snapshot, scheduler=ObservedScheduler(url=settings.scheduler_url, problem=problem)
+        )
     observed = read_scheduler(
         connection,
         settings.scheduler_url,

@@ -12,7 +12,7 @@ import numpy as np
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.runtime.settings import Settings
+from rescheduler.runtime.settings import Settings, catalogs_in
 from rescheduler.sources.datasets import Catalogs
 from rescheduler.sources.prometheus.prometheus import Prometheus, PrometheusReadings
 
@@ -46,7 +46,7 @@ def reading_sources(settings: Settings) -> tuple[ReadingSource, ...]:
     Raises:
         SettingsError: the settings of one of them cannot be used.
     """
-    catalogs = Catalogs()
+    catalogs = Catalogs(catalogs_in(settings.dataset_catalogs))
     if settings.prometheus_url is None:
         return (catalogs,)
     prometheus = Prometheus(

@@ -22,6 +22,7 @@ LogFormat = Literal["auto", "json", "console"]
 
 ENV_PREFIX = "RESCHEDULER_"
 
+_CATALOG = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{12,64}", re.ASCII | re.IGNORECASE)
 
 
@@ -59,6 +60,11 @@ class Settings:
         "",
         "Label matchers for every query, where one Prometheus watches several clusters.",
         metavar="MATCHERS",
+    )
+    dataset_catalogs: str = _option(
+        "",
+        "Catalogs of datasets that policies may name, separated by commas.",
+        metavar="NAME=URL",
     )
     scheduler_url: str | None = _option(
         None,
@@ -123,6 +129,7 @@ class Settings:
             check_url(self.prometheus_url)
         if self.scheduler_url is not None:
             check_scheduler_url(self.scheduler_url)
+        catalogs_in(self.dataset_catalogs)
         if self.every is not None and self.cron is not None:
             raise SettingsError(
                 "--every and --cron were both given", "give one of them: they are two schedules."
@@ -150,6 +157,39 @@ class Settings:
                 "leave out --prometheus-url (and RESCHEDULER_PROMETHEUS_URL) to plan on the "
                 "recording, or --snapshot to read the cluster as it is now.",
             )
+
+
+def catalogs_in(text: str) -> dict[str, str]:
+    """The address of each catalog of datasets by its name.
+
+    Policies name a catalog and cannot choose its address, so that whoever may edit policies
+    cannot make us ask any address of the network.
+
+    Raises:
+        SettingsError: it is not a list of NAME=URL, or an address cannot be used.
+    """
+    answer: dict[str, str] = {}
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        name, equals, url = part.partition("=")
+        shown = part if "@" not in part else f"{name}=(with credentials)"
+        hint = "write it as datasets=https://catalog.data.svc/datasets.json."
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise SettingsError(f"--dataset-catalogs {shown}: {error}", hint) from error
+        if parts.username or parts.password:
+            raise SettingsError(
+                f"--dataset-catalogs {shown} would show them in reports",
+                "serve the catalog without credentials inside the cluster.",
+            )
+        known = parts.scheme in ("http", "https") and parts.hostname and port != 0
+        if not equals or not _CATALOG.fullmatch(name) or not known:
+            raise SettingsError(f"--dataset-catalogs {shown} is not NAME=URL", hint)
+        if name in answer:
+            raise SettingsError(f"--dataset-catalogs has {name!r} twice", "give each its own name.")
+        answer[name] = url
+    return answer
 
 
 def check_scheduler_url(url: str) -> None:

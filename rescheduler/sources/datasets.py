@@ -1,11 +1,13 @@
-"""An external catalog of datasets over HTTP: where each of them is.
+"""External catalogs of datasets over HTTP: where each dataset is.
+
+Policies name a catalog; its address comes from the settings and is never shown.
 
 It answers GET with `{"datasets": {NAME: {LEVEL: [DOMAIN, ...]}}}`, such as
 `{"datasets": {"imagenet": {"zone": ["a"], "host": ["n7", "n8"]}}}`.
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -36,13 +38,17 @@ class _Kept:
 
 @dataclass(slots=True)
 class Catalogs:
-    """Reads catalogs, and keeps the last answer of each for as long as its policy allows."""
+    """Reads catalogs, and keeps the last answer of each for as long as its policy allows.
 
+    addresses: that of each catalog by its name.
+    """
+
+    addresses: Mapping[str, str] = field(default_factory=dict)
     clock: Callable[[], float] = time.monotonic
     _kept: dict[str, _Kept] = field(default_factory=dict)
 
     def answers(self, request: ReadingRequest) -> bool:
-        """Whether the reading is one of a catalog, whose address the request has."""
+        """Whether the reading is one of a catalog, whose name the request has."""
         return request.name == DATASET
 
     def catalog(self) -> list[ReadingRequest]:
@@ -58,15 +64,22 @@ class Catalogs:
         return [self._read(each) for each in requests]
 
     def _read(self, request: ReadingRequest) -> Reading:
-        url, notes = request.query, []
+        name, notes = request.query, []
+        url = self.addresses.get(name)
+        if url is None:
+            message = f"--dataset-catalogs gives no address for catalog {name!r}"
+            return _reading(request, (), 0.0, (), Problem("RDG001", message))
         try:
-            self._kept[url] = _Kept(_fetch(url, request.window), self.clock())
+            self._kept[name] = _Kept(_fetch(url, request.window), self.clock())
         except (requests.RequestException, msgspec.MsgspecError, ValueError) as error:
-            kept = self._kept.get(url)
+            # What the libraries say holds the address, which people may not be meant to see.
+            why = cause(error).replace(url, "its address")
+            kept = self._kept.get(name)
             if kept is None or self.clock() - kept.at > request.max_age:
-                return _reading(request, (), 0.0, (), Problem("RDG001", f"{url}: {cause(error)}"))
-            notes.append(f"{url} is down ({cause(error)}); its last answer counts")
-        kept = self._kept[url]
+                problem = Problem("RDG001", f"catalog {name}: {why}")
+                return _reading(request, (), 0.0, (), problem)
+            notes.append(f"catalog {name} is down ({why}); its last answer counts")
+        kept = self._kept[name]
         return _reading(request, kept.pairs, self.clock() - kept.at, tuple(notes), None)
 
 

@@ -41,9 +41,8 @@ spec:
 AFFINITY = LOCALITY + "  podAffinity: true\n"
 
 
-def catalog(url: str) -> str:
-    """A policy that asks a catalog at that address, and keeps nothing of its answers."""
-    return LOCALITY + f"  datasets: {{catalog: '{url}', timeout: 2s, maxAge: 1s}}\n"
+CATALOG = LOCALITY + "  datasets: {catalog: lake, timeout: 2s, maxAge: 1s}\n"
+"""A policy that asks a catalog, and keeps nothing of its answers."""
 
 
 def small(name: str, replicas: int, **more: Any) -> Manifest:
@@ -58,8 +57,11 @@ def two_zones(cluster: Cluster, full: Sequence[str], *rows: tuple[Manifest, Plac
     cluster.arrange([(deployment("hog", 3, cpu=12, memory="48Gi"), full), *rows])
 
 
-def without_prometheus(actor: Program) -> Program:
-    return Program(actor.binary, actor.kubeconfig, environment=actor.environment)
+def without_prometheus(actor: Program, catalog: str = "") -> Program:
+    """The program; catalog: the address of the one that policies name `lake`."""
+    named = {"RESCHEDULER_DATASET_CATALOGS": f"lake={catalog}"} if catalog else {}
+    environment = {**actor.environment, **named}
+    return Program(actor.binary, actor.kubeconfig, environment=environment)
 
 
 def cost(report: Json) -> float:
@@ -99,8 +101,8 @@ def test_pods_go_where_the_catalog_says_that_their_data_is(
     )
     known = {"datasets": {"pile": {"zone": ["a"]}, "unasked": {"zone": ["b"]}}}
     with serving(lambda _: Reply(json.dumps(known).encode())) as served:
-        policies = write_policies(tmp_path / "policies", catalog(served.url), swift())
-        loop = Loop(without_prometheus(actor), policies)
+        policies = write_policies(tmp_path / "policies", CATALOG, swift())
+        loop = Loop(without_prometheus(actor, served.url), policies)
         repaired(cluster, loop, "train", A, "LOC003")
 
         assert cost(loop.reports[0]) == 3
@@ -129,25 +131,26 @@ def test_while_the_catalog_is_down_nothing_moves_and_the_report_says_so(
         (small("train", 3, annotations={DATASET: "pile"}), B),
     )
     mark = cluster.control_plane.audit.mark()
-    program = without_prometheus(actor)
     reports = []
     for name, answer in (("refusing", _refusing), ("nonsense", _nonsense)):
         with serving(answer) as served:
-            reports.append(_once(program, tmp_path / name, served.url))
-    reports.append(_once(program, tmp_path / "gone", served.url))
+            reports.append(_once(actor, tmp_path / name, served.url))
+    reports.append(_once(actor, tmp_path / "gone", served.url))
     for report in reports:
         [policy] = report["policies"]
         assert report["moves"] == []
         assert policy["problem"]["code"] == "RDG001"
-        assert "http://127.0.0.1" in policy["problem"]["message"]
+        assert "catalog lake" in policy["problem"]["message"]
+        assert "127.0.0.1" not in json.dumps(report)
     assert "503" in reports[0]["policies"][0]["problem"]["message"]
     assert "refused" in reports[2]["policies"][0]["problem"]["message"]
     assert cluster.placement("train") == dict.fromkeys(B, 1)
     assert cluster.control_plane.audit.since(mark).evictions(by=USER) == []
 
 
-def _once(program: Program, folder: Path, url: str) -> Json:
-    return Loop(program, write_policies(folder, catalog(url), swift())).once(code=1)
+def _once(actor: Program, folder: Path, url: str) -> Json:
+    program = without_prometheus(actor, url)
+    return Loop(program, write_policies(folder, CATALOG, swift())).once(code=1)
 
 
 def prefers(app: str) -> dict[str, Any]:

@@ -37,7 +37,7 @@ _TALK = {
 }
 _PAIRS = (("web", "train"), ("train", "web"), ("web", "logs"), ("train", "nobody"))
 _ZONES = (("a", "b"), ("b", "a"), ("a", "c"), ("c", "b"))
-_CATALOG = "http://catalog.test/datasets"
+_CATALOG = "lake"
 
 
 def requests(number: int) -> dict[str, str]:

@@ -22,8 +22,12 @@ class Clock:
         return self.now
 
 
-def read(catalogs: Catalogs, url: str, **more: Any) -> Reading:
-    data = {"catalog": url, **more}
+def at(url: str) -> Catalogs:
+    return Catalogs({"lake": url})
+
+
+def read(catalogs: Catalogs, name: str = "lake", **more: Any) -> Reading:
+    data = {"catalog": name, **more}
     [request] = Locality(name="l", match={"all": True}, datasets=data).requests()
     [reading] = catalogs.read([request], snapshot([], []))
     return reading
@@ -35,7 +39,7 @@ def answering(body: Any, **more: Any) -> Any:
 
 def test_where_data_is() -> None:
     with serving(answering(GOOD)) as served:
-        reading = read(Catalogs(), served.url)
+        reading = read(at(served.url))
     assert reading.problem is None
     assert reading.pairs == (("images", "host=n1"), ("pile", "zone=a"), ("pile", "zone=b"))
     assert served.requests[0].method == "GET"
@@ -54,7 +58,7 @@ def test_where_data_is() -> None:
 )
 def test_an_odd_answer_is_a_problem_and_nothing_else(reply: Reply) -> None:
     with serving(lambda _request: reply) as served:
-        reading = read(Catalogs(), served.url)
+        reading = read(at(served.url))
     assert reading.problem is not None
     assert reading.problem.code == "RDG001"
     assert reading.pairs == ()
@@ -63,7 +67,7 @@ def test_an_odd_answer_is_a_problem_and_nothing_else(reply: Reply) -> None:
 def test_a_catalog_that_hangs_is_given_up() -> None:
     hanging = threading.Event()
     with serving(lambda _request: Reply(hang=hanging)) as served:
-        reading = read(Catalogs(), served.url, timeout="0.1s")
+        reading = read(at(served.url), timeout="0.1s")
         hanging.set()
     assert reading.problem is not None
     assert reading.problem.code == "RDG001"
@@ -71,7 +75,6 @@ def test_a_catalog_that_hangs_is_given_up() -> None:
 
 def test_the_last_answer_counts_for_a_while() -> None:
     clock = Clock()
-    catalogs = Catalogs(clock)
     down = False
 
     def answer(request: Request) -> Reply:
@@ -79,14 +82,32 @@ def test_the_last_answer_counts_for_a_while() -> None:
         return made
 
     with serving(answer) as served:
-        read(catalogs, served.url)
+        catalogs = Catalogs({"lake": served.url}, clock)
+        read(catalogs)
         down = True
         clock.now += 500
-        kept = read(catalogs, served.url)
+        kept = read(catalogs)
         clock.now += 200
-        late = read(catalogs, served.url)
+        late = read(catalogs)
     assert kept.problem is None
     assert len(kept.pairs) == 3
     assert kept.age == pytest.approx(500)
     assert "is down" in kept.notes[0]
     assert late.problem is not None
+
+
+def test_a_policy_cannot_choose_the_address() -> None:
+    with pytest.raises(ValueError, match="catalog"):
+        Locality(name="l", match={"all": True}, datasets={"catalog": "http://169.254.169.254/"})
+    reading = read(Catalogs({"other": "http://127.0.0.1:1"}))
+    assert reading.problem is not None
+    assert reading.problem.code == "RDG001"
+    assert "--dataset-catalogs" in reading.problem.message
+
+
+def test_the_address_of_a_catalog_is_shown_nowhere() -> None:
+    url = "http://127.0.0.1:1/secret-path"
+    reading = read(at(url))
+    assert reading.problem is not None
+    assert "secret-path" not in repr(reading)
+    assert "catalog lake" in reading.problem.message

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from rescheduler.kube.controllers import Service
+from rescheduler.kube.objects import NodeAddress, ObjectMeta
 from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.sources.kubernetes.client import connect
-from rescheduler.sources.kubernetes.running_scheduler import read_scheduler
+from rescheduler.sources.kubernetes.running_scheduler import foreign_address, read_scheduler
 from rescheduler.sources.recording import load, save
 from tests.cluster import node, snapshot
 from tests.sources.server import Reply, Request, Served, serving
@@ -128,3 +130,29 @@ def test_a_certificate_file_that_is_not_there_is_a_problem(tmp_path: Path) -> No
     connection.api.close()
     assert reported.problem is not None
     assert "none.crt" in reported.problem.message
+
+
+@pytest.mark.parametrize(
+    ("url", "own"),
+    [
+        ("https://10.0.0.7:10259", True),
+        ("https://master-1:10259", True),
+        ("https://10.96.0.1:10259", True),
+        ("https://kube-scheduler.kube-system.svc:10259", True),
+        ("https://kube-scheduler.kube-system:10259", True),
+        ("https://10.0.0.8:10259", False),
+        ("https://kube-scheduler.tenant.svc:10259", False),
+        ("https://other.kube-system.svc:10259", False),
+        ("https://kube-scheduler.kube-system.svc.evil.example:10259", False),
+        ("https://evil.example", False),
+    ],
+)
+def test_credentials_go_to_the_clusters_own_addresses_alone(url: str, own: bool) -> None:
+    master = node("master-1")
+    master.status.addresses = [NodeAddress(type="InternalIP", address="10.0.0.7")]
+    services = [
+        Service(metadata=ObjectMeta(name="kube-scheduler", namespace=namespace))
+        for namespace in ("kube-system", "somewhere")
+    ]
+    made = replace(snapshot([master], []), services=services)
+    assert (foreign_address(url, made, "https://10.96.0.1:443") == "") == own

@@ -213,8 +213,9 @@ class Datasets(Strict):
     )
     catalog: str | None = Field(
         None,
-        pattern=r"^https?://",
-        description="The address of a JSON document `{datasets: {NAME: {LEVEL: [DOMAIN]}}}`.",
+        pattern=r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$",
+        description="The name of a catalog, whose address --dataset-catalogs gives: a JSON "
+        "document `{datasets: {NAME: {LEVEL: [DOMAIN]}}}`.",
     )
     timeout: PositiveDuration = Field(
         timedelta(seconds=5), description="How long the catalog may take to answer."

@@ -1,13 +1,15 @@
 """What a running kube-scheduler reports of itself: /configz, and of its /metrics version and gates.
 
 It is asked with the credentials for the API server, which kube-scheduler has reviewed there; the
-account needs the right to `get` the non-resource URLs /configz and /metrics.
+account needs the right to `get` the non-resource URLs /configz and /metrics. They are sent to the
+cluster's own addresses alone, so that who may change our settings cannot have them sent elsewhere.
 """
 
 import copy
 import warnings
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from kubernetes.client import ApiClient
@@ -17,14 +19,37 @@ from urllib3.exceptions import InsecureRequestWarning
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes.transport import Connection
 
 TIMEOUT = 10.0
 """Seconds for each of the two answers."""
 
+_SERVICE_ENDINGS = ("", ".svc", ".svc.cluster.local")
 _SECRET = ("clientConnection", "leaderElection")
 _FEATURE = "kubernetes_feature_enabled"
 _BUILD = "kubernetes_build_info"
+
+
+def foreign_address(url: str, snapshot: Snapshot, server: str) -> str:
+    """Why that address is none of the cluster's own, or "".
+
+    Its own are those of its nodes, Services of kube-system by name, and the API server's host.
+    server: the address of the API server.
+    """
+    host = urlsplit(url).hostname or ""
+    own = {urlsplit(server).hostname}
+    for node in snapshot.nodes:
+        own.add(node.metadata.name)
+        own |= {each.address for each in node.status.addresses or ()}
+    names = {s.metadata.name for s in snapshot.services if s.metadata.namespace == "kube-system"}
+    own |= {f"{name}.kube-system{end}" for name in names for end in _SERVICE_ENDINGS}
+    if host in own:
+        return ""
+    return (
+        f"{host} of --scheduler-url is neither a node's address, nor a Service of kube-system, nor "
+        "the API server's host; our credentials are sent to those alone"
+    )
 
 
 def read_scheduler(

@@ -78,6 +78,11 @@ class Connection:
     def __post_init__(self) -> None:
         self._host = str(self.api.configuration.host)
 
+    @property
+    def server(self) -> str:
+        """The address of the API server."""
+        return self._host
+
     def get(self, path: str, query: dict[str, str] | None = None) -> bytes:
         """The body of a successful GET.
 

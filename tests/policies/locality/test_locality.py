@@ -237,7 +237,7 @@ def test_data_pulls_by_node_label_and_by_catalog() -> None:
     before = snapshot(nodes, pods, controllers=owner)
     by_label = locality(datasets={"nodeLabel": "has/{dataset}"})
     assert term(by_label, before).cost() == pytest.approx(0 + 0.5 + 1)
-    by_catalog = locality(datasets={"catalog": "http://c.test"})
+    by_catalog = locality(datasets={"catalog": "lake"})
     made = term(by_catalog, traffic(before, by_catalog, ("pile", "zone=a", 1.0)))
     assert made.cost() == pytest.approx(1)
     down = by_catalog.compile(before)
@@ -250,7 +250,7 @@ def test_one_source_that_is_down_does_not_silence_the_others() -> None:
         zone a | n1 | db
         zone b | n2 | web
     """)
-    data = {"catalog": "http://c.test"}
+    data = {"catalog": "lake"}
     made = term(locality(pairs=[{"pods": WEB, "near": DB}], datasets=data), before)
     assert made.cost() == pytest.approx(1)
     assert made.warnings()[0].code == "RDG007"
