@@ -1,6 +1,8 @@
 """Probes report whether the service runs, over a real socket."""
 
 import socket
+import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -11,8 +13,9 @@ import pytest
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.plan import Report
 from rescheduler.runtime.cycle import run_cycle
+from rescheduler.runtime.service import server
 from rescheduler.runtime.service.health import Health
-from rescheduler.runtime.service.server import Endpoints, pages
+from rescheduler.runtime.service.server import Endpoints, Page, pages, text
 from rescheduler.runtime.service.telemetry import Telemetry
 from tests.runtime.skewed import parts
 
@@ -132,3 +135,52 @@ def test_a_port_that_is_taken_is_named() -> None:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(SettingsError, match=f"--listen {listen} cannot be used"):
             Endpoints(listen, {})
+
+
+def test_connections_are_bounded_and_the_oldest_make_room(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(server, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(server, "PATIENCE", 0.2)
+    endpoints = Endpoints("127.0.0.1:0", {"/livez": lambda: text("")})
+    endpoints.start()
+    address = ("127.0.0.1", endpoints.port)
+    before = threading.active_count()
+    silent = [socket.create_connection(address) for _ in range(12)]
+    try:
+        for each in silent:
+            each.sendall(b"GET /livez")  # and never the rest
+        time.sleep(0.05)
+        assert threading.active_count() - before <= 3
+        assert _in_the_end(f"http://127.0.0.1:{endpoints.port}/livez") == b"ok\n"
+    finally:
+        for each in silent:
+            each.close()
+        endpoints.stop()
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def _in_the_end(url: str) -> bytes:
+    for _ in range(100):
+        try:
+            with urllib.request.urlopen(url, timeout=1) as answer:
+                return bytes(answer.read())
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError("the probe was kept out")
+
+
+def test_a_page_that_cannot_be_made_is_a_bare_500(capfd: pytest.CaptureFixture[str]) -> None:
+    def broken() -> Page:
+        raise ValueError("secret insides")
+
+    endpoints = Endpoints("127.0.0.1:0", {"/": broken})
+    endpoints.start()
+    try:
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(f"http://127.0.0.1:{endpoints.port}/", timeout=2)
+        assert caught.value.code == 500
+        assert b"secret" not in caught.value.read()
+    finally:
+        endpoints.stop()
+    assert "Traceback" not in capfd.readouterr().err

@@ -1,13 +1,18 @@
 """The HTTP endpoints of the service: probes, metrics, and the last report."""
 
+import contextlib
 import socket
+import sys
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.plan import Report
 from rescheduler.reporting.page import render_page
+from rescheduler.runtime.logs import logger
 from rescheduler.runtime.service.health import Health
 from rescheduler.runtime.service.telemetry import Telemetry
 
@@ -24,7 +29,51 @@ Page = tuple[int, str, bytes]
 """Status, content type, body."""
 
 
-class _Server6(ThreadingHTTPServer):
+MOST_CONNECTIONS = 16
+"""Connections that are served at a time; whoever comes on top of them is hung up on."""
+PATIENCE = 10.0
+"""Seconds for one read from a client, and for a connection once too many are open."""
+
+
+class _Server(ThreadingHTTPServer):
+    """A thread for each connection, but no more than `MOST_CONNECTIONS`."""
+
+    daemon_threads = True
+
+    def __init__(self, *args: Any) -> None:
+        self._open: dict[socket.socket, float] = {}
+        super().__init__(*args)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve the connection in a thread, or hang up where too many are open.
+
+        Those that have been open for too long are hung up on first: a client that sends a byte now
+        and then must not keep the probes of the kubelet out.
+        """
+        now = time.monotonic()
+        if len(self._open) >= MOST_CONNECTIONS:
+            for each, since in list(self._open.items()):
+                if now - since > PATIENCE:
+                    with contextlib.suppress(OSError):
+                        each.shutdown(socket.SHUT_RDWR)
+            self.shutdown_request(request)
+            return
+        self._open[request] = now
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close the connection, and make room for the next one."""
+        self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
+        """A client that hangs up is not worth a traceback; anything else is one line of the log."""
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            logger().error("a request was not served", error=f"{type(error).__name__}: {error}")
+
+
+class _Server6(_Server):
     address_family = socket.AF_INET6
 
 
@@ -43,7 +92,7 @@ class Endpoints:
                 f"--listen {listen!r} is not an address", "write it as 127.0.0.1:8080."
             )
         try:
-            server = _Server6 if ":" in host else ThreadingHTTPServer
+            server = _Server6 if ":" in host else _Server
             self._server = server(
                 (host.strip("[]") or "0.0.0.0", int(port)),  # noqa: S104 - as `:8080` means
                 _handler(pages),
@@ -53,7 +102,6 @@ class Endpoints:
                 f"--listen {listen} cannot be used: {error.strerror}",
                 "choose another port; 0 takes a free one.",
             ) from error
-        self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property
@@ -76,11 +124,11 @@ def _handler(pages: dict[str, Callable[[], Page]]) -> type[BaseHTTPRequestHandle
     class Handler(BaseHTTPRequestHandler):
         server_version = "rescheduler"
         sys_version = ""
-        timeout = 10  # a silent client must not hold a thread for ever
+        timeout = PATIENCE  # a silent client must not hold a thread for ever
 
         def do_GET(self) -> None:
             page = pages.get(self.path.partition("?")[0])
-            status, kind, body = page() if page else (404, "text/plain", b"not found\n")
+            status, kind, body = _answer(page) if page else (404, "text/plain", b"not found\n")
             self.send_response(status)
             for name, value in _HEADERS.items():
                 self.send_header(name, value)
@@ -96,6 +144,15 @@ def _handler(pages: dict[str, Callable[[], Page]]) -> type[BaseHTTPRequestHandle
             """Probes ask every few seconds; that is not news."""
 
     return Handler
+
+
+def _answer(page: Callable[[], Page]) -> Page:
+    """The page, or a bare 500 with the reason in the log: no client needs to know our insides."""
+    try:
+        return page()
+    except Exception as error:  # noqa: BLE001 - the edge
+        logger().error("a page cannot be made", error=f"{type(error).__name__}: {error}")
+        return 500, "text/plain", b"the page cannot be made; see the log\n"
 
 
 def text(problem: str) -> Page:
