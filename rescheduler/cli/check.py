@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rescheduler.cli.options import SOURCES, takes
+from rescheduler.cli.say import say
 from rescheduler.model.errors import PolicyError
 from rescheduler.model.wording import counted
 from rescheduler.runtime.settings import Settings
@@ -44,7 +45,7 @@ def command(settings: Settings, paths: tuple[Path, ...], output: str) -> int:
             codes.append(_check(path, settings, marked=output == "github"))
         except PolicyError as error:
             codes.append(error.exit_code)
-            click.echo(f"error: {error}", err=True)
+            say(f"error: {error}", err=True)
             if output == "github":
                 _annotate(error, path)
     return max(codes)
@@ -59,20 +60,20 @@ def _check(path: Path, settings: Settings, *, marked: bool) -> int:
 
     if is_policy_test(path.name):
         tests = counted(len(load(read_file(path)).tests), "policy test")
-        click.echo(f"{path}: {tests}, which `rescheduler test` runs")
+        say(f"{path}: {tests}, which `rescheduler test` runs")
         return 0
     found = load_policies(path)
     names = ", ".join(f"{each.kind} {each.name} ({each.mode})" for each in found.policies)
-    click.echo(f"{path}: {len(found.policies)} valid: {names}")
+    say(f"{path}: {len(found.policies)} valid: {names}")
     for warning in warnings(found):
-        click.echo(warning.report())
+        say(warning.report())
         if marked:
             at = warning.place()
-            click.echo(annotation("warning", at.message, file=at.file, line=at.line, col=at.column))
+            say(annotation("warning", at.message, file=at.file, line=at.line, col=at.column))
     for note in dead(found):
-        click.echo(f"  note: {note}")
+        say(f"  note: {note}")
         if marked:
-            click.echo(annotation("warning", note))
+            say(annotation("warning", note))
     if any(getattr(settings, each) for each in (*SOURCES, "snapshot")):
         return _against_cluster(found, settings, marked=marked)
     return 0
@@ -87,16 +88,16 @@ def _against_cluster(policies: "PolicySet", settings: Settings, *, marked: bool)
     observe = observer(settings, connection_of(settings))
     snapshot = observe([each for one in policies.policies for each in one.requests()])
     for title, answer in answers(policies, snapshot):
-        click.echo(f"  {title}: {answer}")
+        say(f"  {title}: {answer}")
     for warning in idle(policies, snapshot):
-        click.echo(f"  note: {warning}")
+        say(f"  note: {warning}")
     left_out = list(unheard(policies, snapshot))
     for policy, problem in left_out:
         text = f"{policy.kind} {policy.name}: {problem.code} {problem.message}"
-        click.echo(f"  not evaluated: {text}")
+        say(f"  not evaluated: {text}")
         if marked:
             file = policies.files[policy.name]
-            click.echo(annotation("error", text, title="not evaluated", file=file))
+            say(annotation("error", text, title="not evaluated", file=file))
     return 1 if left_out else 0
 
 
@@ -104,4 +105,4 @@ def _annotate(error: PolicyError, path: Path) -> None:
     from rescheduler.policytest.github_annotations import annotations  # noqa: PLC0415 - only what is asked
 
     for line in annotations(error, str(path)):
-        click.echo(line)
+        say(line)

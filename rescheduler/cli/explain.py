@@ -7,6 +7,7 @@ import click
 
 from rescheduler.cli.options import SOURCES, Command, takes
 from rescheduler.cli.output import check_writable, show_explanation
+from rescheduler.cli.say import say
 from rescheduler.runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -67,5 +68,5 @@ def _explain(settings: Settings, ask: "Callable[[Explainer], Explanation]") -> i
     explainer = Explainer(settings)
     show_explanation(ask(explainer), settings.output, settings.out)
     for note in explainer.notes:
-        click.echo(f"note: {note.code} {note.message}", err=True)
+        say(f"note: {note.code} {note.message}", err=True)
     return 0

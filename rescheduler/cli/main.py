@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from rescheduler import __version__
+from rescheduler.cli.say import say
 from rescheduler.model.errors import ReschedulerError
 
 _VERBS = {
@@ -65,12 +66,12 @@ class Program(click.Group):
         try:
             code = super().invoke(ctx)
         except ReschedulerError as error:
-            click.echo(f"{'note' if error.exit_code == 0 else 'error'}: {error}", err=True)
+            say(f"{'note' if error.exit_code == 0 else 'error'}: {error}", err=True)
             code = error.exit_code
         except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
             raise
         except KeyboardInterrupt:
-            click.echo("stopped", err=True)
+            say("stopped", err=True)
             code = 130
         except Exception as error:  # noqa: BLE001 - the edge: people get a sentence, not a traceback
             code = _unwritten(error) or _unexpected(error)
@@ -86,7 +87,7 @@ def _unwritten(error: Exception) -> int:
     problem = output_error(error)
     if problem is None:
         return 0
-    click.echo(f"error: {problem}", err=True)
+    say(f"error: {problem}", err=True)
     return problem.exit_code
 
 
@@ -95,7 +96,7 @@ def _unexpected(error: Exception) -> int:
         traceback.print_exception(error)
     text = " ".join(str(error).split())[:500]
     where = traceback.extract_tb(error.__traceback__)[-1]
-    click.echo(
+    say(
         f"error: unexpected {type(error).__name__}: {text} "
         f"(in {os.path.basename(where.filename)}:{where.lineno})\n"  # noqa: PTH119 - no Path needed
         "  Maybe this is our mistake: run it again with --debug and report what it prints.",

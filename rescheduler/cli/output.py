@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from rescheduler.cli.options import given_options
+from rescheduler.cli.say import say
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.explanation import Explanation
 from rescheduler.model.plan import Report, plan_in
@@ -122,12 +121,12 @@ def _warn(report: Report) -> None:
     for policy in plan.policies:
         if policy.problem is not None:
             problem = policy.problem
-            click.echo(
+            say(
                 f"warning: {policy.kind} {policy.name} was not evaluated: "
                 f"{problem.code} {problem.message}",
                 err=True,
             )
     for guard in plan.guards:
-        click.echo(f"note: nothing is moved: {guard.code} {guard.message}", err=True)
+        say(f"note: nothing is moved: {guard.code} {guard.message}", err=True)
     for note in plan.notes:
-        click.echo(f"note: {note.code} {note.message}", err=True)
+        say(f"note: {note.code} {note.message}", err=True)

@@ -4,6 +4,7 @@ import click
 
 from rescheduler.cli.options import SOURCES, takes
 from rescheduler.cli.output import check_writable
+from rescheduler.cli.say import say
 from rescheduler.runtime.settings import Settings
 
 
@@ -31,5 +32,5 @@ def command(settings: Settings) -> int:
     check_writable(settings.out)
     policies = policies_of(settings) if settings.policies else None
     for line in record(settings, connection_of(settings), policies):
-        click.echo(line, err=True)
+        say(line, err=True)
     return 0

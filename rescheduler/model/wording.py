@@ -1,6 +1,12 @@
-"""Numbers and times in sentences, so that every message has them alike."""
+"""Numbers, times and foreign text in sentences, so that every message has them alike."""
 
+import re
+import unicodedata
 from datetime import UTC, datetime
+
+# CSI and OSC sequences go as a whole, so that no "[31m" stays behind; then any other control.
+_ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?")
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -16,3 +22,19 @@ def agreed(number: int, one: str, many: str) -> str:
 def instant(moment: datetime) -> str:
     """Date and time in UTC, to the second: "2026-11-21 12:00:05 UTC"."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def clean(text: str) -> str:
+    """The text without escape sequences, control characters and changes of writing direction.
+
+    White space becomes a plain space: a name from the cluster must not draw on the terminal.
+    """
+    if text.isprintable() and text.isascii():
+        return text
+    kept = []
+    for character in _ESCAPE.sub("", text):
+        if character in "\n\r\t\v\f":
+            kept.append(" ")
+        elif unicodedata.category(character) not in _UNSEEN:
+            kept.append(character)
+    return "".join(kept)

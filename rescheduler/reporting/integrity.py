@@ -12,7 +12,8 @@ from rescheduler import __version__
 from rescheduler.model.errors import PlanEdited
 from rescheduler.model.plan import Report, plan_in
 from rescheduler.model.plan_digest import ID_LENGTH, checksum, digest_of
-from rescheduler.reporting.phrasing import clean, shorten
+from rescheduler.model.wording import clean
+from rescheduler.reporting.phrasing import shorten
 
 CHECKSUMS = "checksums"
 _DIGITS = 16

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rescheduler.model.plan import Outcome, Plan, Report, plan_in
 from rescheduler.model.plan_digest import ID_LENGTH
-from rescheduler.reporting.phrasing import clean
+from rescheduler.model.wording import clean
 
 
 @dataclass(frozen=True, slots=True)

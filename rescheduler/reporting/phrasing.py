@@ -1,7 +1,5 @@
 """How numbers, times and names are written, so that every report writes them alike."""
 
-import re
-import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -12,29 +10,9 @@ UNKNOWN = "unknown"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 ARROW = "\N{RIGHTWARDS ARROW}"
 
-# CSI and OSC sequences go as a whole, so that no "[31m" stays behind; then any other control.
-_ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?")
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _DECIMAL = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
 _WORDS = {"gpu": "GPU", "cpu": "CPU"}
-
-
-def clean(text: str) -> str:
-    """The text without escape sequences, control characters and changes of writing direction.
-
-    White space becomes a plain space: a name from the cluster must not draw on the terminal.
-    """
-    if text.isprintable() and text.isascii():
-        return text
-    kept = []
-    for character in _ESCAPE.sub("", text):
-        if character in "\n\r\t\v\f":
-            kept.append(" ")
-        elif unicodedata.category(character) not in _UNSEEN:
-            kept.append(character)
-    return "".join(kept)
 
 
 def amount(value: float) -> str:

@@ -9,14 +9,13 @@ import msgspec
 
 from rescheduler.model.plan import Calibration, Mode, Outcome, Plan, ReadingResult, Report, plan_in
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import clean, counted
 from rescheduler.reporting.alerts import Alert, alerts
 from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation, Step, next_steps
 from rescheduler.reporting.phrasing import (
     ARROW,
     age,
     amount,
-    clean,
     clock,
     percent,
     shorten,

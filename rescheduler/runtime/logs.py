@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 import structlog
 
+from rescheduler.model.wording import clean
 from rescheduler.runtime.settings import LogLevel, Settings
 
 _SECRET_KEY = re.compile(r"token|password|secret|authorization|credential|cookie", re.IGNORECASE)
@@ -19,11 +20,20 @@ _SECRET_VALUE = re.compile(
 def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Hide what looks like a secret, by its key or by its form."""
     for key, value in event.items():
-        event[key] = "(hidden)" if _SECRET_KEY.search(key) else _clean(value)
+        event[key] = "(hidden)" if _SECRET_KEY.search(key) else _hidden(value)
     return event
 
 
-def _clean(value: Any) -> Any:
+def printable(
+    _logger: Any, _method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Take from every text what could draw on a terminal; JSON escapes it by itself."""
+    for key, value in event.items():
+        event[key] = clean(value) if isinstance(value, str) else value
+    return event
+
+
+def _hidden(value: Any) -> Any:
     if isinstance(value, str):
         return _SECRET_VALUE.sub(
             lambda found: (
@@ -34,7 +44,7 @@ def _clean(value: Any) -> Any:
     if isinstance(value, dict):
         return redact(None, "", dict(value))
     if isinstance(value, list | tuple):
-        return [_clean(each) for each in value]
+        return [_hidden(each) for each in value]
     return value
 
 
@@ -55,7 +65,7 @@ def configure(
     ]
     last: list[Any]
     if console:
-        last = [redact, structlog.dev.ConsoleRenderer(colors=False)]
+        last = [redact, printable, structlog.dev.ConsoleRenderer(colors=False)]
     else:
         # Local variables would put tokens and whole clusters into the log.
         transform = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)

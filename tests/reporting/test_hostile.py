@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from rescheduler.model.plan import Report
+from rescheduler.model.wording import clean
 from rescheduler.reporting.page import render_page
-from rescheduler.reporting.phrasing import clean
 from rescheduler.reporting.terminal import render_table
 from tests.reporting.samples import SAMPLES
 

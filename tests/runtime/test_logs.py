@@ -64,3 +64,11 @@ def test_the_level_that_was_said_beats_the_usual_one(stream: io.StringIO) -> Non
     configure(Settings(debug=True), "info", stream)
     logger().debug("but this")
     assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == ["but this"]
+
+
+def test_no_log_line_draws_on_the_terminal(stream: io.StringIO) -> None:
+    configure(Settings(log_format="console"), "info", stream)
+    logger().warning("not evaluated\x1b[2J", message="a\x1b[31mb\x9b1m\r\nFORGED\u202e")
+    shown = stream.getvalue()
+    assert shown.count("\n") == 1
+    assert all(each.isprintable() for each in shown.rstrip("\n"))

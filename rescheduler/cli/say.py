@@ -1,0 +1,13 @@
+"""What the program says beside its results: text for a terminal, whatever the text came from."""
+
+import click
+
+from rescheduler.model.wording import clean
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print lines of text; names and answers of others in it cannot draw on the terminal.
+
+    err: on standard error.
+    """
+    click.echo("\n".join(clean(line) for line in text.split("\n")), err=err)
