@@ -8,13 +8,15 @@ import pytest
 import yaml
 
 from rescheduler.cli.main import program
+from rescheduler.kube import annotations
 from rescheduler.runtime.enforce.live_actor import FINDING_HISTORY, LEASE, STATE
 from rescheduler.sources.policy_files import load_policies
 from tests.deploy.policies_configmap import FILE, ROOT, rendered
 
 KUSTOMIZE = ROOT / "deploy" / "kustomize"
 OVERLAYS = sorted(path.name for path in (KUSTOMIZE / "overlays").iterdir())
-READS = {"get", "list", "watch"}
+READS = {"get", "list"}
+ACTING, AUDITING = "rescheduler", "rescheduler-audit"
 
 
 def documents(folder: Path) -> Iterator[dict[str, Any]]:
@@ -74,11 +76,34 @@ def test_enforce_has_exactly_these_rights_to_write(name: str) -> None:
     assert {right for right in rights(name) if right[2] not in READS} == {
         ("ClusterRole", "pods/eviction", "create", ""),
         ("ClusterRole", "events", "create", ""),
-        ("ClusterRole", "events", "patch", ""),
         ("Role", "leases", "update", LEASE),
         ("Role", "configmaps", "update", STATE),
         ("Role", "configmaps", "update", FINDING_HISTORY),
     }
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_only_the_acting_account_may_evict_and_only_enforce_runs_as_it(name: str) -> None:
+    bound = {
+        subject["name"]
+        for each in overlay(name)
+        if each["kind"].endswith("Binding") and each["roleRef"]["name"] == "rescheduler-evictor"
+        for subject in each["subjects"]
+    }
+    (pod,) = pods(name)
+    assert pod["serviceAccountName"] == AUDITING
+    patch = KUSTOMIZE / "overlays" / name / "mode.yaml"
+    if name.startswith("audit"):
+        assert (bound, patch.exists()) == (set(), False)
+    else:
+        assert bound == {ACTING}
+        assert f"serviceAccountName: {ACTING}\n" in patch.read_text()
+
+
+def test_the_fence_names_the_acting_account_and_its_opt_out() -> None:
+    said = "".join(path.read_text() for path in sorted((KUSTOMIZE / "fence").glob("*.yaml")))
+    assert said.count(f"'system:serviceaccount:rescheduler:{ACTING}'") == 2
+    assert annotations.OPT_OUT in said
 
 
 def test_remembering_adds_one_right_to_audit() -> None:
@@ -106,7 +131,7 @@ def test_every_binding_and_reference_leads_somewhere(name: str) -> None:
     present = {(each["kind"], each["metadata"]["name"]) for each in objects}
     assert len(present) == len(objects), "an object is there twice"
     assert {("Lease", LEASE), ("ConfigMap", STATE), ("ConfigMap", FINDING_HISTORY)} <= present
-    assert ("ServiceAccount", "rescheduler") in present
+    assert ("ServiceAccount", AUDITING) in present
     for each in objects:
         if each["kind"].endswith("Binding"):
             assert (each["roleRef"]["kind"], each["roleRef"]["name"]) in present

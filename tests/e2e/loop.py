@@ -19,8 +19,9 @@ from tests.e2e.program import ROOT, Finished, Program
 Json = dict[str, Any]
 
 NAMESPACE = "rescheduler"
-ACCOUNT = "rescheduler"
-USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
+ACTING, AUDITING = "rescheduler", "rescheduler-audit"
+USER = f"system:serviceaccount:{NAMESPACE}:{ACTING}"
+AUDITOR = f"system:serviceaccount:{NAMESPACE}:{AUDITING}"
 WINDOW = 10
 """Seconds over which the tests' policies measure load."""
 
@@ -114,7 +115,8 @@ def install(cluster: Cluster, overlay: str, folder: Path) -> Path:
         ]
         (kept / f"{number:02}.yaml").write_text(yaml.safe_dump_all(documents), encoding="utf-8")
     apply_manifests(cluster.api, [kept], namespace=NAMESPACE)
-    return cluster.control_plane.kubeconfig_for(NAMESPACE, ACCOUNT)
+    account = ACTING if overlay.startswith("enforce") else AUDITING
+    return cluster.control_plane.kubeconfig_for(NAMESPACE, account)
 
 
 def together(report: Json) -> Json:

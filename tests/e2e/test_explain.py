@@ -10,7 +10,7 @@ from tests.e2e.builders.nodes import node, nodes
 from tests.e2e.builders.surroundings import budget
 from tests.e2e.builders.workloads import bare_pod, deployment
 from tests.e2e.controlplane.api import Manifest
-from tests.e2e.loop import SPREAD, USER, install, swift, write_policies
+from tests.e2e.loop import AUDITOR, SPREAD, install, swift, write_policies
 from tests.e2e.program import Program
 
 pytestmark = pytest.mark.e2e
@@ -87,8 +87,8 @@ def test_an_evicted_pod_lands_where_explain_said(
         assert best["total"] == sum(best["points"].values())
         cluster.settled()
     records = cluster.control_plane.audit.since(mark)
-    assert records.reads(by=USER).on("pods")
-    assert not records.writes(by=USER), "explaining writes nothing"
+    assert records.reads(by=AUDITOR).on("pods")
+    assert not records.writes(by=AUDITOR), "explaining writes nothing"
     table = reader.run("explain", "node", "a1", "--policies", policies)
     assert (table.code, table.stdout.splitlines()[0]) == (0, "NODE a1  zone a"), table.stderr
 

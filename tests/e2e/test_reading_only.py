@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.exporter.metrics import Metrics
 from tests.e2e.load_scenarios import hot_gpus
-from tests.e2e.loop import SPREAD, USER, WINDOW, Loop, plan, swift, utilization, write_policies
+from tests.e2e.loop import AUDITOR, SPREAD, WINDOW, Loop, plan, swift, utilization, write_policies
 from tests.e2e.program import Program
 
 pytestmark = pytest.mark.e2e
@@ -31,8 +31,8 @@ def test_plan_and_audit_leave_no_trace(
     assert audited["moves"]
     assert "<html" in page.read_text(encoding="utf-8")
     records = cluster.control_plane.audit.since(mark)
-    assert records.reads(by=USER).on("pods")
-    assert not records.writes(by=USER)
+    assert records.reads(by=AUDITOR).on("pods")
+    assert not records.writes(by=AUDITOR)
 
 
 def test_audit_has_no_right_to_evict(
@@ -49,4 +49,4 @@ def test_audit_has_no_right_to_evict(
     assert "Traceback" not in done.stderr
     assert "Maybe" in done.stderr
     records = cluster.control_plane.audit.since(mark)
-    assert not [r for r in records.writes(by=USER) if r.code < 300]
+    assert not [r for r in records.writes(by=AUDITOR) if r.code < 300]
