@@ -1,5 +1,6 @@
 """Fixtures of the end-to-end suite: one control plane for all tests, a clean cluster for each."""
 
+import json
 import shutil
 import sys
 import tempfile
@@ -11,11 +12,15 @@ import pytest
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.audit import Audit
 from tests.e2e.controlplane.cleaning import Cleaner
+from tests.e2e.controlplane.kubeconfig import connect
 from tests.e2e.controlplane.server import ControlPlane
 from tests.e2e.exporter.faults import HEALTHY, Faults
 from tests.e2e.exporter.metrics import Metrics
 from tests.e2e.loop import install
 from tests.e2e.program import Program, install_program
+
+WRITTEN = (("v1", "ConfigMap"), ("events.k8s.io/v1", "Event"), ("coordination.k8s.io/v1", "Lease"))
+"""API version and kind of all that the program writes."""
 
 _failed = pytest.StashKey[bool]()
 
@@ -83,10 +88,33 @@ def metrics(start_metrics: Callable[..., Metrics]) -> Metrics:
 
 
 @pytest.fixture
-def cluster(control_plane: ControlPlane, cleaner: Cleaner) -> Cluster:
-    """An empty cluster; what a failed test left stays for inspection until the next test."""
+def cluster(control_plane: ControlPlane, cleaner: Cleaner, tmp_path: Path) -> Iterator[Cluster]:
+    """An empty cluster; what a failed test left stays for inspection until the next test.
+
+    In the end neither output, nor files, nor what is in the cluster holds a token of the program.
+    """
     cleaner.clean()
-    return Cluster(control_plane)
+    Program.said.clear()
+    made = Cluster(control_plane)
+    yield made
+    leaked = list(_leaks(made, tmp_path))
+    assert not leaked
+
+
+def _leaks(cluster: Cluster, folder: Path) -> Iterator[str]:
+    """Where a token shows. Of a signed one the signature is looked for, which nothing else has."""
+    kubeconfigs = cluster.control_plane.layout.root.glob("*.kubeconfig")
+    secrets = {connect(path).token.rpartition(".")[2].encode() for path in kubeconfigs}
+    assert secrets
+    texts = {f"output {n}": text.encode() for n, text in enumerate(Program.said)}
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink() and not path.name.endswith("kubeconfig"):
+            texts[str(path)] = path.read_bytes()
+    for kind in WRITTEN:
+        texts[kind[1]] = json.dumps(cluster.api.items(*kind)).encode()
+    for where, text in texts.items():
+        if any(each in text for each in secrets):
+            yield where
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 ROOT = Path(__file__).resolve().parents[2]
 _QUIET = ("install", "--quiet", "--disable-pip-version-check")
@@ -87,6 +87,9 @@ class Finished:
 class Program:
     """The installed program, bound to a kubeconfig and a Prometheus."""
 
+    said: ClassVar[list[str]] = []
+    """All that runs of this test printed, in which nothing secret may be."""
+
     binary: Path
     kubeconfig: Path | None = None
     prometheus: str | None = None
@@ -115,6 +118,7 @@ class Program:
             check=False,
             env=self._environment(),
         )
+        Program.said.append(done.stdout + done.stderr)
         return Finished(done.returncode, done.stdout, done.stderr)
 
     def start(self, verb: str, *arguments: str | Path, log: Path) -> subprocess.Popen[bytes]:
