@@ -90,7 +90,7 @@ def test_a_source_that_nothing_is_wanted_of_is_left_alone() -> None:
 
 def test_without_a_metric_source_only_catalogs_of_datasets_answer() -> None:
     [sources] = [reading_sources(Settings())]
-    given = {"name": "l", "match": ALL, "datasets": {"catalog": "http://127.0.0.1:9"}}
+    given = {"name": "l", "match": ALL, "datasets": {"catalog": "lake"}}
     [dataset] = Locality.model_validate(given).requests()
     assert unanswered(sources, [dataset, CPU]) == [CPU]
     both: tuple[ReadingSource, ...] = reading_sources(Settings(prometheus_url="http://127.0.0.1:9"))
@@ -99,13 +99,17 @@ def test_without_a_metric_source_only_catalogs_of_datasets_answer() -> None:
 
 
 def recorded(
-    tmp_path: Path, *policies: Policy, stub: Stub | None = None, everything: bool = False
+    tmp_path: Path,
+    *policies: Policy,
+    stub: Stub | None = None,
+    everything: bool = False,
+    catalogs: str = "",
 ) -> tuple[list[str], Snapshot]:
     """What a recording says, and what is in it."""
     out = tmp_path / "made.snapshot"
 
     def made(connection: Connection, url: str | None) -> list[str]:
-        settings = Settings(out=out, prometheus_url=url)
+        settings = Settings(out=out, prometheus_url=url, dataset_catalogs=catalogs)
         return record(settings, connection, None if everything else policy_set(list(policies)))
 
     with connected(small(), tmp_path) as (connection, _):
@@ -139,7 +143,8 @@ def test_a_recording_without_a_metric_source_says_so(tmp_path: Path, everything:
 
 def test_a_recording_has_the_datasets_that_a_catalog_reports(tmp_path: Path) -> None:
     with serving(lambda _: Reply(b'{"datasets": {"pile": {"zone": ["a"]}}}')) as served:
-        data = {"name": "l", "match": ALL, "datasets": {"catalog": served.url}}
-        said, made = recorded(tmp_path, hot(), Locality.model_validate(data))
+        data = {"name": "l", "match": ALL, "datasets": {"catalog": "lake"}}
+        near = Locality.model_validate(data)
+        said, made = recorded(tmp_path, hot(), near, catalogs=f"lake={served.url}")
     assert [each.name for each in made.readings.entries] == ["pair.dataset"]
     assert "warning: no --prometheus-url was given, so only 1 reading was recorded" in said
