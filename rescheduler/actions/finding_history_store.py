@@ -21,8 +21,11 @@ from rescheduler.actions.lease import Store
 from rescheduler.actions.stored import config_map
 from rescheduler.model.errors import ActionError
 from rescheduler.model.finding_history import FindingHistory, Observation
+from rescheduler.wire.inflating import inflate
 
 SCHEMA_VERSION = 1
+MAX_INFLATED = 64 * 2**20
+"""Bytes of MessagePack that 1 MiB of a ConfigMap may hold; findings compress to a tenth."""
 REFRESH = timedelta(minutes=10)
 """Where nothing else is new, the time of the last cycle is written only so often."""
 _ATTEMPTS = 3
@@ -85,7 +88,7 @@ class FindingHistoryStore:
         if not encoded:
             return FindingHistory()
         try:
-            plain = gzip.decompress(base64.b64decode(encoded, validate=True))
+            plain = inflate(base64.b64decode(encoded, validate=True), MAX_INFLATED)
             state = msgspec.msgpack.decode(plain, type=_State)
         except (binascii.Error, EOFError, OSError, zlib.error, msgspec.MsgspecError) as error:
             raise ActionError(

@@ -22,6 +22,10 @@ MARKER = "rescheduler.io/ledger"
 """Annotation that records that the durable state was written once, so that its loss is noticed."""
 
 
+LONGEST_RELEASE = 2.0
+"""Seconds that a renewal which hangs may hold up the end of the process."""
+
+
 class Store(Protocol):
     """Where the record is kept; `StoredObject` is the real one."""
 
@@ -149,7 +153,10 @@ class Lease:
         """Stop renewing and give the lock back, so that the next one need not wait."""
         self._stopped.set()
         if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+            self._thread.join(LONGEST_RELEASE)
+            if self._thread.is_alive():  # it waits for an answer, and the lock expires by itself
+                self._renewed_at = None
+                return
             self._thread = None
         with self._guard:
             if not self.held or self._object is None:

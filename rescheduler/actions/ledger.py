@@ -25,12 +25,15 @@ from rescheduler.actions.lease import Store
 from rescheduler.actions.stored import config_map
 from rescheduler.model.errors import ActionError, LedgerUnreadable, LockLost
 from rescheduler.model.history import History, PastMove
+from rescheduler.wire.inflating import inflate
 
 SCHEMA_VERSION = 1
 KEEP = timedelta(hours=48)
 """Closed moves older than this decide nothing any more: no budget or cool-down is longer."""
 MAX_BYTES = 700_000
 """A ConfigMap holds 1 MiB, of which base64 takes a quarter."""
+MAX_INFLATED = 64 * 2**20
+"""Bytes of JSON; a move is less than a kilobyte, and compresses to a fifth."""
 _RESET = (
     "restore it from a backup; or, to forget all budgets and cool-downs on purpose, delete its "
     "`state` and the annotation rescheduler.io/ledger of the Lease."
@@ -212,7 +215,7 @@ class Ledger:
                 raise LedgerUnreadable(
                     f"ConfigMap {self._where}: checksum {found} instead of {wanted}", _RESET
                 )
-            plain = gzip.decompress(packed)
+            plain = inflate(packed, MAX_INFLATED)
             version = msgspec.json.decode(plain, type=dict[str, Any]).get("schemaVersion")
             if version != SCHEMA_VERSION:
                 raise LedgerUnreadable(

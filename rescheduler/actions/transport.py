@@ -15,6 +15,11 @@ import msgspec
 import urllib3
 from kubernetes.client import ApiClient
 
+from rescheduler.wire.answers import read_body, within_wall_time
+
+MAX_BODY = 8 * 2**20
+"""Bytes of an answer, inflated: one object, of which etcd holds up to 1.5 MiB."""
+
 Api = ApiClient
 """The Kubernetes client, under a name that runtime may use without importing `kubernetes`."""
 
@@ -77,7 +82,7 @@ class Answer:
         """When the server answered, by its own clock."""
         try:
             return parsedate_to_datetime(self.headers["Date"]).astimezone(UTC)
-        except (KeyError, ValueError):
+        except (KeyError, ValueError, OverflowError):
             return None
 
     @property
@@ -93,7 +98,7 @@ class Answer:
 def call(
     api: Api, method: str, path: str, body: dict[str, Any] | None = None, *, timeout: float
 ) -> Answer:
-    """Send one request exactly once and wait at most `timeout` seconds for each of its steps.
+    """Send one request exactly once and wait at most `timeout` seconds for the whole answer.
 
     No retry, no redirect. An answer that is not a JSON object has an empty body, so that nothing
     is concluded from a proxy's error page; a success of that kind is no answer at all (status 0).
@@ -105,6 +110,7 @@ def call(
     _, url, headers, _, _ = api.param_serialize(
         method, path, query_params=[], header_params=headers, auth_settings=["BearerToken"]
     )
+    within_wall_time(api.rest_client.pool_manager)
     try:
         response = api.rest_client.pool_manager.request(
             method,
@@ -114,13 +120,15 @@ def call(
             timeout=urllib3.Timeout(total=timeout),
             retries=False,
             redirect=False,
+            preload_content=False,
         )
+        content = read_body(response, MAX_BODY)
     except (urllib3.exceptions.HTTPError, OSError) as error:
         return Answer(0, message=f"{method} {path}: no answer ({type(error).__name__}: {error})")
     status = int(response.status)
     try:
-        decoded: Any = msgspec.json.decode(response.data)
-    except msgspec.DecodeError:
+        decoded: Any = msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError):
         decoded = None
     if not isinstance(decoded, dict):
         if 200 <= status < 300:

@@ -11,6 +11,7 @@ import click
 from rescheduler import __version__
 from rescheduler.cli.say import say
 from rescheduler.model.errors import ReschedulerError
+from rescheduler.runtime.stopping import end_on_signals
 
 _VERBS = {
     "plan": "Show which pods to move and why; changes nothing.",
@@ -117,6 +118,7 @@ def program() -> None:
 
 def main() -> None:
     """Entry point of the `rescheduler` and `kubectl-rescheduler` commands."""
+    end_on_signals()
     try:
         program(prog_name="rescheduler")
     except OSError as error:  # of the help, which click prints before there is a command to run

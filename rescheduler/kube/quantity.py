@@ -1,5 +1,6 @@
 """Kubernetes quantities, exactly: `500m`, `1Gi`, `2e3`, never a float."""
 
+import re
 from decimal import Decimal, DecimalException
 from functools import lru_cache
 
@@ -29,6 +30,11 @@ _SUFFIXES = {
 }
 
 
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+"""What Go reads as one; Python would also take `1_000` and the digits of every script."""
+_SHOWN = 60
+
+
 @lru_cache(maxsize=16_384)
 def nanos(quantity: str | float) -> int:
     """The quantity in billionths of its unit, rounded up as Kubernetes does below a nano.
@@ -39,16 +45,20 @@ def nanos(quantity: str | float) -> int:
     text = str(quantity).strip()
     digits = text.rstrip("numkKMGTPEi")
     suffix = text[len(digits) :]
-    if suffix not in _SUFFIXES or not digits:
-        raise ValueError(f"{quantity!r} is not a Kubernetes quantity")
+    if suffix not in _SUFFIXES or not _NUMBER.fullmatch(digits):
+        raise ValueError(f"{_shown(quantity)} is not a Kubernetes quantity")
     try:
         value = Decimal(digits) * _SUFFIXES[suffix]
     except DecimalException as error:
-        raise ValueError(f"{quantity!r} is not a Kubernetes quantity") from error
-    if not value.is_finite():
-        raise ValueError(f"{quantity!r} is not a Kubernetes quantity")
+        raise ValueError(f"{_shown(quantity)} is not a Kubernetes quantity") from error
     value = max(min(value, Decimal(_MOST)), Decimal(-_MOST))
     return int(value.to_integral_value(rounding="ROUND_CEILING"))
+
+
+def _shown(quantity: str | float) -> str:
+    """It in quotes, cut where it is longer than any that is meant."""
+    text = repr(quantity)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def milli(quantity: str | float) -> int:

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 import requests
+import urllib3
 
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.causes import cause
+from rescheduler.wire.answers import read_body, session_within_wall_time
 
 DATASET = "pair.dataset"
 MAX_BODY = 32 * 2**20
 """Bytes of an answer; a catalog of 100,000 datasets is about a third of it."""
-
-_CHUNK = 2**16
 
 
 class _Catalog(msgspec.Struct):
@@ -71,7 +71,14 @@ class Catalogs:
             return _reading(request, (), 0.0, (), Problem("RDG001", message))
         try:
             self._kept[name] = _Kept(_fetch(url, request.window), self.clock())
-        except (requests.RequestException, msgspec.MsgspecError, ValueError) as error:
+        except (
+            requests.RequestException,
+            urllib3.exceptions.HTTPError,
+            msgspec.MsgspecError,
+            RecursionError,
+            OSError,
+            ValueError,
+        ) as error:
             # What the libraries say holds the address, which people may not be meant to see.
             why = cause(error).replace(url, "its address")
             kept = self._kept.get(name)
@@ -84,21 +91,15 @@ class Catalogs:
 
 
 def _fetch(url: str, timeout: float) -> tuple[tuple[str, str], ...]:
-    """Every dataset with every domain that holds it, within that many seconds in all."""
-    until = time.monotonic() + timeout
+    """Every dataset with every domain that holds it, in an answer within that many seconds."""
     session = requests.Session()
     session.trust_env = False  # no credentials from ~/.netrc, no proxy that nobody named
-    body = bytearray()
+    session_within_wall_time(session)
     with session, session.get(url, timeout=timeout, stream=True, allow_redirects=False) as answer:
         if answer.status_code != 200:
             raise ValueError(f"status {answer.status_code}")
-        for chunk in answer.iter_content(_CHUNK):
-            body += chunk
-            if len(body) > MAX_BODY:
-                raise ValueError(f"an answer of more than {MAX_BODY} bytes")
-            if time.monotonic() > until:
-                raise ValueError(f"no whole answer within {timeout:g} s")
-    catalog = msgspec.json.decode(bytes(body), type=_Catalog)
+        body = read_body(answer.raw, MAX_BODY)
+    catalog = msgspec.json.decode(body, type=_Catalog)
     return tuple(
         sorted(
             (name, f"{level}={domain}")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes.cluster import read_cluster
-from rescheduler.sources.kubernetes.transport import Answer, Connection
+from rescheduler.sources.kubernetes.transport import MAX_PAGE, Answer, Connection
 from rescheduler.sources.recording import load, save
 from tests.bench.load import readings
 from tests.bench.synthetic import Fleet
@@ -42,10 +42,15 @@ class Untimed(Fleet):
     spent = 0.0
 
     def fetch(
-        self, path: str, query: dict[str, str] | None = None, until: float | None = None
+        self,
+        path: str,
+        query: dict[str, str] | None = None,
+        until: float | None = None,
+        *,
+        most: int = MAX_PAGE,
     ) -> Answer:
         start = time.process_time()
-        answer = super().fetch(path, query, until)
+        answer = super().fetch(path, query, until, most=most)
         self.spent += time.process_time() - start
         return answer
 

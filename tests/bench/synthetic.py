@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from rescheduler.sources.kubernetes.transport import Answer
+from rescheduler.sources.kubernetes.transport import MAX_PAGE, Answer
 from tests.bench.templates import CREATED, Template, pod_text, reference, uid
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -39,7 +39,12 @@ class Fleet:
     name = "synthetic"
 
     def fetch(
-        self, path: str, query: dict[str, str] | None = None, until: float | None = None
+        self,
+        path: str,
+        query: dict[str, str] | None = None,
+        until: float | None = None,
+        *,
+        most: int = MAX_PAGE,
     ) -> Answer:
         """What a Connection answers: pages of 500, made when they are asked for."""
         if path == "/version":
@@ -51,7 +56,8 @@ class Fleet:
             items.append(item)
             if len(items) == PAGE:
                 break
-        token = ',"continue":"more"' if len(items) == PAGE else ""
+        page = int((query or {}).get("continue", 0)) + 1
+        token = f',"continue":"{page}"' if len(items) == PAGE else ""
         return _answer(
             f'{{"metadata":{{"resourceVersion":"1"{token}}},"items":[{",".join(items)}]}}'
         )

@@ -39,7 +39,31 @@ def test_a_remainder_is_rounded_up() -> None:
     assert nanos("0.5n") == 1
 
 
-@pytest.mark.parametrize("text", ["", "Ki", "K", "1K", "1ki", "one", "NaN", "1Kii"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Ki",
+        "K",
+        "1K",
+        "1ki",
+        "one",
+        "NaN",
+        "1Kii",
+        "1_000",
+        "\uff11\uff12\uff13",
+        "\u0663Gi",
+        "inf",
+        "1e999999999999999999999",
+        "x" * 10**6,
+    ],
+)
 def test_what_is_no_quantity(text: str) -> None:
     with pytest.raises(ValueError, match="is not a Kubernetes quantity"):
         nanos(text)
+
+
+def test_what_is_very_long_is_shown_by_its_beginning() -> None:
+    with pytest.raises(ValueError, match="is not a Kubernetes quantity") as caught:
+        nanos("x" * 10**6)
+    assert len(str(caught.value)) < 120

@@ -21,6 +21,7 @@ from rescheduler.model.plan import Plan, Report
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.runtime import stopping
 from rescheduler.runtime.cycle import Parts, run_cycle, withheld
 from rescheduler.runtime.enforce.live_actor import State
 from rescheduler.runtime.service import cycles as service_cycles
@@ -61,7 +62,9 @@ def count(running: Service, verdict: str) -> float:
     return value
 
 
-def test_it_runs_three_cycles_and_stops_on_sigterm(stop: Stop) -> None:
+def test_it_runs_three_cycles_and_stops_on_sigterm(
+    stop: Stop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plans: list[Report] = []
 
     def report(plan: Report) -> None:
@@ -69,6 +72,7 @@ def test_it_runs_three_cycles_and_stops_on_sigterm(stop: Stop) -> None:
         if len(plans) == 3:
             os.kill(os.getpid(), signal.SIGTERM)
 
+    monkeypatch.setattr(stopping, "GRACE", 10**6)  # this process must outlive the signal
     stop.on_signals()
     running = service(stop, parts(), report)
     assert running.run() == 0

@@ -86,6 +86,16 @@ class Api:
     def __init__(self, lists: dict[str, list[dict[str, Any]]], page: int = 500) -> None:
         self.lists = {"/api/v1/namespaces": [named("kube-system")], **lists}
         self.page = page
+        self.served = {
+            "resource.k8s.io/v1": [
+                "deviceclasses",
+                "resourceclaims",
+                "resourceclaimtemplates",
+                "resourceslices",
+            ],
+            "topology.node.k8s.io/v1alpha2": ["noderesourcetopologies"],
+        }
+        """Group and version to what discovery says of it; built-in kinds are not asked for."""
         self.fail: Callable[[Request], Reply | None] = lambda _request: None
 
     def __call__(self, request: Request) -> Reply:
@@ -94,6 +104,13 @@ class Api:
             return failed
         if request.path == "/version":
             return reply({"gitVersion": "v1.36.3"})
+        if request.path == "/apis":
+            groups = [{"versions": [{"groupVersion": each}]} for each in self.served]
+            return reply({"kind": "APIGroupList", "groups": groups})
+        group_version = request.path.removeprefix("/apis/")
+        if group_version in self.served:
+            resources = [{"name": each} for each in self.served[group_version]]
+            return reply({"kind": "APIResourceList", "resources": resources})
         items = self.lists.get(request.path, [])
         start = int(request.query.get("continue", 0))
         end = start + self.page

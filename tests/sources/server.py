@@ -3,6 +3,7 @@
 import contextlib
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,13 +20,14 @@ class Request:
 
 @dataclass
 class Reply:
-    """hang: seconds of silence before the answer."""
+    """hang: silence before the answer, until it is set. drip: seconds before each byte of it."""
 
     body: bytes = b"{}"
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     hang: threading.Event | None = None
     cut: bool = False
+    drip: float = 0.0
 
 
 @dataclass
@@ -62,9 +64,20 @@ def serving(
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(reply.body)))
             self.end_headers()
-            self.wfile.write(reply.body[: len(reply.body) // 2] if reply.cut else reply.body)
+            body = reply.body[: len(reply.body) // 2] if reply.cut else reply.body
+            if reply.drip:
+                self._drip(body, reply.drip)
+                return
+            self.wfile.write(body)
             if reply.cut:
                 self.close_connection = True
+
+        def _drip(self, body: bytes, pause: float) -> None:
+            with contextlib.suppress(OSError):  # the other side has gone, as it should
+                for byte in body:
+                    self.wfile.flush()
+                    time.sleep(pause)
+                    self.wfile.write(bytes([byte]))
 
         do_GET = do_POST = _serve
 

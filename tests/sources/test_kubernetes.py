@@ -194,27 +194,6 @@ def test_pods_that_ended_and_old_replica_sets_are_left_out(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "path", [PODS, NODES, "/apis/policy/v1/poddisruptionbudgets", "/apis/apps/v1/replicasets"]
-)
-def test_a_required_kind_that_is_forbidden_is_an_error_that_names_the_right(
-    path: str, tmp_path: Path
-) -> None:
-    api = small()
-    api.fail = lambda r: refusal(403, "forbidden") if r.path == path else None
-    with connected(api, tmp_path) as (connection, _), pytest.raises(ClusterUnavailable) as caught:
-        read_cluster(connection)
-    assert f"grant the right to list {path.rsplit('/', 1)[1]}" in str(caught.value)
-
-
-@pytest.mark.parametrize("status", [403, 404])
-def test_an_optional_kind_that_is_missing_is_noted(status: int, tmp_path: Path) -> None:
-    api = small()
-    api.fail = lambda r: refusal(status, "no") if "autoscalers" in r.path else None
-    with connected(api, tmp_path) as (connection, _):
-        assert read_cluster(connection).unread == ["HorizontalPodAutoscaler"]
-
-
-@pytest.mark.parametrize(
     ("answer", "words"),
     [
         (refusal(401, "Unauthorized"), "answered 401: Unauthorized"),
@@ -302,13 +281,3 @@ def test_get_raises_for_what_is_not_there(tmp_path: Path) -> None:
             connection.get("/api/v1/pods/none")
         api.fail = lambda _request: reply({"ok": True})
         assert json.loads(connection.get("/readyz")) == {"ok": True}
-
-
-@pytest.mark.parametrize(("status", "unread"), [(403, ["NodeResourceTopology"]), (404, [])])
-def test_a_kind_that_nobody_installed_is_not_missed(
-    status: int, unread: list[str], tmp_path: Path
-) -> None:
-    api = small()
-    api.fail = lambda r: refusal(status, "no") if "noderesourcetopologies" in r.path else None
-    with connected(api, tmp_path) as (connection, _):
-        assert read_cluster(connection).unread == unread

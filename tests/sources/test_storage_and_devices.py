@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
 from rescheduler.sources.kubernetes.cluster import read_cluster
 from rescheduler.sources.recording import load, save
-from tests.sources.objects import CANARY, Api, named, node, pod, refusal
+from tests.sources.objects import CANARY, Api, named, node, pod
 from tests.sources.test_kubernetes import connected
 from tests.sources.test_recording import same
 
@@ -114,18 +113,6 @@ def test_storage_and_devices_are_read_and_recorded(tmp_path: Path) -> None:
     assert template.spec.containers[0].name == "c"
     save(made, tmp_path / "a")
     assert same(made, load(tmp_path / "a"))
-
-
-@pytest.mark.parametrize("status", [403, 404])
-def test_what_is_not_served_or_forbidden_is_unread(status: int, tmp_path: Path) -> None:
-    api = Api(LISTS)
-    api.fail = lambda request: (
-        refusal(status, "no") if request.path.startswith((STORAGE, DEVICES)) else None
-    )
-    with connected(api, tmp_path) as (connection, _):
-        made = read_cluster(connection)
-    assert sorted(made.unread) == sorted(LATER)
-    assert made.csi_nodes == []
 
 
 def test_an_older_recording_has_not_read_them(tmp_path: Path) -> None:

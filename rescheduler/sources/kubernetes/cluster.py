@@ -1,6 +1,7 @@
 """A cluster, read once: all the lists that a snapshot is made of."""
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,9 +18,12 @@ from rescheduler.kube.pod_state import ended
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.sources.kubernetes.decode import Sharing, Unreadable, collector_off, decode_page
-from rescheduler.sources.kubernetes.transport import Answer, Connection
+from rescheduler.sources.kubernetes.discovery import Discovery
+from rescheduler.sources.kubernetes.transport import MAX_PAGE, Answer, AnswerTooLarge, Connection
 
 PAGE = 500
+SMALL_PAGE = 50
+"""Where a page is larger than we take; as many objects of 1.5 MiB, the most of etcd, fit in one."""
 RESTARTS = 2
 """How often a list is begun again when its continue token has expired."""
 DEADLINE = 180.0
@@ -32,17 +36,18 @@ _NO_SPEC = PodSpec()
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind that is listed. right: what the account needs. required: whether we go on without.
+    """A kind that is listed. right: what the account needs.
 
-    extension: nothing is amiss where the API server does not know the kind.
+    extension: not every cluster serves it. noted: that it is not served is said, since pods that
+    need it cannot be judged then.
     """
 
     name: str
     path: str
     struct: type[Base]
     right: str
-    required: bool = True
     extension: bool = False
+    noted: bool = False
 
 
 _POD = Kind("Pod", "/api/v1/pods", Pod, "list pods")
@@ -73,28 +78,24 @@ _LISTS = {
         "/apis/scheduling.k8s.io/v1/priorityclasses",
         kinds.PriorityClass,
         "list priorityclasses.scheduling.k8s.io",
-        required=False,
     ),
     "autoscalers": Kind(
         "HorizontalPodAutoscaler",
         "/apis/autoscaling/v2/horizontalpodautoscalers",
         kinds.HorizontalPodAutoscaler,
         "list horizontalpodautoscalers.autoscaling",
-        required=False,
     ),
     "quotas": Kind(
         "ResourceQuota",
         "/api/v1/resourcequotas",
         kinds.ResourceQuota,
         "list resourcequotas",
-        required=False,
     ),
     "topologies": Kind(
         "NodeResourceTopology",
         "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
         NodeResourceTopology,
         "list noderesourcetopologies.topology.node.k8s.io",
-        required=False,
         extension=True,
     ),
     **{
@@ -103,7 +104,8 @@ _LISTS = {
             f"/apis/{group}/v1/{name.lower()}{'es' if name.endswith('s') else 's'}",
             struct,
             f"list {name.lower()}{'es' if name.endswith('s') else 's'}.{group}",
-            required=False,
+            extension=group == "resource.k8s.io",
+            noted=True,
         )
         for field, name, group, struct in (
             ("storage_classes", "StorageClass", "storage.k8s.io", storage.StorageClass),
@@ -126,7 +128,6 @@ _LISTS = {
         "/apis/storage.k8s.io/v1/csistoragecapacities",
         storage.CSIStorageCapacity,
         "list csistoragecapacities.storage.k8s.io",
-        required=False,
     ),
 }
 """Field of the snapshot to the kind that fills it."""
@@ -156,17 +157,19 @@ def read_cluster(
     """Everything but the readings, at the API server's time.
 
     `taken` is the server's time when the pods were listed; `now` stands in where it sends no Date.
-    Objects that cannot be decoded are in `undecodable`, optional kinds that cannot be listed in
-    `unread`.
+    Objects that cannot be decoded are in `undecodable`, kinds that pods may need and that this
+    cluster does not serve in `unread`.
 
     Raises:
-        ClusterUnavailable: a kind that we cannot do without could not be read.
+        ClusterUnavailable: a kind that the cluster serves could not be read.
     """
     reader = _Reader(connection)
     with collector_off():
         pods, failed = reader.pods_and_failed()
         first = reader.first
         nodes = reader.nodes()
+        _once("node", [node.metadata.name for node in nodes])
+        _once("pod with UID", [pod.metadata.uid for pod in pods])
         fields: dict[str, Any] = {name: reader.objects(kind) for name, kind in _LISTS.items()}
         owners = {owner.uid for pod in pods for owner in pod.metadata.ownerReferences or ()}
         controllers = [each for kind in _CONTROLLERS for each in reader.controllers(kind, owners)]
@@ -210,6 +213,7 @@ class _Reader:
         self._sharing = Sharing()
         self.undecodable: list[Undecodable] = []
         self.unread: list[str] = []
+        self._discovery = Discovery(connection, self._until)
         self.first: Answer | None = None
         """The first answer to the latest list."""
 
@@ -267,7 +271,7 @@ class _Reader:
         answer = self._connection.fetch("/version", until=self._until)
         try:
             version = msgspec.json.decode(answer.body, type=_Version).gitVersion
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             version = ""
         return Cluster(uid=uid, version=version, name=self._connection.name)
 
@@ -303,8 +307,7 @@ class _Reader:
         undecodable: list[Undecodable] = []
         token, self.first = "", None
         while True:
-            page_query = {**query, "limit": str(PAGE), **({"continue": token} if token else {})}
-            answer = self._connection.fetch(path, page_query, self._until)
+            answer = self._page(path, {**query, **({"continue": token} if token else {})})
             self.first = self.first or answer
             if answer.status == 410:
                 return None, []
@@ -312,15 +315,24 @@ class _Reader:
                 self._missing(kind, path, answer)
                 return [], []
             try:
+                before = token
                 page, token, bad = decode_page(answer.body, kind.struct, kind.name)
             except Unreadable as error:
                 raise ClusterUnavailable(
                     f"{path} is not a list of Kubernetes objects: {error}",
                     "a proxy answered instead of the API server.",
                 ) from error
+            if token and token == before:
+                raise ClusterUnavailable(
+                    f"{path} answers the same page again and again",
+                    "a proxy answered instead of the API server.",
+                )
             undecodable += bad
             for item in page:
-                problem = finish(item)
+                try:
+                    problem = finish(item)
+                except (ValueError, TypeError, OverflowError, RecursionError) as error:
+                    problem = f"{type(error).__name__}: {error}"  # of this object alone
                 if problem is None:
                     items.append(item)
                 else:
@@ -329,17 +341,38 @@ class _Reader:
                 break
         return items, undecodable
 
+    def _page(self, path: str, query: dict[str, str]) -> Answer:
+        """The next page; one with fewer objects where these are very large."""
+        try:
+            usual = {**query, "limit": str(PAGE)}
+            return self._connection.fetch(path, usual, self._until, most=MAX_PAGE)
+        except AnswerTooLarge:
+            small = {**query, "limit": str(SMALL_PAGE)}
+            return self._connection.fetch(path, small, self._until, most=MAX_PAGE)
+
     def _missing(self, kind: Kind, path: str, answer: Answer) -> None:
-        """A kind that is not there or not ours to read: noted if optional, else a fault."""
-        if not kind.required:
-            if not (kind.extension and answer.status == 404):
-                self.unread.append(kind.name)
+        """A kind that cannot be listed: a fault, unless the cluster says that it has none such.
+
+        An account without the right gets 403 for a kind that is not served, too.
+        """
+        if kind.extension and not self._discovery.serves(path):
+            self.unread += [kind.name] if kind.noted else []
             return
         raise ClusterUnavailable(
-            f"{path} answered {answer.status}: {answer.message}",
-            f"grant the right to {kind.right} (see deploy/)."
+            f"{kind.name} cannot be listed: {path} answered {answer.status}: {answer.message}",
+            f"grant the right to {kind.right} (see deploy/kustomize/base/reader.yaml)."
             if answer.status == 403
-            else "this is not a Kubernetes API server.",
+            else "a proxy answered, or the cluster is older than Kubernetes 1.34.",
+        )
+
+
+def _once(what: str, names: list[str]) -> None:
+    """What is listed twice would be counted twice."""
+    if len(set(names)) < len(names):
+        name, times = Counter(names).most_common(1)[0]
+        raise ClusterUnavailable(
+            f"{what} {name} is listed {times} times",
+            "a proxy answered instead of the API server; a later cycle tries again.",
         )
 
 

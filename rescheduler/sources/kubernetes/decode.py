@@ -41,10 +41,10 @@ class Meta(msgspec.Struct):
 
 
 class RawPage(msgspec.Struct):
-    """A page whose objects are not decoded yet."""
+    """A page whose objects are not decoded yet. items: UNSET where it is no list at all."""
 
     metadata: Meta = msgspec.field(default_factory=Meta)
-    items: list[msgspec.Raw] | None = None
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class Unreadable(ValueError):
@@ -69,7 +69,7 @@ def _decoder(kind: type[T]) -> Any:
         f"{kind.__name__}Page",
         [
             ("metadata", Meta, msgspec.field(default_factory=Meta)),
-            ("items", list[kind] | None, None),  # type: ignore[valid-type]
+            ("items", list[kind] | msgspec.UnsetType | None, msgspec.UNSET),  # type: ignore[valid-type]
         ],
     )
     return msgspec.json.Decoder(page)
@@ -86,14 +86,16 @@ def decode_page(body: bytes, kind: type[T], name: str) -> tuple[list[T], str, li
     bad: list[Undecodable] = []
     try:
         page = _decoder(kind).decode(body)
-        items = page.items or []
-    except msgspec.DecodeError:
+        items = page.items
+    except (msgspec.DecodeError, RecursionError):
         try:
             page = msgspec.json.decode(body, type=RawPage)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise Unreadable(str(error)) from error
-        items = list(_one_by_one(page.items or [], kind, name, bad))
-    return items, page.metadata.token, bad
+        items = page.items and list(_one_by_one(page.items, kind, name, bad))
+    if items is msgspec.UNSET:
+        raise Unreadable("it has no `items`")
+    return items or [], page.metadata.token, bad
 
 
 def _one_by_one(
@@ -103,7 +105,7 @@ def _one_by_one(
     for raw in raws:
         try:
             yield decoder.decode(raw)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             bad.append(_set_aside(raw, name, str(error)))
 
 
@@ -111,7 +113,7 @@ def _set_aside(raw: msgspec.Raw, kind: str, message: str) -> Undecodable:
     """What is still known about an object that does not decode."""
     try:
         loose = msgspec.json.decode(raw)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         loose = None
 
     def text(*path: str) -> str:

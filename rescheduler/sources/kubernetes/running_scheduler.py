@@ -77,7 +77,7 @@ def read_scheduler(
             version, gates = _metrics(_body(scheduler, "/metrics"))
     except ClusterUnavailable as error:
         return ObservedScheduler(url=url, problem=Problem("GRD010", error.message))
-    except (msgspec.MsgspecError, ValueError) as error:
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         message = f"{url} does not answer as kube-scheduler does: {error}"
         return ObservedScheduler(url=url, problem=Problem("GRD010", message))
     finally:

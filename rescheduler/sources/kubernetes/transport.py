@@ -4,6 +4,7 @@ The `kubernetes` client brings authentication and TLS. What it lacks stands here
 bounded retry, gzip, and errors that a person can act on.
 """
 
+import math
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,14 +17,19 @@ from kubernetes.client import ApiClient, ApiException
 
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.sources import causes
+from rescheduler.wire.answers import TooLarge, read_body, within_wall_time
 
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 30.0
+"""Seconds for a whole answer, however its bytes arrive."""
 ATTEMPTS = 4
 MAX_WAIT = 5.0
 """Seconds that a Retry-After header may make us wait."""
-MAX_BODY = 512 * 2**20
-"""Bytes of one answer, inflated. A page of 500 pods is about 2 MiB."""
+MAX_PAGE = 128 * 2**20
+"""Bytes of a page of a list, inflated: 500 objects of 256 KiB. Pods have 5 to 30 KiB."""
+MAX_BODY = 32 * 2**20
+"""Bytes of any other answer, inflated. etcd holds objects of up to 1.5 MiB, and the /metrics of a
+kube-scheduler are a few MiB."""
 
 _VALUES = frozenset({403, 404, 410})
 _RETRIED = frozenset({429, 502, 503, 504})
@@ -61,6 +67,10 @@ class Answer:
         return (middle - self.date).total_seconds() - 0.5
 
 
+class AnswerTooLarge(ClusterUnavailable):
+    """An answer has more bytes than we take."""
+
+
 @dataclass(slots=True)
 class Connection:
     """An API server that can be asked. `api` is what the acting side needs.
@@ -76,6 +86,7 @@ class Connection:
     _host: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
+        within_wall_time(self.api.rest_client.pool_manager)
         self._host = str(self.api.configuration.host)
 
     @property
@@ -98,19 +109,25 @@ class Connection:
         return answer.body
 
     def fetch(
-        self, path: str, query: dict[str, str] | None = None, until: float | None = None
+        self,
+        path: str,
+        query: dict[str, str] | None = None,
+        until: float | None = None,
+        *,
+        most: int = MAX_BODY,
     ) -> Answer:
         """A GET with gzip and timeouts, tried again where the server asks for it.
 
-        until: time.monotonic() at which to give up.
+        until: time.monotonic() at which to give up. most: bytes of the answer, inflated.
 
         Raises:
+            AnswerTooLarge: it has more bytes.
             ClusterUnavailable: refused, too slow, not authenticated, or an unexpected status.
         """
         until = time.monotonic() + 4 * self.read_timeout if until is None else until
         for attempt in range(1, self.attempts + 1):
             last = attempt == self.attempts
-            answer, wait = self._once(path, query or {}, until, last=last)
+            answer, wait = self._once(path, query or {}, until, most, last=last)
             if answer is not None:
                 return answer
             if time.monotonic() + wait >= until:
@@ -122,7 +139,7 @@ class Connection:
         )
 
     def _once(
-        self, path: str, query: dict[str, str], until: float, *, last: bool
+        self, path: str, query: dict[str, str], until: float, most: int, *, last: bool
     ) -> tuple[Answer | None, float]:
         """The answer, or None and the seconds to wait before the next attempt."""
         left = until - time.monotonic()
@@ -133,7 +150,12 @@ class Connection:
         sent = datetime.now(UTC)
         try:
             response = self._send(path, query, min(self.read_timeout, left))
-            body = _read(response, until)
+            body = read_body(response, most)
+        except TooLarge as error:
+            raise AnswerTooLarge(
+                f"{self._host}{path} cannot be read: {error}",
+                "what answers there is no API server, or an object is far larger than others.",
+            ) from error
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
             if not last and _transient(error):
                 return None, 0.2
@@ -157,22 +179,6 @@ class Connection:
         )
         timeouts = (min(CONNECT_TIMEOUT, timeout), timeout)
         return self.api.call_api(*request, _request_timeout=timeouts).response
-
-
-def _read(response: Any, until: float) -> bytes:
-    """The whole body, inflated, within the deadline."""
-    chunks, size = [], 0
-    try:
-        for chunk in response.stream(2**20, decode_content=True):
-            size += len(chunk)
-            chunks.append(chunk)
-            if size > MAX_BODY:
-                raise urllib3.exceptions.HTTPError(f"the answer is larger than {MAX_BODY} bytes")
-            if time.monotonic() > until:
-                raise TimeoutError("the answer took too long")
-    finally:
-        response.close()  # a body that was read to its end has given its connection back already
-    return b"".join(chunks)
 
 
 def _transient(error: Exception) -> bool:
@@ -208,7 +214,7 @@ def _unexpected(host: str, path: str, answer: Answer) -> ClusterUnavailable:
 def _message(body: bytes) -> str:
     try:
         status = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         status = None
     if isinstance(status, dict) and isinstance(status.get("message"), str):
         return str(status["message"])
@@ -226,9 +232,10 @@ def _date(headers: Any) -> datetime | None:
 
 def _retry_after(headers: Any) -> float:
     try:
-        return min(max(float(headers.get("Retry-After", 1)), 0.0), MAX_WAIT)
+        seconds = float(headers.get("Retry-After", 1))
     except ValueError:
         return 1.0
+    return 1.0 if math.isnan(seconds) else min(max(seconds, 0.0), MAX_WAIT)
 
 
 def one_line(error: object) -> str:

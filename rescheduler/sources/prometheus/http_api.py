@@ -5,6 +5,7 @@ the warnings, the type of the result and the flags of partial answers, put queri
 retry behind our back, so requests are sent here.
 """
 
+import math
 import re
 import time
 from dataclasses import dataclass
@@ -19,13 +20,15 @@ from prometheus_api_client import PrometheusConnect
 
 from rescheduler.model.errors import MetricsUnavailable, SettingsError
 from rescheduler.sources.causes import cause
+from rescheduler.wire.answers import TooLarge, read_body, session_within_wall_time
 
 CONNECT_TIMEOUT = 5.0
 ATTEMPTS = 3
 MAX_WAIT = 5.0
 """Seconds that a Retry-After header may make us wait."""
 MAX_BODY = 256 * 2**20
-"""Bytes of one answer. A row for each of 150,000 pods is about 24 MiB."""
+"""Bytes of one answer, inflated. A row for each of 150,000 pods is about 24 MiB, and some tens of
+evaluations of each fit as well."""
 
 _SAME = 0.01
 """Seconds by which an evaluation may miss the time that it was asked for."""
@@ -85,6 +88,7 @@ class _Session(PrometheusConnect):  # type: ignore[misc]
         session.verify = verify
         never = urllib3.Retry(total=0, redirect=0, raise_on_status=False)
         super().__init__(url, headers=headers, session=session, retry=never, method="POST")
+        session_within_wall_time(session)
 
     def send(
         self, method: str, endpoint: str, form: dict[str, str], timeout: float
@@ -189,10 +193,10 @@ class Prometheus:
             if left <= 0:
                 raise self._fault("the time for this cycle's queries is up", "it is overloaded.")
             timeout = min(self.timeout, left)
-            status, headers, body = self._send(endpoint, form, timeout, until)
+            status, headers, body = self._send(endpoint, form, timeout)
             if status == 405 and self._method == "POST":
                 self._method = "GET"
-                status, headers, body = self._send(endpoint, form, timeout, until)
+                status, headers, body = self._send(endpoint, form, timeout)
             envelope = _decode(body)
             wait = _retry_after(headers)
             again = status in _RETRIED and (envelope is None or envelope.errorType != "timeout")
@@ -201,17 +205,16 @@ class Prometheus:
             time.sleep(wait)
         raise AssertionError  # the last attempt returned or raised
 
-    def _send(
-        self, endpoint: str, query: dict[str, str], timeout: float, until: float
-    ) -> tuple[int, Any, bytes]:
+    def _send(self, endpoint: str, query: dict[str, str], timeout: float) -> tuple[int, Any, bytes]:
         form = {**query, "timeout": f"{max(int(timeout * 1000), 1)}ms"}
         try:
             self._authorize()
             response = self._session.send(self._method, endpoint, form, timeout)
-            try:
-                return response.status_code, response.headers, _read(response, until)
-            finally:
-                response.close()
+            return response.status_code, response.headers, read_body(response.raw, MAX_BODY)
+        except TooLarge as error:
+            raise self._fault(
+                str(error), "the query selects more series than it should."
+            ) from error
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             raise self._fault(*_explained(error)) from error
 
@@ -248,7 +251,7 @@ class Prometheus:
             raise self._fault(f"answered with {what!r} instead of a {kind}", "the query is wrong.")
         try:
             return msgspec.json.decode(answer.data.result, type=list[row])  # type: ignore[valid-type]
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise self._fault(f"answered with a garbled {kind}: {error}", "") from error
 
     def _fault(self, what: str, hint: str) -> MetricsUnavailable:
@@ -294,37 +297,25 @@ def _checked(url: str, *, secret: bool) -> str:
     return url.rstrip("/")
 
 
-def _read(response: requests.Response, until: float) -> bytes:
-    """The whole body, inflated, within the deadline."""
-    chunks, size = [], 0
-    for chunk in response.iter_content(2**20):
-        size += len(chunk)
-        chunks.append(chunk)
-        if size > MAX_BODY:
-            raise OSError(f"the answer is larger than {MAX_BODY} bytes")
-        if time.monotonic() > until:
-            raise TimeoutError("the answer took too long")
-    return b"".join(chunks)
-
-
 def _decode(body: bytes) -> _Envelope | None:
     try:
         return msgspec.json.decode(body, type=_Envelope)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 
 def _retry_after(headers: Any) -> float:
     try:
-        return min(max(float(headers.get("Retry-After", 0.5)), 0.0), MAX_WAIT)
+        seconds = float(headers.get("Retry-After", 0.5))
     except ValueError:
         return 0.5
+    return 0.5 if math.isnan(seconds) else min(max(seconds, 0.0), MAX_WAIT)
 
 
 def _explained(error: Exception) -> tuple[str, str]:
     if isinstance(error, requests.exceptions.SSLError):
         return f"its certificate is not trusted: {cause(error)}", "give its CA file."
-    if isinstance(error, requests.Timeout | TimeoutError):
+    if isinstance(error, requests.Timeout | urllib3.exceptions.TimeoutError | TimeoutError):
         return "it did not answer in time", "it is overloaded, or the network drops the packets."
     if isinstance(error, requests.ConnectionError):
         return f"it cannot be reached: {cause(error)}", "it is down, or the address is wrong."

@@ -1,0 +1,80 @@
+"""Which kinds an API server serves, from its discovery documents."""
+
+from typing import TypeVar
+
+import msgspec
+
+from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.sources.kubernetes.transport import Connection
+
+_GROUPS = "/apis"
+
+
+class _Version(msgspec.Struct):
+    groupVersion: str
+
+
+class _Group(msgspec.Struct):
+    versions: list[_Version]
+
+
+class _Groups(msgspec.Struct, tag_field="kind", tag="APIGroupList"):
+    groups: list[_Group]
+
+
+class _Resource(msgspec.Struct):
+    name: str
+
+
+class _Resources(msgspec.Struct, tag_field="kind", tag="APIResourceList"):
+    resources: list[_Resource]
+
+
+_Document = TypeVar("_Document", _Groups, _Resources)
+
+
+class Discovery:
+    """What is asked only where a kind cannot be listed, so that "no such kind" is never guessed.
+
+    Every authenticated account may read it (ClusterRole system:discovery).
+    """
+
+    def __init__(self, connection: Connection, until: float) -> None:
+        """until: time.monotonic() at which to give up."""
+        self._connection = connection
+        self._until = until
+        self._versions: set[str] | None = None
+        self._resources: dict[str, set[str]] = {}
+
+    def serves(self, path: str) -> bool:
+        """Whether there is the resource of a list's path, `/apis/GROUP/VERSION/RESOURCE`.
+
+        Raises:
+            ClusterUnavailable: the API server does not say.
+        """
+        _, _, group, version, resource = path.split("/")
+        name = f"{group}/{version}"
+        if self._versions is None:
+            groups = self._read(_GROUPS, _Groups).groups
+            self._versions = {each.groupVersion for one in groups for each in one.versions}
+        if name not in self._versions:
+            return False
+        if name not in self._resources:
+            found = self._read(f"{_GROUPS}/{name}", _Resources).resources
+            self._resources[name] = {each.name for each in found}
+        return resource in self._resources[name]
+
+    def _read(self, path: str, document: type[_Document]) -> _Document:
+        answer = self._connection.fetch(path, until=self._until)
+        if answer.status >= 300:
+            raise ClusterUnavailable(
+                f"{path} answered {answer.status}: {answer.message}",
+                "the account lacks ClusterRole system:discovery, or a proxy answered.",
+            )
+        try:
+            return msgspec.json.decode(answer.body, type=document)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise ClusterUnavailable(
+                f"{path} does not say what the API server serves: {error}",
+                "a proxy answered instead of the API server.",
+            ) from error

@@ -1,0 +1,1 @@
+"""What is read from others, within a time and a size."""

@@ -1,0 +1,205 @@
+"""SIGTERM ends the real program within five seconds, wherever it is; in order where it can."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.fakes.apiserver import FakeServer, Fault
+from tests.fakes.apiserver import serving as acting_server
+from tests.fakes.world import Reply as WorldReply
+from tests.fakes.world import World
+from tests.sources.objects import Api, node, pod
+from tests.sources.server import Reply, Request, serving
+from tests.sources.test_kubernetes import kubeconfig
+
+ROOT = Path(__file__).parents[2]
+SOON = 5.0
+POLICIES = ROOT / "policies" / "spread.yaml"
+
+PLAN = ("plan",)
+AUDIT = ("run", "--once")
+ENFORCE = ("run", "--once", "--mode", "Enforce")
+SERVICE = ("run", "--every", "1h", "--listen", "127.0.0.1:0")
+ACTING_SERVICE = (*SERVICE, "--mode", "Enforce")
+
+BUSY = """
+import sys
+from rescheduler.planning.plan import planner
+def busy(*_, **__):
+    print("busy", file=sys.stderr, flush=True)
+    while True:
+        sum(range(10**6))
+planner.WorkingCopy = busy
+from rescheduler.cli.main import main
+main()
+"""
+
+
+@dataclass
+class Ended:
+    code: int
+    seconds: float
+    said: str
+
+
+def run_until(
+    reached: Callable[[subprocess.Popen[str]], bool],
+    command: tuple[str, ...],
+    folder: Path,
+    url: str,
+    program: tuple[str, ...] = ("-m", "rescheduler"),
+) -> Ended:
+    """Start the program, send SIGTERM once it has come so far, and wait for its end."""
+    more = ("-p", str(POLICIES), "--kubeconfig", str(kubeconfig(folder, url)))
+    log = folder / "stderr"
+    with log.open("w") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, *program, *command, *more],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            text=True,
+        )
+        try:
+            until = time.monotonic() + 60
+            while not reached(process):
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < until, log.read_text()
+                time.sleep(0.05)
+            began = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            code = process.wait(20)
+            return Ended(code, time.monotonic() - began, log.read_text())
+        finally:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def stuck(reply: Reply) -> Iterator[tuple[str, Callable[[subprocess.Popen[str]], bool]]]:
+    """A server that gives this answer to everything; and whether it was asked."""
+    reply.hang = reply.hang and threading.Event()
+    with serving(lambda _request: reply) as served:
+        yield served.url, lambda _process: bool(served.requests)
+        if reply.hang is not None:
+            reply.hang.set()
+
+
+SILENT = Reply(hang=threading.Event())
+DRIPPING = Reply(b"{}" * 5000, drip=0.05)
+
+
+@pytest.mark.parametrize(
+    ("command", "reply"),
+    [(PLAN, SILENT), (AUDIT, DRIPPING), (ENFORCE, SILENT), (SERVICE, DRIPPING)],
+    ids=["plan", "audit", "enforce", "service"],
+)
+def test_it_ends_while_a_server_does_not_answer(
+    command: tuple[str, ...], reply: Reply, tmp_path: Path
+) -> None:
+    with stuck(reply) as (url, asked):
+        ended = run_until(asked, command, tmp_path, url)
+    assert ended.seconds < SOON
+    assert "Traceback" not in ended.said
+    if command in (PLAN, AUDIT):  # they may be left at any point, so at once
+        assert (ended.code, ended.seconds < 1.5) == (143, True)
+
+
+@pytest.mark.parametrize("command", [ENFORCE, ACTING_SERVICE])
+def test_it_is_cut_off_while_it_reads_under_the_lock(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    with acting_server(Whole()) as server:
+        server.hang = 12
+        server.faults.append(Fault("GET", "/api/v1/pods", "hang", times=1))
+        ended = run_until(asked_for(server, "/api/v1/pods"), command, tmp_path, server.url)
+    assert ended.code == 143
+    assert ended.seconds < SOON
+    assert "this was not done: reading the cluster or its metrics; it was cut off" in ended.said
+
+
+def test_it_ends_while_it_plans(tmp_path: Path) -> None:
+    with acting_server(Whole()) as server:
+        ended = run_until(
+            lambda _process: "busy" in (tmp_path / "stderr").read_text(),
+            ENFORCE,
+            tmp_path,
+            server.url,
+            program=("-c", BUSY),
+        )
+    assert "this was not done: planning; it was cut off" in ended.said
+    assert ended.code == 143
+    assert ended.seconds < SOON
+
+
+def test_it_ends_while_it_waits_for_the_lock(tmp_path: Path) -> None:
+    with acting_server(Whole()) as server:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        spec = {"holderIdentity": "other", "leaseDurationSeconds": 3600, "renewTime": now}
+        server.world.put("leases", "rescheduler", "rescheduler", {"spec": spec})
+        ended = run_until(asked_for(server, "/leases"), ENFORCE, tmp_path, server.url)
+    assert ended.seconds < SOON
+    assert server.sent("PUT", "/leases") == []
+
+
+def test_a_service_between_two_cycles_ends_in_order(tmp_path: Path) -> None:
+    with acting_server(Whole()) as server:
+        ended = run_until(
+            lambda _process: "cycle ends" in (tmp_path / "stderr").read_text(),
+            ACTING_SERVICE,
+            tmp_path,
+            server.url,
+        )
+        released = server.sent("PUT", "/leases")[-1]
+    assert ended.code == 0
+    assert ended.seconds < 3
+    assert "cut off" not in ended.said
+    assert released is not None
+    assert "holderIdentity" not in released["spec"]
+
+
+def test_a_renewal_that_hangs_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    with acting_server(Whole()) as server:
+        server.hang = 12
+
+        def renewing(_process: subprocess.Popen[str]) -> bool:
+            if "cycle ends" in (tmp_path / "stderr").read_text() and not server.faults:
+                server.faults.append(Fault("PUT", "/leases", "hang", times=9))
+            return bool(server.faults) and server.faults[0].times < 9
+
+        ended = run_until(renewing, ACTING_SERVICE, tmp_path, server.url)
+    assert ended.seconds < SOON
+
+
+class Whole(World):
+    """A world that also has the lists of a small cluster."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: datetime.now(UTC))
+        self.lists = Api({"/api/v1/pods": [pod("web-0", "n1")], "/api/v1/nodes": [node("n1")]})
+
+    def handle(self, method: str, path: str, body: dict[str, Any] | None = None) -> WorldReply:
+        if "/leases" in path or "/configmaps" in path or method != "GET":
+            return super().handle(method, path, body)
+        parts = urlsplit(path)
+        query = {key: value[0] for key, value in parse_qs(parts.query).items()}
+        found = self.lists(Request(method, parts.path, query, {}))
+        return found.status, json.loads(found.body), {}
+
+
+def asked_for(server: FakeServer, path: str) -> Callable[[subprocess.Popen[str]], bool]:
+    return lambda _process: any(path in each[1] for each in server.requests)

@@ -1,0 +1,98 @@
+"""A kind that cannot be listed is never taken for one of which there are none."""
+
+from pathlib import Path
+
+import pytest
+
+from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.sources.kubernetes.cluster import _CONTROLLERS, _LISTS, read_cluster
+from tests.sources.objects import Api, node, pod, refusal
+from tests.sources.server import Reply, Request
+from tests.sources.test_kubernetes import NODES, PODS, connected
+
+DEVICES = {"DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"}
+EXTENSIONS = {kind.path: kind.name for kind in _LISTS.values() if kind.extension}
+BUILT_IN = [PODS, NODES] + [
+    kind.path for kind in (*_LISTS.values(), *_CONTROLLERS) if not kind.extension
+]
+
+
+def refusing(path: str, status: int) -> Api:
+    api = Api({PODS: [pod("web-0", "n1")], NODES: [node("n1")]})
+    api.fail = lambda request: refusal(status, "no") if request.path == path else None
+    return api
+
+
+def fault_of(api: Api, folder: Path) -> str:
+    with connected(api, folder) as (connection, _):
+        connection.attempts = 1
+        with pytest.raises(ClusterUnavailable) as caught:
+            read_cluster(connection)
+    return str(caught.value)
+
+
+def test_extensions_are_what_a_supported_cluster_may_lack() -> None:
+    assert set(EXTENSIONS.values()) == DEVICES | {"NodeResourceTopology"}
+
+
+@pytest.mark.parametrize("status", [403, 404, 500, 503])
+@pytest.mark.parametrize("path", BUILT_IN)
+def test_a_built_in_kind_that_cannot_be_listed_is_an_error(
+    path: str, status: int, tmp_path: Path
+) -> None:
+    fault = fault_of(refusing(path, status), tmp_path)
+    assert f"{path} answered {status}: no" in fault
+    if status == 403:
+        resource = path.rsplit("/", 1)[1]
+        assert f"grant the right to list {resource}" in fault
+        assert "cannot be listed" in fault
+
+
+@pytest.mark.parametrize("status", [403, 404, 500])
+@pytest.mark.parametrize("path", EXTENSIONS)
+def test_an_extension_that_is_served_and_cannot_be_listed_is_an_error(
+    path: str, status: int, tmp_path: Path
+) -> None:
+    fault = fault_of(refusing(path, status), tmp_path)
+    assert f"{path} answered {status}: no" in fault
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_an_extension_that_is_not_served_is_not_missed(status: int, tmp_path: Path) -> None:
+    api = refusing("", status)
+    api.served = {}
+    api.fail = lambda request: refusal(status, "no") if request.path in EXTENSIONS else None
+    with connected(api, tmp_path) as (connection, served):
+        unread = read_cluster(connection).unread
+    assert set(unread) == DEVICES
+    assert [each.path for each in served.requests].count("/apis") == 1
+
+
+def test_a_group_that_lacks_the_resource_does_not_serve_it(tmp_path: Path) -> None:
+    api = refusing("/apis/resource.k8s.io/v1/resourceslices", 404)
+    api.served["resource.k8s.io/v1"].remove("resourceslices")
+    with connected(api, tmp_path) as (connection, _):
+        assert read_cluster(connection).unread == ["ResourceSlice"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        refusal(403, "no"),
+        refusal(404, "404 page not found"),
+        refusal(503, "no"),
+        Reply(b"<html>Log in</html>"),
+        Reply(b"{}"),
+        Reply(b'{"kind": "Status", "groups": []}'),
+    ],
+)
+def test_without_discovery_nothing_is_taken_for_absent(answer: Reply, tmp_path: Path) -> None:
+    api = refusing("", 404)
+
+    def fail(request: Request) -> Reply | None:
+        if request.path == "/apis":
+            return answer
+        return refusal(404, "404 page not found") if request.path in EXTENSIONS else None
+
+    api.fail = fail
+    assert "/apis" in fault_of(api, tmp_path)
