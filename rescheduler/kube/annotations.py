@@ -9,7 +9,14 @@ SOURCE = "kubernetes.io/config.source"
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 OPT_OUT = "rescheduler.io/opt-out"
-"""Our own: `true`, or `until <RFC 3339 time>`; on a pod, its controllers or its namespace."""
+"""Our own: `true`, or `until <RFC 3339 time>`; on a pod, its controllers or its namespace.
+
+Whatever cannot be read as one of them protects too; only `false` does not."""
+
+CHECKPOINTED_AT = "rescheduler.io/checkpointed-at"
+"""Our own: when the pod's work was last saved, as an RFC 3339 time; on a pod or its controllers."""
+CHECKPOINT_INTERVAL = "rescheduler.io/checkpoint-interval"
+"""Our own: how often its work is saved, such as `10m`; used where no time of a checkpoint is."""
 
 DATASET = "rescheduler.io/dataset"
 """Our own: the names of the datasets that a pod reads, separated by commas."""
@@ -71,6 +78,8 @@ READ = GANGS | {
     SOURCE,
     DELETION_COST,
     OPT_OUT,
+    CHECKPOINTED_AT,
+    CHECKPOINT_INTERVAL,
     DATASET,
     *GPU_INDICES,
     SAFE_TO_EVICT,

@@ -33,6 +33,7 @@ class ControllerSpec(Base):
     paused: bool = False
     parallelism: int | None = None
     completions: int | None = None
+    suspend: bool | None = None
     podReplacementPolicy: str | None = None
     podFailurePolicy: dict[str, Any] | None = None
     minReadySeconds: int = 0
@@ -51,6 +52,8 @@ class ControllerStatus(Base):
     currentRevision: str = ""
     updateRevision: str = ""
     active: int | None = 0
+    ready: int | None = None
+    succeeded: int | None = 0
     desiredNumberScheduled: int = 0
     numberReady: int = 0
     conditions: list[Condition] | None = None
@@ -63,6 +66,30 @@ class Controller(Base):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: ControllerSpec = msgspec.field(default_factory=ControllerSpec)
     status: ControllerStatus = msgspec.field(default_factory=ControllerStatus)
+
+    @property
+    def wanted(self) -> int:
+        """How many pods it wants to have now; a number that is not given is 1.
+
+        Of a Job what is left to do, and none once it has ended or is suspended.
+        Source: pkg/controller/job/job_controller.go, manageJob, Kubernetes 1.36.
+        """
+        spec, status = self.spec, self.status
+        if self.kind == "DaemonSet":
+            return status.desiredNumberScheduled
+        if self.kind != "Job":
+            return 1 if spec.replicas is None else spec.replicas
+        ended = any(
+            each.type in ("Complete", "Failed") and each.status == "True"
+            for each in status.conditions or ()
+        )
+        if ended or spec.suspend:
+            return 0
+        parallel = 1 if spec.parallelism is None else spec.parallelism
+        succeeded = status.succeeded or 0
+        if spec.completions is not None:
+            return max(min(spec.completions - succeeded, parallel), 0)
+        return (status.active or 0) if succeeded else parallel
 
 
 class BudgetSpec(Base):
@@ -98,10 +125,18 @@ class ServiceSpec(Base):
     """spec of a Service."""
 
     selector: Labels | None = None
+    type: str = ""
+    clusterIP: str = ""
+    clusterIPs: list[str] | None = None
+    externalIPs: list[str] | None = None
+    externalName: str = ""
 
 
 class Service(Base):
-    """A Service; its selector takes part in kube-scheduler's default spreading."""
+    """A Service; its selector takes part in kube-scheduler's default spreading.
+
+    Where it is reached tells which pods a cycle stands on.
+    """
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: ServiceSpec = msgspec.field(default_factory=ServiceSpec)

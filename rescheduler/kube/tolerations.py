@@ -40,6 +40,21 @@ def tolerated(taint: Taint, tolerations: Sequence[Toleration] | None) -> bool:
     return any(tolerates(each, taint) for each in tolerations or ())
 
 
+def evicting(taints: Sequence[Taint] | None, tolerations: Sequence[Toleration] | None) -> str:
+    """The key of a NoExecute taint that evicts the pod at once or after a while; "" without one.
+
+    Of the tolerations of a taint the first counts, and its tolerationSeconds.
+    Source: pkg/controller/tainteviction/taint_eviction.go, processPodOnNode, and
+    pkg/apis/core/v1/helper/helpers.go, GetMatchingTolerations, Kubernetes 1.36.
+    """
+    for taint in taints or ():
+        if taint.effect == "NoExecute":
+            first = next((each for each in tolerations or () if tolerates(each, taint)), None)
+            if first is None or first.tolerationSeconds is not None:
+                return taint.key
+    return ""
+
+
 class NodeTaints:
     """The nodes by their taints: nodes with equal taints are evaluated together.
 

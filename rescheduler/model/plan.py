@@ -63,6 +63,21 @@ class BudgetUse(msgspec.Struct, frozen=True, kw_only=True):
     allowed: int
 
 
+class RestartCost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a move starts anew, which is a part of its disruption.
+
+    readySeconds: how long a replacement takes to be Ready, None where it is not known: the median
+    of so many past `moves` of the workload, or without any what the pod itself took.
+    workSeconds: work that is lost, None where there is none to lose: since the last checkpoint, or
+    else since the pod's start.
+    """
+
+    readySeconds: float | None = None
+    moves: int = 0
+    workSeconds: float | None = None
+    checkpoint: bool = False
+
+
 class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     """One move of a plan.
 
@@ -70,6 +85,7 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     gain: expected decrease of the weighted cost. disruption: its cost in pods (1.0 = a plain pod).
     gains: the unweighted gain of each policy by name. usage: load that moves, by reading name.
     mode: Audit when only Audit policies want it; such a move is shown and never acted on.
+    restart: the part of the disruption that starts anew; None in plans of earlier versions.
     """
 
     pod: PodRef
@@ -89,6 +105,7 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     budget: BudgetUse | None = None
     crashLooping: bool = False
     """Whether it is moved because it is not Ready: as long as it crash-loops."""
+    restart: RestartCost | None = None
 
 
 class MoveResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ from rescheduler.kube.dra.devices import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
+from rescheduler.kube.extensions import APIService, WebhookConfiguration
 from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Labels, Node, Pod, PodSpec
 from rescheduler.kube.selectors import matches
@@ -37,6 +38,7 @@ from rescheduler.kube.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from rescheduler.model.dependencies import Dependencies
 from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Readings
 from rescheduler.model.workload import Workload, resolve
@@ -92,6 +94,9 @@ class Snapshot:
     resource_slices: list[ResourceSlice] = field(default_factory=list)
     resource_claims: list[ResourceClaim] = field(default_factory=list)
     claim_templates: list[ResourceClaimTemplate] = field(default_factory=list)
+    validating_webhooks: list[WebhookConfiguration] = field(default_factory=list)
+    mutating_webhooks: list[WebhookConfiguration] = field(default_factory=list)
+    api_services: list[APIService] = field(default_factory=list)
     undecodable: list[Undecodable] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     """Optional kinds that could not be listed (not served, or forbidden)."""
@@ -103,6 +108,8 @@ class Snapshot:
     """
     scheduler: ObservedScheduler | None = None
     """What the running scheduler reports about itself; None where nobody asked it."""
+    dependencies: Dependencies = field(default_factory=Dependencies)
+    """What the cycle that took it stands on."""
     clock_skew: float | None = None
     """Seconds by which this host's clock was ahead of the API server's; None is unknown."""
 

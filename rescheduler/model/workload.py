@@ -12,8 +12,8 @@ class Workload:
     """The top owner of some pods.
 
     controller_kind: the kind that replaces a pod (ReplicaSet where the top is a Deployment).
-    replicas: how many pods the owner wants, None where we do not know the kind.
-    ready: pods the owner counts as Ready, None where we do not know the kind.
+    replicas: how many pods the owner wants now, None where we do not know the kind.
+    ready: pods the owner counts as Ready, None where we do not know the kind or it does not say.
     rolling: whether a rollout is under way (or the owner has not seen its newest generation).
     known: whether every link of the chain was found.
     """
@@ -100,23 +100,17 @@ def _top(namespace: str, reference: OwnerReference, by_uid: dict[str, Controller
         uid=top.metadata.uid,
         controller_kind=reference.kind,
         controller_uid=reference.uid,
-        replicas=_replicas(top),
+        replicas=top.wanted,
         ready=_ready(top),
         rolling=_rolling(top),
     )
 
 
-def _replicas(top: Controller) -> int:
-    if top.kind == "DaemonSet":
-        return top.status.desiredNumberScheduled
-    if top.kind == "Job":
-        return 1 if top.spec.parallelism is None else top.spec.parallelism
-    return 1 if top.spec.replicas is None else top.spec.replicas
-
-
-def _ready(top: Controller) -> int:
+def _ready(top: Controller) -> int | None:
     if top.kind == "DaemonSet":
         return top.status.numberReady
+    if top.kind == "Job":
+        return top.status.ready
     return top.status.readyReplicas or 0
 
 
@@ -129,8 +123,7 @@ def _rolling(top: Controller) -> bool:
     if top.metadata.generation > top.status.observedGeneration > 0:
         return True
     if top.kind == "Deployment":
-        wanted = _replicas(top)
-        return (top.status.updatedReplicas or 0) < wanted or top.status.replicas > wanted
+        return (top.status.updatedReplicas or 0) < top.wanted or top.status.replicas > top.wanted
     if top.kind == "StatefulSet":
         return bool(top.status.updateRevision) and (
             top.status.currentRevision != top.status.updateRevision

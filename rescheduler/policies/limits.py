@@ -12,6 +12,9 @@ from rescheduler.documents.field_problems import FieldWarning
 from rescheduler.documents.fields import Duration, Ratio
 from rescheduler.documents.label_names import NamespaceName
 
+ALWAYS_PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease"})
+"""Namespaces that are never touched: Kubernetes' own."""
+
 
 class Limits(Document):
     """How much may move, how often, and what a move must gain. At most one per set of policies.
@@ -44,7 +47,10 @@ class Limits(Document):
     batchSize: int = Field(1, ge=1, description="Moves sent before their replacements are awaited.")
     coolDown: Duration = Field(
         timedelta(minutes=30),
-        description="Quiet time of a workload after a move; doubles when a pod came back.",
+        description="Quiet time of a workload after a move. It doubles with each move that went "
+        "wrong: the replacement came back, was not Ready in time or much later than usual, "
+        "crash-loops, or was taken away by others within a day. Nodes where arrivals go wrong "
+        "again and again rest as long (ELG025).",
     )
     coolDownCap: Duration = Field(timedelta(hours=24), description="The longest quiet time.")
     margin: float = Field(
@@ -72,12 +78,14 @@ class Limits(Document):
         "Refuse",
         description="Pods that are not Ready because a container of theirs waits to be started "
         "again. Allow: they may be moved, also where their workload has fewer Ready pods than "
-        "`minReplicas`, as none of those is taken; but not where another pod of it crash-loops on "
-        "another node, or one that was moved for the like within the last day does not run "
-        "without restarts (ELG023).",
+        "it wants or than `minReplicas`, as none of those is taken; but not where another "
+        "pod of it crash-loops on another node, or one that was moved for the like within "
+        "the last day does not run without restarts (ELG023).",
     )
     protectedNamespaces: list[NamespaceName] = Field(
-        default_factory=lambda: ["kube-system"], description="Namespaces that are never touched."
+        default_factory=list,
+        description="Namespaces that are never touched, beside kube-system, kube-public and "
+        "kube-node-lease, which never are.",
     )
     maxPriority: int = Field(
         1_999_999_999, description="Pods above this priority are left alone; critical ones always."
@@ -120,6 +128,11 @@ class Limits(Document):
         if self.coolDownCap < self.coolDown:
             raise ValueError("coolDownCap must not be below coolDown")
         return self
+
+    @property
+    def protected(self) -> frozenset[str]:
+        """The namespaces that are never touched."""
+        return ALWAYS_PROTECTED.union(self.protectedNamespaces)
 
     def warnings(self) -> Iterator[FieldWarning]:
         """A cycle that plans more than an hour may do."""

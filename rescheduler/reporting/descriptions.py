@@ -157,6 +157,13 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "usage": "Load that moves, by reading.",
         "budget": "The PodDisruptionBudget that it spends, or null.",
         "crashLooping": "Whether the pod crash-loops: nothing that is Ready is taken.",
+        "restart": "What starts anew, as a part of the disruption; null where it is not told.",
+    },
+    "RestartCost": {
+        "readySeconds": "How long a replacement takes to be Ready; null where it is not known.",
+        "moves": "Of how many past moves it is the median; 0: it is what the pod itself took.",
+        "workSeconds": "Work that is lost; null where there is none to lose.",
+        "checkpoint": "Whether that is the work since a checkpoint; else it is since its start.",
     },
     "PodRef": {
         "namespace": "Namespace.",

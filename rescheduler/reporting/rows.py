@@ -14,8 +14,10 @@ from rescheduler.model.plan import (
     PolicyResult,
     Refusal,
     Report,
+    RestartCost,
     plan_in,
 )
+from rescheduler.model.wording import counted
 from rescheduler.reporting.alerts import advice, sentence
 from rescheduler.reporting.phrasing import age, amount, change
 
@@ -56,7 +58,7 @@ class MoveRow:
     """A move with its number in the plan, its landing, and what became of it.
 
     result: None in a plan. landing: the likeliest first, and with `returns` and `unschedulable` as
-    predicted when the eviction was sent, or when it was planned.
+    predicted when the eviction was sent, or when it was planned. restart: what starts anew.
     """
 
     number: int
@@ -66,6 +68,7 @@ class MoveRow:
     returns: float
     unschedulable: float
     why: str
+    restart: str
     landed: Landed | None
 
     @property
@@ -124,8 +127,21 @@ def _row(number: int, move: PlannedMove, result: MoveResult | None) -> MoveRow:
         returns=forecast.returns,
         unschedulable=forecast.unschedulable,
         why="; ".join(f"{each.code} {each.message}" for each in move.reasons),
+        restart=_restart(move.restart),
         landed=None if result is None else _landed(move, result),
     )
+
+
+def _restart(cost: RestartCost | None) -> str:
+    """What starts anew: `restart takes 250 s (3 moves), work since checkpoint 12 min`."""
+    parts = []
+    if cost is not None and cost.readySeconds is not None:
+        known = f" ({counted(cost.moves, 'move')})" if cost.moves else ""
+        parts.append(f"restart takes {age(cost.readySeconds)}{known}")
+    if cost is not None and cost.workSeconds is not None:
+        since = "checkpoint" if cost.checkpoint else "start"
+        parts.append(f"work since {since} {age(cost.workSeconds)}")
+    return ", ".join(parts)
 
 
 def _landed(move: PlannedMove, result: MoveResult) -> Landed:

@@ -205,7 +205,11 @@ def _why(row: MoveRow) -> Text:
         second = row.landing[1]
         more = f", {len(row.landing) - 2} more" if len(row.landing) > 2 else ""
         text.append(f"or {shorten(second.node, 40)} {percent(second.probability)}{more}; ")
-    return text.append(row.why)
+    text.append(row.why)
+    cost = row.move.restart
+    if cost is not None and (cost.moves or cost.workSeconds is not None):
+        text.append(f"; {row.restart}" if row.why else row.restart)
+    return text
 
 
 def _left_alone(screen: Screen, seen: View) -> None:

@@ -1,5 +1,7 @@
 """What a cycle sees: the cluster with its readings, or a recording of them."""
 
+import os
+import socket
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,6 +10,7 @@ from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.runtime.dependencies import dependencies_of
 from rescheduler.runtime.reading_sources import read_all, reading_sources
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.kubernetes.client import Connection
@@ -30,7 +33,8 @@ def observer(settings: Settings, connection: Connection | None) -> Observe:
 
     def observe(requests: Iterable[ReadingRequest]) -> Snapshot:
         bare = read_cluster(connection, now=lambda: datetime.now(UTC))
-        read = replace(bare, readings=read_all(sources, requests, bare))
+        needs = dependencies_of(settings, os.environ, socket.gethostname())
+        read = replace(bare, readings=read_all(sources, requests, bare), dependencies=needs)
         return with_scheduler(settings, connection, read)
 
     return observe

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from rescheduler.kube import controllers as kinds
-from rescheduler.kube import storage
+from rescheduler.kube import extensions, storage
 from rescheduler.kube.dra import devices
 from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import (
@@ -28,6 +28,7 @@ from rescheduler.kube.objects import (
     PodSpec,
     PodStatus,
 )
+from rescheduler.model.dependencies import Dependencies
 from rescheduler.model.errors import SnapshotUnreadable
 from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.problem import Problem
@@ -128,6 +129,10 @@ class _Body(msgspec.Struct):
     claim_templates: list[devices.ResourceClaimTemplate] | None = None
     topologies: list[NodeResourceTopology] | None = None
     failed: list[Pod] | None = None
+    validating_webhooks: list[extensions.WebhookConfiguration] = []
+    mutating_webhooks: list[extensions.WebhookConfiguration] = []
+    api_services: list[extensions.APIService] = []
+    dependencies: Dependencies = Dependencies()
 
 
 _LATER = {
@@ -162,6 +167,10 @@ _AS_THEY_ARE = (
     "clock_skew",
     "scheduler",
     "failed",
+    "validating_webhooks",
+    "mutating_webhooks",
+    "api_services",
+    "dependencies",
 )
 
 

@@ -54,7 +54,9 @@ STRICTER = {
     "ELG010": "whether local data may be lost is said by cluster-autoscaler's annotations",
     "ELG011": "prefer-no-eviction is taken for what it says",
     "ELG012": "the Ready pods of its controller are counted, also where it names a second owner",
+    "ELG008": "kube-system is protected whatever is allowed",
     "ELG017": "its volume claim is not in the cluster, so where it could go is not known",
+    "ELG024": "another pod of its controller is missing or not Ready",
     "FEA001": ROOM,
 }
 """Code to the reason why a pod that descheduler would evict is left alone."""

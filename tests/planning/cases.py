@@ -40,6 +40,13 @@ class Case:
     def limit(self, **changed: Any) -> None:
         self.limits = Limits.model_validate(changed)
 
+    def rename(self, namespace: str) -> None:
+        """Let all of it be in another namespace."""
+        for each in (*self.snapshot.pods, *self.snapshot.controllers):
+            each.metadata.namespace = namespace
+        for each in self.snapshot.namespaces:
+            each.metadata.name = namespace
+
     def annotate(self, **values: str) -> None:
         self.pod.metadata.annotations = dict(values)
 

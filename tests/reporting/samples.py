@@ -24,6 +24,7 @@ from rescheduler.model.plan import (
     ReadingResult,
     Refusal,
     Report,
+    RestartCost,
     Result,
     Totals,
 )
@@ -176,6 +177,15 @@ def policies(*, moved: bool) -> list[PolicyResult]:
     ]
 
 
+RESTARTS = {
+    0: RestartCost(readySeconds=250.0, moves=3, workSeconds=720.0, checkpoint=True),
+    1: RestartCost(readySeconds=45.0, moves=1),
+    2: RestartCost(readySeconds=8.0),
+    4: RestartCost(workSeconds=5400.0),
+}
+"""What some of the moves start anew; of the others nothing is told."""
+
+
 def move(number: int, **fields: Any) -> PlannedMove:
     namespace, owner, kind, name = OWNERS[number]
     audit = number == 5
@@ -206,6 +216,7 @@ def move(number: int, **fields: Any) -> PlannedMove:
         if audit
         else {"gpu-utilization": round(6.2 - number * 0.4, 2)},
         "usage": {"pod.gpu": 3.7, "pod.network.receive": 412_000_000.0},
+        "restart": RESTARTS.get(number),
         "budget": None if number == 3 else BudgetUse(name=f"{owner}-pdb", allowed=1 + number % 2),
         **fields,
     }

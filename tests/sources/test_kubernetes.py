@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from rescheduler.kube.extensions import ServiceReference
 from rescheduler.kube.objects import ContainerStateTerminated, PodSpec
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.sources.kubernetes.client import connect
@@ -191,6 +192,24 @@ def test_pods_that_ended_and_old_replica_sets_are_left_out(tmp_path: Path) -> No
         ("ReplicaSet", "scaled"),
         ("ReplicaSet", "web"),
     ]
+
+
+def test_what_the_api_server_calls_is_read(tmp_path: Path) -> None:
+    config = {"service": {"namespace": "policy", "name": "guard"}, "caBundle": "c2VjcmV0"}
+    hooks = [named("guard", webhooks=[{"name": "a", "clientConfig": config}])]
+    group = "/apis/admissionregistration.k8s.io/v1"
+    api = small()
+    api.lists[f"{group}/validatingwebhookconfigurations"] = hooks
+    api.lists[f"{group}/mutatingwebhookconfigurations"] = hooks
+    api.lists["/apis/apiregistration.k8s.io/v1/apiservices"] = [
+        named("v1.metrics", spec={"service": {"namespace": "kube-system", "name": "metrics"}})
+    ]
+    with connected(api, tmp_path) as (connection, _):
+        read = read_cluster(connection)
+    assert read.validating_webhooks == read.mutating_webhooks
+    ((webhook,),) = [each.webhooks or [] for each in read.validating_webhooks]
+    assert webhook.clientConfig.service == ServiceReference(namespace="policy", name="guard")
+    assert read.api_services[0].spec.service is not None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rescheduler.kube.extensions import Webhook, WebhookConfiguration
 from rescheduler.kube.objects import ObjectMeta, Pod, PodStatus
+from rescheduler.model.dependencies import Address, Dependencies
 from rescheduler.model.errors import OutputError, SnapshotUnreadable
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading, Readings
@@ -72,6 +74,8 @@ def full() -> Snapshot:
         unread=["ResourceQuota"],
         failed=[Pod(metadata=ObjectMeta(name="broken"), status=PodStatus(phase="Failed"))],
         clock_skew=0.5,
+        mutating_webhooks=[WebhookConfiguration(webhooks=[Webhook(name="guard")])],
+        dependencies=Dependencies((Address("prom", "ours", "Prometheus"),), "ours", "rescheduler"),
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG023, DAT001."""
+"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG025, DAT001."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,16 +6,26 @@ from functools import cached_property
 
 import numpy as np
 
-from rescheduler.kube.objects import ObjectMeta
+from rescheduler.kube.objects import ObjectMeta, Pod
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.crash_loops import CrashLoops
-from rescheduler.planning.eligibility.opt_outs import refuse_gang, refuse_needed, refuse_opt_out
-from rescheduler.planning.eligibility.pod_checks import refuse_kind, refuse_rank, refuse_state
+from rescheduler.planning.eligibility.needed_pods import NeededPods
+from rescheduler.planning.eligibility.opt_outs import refuse_gang, refuse_opt_out
+from rescheduler.planning.eligibility.pod_checks import (
+    refuse_kind,
+    refuse_namespace,
+    refuse_rank,
+    refuse_state,
+)
 from rescheduler.planning.eligibility.volume_checks import Attachments, refuse_local_storage
-from rescheduler.planning.eligibility.workload_checks import Surroundings, refuse_node
+from rescheduler.planning.eligibility.workload_checks import (
+    Surroundings,
+    refuse_execution,
+    refuse_node,
+)
 from rescheduler.policies.limits import Limits
 
 
@@ -43,9 +53,11 @@ class Eligibility:
         self._limits = limits
         self._attachments = Attachments(snapshot)
         self._surroundings = Surroundings(snapshot, limits, history, plan)
+        self._needed = NeededPods(snapshot)
         self._crash_loops = CrashLoops(snapshot, history)
         self._namespaces = {each.metadata.name: each.metadata for each in snapshot.namespaces}
         self._nodes: dict[int, Problem | None] = {}
+        self._unstable: dict[int, BoolArray] = {}
         self._shared: dict[tuple[object, ...], _Shared] = {}
         self._undecodable = {
             each.namespace: each for each in snapshot.undecodable if each.namespace
@@ -78,9 +90,10 @@ class Eligibility:
         around = self._surroundings
         workload = int(self._snapshot.pod_workload[pod])
         yield ("ELG003", "ELG001", "ELG002"), refuse_kind(each)
-        yield ("ELG005", "ELG004", "ELG006", "ELG007", "ELG021"), refuse_state(each, limits, now)
+        state = refuse_state(each, limits, now) or self._refuse_namespace(each)
+        yield ("ELG005", "ELG004", "ELG006", "ELG007", "ELG021"), state
         yield ("ELG008", "ELG009"), refuse_rank(each, limits)
-        yield ("ELG019",), refuse_needed(each)
+        yield ("ELG019",), self._needed.refusal(each)
         yield ("ELG011",), refuse_opt_out(each, self._above(pod), now)
         yield ("ELG016",), refuse_gang(each)
         yield ("ELG010",), refuse_local_storage(each, limits)
@@ -89,9 +102,9 @@ class Eligibility:
             moved = around.refuse_moved(each.metadata.uid) or around.refuse_workload(
                 workload, crash_looping=each.crash_looping
             )
-            yield ("ELG015", "ELG014", "ELG013", "ELG012", "ELG022"), moved
+            yield ("ELG015", "ELG014", "ELG013", "ELG024", "ELG012", "ELG022"), moved
         yield ("ELG023",), self._crash_loops.refusal(pod)
-        yield ("ELG020",), self._refuse_node(pod)
+        yield ("ELG020", "ELG025"), self._refuse_node(pod)
         yield ("DAT001",), self._refuse_undecodable(each.metadata.namespace)
 
     @cached_property
@@ -100,12 +113,35 @@ class Eligibility:
         count = len(self._snapshot.nodes)
         return np.array([self.node(each) is not None for each in range(count)], dtype=np.bool_)
 
+    def unstable_for(self, pod: int) -> BoolArray:
+        """(nodes,) the `unstable` nodes, and those that would evict this pod for a taint."""
+        each = self._snapshot.pods[pod]
+        known = self._unstable.get(id(each.spec))  # the snapshot keeps every spec alive
+        if known is None:
+            known = self.unstable
+            for node in self._executing:
+                if refuse_execution(each, self._snapshot.nodes[node]) is not None:
+                    known = known.copy() if known is self.unstable else known
+                    known[node] = True
+            self._unstable[id(each.spec)] = known
+        return known
+
+    @cached_property
+    def _executing(self) -> list[int]:
+        """The nodes with a taint that evicts some pods."""
+        return [
+            number
+            for number, node in enumerate(self._snapshot.nodes)
+            if any(taint.effect == "NoExecute" for taint in node.spec.taints or ())
+        ]
+
     def node(self, node: int) -> Problem | None:
-        """Why this node may be neither left nor counted on (ELG020), or None."""
+        """Why this node may be neither left nor counted on (ELG020, ELG025), or None."""
         if node not in self._nodes:
+            each = self._snapshot.nodes[node]
             self._nodes[node] = refuse_node(
-                self._snapshot.nodes[node], self._limits, self._snapshot.taken
-            )
+                each, self._limits, self._snapshot.taken
+            ) or self._surroundings.refuse_node(each.metadata.name)
         return self._nodes[node]
 
     def _shared_checks(self, pod: int) -> _Shared:
@@ -133,8 +169,9 @@ class Eligibility:
         if kind is not None:
             return _Shared(kind, None, None, None)
         template = (
-            refuse_rank(each, limits)
-            or refuse_needed(each)
+            self._refuse_namespace(each)
+            or refuse_rank(each, limits)
+            or self._needed.refusal(each)
             or refuse_opt_out(each, self._above(pod), now)
             or refuse_gang(each)
             or refuse_local_storage(each, limits)
@@ -149,27 +186,35 @@ class Eligibility:
             self._refuse_undecodable(each.metadata.namespace),
         )
 
-    def _above(self, pod: int) -> tuple[ObjectMeta, ...]:
-        each = self._snapshot.pods[pod]
+    def controllers_of(self, pod: int) -> tuple[ObjectMeta, ...]:
+        """The metadata of the objects above the pod that we know: its controller, the top owner."""
         workload = int(self._snapshot.pod_workload[pod])
-        owner = each.controller
-        found = (
-            self._surroundings.controllers_of(workload, owner.uid)
-            if workload >= 0 and owner
-            else ()
-        )
-        namespace = self._namespaces.get(each.metadata.namespace)
-        return (
-            *(controller.metadata for controller in found),
-            *([namespace] if namespace is not None else []),
-        )
+        owner = self._snapshot.pods[pod].controller
+        if workload < 0 or owner is None:
+            return ()
+        found = self._surroundings.controllers_of(workload, owner.uid)
+        return tuple(controller.metadata for controller in found)
+
+    def _above(self, pod: int) -> tuple[ObjectMeta, ...]:
+        namespace = self._namespaces.get(self._snapshot.pods[pod].metadata.namespace)
+        return (*self.controllers_of(pod), *([namespace] if namespace is not None else []))
 
     def _refuse_node(self, pod: int) -> Problem | None:
         node = int(self._snapshot.pod_node[pod])
         if node < 0:
             name = self._snapshot.pods[pod].node
             return Problem(code="ELG020", message=f"node {name or '(none)'} is not known")
-        return self.node(node)
+        return self.stay(pod, node)
+
+    def stay(self, pod: int, node: int) -> Problem | None:
+        """Why this pod, on this node or bound for it, cannot be counted on to stay, or None."""
+        return self.node(node) or refuse_execution(
+            self._snapshot.pods[pod], self._snapshot.nodes[node]
+        )
+
+    def _refuse_namespace(self, pod: Pod) -> Problem | None:
+        name = pod.metadata.namespace
+        return refuse_namespace(name, self._namespaces.get(name))
 
     def _refuse_undecodable(self, namespace: str) -> Problem | None:
         """An object of the namespace that we cannot read may protect any of its pods."""

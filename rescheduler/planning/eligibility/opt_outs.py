@@ -1,10 +1,10 @@
 """Who asked that a pod be left alone: annotations, gangs, and the parts we depend on ourselves."""
 
-import re
 from collections.abc import Mapping
 from datetime import datetime
 
 from rescheduler.kube import annotations
+from rescheduler.kube.go_durations import go_seconds
 from rescheduler.kube.objects import ObjectMeta, Pod
 from rescheduler.model.problem import Problem
 
@@ -21,9 +21,8 @@ _NEEDED = frozenset(
 )
 _NAME_LABELS = ("app.kubernetes.io/name", "k8s-app")
 
-_GO_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_GO_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
-_OFF = frozenset({"", "false"})
+_OFF = "false"
+"""The only value that protects nothing: an empty one says that somebody meant to."""
 
 
 def refuse_gang(pod: Pod) -> Problem | None:
@@ -38,11 +37,7 @@ def refuse_gang(pod: Pod) -> Problem | None:
 
 
 def refuse_needed(pod: Pod) -> Problem | None:
-    """ELG019: whether a cycle itself stands on this pod: metrics, DNS, scheduler, ourselves.
-
-    Pods are known by their recommended labels. What stands in a protected namespace is refused
-    before this.
-    """
+    """ELG019: whether the pod's recommended labels tell that a cycle stands on it."""
     labels = pod.metadata.labels or {}
     for key in _NAME_LABELS:
         if labels.get(key) in _NEEDED:
@@ -80,7 +75,7 @@ def _other_tools(notes: Mapping[str, str], pod: Pod, now: datetime) -> Problem |
         annotations.EVICTION_IN_PROGRESS,
     ):
         value = notes.get(name)
-        if value is not None and value.strip().lower() != "false":
+        if value is not None and value.strip().lower() != _OFF:
             return _protected(name, value)
     return None
 
@@ -91,7 +86,7 @@ def _protected(name: str, value: str, where: str = "") -> Problem:
 
 def _opted_out(value: str, now: datetime) -> bool:
     text = value.strip()
-    if text.lower() in _OFF:
+    if text.lower() == _OFF:
         return False
     word, _, moment = text.partition(" ")
     if word != "until":
@@ -110,11 +105,7 @@ def _undisruptable(value: str, pod: Pod, now: datetime) -> bool:
     cannot be read protects.
     """
     text = value.strip()
-    if text.lower() in _OFF:
+    if text.lower() == _OFF:
         return False
-    parts = _GO_PART.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        return True
-    seconds = sum(float(number) * _GO_UNITS[unit] for number, unit in parts)
-    start = pod.status.startTime
-    return start is None or (now - start).total_seconds() < seconds
+    seconds, start = go_seconds(text), pod.status.startTime
+    return seconds is None or start is None or (now - start).total_seconds() < seconds

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from rescheduler.kube import annotations
-from rescheduler.kube.objects import Pod
+from rescheduler.kube.objects import ObjectMeta, Pod
 from rescheduler.kube.pod_state import pod_priority
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
@@ -61,7 +61,7 @@ def refuse_state(pod: Pod, limits: Limits, now: datetime) -> Problem | None:
 def refuse_rank(pod: Pod, limits: Limits) -> Problem | None:
     """ELG008 and ELG009: whether its namespace and priority may be touched."""
     namespace = pod.metadata.namespace
-    if namespace in limits.protectedNamespaces:
+    if namespace in limits.protected:
         return Problem(code="ELG008", message=f"namespace {namespace} is protected")
     priority = pod_priority(pod.spec)
     if priority >= CRITICAL_PRIORITY or pod.spec.priorityClassName in _CRITICAL_CLASSES:
@@ -72,6 +72,15 @@ def refuse_rank(pod: Pod, limits: Limits) -> Problem | None:
             code="ELG009",
             message=f"its priority {priority} is above maxPriority {limits.maxPriority}",
         )
+    return None
+
+
+def refuse_namespace(name: str, found: ObjectMeta | None) -> Problem | None:
+    """ELG005: whether the namespace is there, and is not being deleted with all that is in it."""
+    if found is None:
+        return Problem(code="ELG005", message=f"its namespace {name} is not known")
+    if found.deletionTimestamp is not None:
+        return Problem(code="ELG005", message=f"its namespace {name} is being deleted")
     return None
 
 

@@ -4,12 +4,14 @@ from collections import Counter
 from datetime import datetime, timedelta
 
 from rescheduler.kube.controllers import Controller, HorizontalPodAutoscaler
-from rescheduler.kube.objects import Node
+from rescheduler.kube.objects import Node, Pod
+from rescheduler.kube.tolerations import evicting
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.wording import counted, instant
+from rescheduler.model.wording import agreed, counted, instant
 from rescheduler.model.workload import Workload
+from rescheduler.planning.eligibility.back_off import BackOff
 from rescheduler.policies.limits import Limits
 
 LEAVING_TAINTS = frozenset(
@@ -24,6 +26,13 @@ LEAVING_TAINTS = frozenset(
         "node.kubernetes.io/out-of-service",
         "node.cloudprovider.kubernetes.io/shutdown",
         "node.cloudprovider.kubernetes.io/uninitialized",
+        "node.cluster.x-k8s.io/uninitialized",
+        "node.cluster.x-k8s.io/outdated-revision",
+        "cloud.google.com/impending-node-termination",
+        "aws-node-termination-handler/spot-itn",
+        "aws-node-termination-handler/scheduled-maintenance",
+        "aws-node-termination-handler/asg-lifecycle-termination",
+        "aws-node-termination-handler/rebalance-recommendation",
     }
 )
 """Taints of a node that another actor is taking away or has not finished."""
@@ -51,6 +60,18 @@ def refuse_node(node: Node, limits: Limits, now: datetime) -> Problem | None:
     return None
 
 
+def refuse_execution(pod: Pod, node: Node) -> Problem | None:
+    """ELG020: whether the node evicts the pod by itself, for a taint with effect NoExecute."""
+    key = evicting(node.spec.taints, pod.spec.tolerations)
+    if not key:
+        return None
+    return Problem(
+        code="ELG020",
+        message=f"node {node.metadata.name} has taint {key} (NoExecute), "
+        "which the pod does not tolerate for good",
+    )
+
+
 class Surroundings:
     """The workloads, autoscalers and recent moves of one snapshot, by pod."""
 
@@ -58,7 +79,7 @@ class Surroundings:
         self._snapshot = snapshot
         self._limits = limits
         self._history = history
-        self._earlier = History([move for move in history.moves if not plan or move.plan != plan])
+        self._back_off = BackOff(snapshot, limits, history, plan)
         self._controllers = {each.metadata.uid: each for each in snapshot.controllers}
         self._autoscalers: dict[tuple[str, str, str], HorizontalPodAutoscaler] = {}
         for each in snapshot.autoscalers:
@@ -72,11 +93,14 @@ class Surroundings:
         self._moved = {move.podUid: move for move in history.moves if move.charged}
         self._verdicts: dict[tuple[int, bool], Problem | None] = {}
 
+    def refuse_node(self, name: str) -> Problem | None:
+        """ELG025: whether replacements that came to this node have gone wrong again and again."""
+        return self._back_off.refuse_node(name)
+
     def ready(self, workload: int) -> int:
         """Ready pods of a workload: the fewer of what we see and what its owner counts."""
         seen, reported = self._ready[workload], self._snapshot.workloads[workload].ready
-        job = self._snapshot.workloads[workload].controller_kind == "Job"
-        return seen if reported is None or job else min(seen, reported)
+        return seen if reported is None else min(seen, reported)
 
     def controllers_of(self, workload: int, controller: str) -> list[Controller]:
         """The objects above a pod that we know: its controller (by UID) and the top owner."""
@@ -91,7 +115,7 @@ class Surroundings:
         return Problem(code="ELG022", message=f"its eviction was asked for at {instant(move.at)}")
 
     def refuse_workload(self, workload: int, *, crash_looping: bool = False) -> Problem | None:
-        """ELG012-ELG015 and ELG022: whether the workload can be followed and is stable.
+        """ELG012-ELG015, ELG022 and ELG024: whether the workload can be followed and is stable.
 
         crash_looping: whether it is asked for a pod that does, which is none of the Ready ones.
         """
@@ -106,8 +130,10 @@ class Surroundings:
             self._refuse_unknown(workload)
             or self._refuse_job(workload)
             or self._refuse_moving(workload)
+            or self._refuse_awaited(workload)
+            or (None if crash_looping else self._refuse_missing(index, workload))
             or (None if crash_looping else self._refuse_few(index, workload))
-            or self._refuse_recent(workload)
+            or self._back_off.refuse_workload(workload)
         )
 
     def _refuse_unknown(self, workload: Workload) -> Problem | None:
@@ -150,11 +176,10 @@ class Surroundings:
         if workload.rolling:
             return Problem(code="ELG013", message=f"{name} is rolling out")
         top = self._controllers[workload.uid]
-        wanted = 1 if top.spec.replicas is None else top.spec.replicas
-        if top.kind in _SCALED_KINDS and top.status.replicas != wanted:
+        if top.kind in _SCALED_KINDS and top.status.replicas != top.wanted:
             return Problem(
                 code="ELG013",
-                message=f"{name} wants {counted(wanted, 'pod')} and has {top.status.replicas}",
+                message=f"{name} wants {counted(top.wanted, 'pod')} and has {top.status.replicas}",
             )
         scaler = self._autoscalers.get((workload.kind, workload.namespace, workload.name))
         if scaler is None:
@@ -174,6 +199,31 @@ class Surroundings:
             )
         return None
 
+    def _refuse_missing(self, index: int, workload: Workload) -> Problem | None:
+        """ELG024: a pod that is Ready is not taken from a workload that lacks another already.
+
+        Where `inFlightPerWorkload` is above 1, replacements of our own moves may be what it lacks.
+        """
+        ready, wanted = self.ready(index), workload.replicas
+        if wanted is None or ready + self._awaited(workload) >= wanted:
+            return None
+        name = f"{workload.kind} {workload.name}"
+        return Problem(code="ELG024", message=f"{name} has {ready} Ready of {wanted} wanted")
+
+    def _awaited(self, workload: Workload) -> int:
+        """How many of its pods we evicted ourselves of late, and await; at most as many as may be.
+
+        A pod whose eviction may have failed, as it is still Ready, is not missing.
+        """
+        found = (
+            self._snapshot.pod_index.get(move.podUid)
+            for move in self._history.moves
+            if move.workload == workload.uid and move.in_flight and not move.crashLooping
+        )
+        pods = self._snapshot.pods
+        gone = sum(pod is None or pods[pod].metadata.deletionTimestamp is not None for pod in found)
+        return min(gone, self._limits.inFlightPerWorkload - 1)
+
     def _refuse_few(self, index: int, workload: Workload) -> Problem | None:
         if workload.controller_kind == "Job":
             return None
@@ -185,13 +235,9 @@ class Surroundings:
             )
         return None
 
-    def _refuse_recent(self, workload: Workload) -> Problem | None:
-        name = f"{workload.kind} {workload.name}"
+    def _refuse_awaited(self, workload: Workload) -> Problem | None:
         awaited = self._history.in_flight(workload.uid)
-        if awaited >= self._limits.inFlightPerWorkload:
-            return Problem(code="ELG022", message=f"{awaited} replacement of {name} is awaited")
-        limits = self._limits
-        until = self._earlier.cool_until(workload.uid, limits.coolDown, limits.coolDownCap)
-        if until is not None and self._snapshot.taken < until:
-            return Problem(code="ELG022", message=f"{name} cools down until {instant(until)}")
-        return None
+        if awaited < self._limits.inFlightPerWorkload:
+            return None
+        what = f"{counted(awaited, 'replacement')} of {workload.kind} {workload.name}"
+        return Problem(code="ELG022", message=f"{what} {agreed(awaited, 'is', 'are')} awaited")

@@ -1,5 +1,6 @@
 """Guards: what holds a whole cycle, however good its moves are."""
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -66,29 +67,30 @@ def _not_ready(snapshot: Snapshot, limits: Limits) -> Iterator[Problem]:
 def _unreplaced(
     snapshot: Snapshot, eligibility: Eligibility, limits: Limits, history: History
 ) -> Iterator[Problem]:
-    """GRD003: one code for every workload that still lacks what we took from it."""
+    """GRD003: one code for every workload that still lacks what we took from it.
+
+    What its owner wants counts, whether there is a pod of it or none.
+    """
     late: dict[str, PastMove] = {}
     for move in history.moves:
-        due = move.at + limits.readyTimeout
-        if move.no_worse:
-            continue
-        if move.state == "lost" or (move.in_flight and due < snapshot.taken):
+        overdue = move.in_flight and move.at + limits.readyTimeout < snapshot.taken
+        stayed = move.state == "intended" and move.podUid in snapshot.pod_index
+        if (move.state == "lost" or overdue) and not (move.no_worse or stayed):
             late.setdefault(move.workload, move)
     if not late:
         return
-    survivors = {move.podUid for move in late.values()} & snapshot.pod_index.keys()
+    ready: Counter[str] = Counter()
     for index, workload in enumerate(snapshot.workloads):
-        found = late.get(workload.uid)
-        if found is None or workload.replicas is None:
-            continue
-        if found.state == "intended" and found.podUid in survivors:
-            continue
-        ready = eligibility.ready(index)
-        if ready < workload.replicas:
+        if workload.uid in late:
+            ready[workload.uid] += eligibility.ready(index)
+    for owner in snapshot.controllers:
+        uid = owner.metadata.uid
+        if uid in late and ready[uid] < owner.wanted:
             yield Problem(
                 code="GRD003",
-                message=f"pod {found.namespace}/{found.pod} was evicted at {instant(found.at)}, "
-                f"and {workload.kind} {workload.name} has {ready} Ready of {workload.replicas}",
+                message=f"pod {late[uid].namespace}/{late[uid].pod} was evicted at "
+                f"{instant(late[uid].at)}, and {owner.kind} {owner.metadata.name} has "
+                f"{ready[uid]} Ready of {owner.wanted}",
             )
 
 

@@ -128,6 +128,7 @@ def _move(copy: WorkingCopy, evaluation: Evaluation, batch: int, mode: Mode) -> 
         usage=usage,
         budget=evaluation.budget,
         crashLooping=snapshot.pods[evaluation.pod].crash_looping,
+        restart=copy.disruptions.restart(evaluation.pod),
     )
 
 

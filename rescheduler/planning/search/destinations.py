@@ -49,7 +49,7 @@ def refuse_landing(
 
 def refuse_untrusted(
     landing: Landing,
-    source: int,
+    pod: int,
     wanting: list[Binding],
     eligibility: Eligibility,
     snapshot: Snapshot,
@@ -58,7 +58,9 @@ def refuse_untrusted(
 
     wanting: the policies that gain by the move; only their missing readings matter.
     """
-    unknown = np.logical_or.reduce([eligibility.unstable, *(each.unknown for each in wanting)])
+    source = int(snapshot.pod_node[pod])
+    unstable = eligibility.unstable_for(pod)
+    unknown = np.logical_or.reduce([unstable, *(each.unknown for each in wanting)])
     doubted = unknown[landing.nodes]
     for node, probability in [
         *([(source, 1.0)] if unknown[source] else []),
@@ -66,7 +68,7 @@ def refuse_untrusted(
     ]:
         name = snapshot.nodes[node].metadata.name
         place = "its node" if node == source else f"it may land ({probability:.0%}) on"
-        refusal = eligibility.node(node)
+        refusal = eligibility.stay(pod, node) if unstable[node] else None
         if refusal is not None:
             return Problem(code="FEA006", message=f"{place} {name}: {refusal.message}")
         for binding in wanting:
@@ -90,7 +92,7 @@ def refuse_counted(
     wanting: the policies that gain by the move; a load that others follow they have weighed.
     """
     return refuse_untrusted(
-        landing, evaluation.source, wanting, eligibility, snapshot
+        landing, evaluation.pod, wanting, eligibility, snapshot
     ) or _refuse_overfilling(snapshot, evaluation, wanting)
 
 

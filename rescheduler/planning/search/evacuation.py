@@ -65,7 +65,7 @@ class Leaving:
         refusal = (
             refuse_landing(self.snapshot, landing, source, self.limits)
             or ways.admission.refusal(pod, source, landing)
-            or refuse_untrusted(landing, source, [self.binding], ways.eligibility, self.snapshot)
+            or refuse_untrusted(landing, pod, [self.binding], ways.eligibility, self.snapshot)
         )
         if refusal is not None:
             return -1

@@ -76,7 +76,7 @@ class WorkingCopy:
             each.leave(Leaving(each, self.snapshot, limits, ways))
         self.reversals = Reversals(self.snapshot, history)
         self.moved: set[int] = set()
-        self.disruptions = Disruptions(self.snapshot, self.eligibility)
+        self.disruptions = Disruptions(self.snapshot, self.eligibility, history)
         self._landings: dict[tuple[str, int, int], Landing] = {}
         self._versions = count()
         self._start_pass([each for each in self.bindings if each.enforced])

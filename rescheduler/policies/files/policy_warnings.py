@@ -93,7 +93,7 @@ def _protected(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
     """Whether only namespaces are matched from which nothing is ever moved."""
     match = getattr(policy, "match", None)
     left = _left(match) if isinstance(match, Match) else []
-    if left and set(left) <= set(limits.protectedNamespaces):
+    if left and set(left) <= limits.protected:
         which = f"{', '.join(left)} {agreed(len(left), 'is', 'are')}"
         message = f"{which} protected by the Limits, so what is found there is shown and stays"
         yield FieldWarning(("match", "namespaces"), message)

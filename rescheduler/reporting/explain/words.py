@@ -30,6 +30,8 @@ TITLES = {
     "ELG021": "no resize",
     "ELG022": "no cool-down",
     "ELG023": "no crash loop elsewhere",
+    "ELG024": "all others Ready",
+    "ELG025": "arrivals go well",
     "DAT001": "objects decoded",
     "BUD001": "at most one PDB",
     "BUD002": "PDB allows it",

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from rescheduler.kube import controllers as kinds
-from rescheduler.kube import storage
+from rescheduler.kube import extensions, storage
 from rescheduler.kube.dra import devices
 from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Base, Node, Pod, PodSpec
@@ -128,6 +128,25 @@ _LISTS = {
         "/apis/storage.k8s.io/v1/csistoragecapacities",
         storage.CSIStorageCapacity,
         "list csistoragecapacities.storage.k8s.io",
+    ),
+    # Which pods the API server calls: without them a cycle cannot tell what it stands on.
+    "validating_webhooks": Kind(
+        "ValidatingWebhookConfiguration",
+        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+        extensions.WebhookConfiguration,
+        "list validatingwebhookconfigurations.admissionregistration.k8s.io",
+    ),
+    "mutating_webhooks": Kind(
+        "MutatingWebhookConfiguration",
+        "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+        extensions.WebhookConfiguration,
+        "list mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    ),
+    "api_services": Kind(
+        "APIService",
+        "/apis/apiregistration.k8s.io/v1/apiservices",
+        extensions.APIService,
+        "list apiservices.apiregistration.k8s.io",
     ),
 }
 """Field of the snapshot to the kind that fills it."""
@@ -247,10 +266,10 @@ class _Reader:
         passing = kind.name in ("ReplicaSet", "Job")
         kept = []
         for each in self.objects(kind):
-            idle = not each.spec.replicas and not each.status.active
+            each.kind = kind.name
+            idle = each.wanted == 0 and not each.status.active
             if passing and idle and each.metadata.uid not in owners:
                 continue
-            each.kind = kind.name
             template = each.spec.template
             if kind.name not in _MAKERS:
                 each.spec.template = None

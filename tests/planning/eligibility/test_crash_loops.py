@@ -13,6 +13,7 @@ from rescheduler.model.plan import BudgetUse, Plan, PlannedMove
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.planning.limits.disruption import disruption_cost
+from rescheduler.planning.limits.restart import restart_cost
 from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.search.working_copy import WorkingCopy
@@ -115,7 +116,7 @@ def test_what_is_ready_beside_it_keeps_its_bounds() -> None:
     for name in ("labels", "annotations", "ownerReferences"):
         setattr(before.pods[1].metadata, name, getattr(shared.metadata, name))
     before.pods[1].spec = shared.spec
-    assert reported(planned(before)) == ["web-0 n1 -> n2", "web-1 ELG012"]
+    assert reported(planned(before)) == ["web-0 n1 -> n2", "web-1 ELG024"]
 
 
 @pytest.mark.parametrize(
@@ -266,12 +267,12 @@ def test_it_is_moved_only_as_it_was_planned() -> None:
 
 def test_a_pod_that_is_not_ready_costs_nothing_that_is() -> None:
     made = pod("a", "n1")
-    serving = disruption_cost(made, 1, NOW)
+    serving = disruption_cost(made, 1, restart_cost(made, NOW))
     made.status = crash_looping()
     (ready,) = made.status.conditions or []
     since = msgspec.structs.replace(ready, lastTransitionTime=NOW - timedelta(hours=1))
     made.status.conditions = [since]
-    assert disruption_cost(made, 1, NOW) == 1.0 < serving
+    assert disruption_cost(made, 1, restart_cost(made, NOW)) == 1.0 < serving
 
 
 def test_what_crash_loops_everywhere_is_moved_once() -> None:

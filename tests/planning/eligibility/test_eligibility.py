@@ -5,10 +5,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from rescheduler.kube import annotations as names
-from rescheduler.kube.objects import Condition, OwnerReference, Taint
+from rescheduler.kube.objects import Condition, ObjectMeta, OwnerReference, Taint, Toleration
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from tests.cluster import NOW
 from tests.planning.cases import Case, settled
@@ -47,8 +48,21 @@ def failure_policy(action: str, on: str = "DisruptionTarget") -> dict[str, Any]:
     return {"podFailurePolicy": {"rules": [{"action": action, "onPodConditions": [{"type": on}]}]}}
 
 
-def taint(key: str) -> Change:
-    return change("node.spec.taints", [Taint(key=key, effect="NoSchedule")])
+def taint(key: str, effect: str = "NoSchedule") -> Change:
+    return change("node.spec.taints", [Taint(key=key, effect=effect)])
+
+
+def tolerating(*given: dict[str, Any]) -> Change:
+    """On a node with taint maintenance:NoExecute, by a pod with these tolerations."""
+    return both(
+        taint("maintenance", "NoExecute"),
+        change("pod.spec.tolerations", [msgspec.convert(each, Toleration) for each in given]),
+    )
+
+
+def namespace(case: Case) -> ObjectMeta:
+    (found,) = case.snapshot.namespaces
+    return found.metadata
 
 
 REFUSED: list[tuple[str, Change]] = [
@@ -59,12 +73,24 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG003", lambda c: c.own("Node")),
     ("ELG004", change("pod.status.phase", "Pending")),
     ("ELG005", change("pod.metadata.deletionTimestamp", NOW)),
+    ("ELG005", lambda c: setattr(namespace(c), "deletionTimestamp", NOW)),
+    ("ELG005", lambda c: c.snapshot.namespaces.clear()),
     ("ELG006", lambda c: c.condition("Ready", "False")),
     ("ELG006", lambda c: c.condition("Ready", since=LATELY)),
     ("ELG006", change("pod.status.conditions", None)),
     ("ELG007", change("pod.metadata.creationTimestamp", NOW - timedelta(minutes=9))),
     ("ELG007", change("pod.metadata.creationTimestamp", None)),
     ("ELG008", lambda c: c.limit(protectedNamespaces=["default"])),
+    ("ELG008", lambda c: c.rename("kube-system")),
+    ("ELG008", lambda c: c.rename("kube-node-lease")),
+    ("ELG008", both(lambda c: c.rename("kube-system"), lambda c: c.limit(protectedNamespaces=[]))),
+    (
+        "ELG008",
+        both(
+            lambda c: c.rename("kube-system"),
+            lambda c: c.limit(protectedNamespaces=["payments"]),
+        ),
+    ),
     ("ELG009", change("pod.spec.priority", 2_000_000_000)),
     ("ELG009", change("pod.spec.priorityClassName", "system-node-critical")),
     ("ELG009", both(change("pod.spec.priority", 7), lambda c: c.limit(maxPriority=6))),
@@ -77,13 +103,21 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG011", annotate(names.DO_NOT_DISRUPT, "soon")),
     ("ELG011", annotate(names.PREFER_NO_EVICTION, "")),
     ("ELG011", annotate(names.EVICTION_IN_PROGRESS, "true")),
+    ("ELG011", annotate(names.DO_NOT_DISRUPT, "")),
     ("ELG011", annotate(names.OPT_OUT, "true")),
+    ("ELG011", annotate(names.OPT_OUT, "")),
+    ("ELG011", annotate(names.OPT_OUT, " ")),
+    ("ELG011", annotate(names.OPT_OUT, "no")),
+    ("ELG011", annotate(names.OPT_OUT, "until")),
+    ("ELG011", annotate(names.OPT_OUT, "2020-01-01T00:00:00Z")),
+    ("ELG011", lambda c: setattr(namespace(c), "annotations", {names.OPT_OUT: ""})),
     ("ELG011", annotate(names.OPT_OUT, "until 2026-11-21T12:00:01Z")),
     ("ELG011", annotate(names.OPT_OUT, "until tomorrow")),
     ("ELG011", annotate(names.OPT_OUT, "until 2026-11-21T11:00:00")),
     ("ELG011", change("top.metadata.annotations", {names.OPT_OUT: "true"})),
     ("ELG012", lambda c: c.limit(minReplicas=4)),
-    ("ELG012", change("top.status.readyReplicas", 1)),
+    ("ELG024", change("top.status.readyReplicas", 2)),
+    ("ELG024", change("top.status.readyReplicas", 0)),
     ("ELG013", change("top.metadata.generation", 2)),
     ("ELG013", change("top.status.updatedReplicas", 2)),
     ("ELG013", change("top.spec.replicas", 2)),
@@ -108,6 +142,16 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG020", taint("ToBeDeletedByClusterAutoscaler")),
     ("ELG020", taint("DeletionCandidateOfClusterAutoscaler")),
     ("ELG020", taint("karpenter.sh/disrupted")),
+    ("ELG020", taint("cloud.google.com/impending-node-termination")),
+    ("ELG020", taint("node.cluster.x-k8s.io/outdated-revision", "PreferNoSchedule")),
+    ("ELG020", tolerating()),
+    ("ELG020", tolerating({"key": "other", "operator": "Exists"})),
+    ("ELG020", tolerating({"key": "maintenance", "operator": "Exists", "tolerationSeconds": 60})),
+    # The first that covers the taint counts.
+    (
+        "ELG020",
+        tolerating({"operator": "Exists", "tolerationSeconds": 60}, {"operator": "Exists"}),
+    ),
     ("ELG020", change("pod.node", "elsewhere")),
     ("ELG021", lambda c: c.condition("PodResizeInProgress")),
     ("ELG022", lambda c: c.past()),
@@ -145,6 +189,11 @@ ALLOWED: list[Change] = [
     lambda c: c.past(state="refused"),
     lambda c: c.past(workload="another"),
     taint("dedicated"),
+    taint("maintenance", "PreferNoSchedule"),
+    tolerating({"key": "maintenance", "operator": "Exists"}),
+    tolerating({"operator": "Exists"}, {"operator": "Exists", "tolerationSeconds": 60}),
+    annotate(names.OPT_OUT, " False "),
+    lambda c: c.limit(protectedNamespaces=["payments"]),
 ]
 
 
@@ -170,7 +219,7 @@ def test_times_are_reported_as_people_read_them() -> None:
         refused = Eligibility(case.snapshot, case.limits, case.history).refusal(0)
         assert refused is not None
         assert refused.code == "ELG022"
-        assert re.search(r" \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$", refused.message), refused.message
+        assert re.search(r" \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\b", refused.message), refused.message
 
 
 def test_annotations_that_are_read_are_in_the_list_that_sources_keep() -> None:
@@ -194,3 +243,22 @@ def test_an_owner_that_cannot_make_pods_is_refused() -> None:
         Condition(type="ReplicaFailure", status="True", reason="FailedCreate")
     ]
     assert case.verdict() == "ELG015"
+
+
+def test_a_node_that_would_evict_the_replacement_is_not_counted_on() -> None:
+    case = settled(lambda c: c.node.spec.__setattr__("taints", None))
+    maintained = case.snapshot.nodes[3]
+    maintained.spec.taints = [Taint(key="maintenance", effect="NoExecute")]
+    brief = Toleration(key="maintenance", operator="Exists", tolerationSeconds=300)
+    for number, tolerations in enumerate([[brief], [Toleration(operator="Exists")], None]):
+        case.snapshot.pods[number].spec.tolerations = tolerations
+    asked = Eligibility(case.snapshot, case.limits, case.history)
+    assert [asked.unstable_for(pod).tolist() for pod in range(3)] == [
+        [False, False, False, True],
+        [False, False, False, False],
+        [False, False, False, True],
+    ]
+    assert not asked.unstable.any()
+    for pod, code in ((0, "ELG020"), (1, None)):
+        found = asked.stay(pod, 3)
+        assert (found.code if found else None) == code

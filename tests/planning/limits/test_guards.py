@@ -46,6 +46,27 @@ def lost(world: World, ready: int = 5, **changed: Any) -> None:
     world.history.moves.append(PastMove(**(fields | changed)))
 
 
+def nothing_left(world: World) -> None:
+    """No pod of `train-0` is there any more; its Deployment is, and wants them all."""
+    lost(world, ready=0)
+    kept = [p for p in world.snapshot.pods if (p.metadata.labels or {})["app"] != "train-0"]
+    assert len(kept) < len(world.snapshot.pods)
+    world.snapshot = replace(world.snapshot, pods=kept)
+    world.measure()
+
+
+def scaled_to_none(world: World) -> None:
+    nothing_left(world)
+    for each in world.snapshot.controllers:
+        if each.metadata.name.startswith("train-0"):
+            each.spec.replicas = 0
+
+
+def one_stayed_one_lost(world: World) -> None:
+    lost(world, ready=4, state="intended", podUid=world.snapshot.pods[0].metadata.uid)
+    lost(world, ready=4, state="lost")
+
+
 def skew(world: World, seconds: float) -> None:
     world.snapshot = replace(world.snapshot, clock_skew=seconds)
 
@@ -58,6 +79,10 @@ TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
     ("GRD003", 0.5, lambda w: lost(w, ready=4)),
     ("GRD003", 0.5, lambda w: lost(w, ready=4, state="lost", settled=NOW)),
     ("GRD003", 0.5, lambda w: lost(w, ready=4, state="intended")),
+    ("GRD003", 0.5, lambda w: lost(w, ready=0)),
+    ("GRD003", 0.5, nothing_left),
+    ("GRD003", 0.5, one_stayed_one_lost),
+    ("", 0.5, scaled_to_none),
     ("", 0.5, lambda w: lost(w, ready=5)),
     ("", 0.5, lambda w: lost(w, ready=4, at=NOW - timedelta(minutes=4))),
     ("", 0.5, lambda w: lost(w, ready=4, workload="deleted since")),

@@ -100,6 +100,8 @@ def test_namespaces_of_which_nothing_moves(tmp_path: Path, match: str, expected:
 def test_the_namespaces_that_limits_protect_are_those_of_the_set(tmp_path: Path) -> None:
     match = "{match: {namespaces: [payments]}}"
     assert reported(tmp_path, "Spread", match) == []
+    own = "{match: {namespaces: [kube-system]}}"
+    assert len(reported(tmp_path, "Spread", own, "{protectedNamespaces: [payments]}")) == 1
     assert len(reported(tmp_path, "Spread", match, "{protectedNamespaces: [payments]}")) == 1
 
 

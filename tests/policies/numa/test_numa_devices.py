@@ -62,7 +62,7 @@ def cluster(
     return snapshot(
         [node(name) for name in names],
         pods,
-        controllers=deployment("train"),
+        controllers=deployment("train", replicas=len(pods)),
         device_classes=classes(),
         resource_slices=slices,
         resource_claims=claims,

@@ -1,0 +1,207 @@
+"""Which past moves went wrong, and who is left alone the longer for it: ELG022 and ELG025.
+
+All of it follows from the ledger's entries and the snapshot; nothing is counted beside them. A move
+went wrong when its replacement came back to the node that the pod had left, was not Ready in time
+or much later than usual, crash-loops, or was taken away by somebody else within a day. Each such
+move doubles the cool-down of its workload. A node where arrivals go wrong again and again is
+neither left nor counted on for a while: there, pods that come back count once a workload, since
+where they land is as much the workload's doing as the node's.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from datetime import timedelta
+from functools import cached_property
+
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import agreed, counted, instant
+from rescheduler.model.workload import Workload
+from rescheduler.planning.eligibility.ready_times import ReadyTimes
+from rescheduler.policies.limits import Limits
+
+_UNDONE_WITHIN = timedelta(days=1)
+_SLOW, _LEAST_SLOW_SECONDS, _USUAL_MOVES = 3.0, 60.0, 3
+"""Slow is over three times as long as usual and a minute longer, where three moves tell that."""
+_REPEATED = 2
+"""Arrivals that go wrong before their node is left alone."""
+
+_RETURNED, _LOST = "came back to", "were not Ready in time on"
+_LOOPING, _LATE = "ended in a crash loop on", "were Ready much later than usual on"
+_REMOVED, _RETURNED_LATER = "were undone by others on", "were undone by others, back to"
+
+
+class BackOff:
+    """What went wrong with the moves of one history, as one snapshot shows it.
+
+    plan: the id of the plan that is being carried out; its own moves start no cool-down unless they
+    went wrong.
+    """
+
+    def __init__(self, snapshot: Snapshot, limits: Limits, history: History, plan: str) -> None:
+        self._snapshot = snapshot
+        self._limits = limits
+        self._history = history
+        self._plan = plan
+        self._ready_times = ReadyTimes(history)
+
+    def refuse_workload(self, workload: Workload) -> Problem | None:
+        """ELG022: whether the workload cools down after its latest move, and why for so long."""
+        moves = self._counting.get(workload.uid)
+        if not moves:
+            return None
+        wrong = [move for move in moves if move.podUid in self._wrong]
+        until = max(move.at for move in moves) + self._quiet(len(wrong))
+        if self._snapshot.taken >= until:
+            return None
+        name = f"{workload.kind} {workload.name} cools down until {instant(until)}"
+        last = f"it was moved at {instant(max(move.at for move in moves))}"
+        why = self._said(wrong, len(moves), "move") if wrong else last
+        return Problem(code="ELG022", message=f"{name}: {why}")
+
+    def refuse_node(self, name: str) -> Problem | None:
+        """ELG025: whether arrivals at the node have gone wrong again and again."""
+        arrived = self._arrived.get(name, [])
+        wrong = [move for move in arrived if move.podUid in self._wrong]
+        came_back = {move.workload for move in wrong if self._wrong[move.podUid] == _RETURNED}
+        failed = sum(self._wrong[move.podUid] != _RETURNED for move in wrong)
+        events = failed + len(came_back)
+        if events < _REPEATED:
+            return None
+        until = max(move.settled or move.at for move in wrong) + self._quiet(events - 1)
+        if self._snapshot.taken >= until:
+            return None
+        why = self._said(wrong, len(arrived), "arrival")
+        return Problem(
+            code="ELG025", message=f"node {name} is left alone until {instant(until)}: {why}"
+        )
+
+    def _quiet(self, wrong: int) -> timedelta:
+        """The cool-down, doubled by each move that went wrong, up to its cap."""
+        longest = max(self._limits.coolDownCap, self._limits.coolDown)
+        doubled = self._limits.coolDown.total_seconds() * 2.0 ** min(wrong, 64)
+        return timedelta(seconds=min(doubled, longest.total_seconds()))
+
+    def _said(self, wrong: list[PastMove], of: int, noun: str) -> str:
+        """How many of so many moves or arrivals went wrong, and in which way."""
+        ways: dict[str, list[PastMove]] = defaultdict(list)
+        for move in wrong:
+            ways[self._wrong[move.podUid]].append(move)
+        parts = []
+        for way, moves in sorted(ways.items(), key=lambda each: (-len(each[1]), each[0])):
+            words = way.replace("were ", agreed(len(moves), "was ", "were "), 1)
+            nodes = sorted({_place(move, way) for move in moves})
+            parts.append(f"{len(moves)} {words} {', '.join(nodes)}")
+        number, words = parts[0].split(" ", 1)
+        whose = f"{number} of its last {counted(of, noun)}" if of > 1 else f"its last {noun}"
+        return ", ".join([f"{whose} {words}", *parts[1:]])
+
+    @cached_property
+    def _counting(self) -> dict[str, list[PastMove]]:
+        """Workload (by UID) to its moves that start a cool-down."""
+        found: dict[str, list[PastMove]] = defaultdict(list)
+        for move in self._history.moves:
+            own = bool(self._plan) and move.plan == self._plan
+            if move.charged and (not own or move.podUid in self._wrong):
+                found[move.workload].append(move)
+        return found
+
+    @cached_property
+    def _arrived(self) -> dict[str, list[PastMove]]:
+        """Node to the moves that landed on it."""
+        found: dict[str, list[PastMove]] = defaultdict(list)
+        for move in self._history.moves:
+            if move.charged and move.landedOn:
+                found[move.landedOn].append(move)
+        return found
+
+    @cached_property
+    def _wrong(self) -> dict[str, str]:
+        """UID of the pod of each move that went wrong, to how."""
+        said = {move.podUid: self._how(move) for move in self._history.moves if move.charged}
+        return {uid: how for uid, how in said.items() if how}
+
+    def _how(self, move: PastMove) -> str:
+        if move.boomerang:
+            return _RETURNED
+        if move.state == "lost":
+            return _LOST
+        index = self._snapshot.pod_index.get(move.replacement)
+        if index is not None:
+            if self._snapshot.pods[index].crash_looping:
+                return _LOOPING
+            if self._snapshot.pods[index].metadata.deletionTimestamp is None:
+                return _LATE if self._late(move) else ""
+        if self._undone(move):
+            return _RETURNED_LATER if move.podUid in self._brought_back else _REMOVED
+        return _LATE if self._late(move) else ""
+
+    def _late(self, move: PastMove) -> bool:
+        seconds = move.readySeconds
+        if seconds is None:
+            return False
+        if seconds > self._limits.readyTimeout.total_seconds():
+            return True
+        usual = self._ready_times.usual(move.workload, but=move.podUid)
+        if usual.seconds is None or usual.moves < _USUAL_MOVES:
+            return False
+        return seconds > max(_SLOW * usual.seconds, usual.seconds + _LEAST_SLOW_SECONDS)
+
+    def _undone(self, move: PastMove) -> bool:
+        """Whether the replacement, which was Ready, is gone within a day, and not by us.
+
+        Where its controller wants no pods any more, as after a rollout, or is a Job, whose pods
+        end, nothing was undone.
+        """
+        if move.state != "ready" or not move.replacement or move.controllerKind == "Job":
+            return False
+        if self._snapshot.taken - move.at >= _UNDONE_WITHIN or move.replacement in self._ours:
+            return False
+        return self._wanted.get(move.controller, 0) > 0
+
+    @cached_property
+    def _ours(self) -> set[str]:
+        """UIDs of the pods that we moved."""
+        return {move.podUid for move in self._history.moves if move.charged}
+
+    @cached_property
+    def _wanted(self) -> dict[str, int]:
+        """UID of each controller that a move names to the pods that it wants."""
+        named = {move.controller for move in self._history.moves}
+        owners = self._snapshot.controllers
+        return {each.metadata.uid: each.wanted for each in owners if each.metadata.uid in named}
+
+    @cached_property
+    def _brought_back(self) -> set[str]:
+        """UIDs of the pods of moves that were undone, and whose node has a younger pod of theirs.
+
+        Each such pod stands for one move at most, and none for one of which it is the replacement.
+        """
+        landed = {move.replacement for move in self._history.moves}
+        younger = Counter[tuple[str, str]]()
+        undone = [move for move in self._history.moves if move.charged and self._undone(move)]
+        sources = {(move.controller, move.source): move.at for move in reversed(undone)}
+        for pod in self._snapshot.pods if undone else ():
+            owner, made = pod.controller, pod.metadata.creationTimestamp
+            key = (owner.uid if owner else "", pod.node)
+            since = sources.get(key)
+            if since is not None and made is not None and made >= since:
+                younger[key] += pod.metadata.uid not in landed
+        return _first(undone, younger)
+
+
+def _first(undone: Iterable[PastMove], younger: Counter[tuple[str, str]]) -> set[str]:
+    found = set()
+    for move in undone:
+        key = (move.controller, move.source)
+        if younger[key] > 0:
+            younger[key] -= 1
+            found.add(move.podUid)
+    return found
+
+
+def _place(move: PastMove, way: str) -> str:
+    if way in (_RETURNED, _RETURNED_LATER):
+        return f"node {move.source}"
+    return f"node {move.landedOn}" if move.landedOn else "no node"

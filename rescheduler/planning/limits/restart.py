@@ -1,0 +1,77 @@
+"""What starts anew with a pod: its way to Ready, and the work since its last checkpoint."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rescheduler.kube import annotations
+from rescheduler.kube.go_durations import go_seconds
+from rescheduler.kube.objects import Labels, ObjectMeta, Pod
+from rescheduler.model.plan import RestartCost
+from rescheduler.planning.eligibility.ready_times import Usual
+
+MOST_WORK_SECONDS = 7200.0
+"""More work than this costs no more; where its start is not known, it counts as so much."""
+_UNLEARNED = Usual(None, 0)
+_CHECKPOINTS = frozenset({annotations.CHECKPOINTED_AT, annotations.CHECKPOINT_INTERVAL})
+
+
+def restart_cost(
+    pod: Pod, now: datetime, usual: Usual = _UNLEARNED, controllers: Sequence[ObjectMeta] = ()
+) -> RestartCost:
+    """What moving this pod starts anew.
+
+    usual: how long its workload's past replacements took to be Ready; else its own start tells it.
+    controllers: the objects above it, whose annotations about checkpoints count where the pod's own
+    say nothing. Work is lost by pods of Jobs, and by pods with such an annotation.
+    """
+    start = pod.status.startTime or pod.metadata.creationTimestamp
+    owner = pod.controller
+    notes = [each.annotations for each in (pod.metadata, *controllers) if each.annotations]
+    works = owner is not None and owner.kind == "Job"
+    works = works or any(not _CHECKPOINTS.isdisjoint(each) for each in notes)
+    since = _since_checkpoint(notes, start, now) if works and start is not None else None
+    work = None
+    if works:
+        elapsed = MOST_WORK_SECONDS if start is None else (now - start).total_seconds()
+        work = max(elapsed, 0.0) if since is None else since
+    return RestartCost(
+        readySeconds=_own_start(pod, start) if usual.seconds is None else usual.seconds,
+        moves=usual.moves,
+        workSeconds=work,
+        checkpoint=since is not None,
+    )
+
+
+def _own_start(pod: Pod, start: datetime | None) -> float | None:
+    """From its start until it was Ready; None while it is not, or where a time is missing."""
+    condition = pod.condition("Ready")
+    if start is None or condition is None or condition.lastTransitionTime is None:
+        return None
+    if not pod.ready:
+        return None
+    return max((condition.lastTransitionTime - start).total_seconds(), 0.0)
+
+
+def _since_checkpoint(notes: Sequence[Labels], start: datetime, now: datetime) -> float | None:
+    """Seconds of work since the last checkpoint, at most since the start; None if none tells it.
+
+    The time of a checkpoint tells more than an interval, of which all may be lost. What cannot be
+    read, or lies in the future, tells nothing.
+    """
+    for each in notes:
+        moment = _moment(each.get(annotations.CHECKPOINTED_AT, ""))
+        if moment is not None and moment <= now:
+            return max((now - max(moment, start)).total_seconds(), 0.0)
+    for each in notes:
+        interval = go_seconds(each.get(annotations.CHECKPOINT_INTERVAL, "").strip())
+        if interval:
+            return min(interval, max((now - start).total_seconds(), 0.0))
+    return None
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None

@@ -1,0 +1,262 @@
+"""Moves that went wrong make their workload and their node rest longer (ELG022, ELG025)."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.eligibility.eligibility import Eligibility, refusal
+from rescheduler.policies.limits import Limits
+from rescheduler.policytest.object_builders import crash_looping
+from tests.cluster import NOW
+from tests.picture import picture
+
+CLUSTER = """
+    zone a | n1 | web web db
+    zone a | n2 | web db
+    zone b | n3 | web db
+"""
+COOL = timedelta(minutes=30)
+
+
+def cluster() -> Snapshot:
+    return picture(CLUSTER)
+
+
+def past(before: Snapshot, ago: timedelta, app: str = "web", **changed: Any) -> PastMove:
+    """A pod of that workload was moved from n1 to n2 so long ago, where its replacement runs."""
+    (workload,) = [each for each in before.workloads if each.name == app]
+    (running,) = [
+        pod.metadata.uid
+        for pod in before.pods
+        if (pod.metadata.labels or {})["app"] == app and pod.node == "n2"
+    ]
+    fields: dict[str, Any] = {
+        "plan": "earlier",
+        "podUid": f"{app}-{ago.total_seconds()}",
+        "namespace": "default",
+        "pod": f"{app}-9",
+        "workload": workload.uid,
+        "controller": workload.controller_uid,
+        "controllerKind": "ReplicaSet",
+        "source": "n1",
+        "landedOn": "n2",
+        "at": NOW - ago,
+        "settled": NOW - ago,
+        "state": "ready",
+        "replacement": running,
+        "readySeconds": 20.0,
+    }
+    return PastMove(**(fields | changed))
+
+
+def verdict(before: Snapshot, *moves: PastMove, on: str = "n1", **limits: Any) -> Problem | None:
+    (number, *_) = [i for i, pod in enumerate(before.pods) if pod.node == on]
+    return refusal(before, number, Limits.model_validate(limits), History(list(moves)))
+
+
+def code(*asked: Any, **more: Any) -> str:
+    found = verdict(*asked, **more)
+    return found.code if found is not None else ""
+
+
+WRONG: dict[str, Callable[[Snapshot], dict[str, Any]]] = {
+    "came back to node n1": lambda _: {"landedOn": "n1"},
+    "was not Ready in time on node n2": lambda _: {"state": "lost"},
+    "was not Ready in time on no node": lambda _: {"state": "lost", "landedOn": ""},
+    "was Ready much later than usual on node n2": lambda _: {"readySeconds": 301.0},
+    "was undone by others on node n2": lambda _: {"replacement": "gone"},
+}
+
+
+@pytest.mark.parametrize("why", WRONG)
+def test_each_way_to_go_wrong_doubles_the_cool_down_and_is_said(why: str) -> None:
+    before = cluster()
+    for ago, changed, expected in (
+        (COOL - timedelta(seconds=1), {}, "ELG022"),
+        (COOL, {}, ""),
+        (COOL, WRONG[why](before), "ELG022"),
+        (2 * COOL - timedelta(seconds=1), WRONG[why](before), "ELG022"),
+        (2 * COOL, WRONG[why](before), ""),
+    ):
+        assert code(before, past(before, ago, **changed)) == expected
+    refused = verdict(before, past(before, COOL, **WRONG[why](before)))
+    assert refused is not None
+    assert refused.message == (
+        f"Deployment web cools down until 2026-11-21 12:30:00 UTC: its last move {why}"
+    )
+
+
+def test_a_replacement_that_crash_loops_now_counts() -> None:
+    before = cluster()
+    move = past(before, COOL)
+    assert code(before, move) == ""
+    (replacement,) = [each for each in before.pods if each.metadata.uid == move.replacement]
+    replacement.status = crash_looping()
+    before.pods[0].status = crash_looping()  # asked about: it is none of the Ready ones
+    found = Eligibility(before, Limits(crashLooping="Allow"), History([move])).refusal(0)
+    assert found is not None
+    assert "its last move ended in a crash loop on node n2" in found.message
+
+
+def test_a_good_move_says_only_when_it_was() -> None:
+    before = cluster()
+    refused = verdict(before, past(before, timedelta(minutes=10)))
+    assert refused is not None
+    assert refused.message == (
+        "Deployment web cools down until 2026-11-21 12:20:00 UTC: "
+        "it was moved at 2026-11-21 11:50:00 UTC"
+    )
+
+
+def test_the_message_counts_each_way_apart() -> None:
+    before = cluster()
+    moves = [
+        past(before, timedelta(hours=1), landedOn="n1"),
+        past(before, timedelta(hours=2), state="lost"),
+        past(before, timedelta(hours=3), landedOn="n1"),
+        past(before, timedelta(hours=4)),
+        past(before, timedelta(hours=5), state="refused"),
+    ]
+    refused = verdict(before, *moves)
+    assert refused is not None
+    assert refused.message.endswith(
+        ": 2 of its last 4 moves came back to node n1, 1 was not Ready in time on node n2"
+    )
+
+
+@given(wrong=st.integers(0, 12), minutes=st.integers(0, 40 * 60))
+def test_it_doubles_with_each_up_to_the_cap(wrong: int, minutes: int) -> None:
+    before = cluster()
+    ago = timedelta(minutes=minutes)
+    moves = [
+        past(before, ago + timedelta(minutes=each), landedOn="n1", podUid=f"p{each}")
+        for each in range(wrong)
+    ]
+    moves += [past(before, ago, podUid="good")]
+    quiet = min(COOL * 2**wrong, timedelta(hours=24))
+    assert (code(before, *moves) == "ELG022") == (ago < quiet)
+
+
+def test_slow_is_by_what_is_usual_for_the_workload() -> None:
+    before = cluster()
+    day = timedelta(hours=23)
+
+    def cools(seconds: float, usual: list[float]) -> bool:
+        times = [
+            past(before, day + timedelta(minutes=each), readySeconds=one)
+            for each, one in enumerate(usual)
+        ]
+        return code(before, *times, past(before, COOL, readySeconds=seconds)) == "ELG022"
+
+    assert cools(181.0, [60.0, 60.0, 50.0, 60.0])
+    assert not cools(180.0, [60.0, 60.0, 50.0, 60.0])
+    assert not cools(181.0, [60.0, 60.0])  # too few to say
+    assert not cools(65.0, [5.0, 5.0, 5.0])  # not a minute longer
+    assert cools(301.0, [])  # beyond readyTimeout
+
+
+def test_what_was_not_undone_by_others() -> None:
+    before = cluster()
+    undone = past(before, COOL, replacement="gone")
+    assert code(before, undone) == "ELG022"
+    assert code(before, past(before, COOL, replacement="gone", controllerKind="Job")) == ""
+    assert code(before, past(before, COOL, replacement="gone", controller="rolled-out")) == ""
+    assert code(before, past(before, COOL, replacement="")) == ""
+    # We moved it on ourselves, long ago as it were.
+    onward = past(before, COOL, podUid="gone", app="db")
+    assert code(before, undone, onward) == ""
+    for each in before.controllers:
+        if each.kind == "ReplicaSet":
+            each.spec.replicas = 0  # an older template's: nothing is wanted of it
+    assert "undone" not in (verdict(before, undone) or Problem("", "")).message
+
+
+def test_undone_is_only_what_others_did_within_a_day() -> None:
+    before = cluster()
+    for hours, expected in ((23, "ELG022"), (24, "")):
+        moves = [
+            past(before, timedelta(hours=hours), replacement="gone", podUid=f"p{each}")
+            for each in range(6)
+        ]
+        assert code(before, *moves) == expected
+
+
+def test_a_pod_that_others_put_back_is_named_so() -> None:
+    before = cluster()
+    back = next(pod for pod in before.pods if pod.node == "n1" and "web" in pod.metadata.name)
+    back.metadata.creationTimestamp = NOW - timedelta(minutes=20)
+    move = past(before, COOL, replacement="gone")
+    refused = verdict(before, move, on="n3")
+    assert refused is not None
+    assert refused.message.endswith("its last move was undone by others, back to node n1")
+
+
+def test_moves_of_the_plan_itself_count_once_they_went_wrong() -> None:
+    before = cluster()
+    for changed, expected in (({}, ""), ({"landedOn": "n1"}, "ELG022")):
+        move = past(before, timedelta(minutes=5), plan="now", **changed)
+        found = Eligibility(before, Limits(), History([move]), plan="now").refusal(0)
+        assert (found.code if found else "") == expected
+
+
+def rested(before: Snapshot, *moves: PastMove) -> list[str]:
+    """The nodes that are neither left nor counted on."""
+    asked = Eligibility(before, Limits(), History(list(moves)))
+    found = []
+    for number, each in enumerate(before.nodes):
+        problem = asked.node(number)
+        assert (problem is not None) == asked.unstable[number]
+        assert problem is None or problem.code == "ELG025"
+        found += [each.metadata.name] if problem else []
+    return found
+
+
+def test_a_node_rests_where_arrivals_go_wrong_again() -> None:
+    before = cluster()
+    lost = [
+        past(before, timedelta(minutes=50 - each), state="lost", podUid=f"p{each}")
+        for each in range(3)
+    ]
+    assert rested(before, lost[0]) == []
+    assert rested(before, *lost[:2]) == ["n2"]
+    asked = Eligibility(before, Limits(), History(lost))
+    problem = asked.node(1)
+    assert problem is not None
+    assert problem.message == (
+        "node n2 is left alone until 2026-11-21 13:12:00 UTC: "
+        "3 of its last 3 arrivals were not Ready in time on node n2"
+    )
+    (number, *_) = [
+        i for i, pod in enumerate(before.pods) if pod.node == "n2" and "db" in pod.metadata.name
+    ]
+    found = asked.refusal(number)
+    assert found is not None
+    assert found.code == "ELG025"
+
+
+def test_a_node_rests_longer_with_each_and_no_longer_than_the_cap() -> None:
+    before = cluster()
+
+    def resting(count: int, ago: timedelta) -> bool:
+        moves = [past(before, ago, state="lost", podUid=f"p{each}") for each in range(count)]
+        return rested(before, *moves) == ["n2"]
+
+    for count in range(2, 8):
+        quiet = min(COOL * 2 ** (count - 1), timedelta(hours=24))
+        assert resting(count, quiet - timedelta(seconds=1))
+        assert not resting(count, quiet)
+
+
+def test_one_workload_that_comes_back_says_little_of_its_node() -> None:
+    before = cluster()
+    ago = timedelta(minutes=10)
+    back = [past(before, ago, landedOn="n1", podUid=f"p{each}") for each in range(4)]
+    assert rested(before, *back) == []
+    assert rested(before, *back, past(before, ago, "db", landedOn="n1")) == ["n1"]

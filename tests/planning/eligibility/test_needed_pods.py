@@ -1,0 +1,212 @@
+"""What a cycle stands on stays where it is (ELG019): found by Services, not by names alone."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from rescheduler.kube.controllers import Service
+from rescheduler.kube.extensions import APIService, WebhookConfiguration
+from rescheduler.model.dependencies import Address, Dependencies
+from rescheduler.model.history import History
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.eligibility.needed_pods import NeededPods
+from rescheduler.policies.limits import Limits
+from tests.cluster import deployment, node, pod, snapshot
+
+Change = Callable[[Snapshot], Snapshot]
+
+SPACES = {"metrics": "monitoring", "hook": "policy", "api": "custom", "web": "default"}
+"""Workload to its namespace."""
+
+
+def service(name: str, namespace: str, selects: str = "", **spec: Any) -> Service:
+    """A Service over label `app`."""
+    selector = {"app": selects} if selects else None
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"selector": selector, "type": "ClusterIP", **spec},
+        },
+        Service,
+    )
+
+
+def webhooks(**config: Any) -> list[WebhookConfiguration]:
+    made = {
+        "metadata": {"name": "guard"},
+        "webhooks": [{"name": "pods.guard.io", "clientConfig": config}],
+    }
+    return [msgspec.convert(made, WebhookConfiguration)]
+
+
+def cluster(*services: Service, **more: Any) -> Snapshot:
+    """Two pods of each workload, each in its own namespace."""
+    pods, controllers = [], []
+    for app, namespace in SPACES.items():
+        top, owner = deployment(app, namespace=namespace, replicas=2)
+        controllers += [top, owner]
+        pods += [
+            pod(f"{app}-{i}", f"n{i}", owner=owner, labels={"app": app}, namespace=namespace)
+            for i in range(2)
+        ]
+    nodes = [node("n0"), node("n1")]
+    return snapshot(nodes, pods, controllers=controllers, services=services, **more)
+
+
+def asking(host: str, namespace: str = "rescheduler") -> Dependencies:
+    return Dependencies((Address(host, namespace, "Prometheus at http://there"),))
+
+
+def refused(before: Snapshot) -> dict[str, str]:
+    """Workload to why its pods are needed; all pods of one are, or none."""
+    asked = Eligibility(before, Limits(), History())
+    found: dict[str, str] = {}
+    for number, each in enumerate(before.pods):
+        problem = asked.refusal(number)
+        app = (each.metadata.labels or {})["app"]
+        assert problem is None or problem.code == "ELG019"
+        message = problem.message if problem else ""
+        assert found.setdefault(app, message) == message
+    return {app: message for app, message in found.items() if message}
+
+
+METRICS = service("prom", "monitoring", "metrics", clusterIP="10.96.0.7", clusterIPs=["fd00::7"])
+
+
+@pytest.mark.parametrize(
+    ("host", "namespace"),
+    [
+        ("prom.monitoring", ""),
+        ("prom.monitoring.svc", ""),
+        ("prom.monitoring.svc.cluster.local", ""),
+        ("PROM.monitoring.svc.cluster.local.", ""),
+        ("metrics-0.prom.monitoring.svc.k8s.example.org", ""),
+        ("prom", "monitoring"),
+        ("10.96.0.7", ""),
+        ("fd00::7", ""),
+    ],
+)
+def test_the_pods_behind_the_metric_source_stay(host: str, namespace: str) -> None:
+    before = cluster(METRICS, dependencies=asking(host, namespace))
+    assert refused(before) == {"metrics": "it answers Prometheus at http://there"}
+
+
+@pytest.mark.parametrize(
+    ("host", "namespace"),
+    [("prom", "default"), ("prometheus.example.org", ""), ("10.96.0.8", ""), ("127.0.0.1", "")],
+)
+def test_an_address_that_is_not_in_the_cluster_protects_nothing(host: str, namespace: str) -> None:
+    assert refused(cluster(METRICS, dependencies=asking(host, namespace))) == {}
+
+
+def test_another_service_that_claims_the_address_takes_no_protection_away() -> None:
+    claiming = service("mine", "default", "web", externalIPs=["10.96.0.7"])
+    for services in ((METRICS, claiming), (claiming, METRICS)):
+        assert set(refused(cluster(*services, dependencies=asking("10.96.0.7")))) == {
+            "metrics",
+            "web",
+        }
+
+
+def test_without_anything_that_needs_them_all_may_move() -> None:
+    assert refused(cluster(METRICS)) == {}
+
+
+def test_an_alias_is_followed_and_a_circle_of_them_ends() -> None:
+    alias = {"type": "ExternalName", "externalName": "prom.monitoring.svc.cluster.local"}
+    before = cluster(
+        METRICS, service("prom", "default", **alias), dependencies=asking("prom.default")
+    )
+    assert list(refused(before)) == ["metrics"]
+    circle = {"type": "ExternalName", "externalName": "prom.default.svc.cluster.local"}
+    turning = cluster(service("prom", "default", **circle), dependencies=asking("prom.default"))
+    assert refused(turning) == {}
+
+
+def test_where_endpoints_were_written_by_hand_the_namespace_stays() -> None:
+    before = cluster(service("prom", "monitoring"), dependencies=asking("prom.monitoring"))
+    assert list(refused(before)) == ["metrics"]
+    assert "Service prom has no selector" in refused(before)["metrics"]
+
+
+@pytest.mark.parametrize("kind", ["validating_webhooks", "mutating_webhooks"])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"service": {"namespace": "policy", "name": "guard"}},
+        {"url": "https://guard.policy.svc:8443/validate"},
+    ],
+)
+def test_the_back_ends_of_webhooks_stay(kind: str, config: dict[str, Any]) -> None:
+    before = cluster(service("guard", "policy", "hook"), **{kind: webhooks(**config)})
+    ((app, why),) = refused(before).items()
+    assert app == "hook"
+    assert why.startswith("it answers webhook pods.guard.io of ")
+    assert why.endswith("WebhookConfiguration guard")
+
+
+def test_a_webhook_that_cannot_be_followed_protects_nothing_and_breaks_nothing() -> None:
+    before = cluster(service("guard", "policy", "hook"))
+    for config in ({}, {"url": "https://[oops"}, {"service": {"namespace": "x", "name": "y"}}):
+        assert refused(replace(before, validating_webhooks=webhooks(**config))) == {}
+
+
+def test_what_serves_a_part_of_the_api_stays() -> None:
+    made = {
+        "metadata": {"name": "v1beta1.custom.metrics.k8s.io"},
+        "spec": {"service": {"namespace": "custom", "name": "adapter"}},
+    }
+    local = {"metadata": {"name": "v1.apps"}, "spec": {}}
+    services = msgspec.convert([made, local], list[APIService])
+    before = cluster(service("adapter", "custom", "api"), api_services=services)
+    assert refused(before) == {"api": "it serves APIService v1beta1.custom.metrics.k8s.io"}
+
+
+def test_dns_stays_whatever_its_pods_are_called() -> None:
+    assert list(refused(cluster(service("kube-dns", "default", "web")))) == ["web"]
+    labelled = service("rke2-dns", "default", "web")
+    labelled.metadata.labels = {"k8s-app": "kube-dns"}
+    assert refused(cluster(labelled)) == {"web": "it answers DNS for Service default/rke2-dns"}
+
+
+def test_our_own_pod_stays_and_so_do_those_beside_it() -> None:
+    own = Dependencies(namespace="default", pod="web-1")
+    assert refused(cluster(dependencies=own)) == {"web": "it is the rescheduler itself"}
+    for elsewhere in (("monitoring", "web-1"), ("default", "laptop"), ("default", "")):
+        assert refused(cluster(dependencies=Dependencies((), *elsewhere))) == {}
+
+
+def label(before: Snapshot, app: str, **labels: str) -> Snapshot:
+    for each in before.pods:
+        if (each.metadata.labels or {})["app"] == app:
+            each.metadata.labels = {"app": app, **labels}
+    return before
+
+
+@pytest.mark.parametrize(
+    ("named", "labels", "needed"),
+    [
+        ("bin-pack", {"component": "bin-pack"}, True),
+        ("volcano", {"k8s-app": "volcano-scheduler"}, True),
+        ("default-scheduler", {"component": "kube-scheduler"}, True),
+        ("bin-pack", {"component": "volcano-scheduler"}, False),
+    ],
+)
+def test_schedulers_that_pods_name_stay(named: str, labels: dict[str, str], needed: bool) -> None:
+    before = label(cluster(), "hook", **labels)
+    before.pods[-1].spec.schedulerName = named
+    found = refused(label(before, "hook", **labels))
+    assert list(found) == ["hook"] * needed
+    assert all(f"scheduler {named}," in why for why in found.values())
+
+
+def test_a_pod_read_afresh_is_told_from_the_same_snapshot() -> None:
+    before = cluster(METRICS, dependencies=asking("prom.monitoring"))
+    fresh = pod("metrics-9", "n0", labels={"app": "metrics"}, namespace="monitoring")
+    found = NeededPods(before).refusal(fresh)
+    assert found is not None
+    assert found.code == "ELG019"
