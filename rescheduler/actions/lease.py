@@ -16,10 +16,11 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from rescheduler.actions.transport import steady
-from rescheduler.model.errors import ActionError, LockHeld
+from rescheduler.model.errors import ActionError, LockHeld, LockLost
 
-MARKER = "rescheduler.io/ledger"
-"""Annotation that records that the durable state was written once, so that its loss is noticed."""
+NOTE = "rescheduler.io/ledger"
+"""Annotation with what the durable state was when it was last written. No manifest of ours has
+the Lease, so that a state that was lost, replaced or restored is noticed."""
 
 
 LONGEST_RELEASE = 2.0
@@ -188,55 +189,52 @@ class Lease:
             return renewed
 
     @property
-    def marked(self) -> bool:
-        """Whether the durable state was written at some time before."""
-        metadata = (self._object or {}).get("metadata") or {}
-        return MARKER in (metadata.get("annotations") or {})
+    def noted(self) -> str:
+        """What the Lease remembers of the durable state, as of our last read or write; or ""."""
+        return _annotations(self._object).get(NOTE, "")
 
-    def mark(self) -> None:
-        """Note on the Lease that the durable state exists from now on.
+    def note(self, text: str) -> None:
+        """Remember this of the durable state from now on; the lock must be ours, and is renewed.
 
         Raises:
-            ActionError: the Lease cannot be written.
+            LockLost: it is not ours any more.
+            ActionError: the Lease cannot be written, or it is not known whether it was.
         """
         with self._guard:
             for _ in range(3):
-                if self.marked:
-                    return
-                metadata = dict((self._object or {}).get("metadata") or {})
-                metadata["annotations"] = {**(metadata.get("annotations") or {}), MARKER: "written"}
-                stored = self._store.replace({**(self._object or {}), "metadata": metadata})
-                if stored is not None:
-                    self._observe(stored)
-                elif not self._attempt():
+                if not self.held:
                     break
-        raise ActionError(
-            f"the Lease of {self.identity} changed while it was marked",
-            "check who else writes it.",
+                if self._attempt(text):
+                    return
+                if self.holder() != self.identity:
+                    self._renewed_at = None
+        raise LockLost(
+            f"the lock {self._where} was lost before the state could be noted on it",
+            "check for a second instance; this one stops.",
         )
 
     def _renew_until_stopped(self) -> None:
         while not self._stopped.wait(self.durations.retry) and self._renewed_at is not None:
             self.renew()
 
-    def _attempt(self) -> bool:
-        """client-go's tryAcquireOrRenew; True when the lock is ours now."""
+    def _attempt(self, note: str = "") -> bool:
+        """client-go's tryAcquireOrRenew; True when the lock is ours now, with the note on it."""
         with self._guard:
             began = self._steady()
             if self._object is not None and self.held:
-                stored = self._store.replace(self._ours(self._object))
+                stored = self._store.replace(self._ours(self._object, note))
                 if stored is not None:
                     return self._won(stored, began)
             current = self._store.read()
             if current is None:
-                stored = self._store.create(self._ours(self._blank()))
+                stored = self._store.create(self._ours(self._blank(), note))
                 return stored is not None and self._won(stored, began)
             self._observe(current)
             holder = self.holder()
             if holder not in ("", self.identity) and not self._expired():
                 self.problem = f"held by {holder}"
                 return False
-            stored = self._store.replace(self._ours(current))
+            stored = self._store.replace(self._ours(current, note))
             return stored is not None and self._won(stored, began)
 
     def _won(self, stored: dict[str, Any], began: float) -> bool:
@@ -267,14 +265,14 @@ class Lease:
         return stale and unchanged >= 2 * self.durations.retry
 
     def _blank(self) -> dict[str, Any]:
+        """A Lease to create. One that was deleted while it is ours keeps what was noted on it."""
         namespace, name = self._where.split("/")
-        return {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": name, "namespace": namespace},
-        }
+        metadata: dict[str, Any] = {"name": name, "namespace": namespace}
+        if self.held and self.noted:
+            metadata["annotations"] = {NOTE: self.noted}
+        return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
 
-    def _ours(self, current: dict[str, Any]) -> dict[str, Any]:
+    def _ours(self, current: dict[str, Any], note: str) -> dict[str, Any]:
         """The object with our record in it; a change of holder counts as a transition."""
         spec = dict(current.get("spec") or {})
         now = micro_time(self._now())
@@ -284,7 +282,15 @@ class Lease:
         spec["holderIdentity"] = self.identity
         spec["leaseDurationSeconds"] = int(self.durations.hold)
         spec["renewTime"] = now
-        return {**current, "spec": spec}
+        if not note:
+            return {**current, "spec": spec}
+        annotations = {**_annotations(current), NOTE: note}
+        metadata = {**(current.get("metadata") or {}), "annotations": annotations}
+        return {**current, "metadata": metadata, "spec": spec}
+
+
+def _annotations(current: dict[str, Any] | None) -> dict[str, str]:
+    return ((current or {}).get("metadata") or {}).get("annotations") or {}
 
 
 def micro_time(moment: datetime) -> str:

@@ -1,124 +1,161 @@
 """The durable state: what was moved, in a ConfigMap that only the holder of the lock can write.
 
-    data.paused         "true" holds all acting; for people, and kept as it is by us
-    data.landings       "forget" drops how landings compared so far; for people, removed once done
-    data.checksum       SHA-256 of the bytes below
-    binaryData.state    gzip of JSON: schemaVersion, fence, history
-
 Every write is a compare-and-swap. The fence is raised once after the lock is won; a writer that
-finds another fence has lost the lock, however late it wakes.
+finds another fence has lost the lock, however late it wakes. The state goes forward only: after
+each write, and before anything is sent that depends on it, its sequence number and checksum are
+noted on the Lease. A state that is behind the note was restored, one that is ahead of it was
+written by a process that ended in between.
 """
 
 import base64
-import binascii
-import gzip
-import hashlib
-import zlib
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 import msgspec
-from msgspec import structs
 
 from rescheduler.actions.lease import Store
-from rescheduler.actions.stored import config_map
-from rescheduler.model.errors import ActionError, LedgerUnreadable, LockLost
-from rescheduler.model.history import History, PastMove
-from rescheduler.wire.inflating import inflate
-
-SCHEMA_VERSION = 1
-KEEP = timedelta(hours=48)
-"""Closed moves older than this decide nothing any more: no budget or cool-down is longer."""
-MAX_BYTES = 700_000
-"""A ConfigMap holds 1 MiB, of which base64 takes a quarter."""
-MAX_INFLATED = 64 * 2**20
-"""Bytes of JSON; a move is less than a kilobyte, and compresses to a fifth."""
-_RESET = (
-    "restore it from a backup; or, to forget all budgets and cool-downs on purpose, delete its "
-    "`state` and the annotation rescheduler.io/ledger of the Lease."
+from rescheduler.actions.ledger_format import (
+    RESET,
+    Note,
+    State,
+    asked_to_forget,
+    checksum,
+    decoded,
+    encoded,
+    filled,
+    note_in,
+    note_of,
+    packed_in,
+    paused_in,
 )
+from rescheduler.actions.stored import config_map
+from rescheduler.model.errors import ActionError, ClocksDiffer, LedgerUnreadable, LockLost
+from rescheduler.model.history import LOOK_BACK, History
+from rescheduler.model.retention import MAX_BYTES, pruned
+from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 
-
-class State(msgspec.Struct, kw_only=True):
-    """What is stored."""
-
-    schemaVersion: int = SCHEMA_VERSION
-    fence: int
-    history: History
+COLD_AFTER = timedelta(hours=26)
+"""A state this old knows nothing of today, so that we start slowly. A day, and two hours for a
+daily run that starts late or on the day on which the clocks are put back."""
 
 
 class Marker(Protocol):
-    """Remembers elsewhere (on the Lease) that the state exists."""
+    """Remembers elsewhere (on the Lease) what the state was."""
 
     @property
-    def marked(self) -> bool:
-        """Whether the state was written at some time before."""
+    def noted(self) -> str:
+        """What was noted last, or ""."""
         ...
 
-    def mark(self) -> None:
+    def note(self, text: str) -> None:
         """Remember it."""
+        ...
+
+
+class Clock(Protocol):
+    """The time by more than one clock; `ServerClock` is the real one."""
+
+    def now(self) -> datetime:
+        """The API server's time."""
+        ...
+
+    def sure(self) -> datetime:
+        """A time that has come by every clock."""
+        ...
+
+    def difference(self) -> float:
+        """Seconds between the clocks."""
         ...
 
 
 class Ledger:
     """The history of moves, loaded and written under the lock."""
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        where: str,
-        marker: Marker,
-        now: Callable[[], datetime],
-    ) -> None:
-        """where: `namespace/name` of the ConfigMap. now: the API server's time, for pruning."""
+    def __init__(self, store: Store, *, where: str, marker: Marker, clock: Clock) -> None:
+        """where: `namespace/name` of the ConfigMap."""
         self.fence = 0
         """The number of our lease transition; grows whenever anybody acquires the lock."""
         self.paused = False
         """Whether people asked to hold all acting, as of the last read or write."""
+        self.keep = LOOK_BACK
+        """How long the limits need a closed move."""
         self._store = store
         self._where = where
         self._blank = {**config_map(where), "data": {"paused": "false"}}
         self._marker = marker
-        self._now = now
+        self._clock = clock
         self._object: dict[str, Any] | None = None
-        self._state: State | None = None
+        self._sequence = 0
+        self._tried = ""
+        """What we last tried to store: it may be there although no answer came."""
 
     def open(self) -> History:
         """Load the state and raise the fence; to be called each time the lock was won.
 
         Raises:
-            LedgerUnreadable: it is lost, damaged or newer than we are.
+            LedgerUnreadable: it is lost, damaged, older than it was, or newer than we are.
+            ClocksDiffer: the time is not known, and with it no budget.
             LockLost: somebody else wrote meanwhile.
             ActionError: the API server does not answer, or refuses.
         """
+        self._object = None
+        try:
+            return self._open()
+        except BaseException:
+            self._object = None
+            raise
+
+    def _open(self) -> History:
         current = self._store.read()
+        self._same_time()
+        noted = self._noted()
         if current is None:
-            self._first_run()
+            self._never_written(noted)
             current = self._store.create(self._blank) or self._store.read()
         if current is None:
             raise LockLost(f"ConfigMap {self._where} came and went while it was opened")
-        state = self._decode(current)
-        self._take(*_forgotten(current, state))
+        current, asked = asked_to_forget(current, "budgets")
+        try:
+            state = self._believed(current, noted)
+        except LedgerUnreadable:
+            if not asked:
+                raise
+            last = noted or Note(fence=0, sequence=0)
+            state = State(fence=last.fence, sequence=last.sequence, history=History())
+        if noted is None and not packed_in(current):
+            # From here on a state that is missing again was lost; until it is written, it was not.
+            self._note(Note(fence=0, sequence=0))
+        self._take(*_without_landings(current, state))
         self.fence = state.fence + 1
-        history = self.write(state.history)
-        if not self._marker.marked:
-            self._marker.mark()
-        return history
+        now = self._clock.now()
+        known = _last_known(state)
+        if known is None or now - known > COLD_AFTER:
+            state.history.rampSince, state.history.rampMade = now, 0
+        return self.write(state.history)
 
     def load(self) -> History:
         """Read it again in the same lease transition, to see what people changed.
 
+        Where it could not be opened in this transition, that is tried again.
+
         Raises:
-            LedgerUnreadable, LockLost, ActionError: as `open`.
+            LedgerUnreadable, ClocksDiffer, LockLost, ActionError: as `open`.
         """
+        if self._object is None:
+            return self.open()
         current = self._store.read()
+        self._same_time()
         if current is None:
-            raise LedgerUnreadable(f"ConfigMap {self._where} is gone", _RESET)
+            raise LedgerUnreadable(f"ConfigMap {self._where} is gone", RESET)
+        if not self._known(current):
+            raise self._foreign(current)
         state = self._decode(current)
-        self._same_fence(state)
-        self._take(*_forgotten(current, state))
+        if state is None:
+            raise LedgerUnreadable(f"ConfigMap {self._where} holds no state", RESET)
+        noted = self._noted()
+        if noted is None or noted.sequence < state.sequence:
+            self._note(note_of(state, packed_in(current)))
+        self._take(*_without_landings(current, state))
         return state.history
 
     def peek(self) -> History:
@@ -128,140 +165,161 @@ class Ledger:
             LedgerUnreadable, ActionError: as `open`.
         """
         current = self._store.read()
-        if current is None:
+        state = None if current is None else self._decode(current)
+        if current is None or state is None:
             return History()
-        return _forgotten(current, self._decode(current))[1].history
+        return _without_landings(current, state)[1].history
 
     def write(self, history: History) -> History:
-        """Store this history, without what is too old to matter; answers what was stored.
+        """Store this history, without what can decide nothing; answers what was stored.
 
         A person's change to `paused` meanwhile is kept and does not fail the write.
 
         Raises:
             LockLost: somebody with another fence wrote.
-            LedgerUnreadable: what is stored now was not written by us.
-            ActionError: it could not be stored, or it is not known whether it was.
+            LedgerUnreadable: what is stored now was not written by us, or there is no room.
+            ActionError: it could not be stored and noted, or it is not known whether it was.
         """
-        state = State(fence=self.fence, history=pruned(history, self._now()))
-        packed = gzip.compress(msgspec.json.encode(state), mtime=0)
+        self._sequence += 1
+        state = State(
+            fence=self.fence,
+            sequence=self._sequence,
+            written=self._clock.now(),
+            history=pruned(history, self._clock.sure(), self.keep),
+        )
+        packed = encoded(state)
         if len(packed) > MAX_BYTES:
             raise LedgerUnreadable(
                 f"the history of {len(state.history.moves)} moves takes {len(packed)} bytes, "
                 f"more than the {MAX_BYTES} that fit in ConfigMap {self._where}",
-                "lower movesPerHour.",
+                "lower movesPerDay or coolDownCap; until older moves have lost their meaning, "
+                "nothing is evicted.",
             )
+        self._put(packed)
+        self._note(note_of(state, self._tried))
+        return state.history
+
+    def _put(self, packed: bytes) -> None:
+        tried = base64.b64encode(packed).decode()
         problem: ActionError | None = None
         for _ in range(3):
+            body = filled(self._object or self._blank, packed)
             try:
-                stored = self._store.replace(_filled(self._object or self._blank, packed))
-                if stored is not None:
-                    self._take(stored, state)
-                    return state.history
+                stored = self._store.replace(body)
             except ActionError as error:
-                problem = error
-            # A conflict, or a lost reply: what is there now decides.
-            if self._stored_meanwhile(packed):
-                self._state = state
-                return state.history
+                problem, stored = error, None
+            if stored is None:
+                # A conflict, or a lost reply: what is there now decides.
+                stored = self._stored_meanwhile(tried)
+            if stored is not None:
+                self._tried = tried
+                self._see(stored)
+                return
+        self._tried = tried
         raise problem or ActionError(
             f"ConfigMap {self._where} changed three times while it was written",
             "check who else writes it.",
         )
 
-    def _stored_meanwhile(self, packed: bytes) -> bool:
-        """Read again: whether our write is there after all. A foreign one raises."""
+    def _stored_meanwhile(self, tried: str) -> dict[str, Any] | None:
+        """Read again: the object, if our write is there after all. A foreign one raises."""
         current = self._store.read()
         if current is None:
-            raise LedgerUnreadable(f"ConfigMap {self._where} is gone", _RESET)
-        if _packed(current) == base64.b64encode(packed).decode():
-            self._object, self.paused = current, _paused(current)
-            return True
-        if _packed(current) != _packed(self._object or {}):
-            found = self._decode(current)
-            raise LockLost(
-                f"ConfigMap {self._where} has fence {found.fence}, ours is {self.fence}",
-                "check for a second instance; this one stops.",
-            )
-        self._object, self.paused = current, _paused(current)
-        return False
+            raise LedgerUnreadable(f"ConfigMap {self._where} is gone", RESET)
+        if packed_in(current) == tried:
+            return current
+        if not self._known(current):
+            raise self._foreign(current)
+        self._see(current)
+        return None
 
-    def _same_fence(self, state: State) -> None:
-        if state.fence != self.fence:
-            raise LockLost(
+    def _known(self, current: dict[str, Any]) -> bool:
+        return packed_in(current) in (packed_in(self._object or {}), self._tried)
+
+    def _foreign(self, current: dict[str, Any]) -> ActionError:
+        """Why what is stored now, which we did not write, ends this lease transition."""
+        state = self._decode(current)
+        if state is not None and state.fence > self.fence:
+            return LockLost(
                 f"ConfigMap {self._where} has fence {state.fence}, ours is {self.fence}",
                 "check for a second instance; this one stops.",
             )
+        return LedgerUnreadable(
+            f"ConfigMap {self._where} was changed while we held the lock, and not by us", RESET
+        )
 
-    def _take(self, current: dict[str, Any], state: State) -> None:
-        self._object, self._state, self.paused = current, state, _paused(current)
-
-    def _first_run(self) -> None:
-        if self._marker.marked:
-            raise LedgerUnreadable(
-                f"ConfigMap {self._where} holds no state, but the Lease records that there was one",
-                _RESET,
+    def _same_time(self) -> None:
+        difference = self._clock.difference()
+        most = MOST_CLOCK_SKEW.total_seconds()
+        if difference > most:
+            raise ClocksDiffer(
+                f"the API server's clock steps, or differs from this host's, by {difference:.0f} s;"
+                f" at most {most:.0f} s may be",
+                "synchronize the clocks.",
             )
 
-    def _decode(self, current: dict[str, Any]) -> State:
-        encoded = _packed(current)
-        if not encoded:
-            self._first_run()
-            return State(fence=0, history=History())
-        try:
-            packed = base64.b64decode(encoded, validate=True)
-            wanted = (current.get("data") or {}).get("checksum")
-            found = hashlib.sha256(packed).hexdigest()
-            if wanted != found:
-                raise LedgerUnreadable(
-                    f"ConfigMap {self._where}: checksum {found} instead of {wanted}", _RESET
-                )
-            plain = inflate(packed, MAX_INFLATED)
-            version = msgspec.json.decode(plain, type=dict[str, Any]).get("schemaVersion")
-            if version != SCHEMA_VERSION:
-                raise LedgerUnreadable(
-                    f"ConfigMap {self._where} has schema {version!r}, this version knows "
-                    f"{SCHEMA_VERSION}",
-                    "run the newer version that wrote it.",
-                )
-            return msgspec.json.decode(plain, type=State)
-        except (binascii.Error, EOFError, OSError, zlib.error, msgspec.MsgspecError) as error:
+    def _take(self, current: dict[str, Any], state: State) -> None:
+        self._sequence = max(self._sequence, state.sequence)
+        self._see(current)
+
+    def _see(self, current: dict[str, Any]) -> None:
+        self._object, self.paused = current, paused_in(current)
+
+    def _note(self, note: Note) -> None:
+        self._marker.note(msgspec.json.encode(note).decode())
+
+    def _noted(self) -> Note | None:
+        return note_in(self._marker.noted, self._where)
+
+    def _decode(self, current: dict[str, Any]) -> State | None:
+        return decoded(current, self._where)
+
+    def _never_written(self, noted: Note | None) -> None:
+        if noted is not None and noted.fence:
             raise LedgerUnreadable(
-                f"ConfigMap {self._where} cannot be decoded: {error}", _RESET
-            ) from error
+                f"ConfigMap {self._where} holds no state, but the Lease records that there was one",
+                RESET,
+            )
+
+    def _believed(self, current: dict[str, Any], noted: Note | None) -> State:
+        """What is stored, if it is no older than what the Lease records."""
+        state = self._decode(current)
+        if state is None:
+            self._never_written(noted)
+            return State(fence=0, history=History())
+        if noted is None:
+            raise LedgerUnreadable(
+                f"ConfigMap {self._where} has fence {state.fence}, but no Lease records it: the "
+                "Lease was deleted, or the state comes from elsewhere",
+                RESET,
+            )
+        if state.fence < noted.fence or state.sequence < noted.sequence:
+            raise LedgerUnreadable(
+                f"ConfigMap {self._where} is older than it was: it has fence {state.fence} and "
+                f"write {state.sequence}, and the Lease records fence {noted.fence} and write "
+                f"{noted.sequence}, so that moves would be forgotten",
+                RESET,
+            )
+        found = checksum(packed_in(current))
+        if state.sequence == noted.sequence and noted.checksum not in ("", found):
+            raise LedgerUnreadable(
+                f"ConfigMap {self._where} has checksum {found}, and the Lease records "
+                f"{noted.checksum} for the same write",
+                RESET,
+            )
+        return state
 
 
-def pruned(history: History, now: datetime) -> History:
-    """The history without closed moves older than `KEEP`; what is in flight is always kept."""
-    since = now - KEEP
-    kept = [move for move in history.moves if move.in_flight or _last(move) >= since]
-    return structs.replace(history, moves=kept)
+def _last_known(state: State) -> datetime | None:
+    """When the state was written; what version 1 does not tell follows from its moves."""
+    if state.written is not None:
+        return state.written
+    return max((move.last for move in state.history.moves), default=None)
 
 
-def _last(move: PastMove) -> datetime:
-    return max(move.at, move.settled or move.at)
-
-
-def _forgotten(current: dict[str, Any], state: State) -> tuple[dict[str, Any], State]:
+def _without_landings(current: dict[str, Any], state: State) -> tuple[dict[str, Any], State]:
     """Both as a person asked by `landings: forget`; the next write takes the request away."""
-    data = current.get("data") or {}
-    if str(data.get("landings", "")).strip().lower() != "forget":
-        return current, state
-    state.history.landings.clear()
-    kept = {key: value for key, value in data.items() if key != "landings"}
-    return {**current, "data": kept}, state
-
-
-def _packed(current: dict[str, Any]) -> str:
-    return str((current.get("binaryData") or {}).get("state") or "")
-
-
-def _paused(current: dict[str, Any]) -> bool:
-    """Anything but an explicit false holds: a typing error must not let evictions through."""
-    value = (current.get("data") or {}).get("paused")
-    return value is not None and str(value).strip().lower() != "false"
-
-
-def _filled(current: dict[str, Any], packed: bytes) -> dict[str, Any]:
-    data = {**(current.get("data") or {}), "checksum": hashlib.sha256(packed).hexdigest()}
-    binary = {**(current.get("binaryData") or {}), "state": base64.b64encode(packed).decode()}
-    return {**current, "data": data, "binaryData": binary}
+    current, asked = asked_to_forget(current, "landings")
+    if asked:
+        state.history.landings.clear()
+    return current, state

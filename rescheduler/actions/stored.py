@@ -85,8 +85,7 @@ class StoredObject:
         if answer.status == 403:
             raise ActionError(
                 f"{self.path} does not exist, and we may not create it: {answer.message}",
-                f"apply {MANIFESTS}, which creates it, or name its namespace with "
-                "--state-namespace.",
+                f"apply {MANIFESTS}, which creates it, or gives the right to.",
             )
         return self._accepted(answer, "create")
 
@@ -95,7 +94,7 @@ class StoredObject:
         if not self._makes_namespace:
             raise ActionError(
                 f"namespace {name} does not exist",
-                f"apply {MANIFESTS}, which creates it, or name another with --state-namespace.",
+                f"apply {MANIFESTS}, which creates it.",
             )
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         answer = self._call("POST", "/api/v1/namespaces", body)
@@ -103,7 +102,7 @@ class StoredObject:
             return
         raise ActionError(
             f"namespace {name} does not exist, and we could not create it: {answer.message}",
-            f"apply {MANIFESTS}, which creates it, or name another with --state-namespace.",
+            f"apply {MANIFESTS}, which creates it.",
         )
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Answer:

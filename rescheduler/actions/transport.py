@@ -15,6 +15,7 @@ import msgspec
 import urllib3
 from kubernetes.client import ApiClient
 
+from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 from rescheduler.wire.answers import read_body, within_wall_time
 
 MAX_BODY = 8 * 2**20
@@ -35,6 +36,8 @@ class ServerClock:
 
     Steps and errors of this host's wall clock therefore change no cool-down and no budget. Until
     a header was heard, the wall clock stands in. Exact to a second, as the header is.
+    A later header that neither the steady clock nor the wall clock bears out is not taken: one of
+    days ahead would end every budget at once.
     """
 
     def __init__(
@@ -45,11 +48,18 @@ class ServerClock:
         self._steady = steady
         self._wall = wall
         self._heard: tuple[datetime, float] | None = None
+        self._step = 0.0
 
     def hear(self, date: datetime | None) -> None:
-        """Take the Date of an answer that has just come."""
-        if date is not None:
-            self._heard = (date, self._steady())
+        """Take the Date of an answer that has just come, if it can be."""
+        if date is None:
+            return
+        step = date - self.now()
+        borne_out = min(abs(step), abs(date - self._wall())) <= MOST_CLOCK_SKEW
+        if borne_out or self._heard is None:
+            self._heard, self._step = (date, self._steady()), 0.0
+        else:
+            self._step = step.total_seconds()
 
     def now(self) -> datetime:
         """The server's time now, in UTC."""
@@ -61,6 +71,14 @@ class ServerClock:
     def skew(self) -> float:
         """Seconds by which this host's wall clock is ahead of the server's."""
         return (self._wall() - self.now()).total_seconds()
+
+    def difference(self) -> float:
+        """Seconds, above 0, between the clocks: the host's, the server's, its last Date header."""
+        return max(abs(self.skew()), abs(self._step))
+
+    def sure(self) -> datetime:
+        """A time that has come by the server's clock and by the host's, so that none ends early."""
+        return min(self.now(), self._wall())
 
 
 @dataclass(frozen=True, slots=True)

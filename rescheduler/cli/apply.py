@@ -24,7 +24,6 @@ from rescheduler.runtime.settings import Settings, env_names
     "output",
     "out",
     "cycle_deadline",
-    "state_namespace",
 )
 def command(settings: Settings, file: Path) -> int:
     """Evict what a reviewed plan says, after checking each move again on fresh data.

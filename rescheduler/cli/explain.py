@@ -20,7 +20,6 @@ _options: Callable[[Command], Command] = takes(
     "snapshot",
     "output",
     "out",
-    "state_namespace",
     "seed",
     formats=("table", "json"),
 )

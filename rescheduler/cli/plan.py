@@ -14,7 +14,6 @@ from rescheduler.runtime.settings import Settings
     "snapshot",
     "output",
     "out",
-    "state_namespace",
     "seed",
     "exit_code",
     policies=True,

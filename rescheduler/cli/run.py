@@ -22,7 +22,6 @@ from rescheduler.runtime.settings import Settings
     "out",
     "listen",
     "cycle_deadline",
-    "state_namespace",
     "seed",
     policies=True,
 )

@@ -152,5 +152,9 @@ class LockLost(ActionError):
     """The lock went away while acting; nothing more was sent."""
 
 
+class ClocksDiffer(ActionError):
+    """No budget can be told from the time, so nothing may be evicted."""
+
+
 class LedgerUnreadable(ActionError):
     """The durable state cannot be trusted, so nothing may be evicted."""

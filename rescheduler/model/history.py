@@ -19,6 +19,12 @@ MOST_RECORDS = 24
 IN_FLIGHT_NODES, COMPARED_NODES = 500, 20
 """Predicted nodes, the likeliest first, that a move keeps before and after it was compared."""
 
+RAMP_CYCLES = 3
+"""In so many of the cycles that move anything after a cold start, one pod is moved."""
+
+LOOK_BACK = timedelta(hours=48)
+"""How far back everything looks but budgets and cool-downs, which may look further."""
+
 State = Literal[
     "intended",  # written before the request was sent; the outcome is not known
     "refused",  # the API server said no; nothing was evicted
@@ -66,6 +72,8 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     """Whether the pod crash-looped, so that nothing that was Ready was taken."""
     readySeconds: float | None = None
     settled: datetime | None = None
+    kept: float = 0.0
+    """Seconds that the limits of its time need it for; the ledger fills it in."""
 
     @property
     def charged(self) -> bool:
@@ -76,6 +84,11 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     def in_flight(self) -> bool:
         """Whether its replacement is still awaited or its outcome still unknown."""
         return self.state in ("intended", "evicted")
+
+    @property
+    def last(self) -> datetime:
+        """When it was last known to matter: when it was made, or closed."""
+        return max(self.at, self.settled or self.at)
 
     @property
     def no_worse(self) -> bool:
@@ -97,10 +110,28 @@ def likeliest(landing: Mapping[str, float], most: int) -> dict[str, float]:
 
 
 class History(msgspec.Struct, omit_defaults=True):
-    """The moves of the past two days, oldest first, and how landings compared with predictions."""
+    """Our moves, as far back as a limit needs them, oldest first; and how landings compared.
+
+    rampSince: when we started cold; None once the slow start is over. rampMade: the moves made
+    since then that are not kept any more.
+    """
 
     moves: list[PastMove] = []
     landings: list[LandingRecord] = []
+    rampSince: datetime | None = None
+    rampMade: int = 0
+
+    def ramp_left(self, since: datetime) -> int:
+        """How many cycles of the slow start are left, that which began then included."""
+        if self.rampSince is None:
+            return 0
+        made = sum(move.charged and self.rampSince <= move.at < since for move in self.moves)
+        return max(0, RAMP_CYCLES - self.rampMade - made)
+
+    def recent(self, now: datetime) -> list[PastMove]:
+        """The moves that are in flight, or were made or closed within `LOOK_BACK`."""
+        since = now - LOOK_BACK
+        return [move for move in self.moves if move.in_flight or move.last >= since]
 
     def learn(self, move: PastMove, now: datetime) -> bool:
         """Count where a move landed, once: at its first node, or as Pending when it is lost.

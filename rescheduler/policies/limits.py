@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import cached_property
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -9,8 +10,9 @@ from pydantic import Field, model_validator
 from rescheduler.documents.amounts import Amount
 from rescheduler.documents.envelope import Document
 from rescheduler.documents.field_problems import FieldWarning
-from rescheduler.documents.fields import Duration, Ratio
+from rescheduler.documents.fields import Duration, PositiveDuration, Ratio, duration_text
 from rescheduler.documents.label_names import NamespaceName
+from rescheduler.model.retention import kept_for, room_per_day
 
 ALWAYS_PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease"})
 """Namespaces that are never touched: Kubernetes' own."""
@@ -40,6 +42,14 @@ class Limits(Document):
     )
     movesPerHour: Amount = Field(
         10, description="Moves in one hour, across cycles; a percentage is of all pods that run."
+    )
+    movesPerDay: Amount = Field(
+        50, description="Moves in 24 hours, across cycles; a percentage is of all pods that run."
+    )
+    cyclePeriod: PositiveDuration = Field(
+        timedelta(minutes=5),
+        description="Moves of so long ago count as of this cycle, whichever run made them, so that "
+        "a restart does not begin with fresh budgets.",
     )
     inFlightPerWorkload: int = Field(
         1, ge=1, description="Replacements of one workload that may be awaited at a time."
@@ -134,17 +144,50 @@ class Limits(Document):
         """The namespaces that are never touched."""
         return ALWAYS_PROTECTED.union(self.protectedNamespaces)
 
+    @model_validator(mode="after")
+    def _state_has_room(self) -> "Limits":
+        """Moves are kept as long as they decide something; so many must fit in the state."""
+        daily = [each for each in (self.movesPerDay,) if isinstance(each, int)]
+        if isinstance(self.movesPerHour, int):
+            daily.append(24 * self.movesPerHour)
+        if not self.room_per_day:
+            raise ValueError(
+                f"the state has no room for moves that are kept for {duration_text(self.keep)}: "
+                "lower coolDownCap, cyclePeriod"
+            )
+        if daily and min(daily) > self.room_per_day:
+            raise ValueError(
+                f"{min(daily)} moves in a day, each kept for {duration_text(self.keep)}, are more "
+                f"than the state has room for: lower movesPerDay to {self.room_per_day}, or "
+                "coolDownCap, which each move is kept for twice"
+            )
+        return self
+
+    @cached_property
+    def keep(self) -> timedelta:
+        """How long a move may decide something, so long it is kept."""
+        return kept_for(self.coolDownCap, self.cyclePeriod)
+
+    @cached_property
+    def room_per_day(self) -> int:
+        """How many moves a day the durable state has room for."""
+        return room_per_day(self.keep)
+
     def warnings(self) -> Iterator[FieldWarning]:
-        """A cycle that plans more than an hour may do."""
-        cycle, hour = self.movesPerCycle, self.movesPerHour
-        if isinstance(cycle, str) != isinstance(hour, str) or _share(cycle) <= _share(hour):
+        """A cycle that plans more than an hour may do, or an hour more than a day."""
+        yield from self._contradiction("movesPerCycle", "movesPerHour", "cycle")
+        yield from self._contradiction("movesPerHour", "movesPerDay", "hour")
+
+    def _contradiction(self, one: str, other: str, span: str) -> Iterator[FieldWarning]:
+        less, more = getattr(self, one), getattr(self, other)
+        if isinstance(less, str) != isinstance(more, str) or _share(less) <= _share(more):
             return
-        if "movesPerCycle" in self.model_fields_set:
-            message = f"{cycle} is above movesPerHour of {hour}, so no cycle makes so many"
-            yield FieldWarning(("movesPerCycle",), message)
+        if one in self.model_fields_set:
+            message = f"{less} is above {other} of {more}, so no {span} makes so many"
+            yield FieldWarning((one,), message)
         else:
-            message = f"{hour} is below movesPerCycle of {cycle}, so no cycle makes so many"
-            yield FieldWarning(("movesPerHour",), message)
+            message = f"{more} is below {one} of {less}, so no {span} makes so many"
+            yield FieldWarning((other,), message)
 
 
 def _share(amount: int | str) -> float:

@@ -78,7 +78,7 @@ def apply_plan(plan: Plan, settings: Settings) -> tuple[Outcome, int]:
             f"add {OPTIONS}.",
         )
     stop = Stop()
-    state = state_of(settings, connection, stop)
+    state = state_of(connection, stop)
     parts = parts_of(settings, connection, state=state, stop=stop, policies=lambda: policies)
     if parts.actor is None:
         raise PlanDrifted("nothing may act here")

@@ -13,7 +13,10 @@ from rescheduler.model.wording import counted
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 
-_PACE = ("movesPerCycle", "movesPerHour", "movesPerNode", "movesPerNamespace", "movesPerWorkload")
+_PACE = (
+    "movesPerCycle", "movesPerHour", "movesPerDay", "movesPerNode", "movesPerNamespace",
+    "movesPerWorkload",
+)  # fmt: skip
 _MANY = 10**12
 """More pods than there can be: what allows nothing of them allows nothing at all."""
 

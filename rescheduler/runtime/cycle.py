@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import structs
 
 from rescheduler import __version__
-from rescheduler.model.errors import ActionError, LockHeld
+from rescheduler.model.errors import ActionError, ClocksDiffer, LedgerUnreadable, LockHeld
 from rescheduler.model.finding_history import FindingHistory, Observation
 from rescheduler.model.history import History
 from rescheduler.model.plan import Mode, MoveResult, Outcome, Plan, Report, plan_in
@@ -72,7 +72,8 @@ def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
     """Plan, and carry the plan out if there is an actor; answers the plan or its outcome.
 
     With an actor the lock is taken before the cluster is read, so that no other instance can
-    change what the plan is made from. Where another one holds it, the outcome says so.
+    change what the plan is made from. Where another one holds it, or what earlier runs did is not
+    known, the outcome is the plan alone and says so.
 
     Raises:
         PolicyError, SourceError, ActionError: there is no plan, or it cannot be acted on.
@@ -86,8 +87,13 @@ def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
             plan = propose(parts, policies, history, [], mode="Enforce", seed=seed)
             return carry_out(parts, plan, policies, actor)
     except LockHeld as error:
-        plan = propose(parts, policies, *parts.recall(), mode="Enforce", seed=seed)
-        return withheld(plan, problem("GRD005", error.message), actor.clock())
+        verdict = problem("GRD005", error.message)
+    except LedgerUnreadable as error:
+        verdict = problem("GRD004", error.sentence)
+    except ClocksDiffer as error:
+        verdict = problem("GRD007", error.sentence)
+    plan = propose(parts, policies, *parts.recall(), mode="Enforce", seed=seed)
+    return withheld(plan, verdict, actor.clock())
 
 
 def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Outcome:

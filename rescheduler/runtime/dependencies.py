@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from rescheduler.model.dependencies import Address, Dependencies
+from rescheduler.runtime.enforce.live_actor import NAMESPACE
 from rescheduler.runtime.settings import Settings
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -21,7 +22,7 @@ def dependencies_of(settings: Settings, environment: Mapping[str, str], host: st
     host: this machine's name, which in a pod without host network is the pod's.
     """
     account = _account()
-    namespace = environment.get("POD_NAMESPACE") or account or settings.state_namespace
+    namespace = environment.get("POD_NAMESPACE") or account or NAMESPACE
     addresses = []
     for field in fields(settings):
         url = getattr(settings, field.name)

@@ -18,7 +18,7 @@ def run_once(settings: Settings) -> tuple[Report, int]:
     stop = Stop()
     state = None
     if settings.mode == "Enforce" and connection is not None:
-        state = state_of(settings, connection, stop)
+        state = state_of(connection, stop)
         stop.on_signals()
     parts = parts_of(
         settings,

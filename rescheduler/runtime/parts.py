@@ -59,7 +59,7 @@ def parts_of(
     def remember() -> tuple[History, list[Problem]]:
         if connection is None:
             return History(), []
-        return recall(connection, settings.state_namespace)
+        return recall(connection)
 
     more = {} if phase is None else {"phase": phase}
     return Parts(
@@ -67,7 +67,7 @@ def parts_of(
         observe=observe,
         recall=remember,
         actor=actor,
-        memory=None if connection is None else memory_of(connection, settings.state_namespace),
+        memory=None if connection is None else memory_of(connection),
         remembers=remembers,
         recorded=settings.snapshot is not None,
         **more,
@@ -111,11 +111,10 @@ def _declaring(plan: Plan) -> list[dict[str, Any]]:
     return list({each["metadata"]["name"]: each for each in documents}.values())
 
 
-def state_of(settings: Settings, connection: Connection, stop: Stop) -> State:
+def state_of(connection: Connection, stop: Stop) -> State:
     """The lock and the ledger, under a name that only this process has; nothing is sent yet."""
     return open_state(
         connection.api,
-        namespace=settings.state_namespace,
         identity=f"{socket.gethostname()}_{secrets.token_hex(4)}",
         wait=stop.wait,
     )

@@ -27,9 +27,8 @@ _DIGEST = re.compile(r"[0-9a-f]{12,64}", re.ASCII | re.IGNORECASE)
 
 
 def env_names(name: str) -> list[str]:
-    """The environment variables of a field, the strongest first."""
-    also = {"state_namespace": ["POD_NAMESPACE"]}
-    return [ENV_PREFIX + name.upper(), *also.get(name, [])]
+    """The environment variables of a field."""
+    return [ENV_PREFIX + name.upper()]
 
 
 def _option(default: Any, text: str, *, metavar: str = "", short: str = "") -> Any:
@@ -103,9 +102,6 @@ class Settings:
     )
     cycle_deadline: timedelta = _option(
         timedelta(minutes=15), "After so long a cycle sends nothing more and ends."
-    )
-    state_namespace: str = _option(
-        "rescheduler", "Namespace of our Lease and state ConfigMap.", metavar="NAME"
     )
     seed: int = _option(0, "Seed of all that is random in planning.", metavar="N")
     exit_code: bool = _option(False, "Exit with 4 when moves are proposed.")

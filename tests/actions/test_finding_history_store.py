@@ -149,7 +149,7 @@ def test_a_time_without_a_zone_is_damage_and_ends_no_cycle() -> None:
 
 def test_a_cycle_that_may_be_in_audit_makes_no_namespace() -> None:
     with serving() as fake:
-        memory = memory_of(Connection(fake.client(), "test"), "rescheduler")
+        memory = memory_of(Connection(fake.client(), "test"))
         with pytest.raises(ActionError, match="namespace rescheduler does not exist") as caught:
             memory.remember([observed(ONE)], START)
         assert "deploy/kustomize" in str(caught.value)

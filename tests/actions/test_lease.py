@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rescheduler.actions.lease import Durations, Lease, micro_time
+from rescheduler.actions.lease import NOTE, Durations, Lease, micro_time
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
-from rescheduler.model.errors import ActionError, LockHeld
+from rescheduler.model.errors import ActionError, LockHeld, LockLost
 from tests.fakes.apiserver import Fault, serving
 from tests.fakes.stage import LEASES, Killed, Process, Stage
 
@@ -133,6 +133,86 @@ def test_a_paused_holder_knows_that_its_time_is_over_before_anybody_can_take_the
     assert spec(stage)["holderIdentity"] == "b"
 
 
+def test_the_lock_counts_from_before_the_request_since_the_server_stamps_it_after() -> None:
+    stage = Stage()
+    a = Process(stage, "a")
+
+    def slow(_: int, method: str, __: str) -> None:
+        stage.seconds += 20 if method == "POST" else 0
+
+    a.before = slow
+    a.lease.acquire()
+    took = stage.seconds
+    assert took >= 20
+    assert not a.lease.valid_for(60 - took + 0.01)
+    a.before = lambda _, method, __: (slow(_, "POST", __), None)[1] if method == "PUT" else None
+    assert a.lease.renew()
+    assert not a.lease.valid_for(60 - 20)
+
+
+@pytest.mark.parametrize("unchanged", [9.0, 10.5])
+def test_a_stale_record_is_taken_only_when_it_has_not_changed_meanwhile(unchanged: float) -> None:
+    """Its renewTime is old; but its holder may live, and have a server that is behind."""
+    stage = Stage()
+    a, b = Process(stage, "a"), Process(stage, "b")
+    a.lease.acquire()
+    stage.seconds += 300
+    assert not b.lease._attempt(), "seen for the first time just now"
+    stage.seconds += unchanged
+    assert b.lease._attempt() == (unchanged >= 10)
+    changed = Process(stage, "c")
+    stage.seconds += 300
+    assert not changed.lease._attempt()
+    stage.seconds += 9
+    stored = stage.world.objects[KEY]
+    stage.world.put(*KEY, {**stored, "spec": {**stored["spec"], "renewTime": "2026-11-21T11:00Z"}})
+    stage.seconds += 9
+    assert not changed.lease._attempt(), "it changed in between"
+
+
+def test_noting_needs_the_lock_and_renews_it() -> None:
+    stage = Stage()
+    a, b = Process(stage, "a"), Process(stage, "b")
+    with pytest.raises(LockLost):
+        a.lease.note("1")
+    a.lease.acquire()
+    stage.seconds += 30
+    a.lease.note("1")
+    assert a.lease.valid_for(59)
+    stage.seconds += 61
+    with pytest.raises(LockLost, match="before the state could be noted"):
+        a.lease.note("2")
+    b.lease.acquire()
+    assert b.lease.noted == "1"
+
+
+def test_noting_never_takes_back_a_lock_that_another_one_has() -> None:
+    stage = Stage()
+    a = Process(stage, "a")
+    a.lease.acquire()
+    stored = stage.world.objects[KEY]
+    stage.world.put(*KEY, {**stored, "spec": {**stored["spec"], "holderIdentity": "thief"}})
+    with pytest.raises(LockLost):
+        a.lease.note("1")
+    assert not a.lease.held
+    assert spec(stage)["holderIdentity"] == "thief"
+
+
+def test_a_lease_that_is_deleted_while_it_is_ours_keeps_its_note() -> None:
+    stage = Stage()
+    a = Process(stage, "a")
+    a.lease.acquire()
+    a.lease.note("17")
+    del stage.world.objects[KEY]
+    assert a.lease.renew()
+    assert stage.world.objects[KEY]["metadata"]["annotations"] == {NOTE: "17"}
+    a.lease.release()
+    del stage.world.objects[KEY]
+    b = Process(stage, "b")
+    b.lease.acquire()
+    assert b.lease.noted == "", "one that is new remembers nothing"
+
+
 def test_a_request_must_be_over_before_the_lock_ends() -> None:
     stage = Stage()
     a = Process(stage, "a")
@@ -172,9 +252,9 @@ def test_renewing_keeps_what_others_noted_on_the_lease() -> None:
     stage = Stage()
     a = Process(stage, "a")
     a.lease.acquire()
-    assert not a.lease.marked
-    a.lease.mark()
-    assert a.lease.marked
+    assert a.lease.noted == ""
+    a.lease.note("17")
+    assert a.lease.noted == "17"
     stored = stage.world.objects[KEY]
     stored["metadata"]["labels"] = {"team": "x"}
     stage.world.put(*KEY, stored)
@@ -183,7 +263,7 @@ def test_renewing_keeps_what_others_noted_on_the_lease() -> None:
     b = Process(stage, "b")
     a.lease.release()
     b.lease.acquire()
-    assert b.lease.marked
+    assert b.lease.noted == "17"
 
 
 def test_no_right_to_the_lease_is_said_at_once() -> None:

@@ -3,50 +3,34 @@
 import base64
 import gzip
 import hashlib
-import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from rescheduler.actions.ledger import MAX_BYTES, Ledger
+from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
 from rescheduler.model.calibration import LandingRecord
 from rescheduler.model.errors import ActionError, LedgerUnreadable, LockLost
-from rescheduler.model.history import History, PastMove
+from rescheduler.model.history import History
+from rescheduler.model.retention import MAX_BYTES
+from tests.actions.state import (
+    KEY,
+    begun,
+    packed,
+    past,
+    stored_state,
+)
 from tests.fakes.apiserver import Fault, serving
 from tests.fakes.stage import LEASES, MAPS, START, Process, Stage
-
-KEY = ("configmaps", "rescheduler", "rescheduler-state")
-
-
-def past(uid: str, **more: Any) -> PastMove:
-    fields = {
-        "plan": "p",
-        "podUid": uid,
-        "namespace": "default",
-        "pod": uid,
-        "workload": "w",
-        "source": "n1",
-        "at": START,
-        **more,
-    }
-    return PastMove(**fields)
-
-
-def begun(stage: Stage, name: str = "a") -> Process:
-    process = Process(stage, name)
-    process.lease.acquire()
-    process.ledger.open()
-    return process
 
 
 def test_the_first_run_makes_the_state_and_remembers_that_it_did() -> None:
     stage = Stage()
     a = begun(stage)
     assert a.ledger.fence == 1
-    assert a.lease.marked
+    assert a.lease.noted
     assert stage.world.objects[KEY]["data"]["paused"] == "false"
 
 
@@ -150,21 +134,21 @@ def test_an_emptied_state_is_never_taken_for_a_first_run() -> None:
         b.ledger.open()
 
 
-def packed(state: object) -> dict:
-    data = gzip.compress(json.dumps(state).encode())
-    return {
-        "data": {"checksum": hashlib.sha256(data).hexdigest()},
-        "binaryData": {"state": base64.b64encode(data).decode()},
-    }
-
-
-GOOD = packed({"schemaVersion": 1, "fence": 3, "history": {}})
+GOOD = packed({"schemaVersion": 2, "fence": 3, "sequence": 9, "history": {}})
+BOMB = gzip.compress(b" " * 2**26)
 
 
 @pytest.mark.parametrize(
     ("stored", "words"),
     [
-        (packed({"schemaVersion": 2, "fence": 1, "history": {}}), "schema 2"),
+        (packed({"schemaVersion": 3, "fence": 1, "history": {}}), "schema 3"),
+        (
+            {
+                "data": {"checksum": hashlib.sha256(BOMB).hexdigest()},
+                "binaryData": {"state": base64.b64encode(BOMB).decode()},
+            },
+            "longer than 33554432 bytes",
+        ),
         (packed({"fence": 1, "history": {}}), "schema None"),
         (packed({"schemaVersion": 1, "fence": "x", "history": {}}), "cannot be decoded"),
         (packed([1]), "cannot be decoded"),
@@ -231,8 +215,7 @@ def test_a_state_of_before_landings_were_compared_is_read() -> None:
     stage = Stage()
     a = begun(stage)
     a.ledger.write(History([past("u1", state="evicted", landing={"n2": 1.0})]))
-    stored = stage.world.objects[KEY]
-    plain = json.loads(gzip.decompress(base64.b64decode(stored["binaryData"]["state"])))
+    plain = stored_state(stage)
     assert "landings" not in plain["history"]
     assert not {"compared", "scheduler", "unschedulable"} & set(plain["history"]["moves"][0])
     assert a.ledger.load().landings == []
@@ -278,7 +261,7 @@ def test_a_state_that_does_not_fit_is_refused() -> None:
     stage = Stage()
     a = begun(stage)
     noise = [hashlib.sha512(str(n).encode()).hexdigest() for n in range(MAX_BYTES // 50)]
-    with pytest.raises(LedgerUnreadable, match="movesPerHour"):
+    with pytest.raises(LedgerUnreadable, match="movesPerDay"):
         a.ledger.write(History([past(uid) for uid in noise]))
 
 
@@ -289,7 +272,7 @@ def test_over_http_with_the_real_client() -> None:
         lease = Process(Stage(), "a").lease
         lease.acquire()
         store = StoredObject(client, MAPS, "rescheduler-state", clock=clock)
-        ledger = Ledger(store, where="rescheduler/rescheduler-state", marker=lease, now=clock.now)
+        ledger = Ledger(store, where="rescheduler/rescheduler-state", marker=lease, clock=clock)
         assert ledger.peek() == History()
         ledger.open()
         fake.faults.append(Fault("PUT", MAPS, "drop-after"))

@@ -210,16 +210,26 @@ def test_what_was_given_is_repeated(here: Path) -> None:
         prometheus_url="http://prometheus:9090",
         prometheus_selector='cluster="a"',
         scheduler_insecure_skip_tls_verify=True,
-        state_namespace="ops",
         out=Path("-"),
     )
     assert given_options(settings) == (
         ("--prometheus-url", "http://prometheus:9090"),
         ("--prometheus-selector", 'cluster="a"'),
         ("--scheduler-insecure-skip-tls-verify",),
-        ("--state-namespace", "ops"),
     )
     assert given_options(Settings()) == ()
+
+
+@pytest.mark.parametrize("verb", ["apply", "plan", "run"])
+def test_the_namespace_of_the_lock_is_no_setting_any_more(
+    here: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    given = call(verb, "--state-namespace", "ops")
+    monkeypatch.setenv("RESCHEDULER_STATE_NAMESPACE", "ops")
+    for done in (given, call(verb)):
+        assert done.exit_code == 2
+        assert "a cluster has one lock and one state, in namespace rescheduler" in done.stderr
+        assert "remove it" in done.stderr
 
 
 def test_explain_offers_only_the_formats_that_it_has(here: Path) -> None:

@@ -76,6 +76,7 @@ def test_enforce_has_exactly_these_rights_to_write(name: str) -> None:
     assert {right for right in rights(name) if right[2] not in READS} == {
         ("ClusterRole", "pods/eviction", "create", ""),
         ("ClusterRole", "events", "create", ""),
+        ("Role", "leases", "create", ""),
         ("Role", "leases", "update", LEASE),
         ("Role", "configmaps", "update", STATE),
         ("Role", "configmaps", "update", FINDING_HISTORY),
@@ -118,8 +119,10 @@ def test_nothing_is_granted_by_wildcard_and_no_secrets_are_read(name: str) -> No
     for _, resource, verb, _ in rights(name):
         assert "*" not in resource + verb
         assert resource != "secrets"
-    for kind, resource, _, names in rights(name):
-        if resource in ("leases", "configmaps"):
+    for kind, resource, verb, names in rights(name):
+        if (resource, verb) == ("leases", "create"):
+            assert (kind, names) == ("Role", ""), "a right to create cannot be held to a name"
+        elif resource in ("leases", "configmaps"):
             assert kind == "Role"
             assert set(names.split(",")) <= {LEASE, STATE, FINDING_HISTORY}
             assert names
@@ -130,7 +133,8 @@ def test_every_binding_and_reference_leads_somewhere(name: str) -> None:
     objects = overlay(name)
     present = {(each["kind"], each["metadata"]["name"]) for each in objects}
     assert len(present) == len(objects), "an object is there twice"
-    assert {("Lease", LEASE), ("ConfigMap", STATE), ("ConfigMap", FINDING_HISTORY)} <= present
+    assert {("ConfigMap", STATE), ("ConfigMap", FINDING_HISTORY)} <= present
+    assert "Lease" not in {kind for kind, _ in present}, "what is noted on it must not be replaced"
     assert ("ServiceAccount", AUDITING) in present
     for each in objects:
         if each["kind"].endswith("Binding"):

@@ -26,8 +26,6 @@ from tests.fakes.moves import planned
 
 pytestmark = pytest.mark.e2e
 
-NAMESPACE = "contract-state"
-
 
 @pytest.fixture
 def client(cluster: Cluster) -> Iterator[ApiClient]:
@@ -89,11 +87,11 @@ def test_two_budgets_on_one_pod(cluster: Cluster, client: ApiClient) -> None:
 
 
 def test_the_lock_and_the_ledger(cluster: Cluster, client: ApiClient) -> None:
-    first = open_state(client, namespace=NAMESPACE, identity="first")
+    first = open_state(client, identity="first")
     first.lease.acquire()
     history = first.ledger.open()
-    assert history == History()
-    assert first.lease.marked
+    assert (history.moves, history.ramp_left(first.clock.now())) == ([], 3)
+    assert first.lease.noted
     assert first.lease.renew()
     past = PastMove(
         plan="p",
@@ -108,15 +106,15 @@ def test_the_lock_and_the_ledger(cluster: Cluster, client: ApiClient) -> None:
     assert abs(first.clock.skew()) < 5
     first.lease.release()
 
-    second = open_state(client, namespace=NAMESPACE, identity="second")
+    second = open_state(client, identity="second")
     second.lease.acquire()
     assert [move.podUid for move in second.ledger.open().moves] == ["u"]
     with pytest.raises(LockLost, match="fence 2, ours is 1"):
         first.ledger.write(History())
     second.lease.release()
 
-    cluster.api.delete(cluster.api.read("v1", "ConfigMap", "rescheduler-state", NAMESPACE))
-    third = open_state(client, namespace=NAMESPACE, identity="third")
+    cluster.api.delete(cluster.api.read("v1", "ConfigMap", "rescheduler-state", "rescheduler"))
+    third = open_state(client, identity="third")
     third.lease.acquire()
     with pytest.raises(LedgerUnreadable, match="holds no state"):
         third.ledger.open()

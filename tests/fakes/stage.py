@@ -32,6 +32,15 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/rescheduler/leases"
 MAPS = "/api/v1/namespaces/rescheduler/configmaps"
 
 
+WIDE = {
+    "movesPerCycle": 100,
+    "movesPerNode": 100,
+    "movesPerNamespace": 100,
+    "movesPerWorkload": 100,
+}
+"""Limits that leave it to the plan how many moves are made in a cycle."""
+
+
 class Killed(BaseException):
     """The process is gone, as after kill -9: none of its requests gets out any more."""
 
@@ -62,7 +71,7 @@ class Process:
     before: Callable[[int, str, str], str | int | None] = lambda *_: None
     after: Callable[[int, str, str], str | None] = lambda *_: None
     wall: float = 0.0
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = field(default_factory=lambda: Limits(**WIDE))
     stopped: str = ""
     dead: bool = False
     sent: list[tuple[str, str]] = field(default_factory=list)
@@ -85,7 +94,7 @@ class Process:
             self._stored(MAPS, "rescheduler-state"),
             where="rescheduler/rescheduler-state",
             marker=self.lease,
-            now=self.clock.now,
+            clock=self.clock,
         )
 
     def _stored(self, collection: str, name: str) -> StoredObject:
@@ -159,6 +168,7 @@ class Process:
 
     def actor(self) -> Actor:
         """The ports of this process."""
+        self.ledger.keep = self.limits.keep
         return Actor(
             lease=self.lease,
             ledger=self.ledger,
@@ -175,6 +185,18 @@ class Process:
             stop=lambda: self.stopped,
             limits=self.limits,
         )
+
+
+def warm(stage: Stage) -> Stage:
+    """The stage as an earlier run left it, so that nothing begins slowly."""
+    before = Process(stage, "before")
+    before.lease.acquire()
+    history = before.ledger.open()
+    history.rampSince = None
+    before.ledger.write(history)
+    before.lease.release()
+    stage.seconds = 0.0
+    return stage
 
 
 class _Stored(StoredObject):
@@ -213,4 +235,4 @@ def _decoded(item: dict[str, Any]) -> Pod:
     return pod
 
 
-__all__ = ["START", "Durations", "Killed", "Process", "Stage"]
+__all__ = ["START", "WIDE", "Durations", "Killed", "Process", "Stage", "warm"]

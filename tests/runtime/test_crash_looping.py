@@ -9,14 +9,14 @@ from rescheduler.model.plan import Outcome, PlannedMove
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.acting import act, exit_code
 from tests.fakes.moves import plan_of, planned
-from tests.fakes.stage import Process, Stage
+from tests.fakes.stage import Process, Stage, warm
 
 LIMITS = Limits(crashLooping="Allow")
 
 
 @pytest.fixture
 def stage() -> Stage:
-    return Stage()
+    return warm(Stage())
 
 
 def crashing(stage: Stage, name: str = "web-1", rs: str = "rs-1") -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from rescheduler.model.errors import LedgerUnreadable
 from rescheduler.model.history import History
 from rescheduler.model.plan import MoveResult, Outcome, Plan, Result, plan_in
 from rescheduler.model.problem import Problem
@@ -17,7 +16,7 @@ from rescheduler.runtime.cycle import Parts, exit_code, run_cycle
 from rescheduler.runtime.enforce import acting
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.stopping import Stop
-from tests.fakes.stage import START, Process, Stage
+from tests.fakes.stage import START, Process, Stage, warm
 from tests.runtime.skewed import hot, parts, skewed, spread
 
 OWNER = ("ReplicaSet", "ReplicaSet-default-web-1")
@@ -60,11 +59,11 @@ def test_an_audit_cycle_never_acts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_enforcing_cycle_evicts_what_audit_proposes() -> None:
-    stage = Stage()
+    stage = warm(Stage())
     populate(stage)
     process = Process(stage, "one")
     outcome = run_cycle(enforcing(stage, process))
-    audit = run_cycle(replace(enforcing(Stage(), process), actor=None))
+    audit = run_cycle(replace(enforcing(warm(Stage()), process), actor=None))
     assert isinstance(outcome, Outcome)
     assert isinstance(audit, Plan)
     assert [move.pod.uid for move in outcome.moves] == [move.pod.uid for move in audit.moves]
@@ -74,7 +73,7 @@ def test_an_enforcing_cycle_evicts_what_audit_proposes() -> None:
 
 
 def test_where_another_holds_the_lock_nothing_is_tried_and_that_is_no_failure() -> None:
-    stage = Stage()
+    stage = warm(Stage())
     populate(stage)
     other = Process(stage, "other")
     other.lease.acquire()
@@ -93,20 +92,35 @@ def test_where_another_holds_the_lock_nothing_is_tried_and_that_is_no_failure() 
     assert exit_code(outcome) == 0
 
 
-def test_a_damaged_ledger_ends_the_cycle_before_anything_is_sent() -> None:
-    stage = Stage()
+def test_with_a_damaged_ledger_a_cycle_reports_only_and_fails() -> None:
+    stage = warm(Stage())
     populate(stage)
     run_cycle(enforcing(stage, Process(stage, "one")))
     evicted = list(stage.world.accepted)
     stored = stage.world.objects[("configmaps", "rescheduler", "rescheduler-state")]
     stored["binaryData"]["state"] = "AAAA"
-    with pytest.raises(LedgerUnreadable):
-        run_cycle(enforcing(stage, Process(stage, "two")))
+    process = Process(stage, "two")
+    outcome = run_cycle(enforcing(stage, process))
+    assert outcome.verdict.code == "GRD004"
+    assert "budgets" in outcome.verdict.message, "it tells how to go on"
+    assert {move.result for move in outcome.moves} == {"skipped"}
+    assert exit_code(outcome) == 1
     assert stage.world.accepted == evicted
+    assert not process.lease.held
+
+
+@pytest.mark.parametrize("wall", [31.0, -31.0, 3 * 86400.0])
+def test_clocks_that_differ_hold_a_cycle_before_open_moves_are_judged(wall: float) -> None:
+    stage = warm(Stage())
+    populate(stage)
+    outcome = run_cycle(enforcing(stage, Process(stage, "one", wall=wall)))
+    assert outcome.verdict.code == "GRD007"
+    assert exit_code(outcome) != 0
+    assert stage.world.accepted == []
 
 
 def test_a_stop_before_acting_leaves_every_pod_alone() -> None:
-    stage = Stage()
+    stage = warm(Stage())
     populate(stage)
     outcome = run_cycle(enforcing(stage, Process(stage, "one", stopped="SIGTERM was received")))
     assert stage.world.accepted == []
@@ -114,7 +128,7 @@ def test_a_stop_before_acting_leaves_every_pod_alone() -> None:
 
 
 def test_a_pod_that_the_fresh_snapshot_shows_elsewhere_is_not_evicted() -> None:
-    stage = Stage()
+    stage = warm(Stage())
     populate(stage)
     observations = iter([skewed(), skewed(moved=2)])
     outcome = run_cycle(enforcing(stage, Process(stage, "one"), observe=lambda: next(observations)))

@@ -14,7 +14,7 @@ from rescheduler.policies.files.policy_set import PolicySet, policy_from_documen
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import Parts, recalled, run_cycle
 from rescheduler.runtime.enforce.actor import Actor
-from tests.fakes.stage import MAPS, Process, Stage
+from tests.fakes.stage import MAPS, Process, Stage, warm
 from tests.runtime.skewed import SPREAD, hot, parts, skewed
 from tests.runtime.test_cycle import populate
 
@@ -58,7 +58,7 @@ def later(stage: Stage, time: timedelta) -> None:
 
 
 def test_audit_watches_and_the_first_enforcing_process_after_the_wait_acts() -> None:
-    stage = Stage()
+    stage = warm(Stage())
     populate(stage)
     assert refused(run_cycle(of(Process(stage, "audit")))) == {"STB001": 4}
     later(stage, STABLE / 2)
@@ -71,7 +71,7 @@ def test_audit_watches_and_the_first_enforcing_process_after_the_wait_acts() -> 
 
 
 def test_a_plan_reads_and_writes_nothing() -> None:
-    stage = Stage()
+    stage = warm(Stage())
     run_cycle(of(Process(stage, "audit")))
     later(stage, STABLE)
     reader = Process(stage, "laptop")
@@ -81,7 +81,7 @@ def test_a_plan_reads_and_writes_nothing() -> None:
 
 
 def test_a_plan_from_where_nothing_was_remembered_waits() -> None:
-    stage = Stage()
+    stage = warm(Stage())
     plan = run_cycle(of(Process(stage, "laptop"), remembers=False))
     assert refused(plan) == {"STB001": 4}
     assert plan.notes == []
@@ -92,7 +92,7 @@ def forbid(verbs: set[str]) -> Any:
 
 
 def test_what_may_not_be_read_counts_as_new_and_is_reported() -> None:
-    stage = Stage()
+    stage = warm(Stage())
     run_cycle(of(Process(stage, "audit")))
     later(stage, STABLE)
     plan = run_cycle(of(Process(stage, "blind", before=forbid({"GET"})), remembers=False))
@@ -102,14 +102,14 @@ def test_what_may_not_be_read_counts_as_new_and_is_reported() -> None:
 
 
 def test_what_may_not_be_written_is_reported_and_harms_nothing() -> None:
-    stage = Stage()
+    stage = warm(Stage())
     plan = run_cycle(of(Process(stage, "mute", before=forbid({"PUT", "POST"}))))
     assert refused(plan) == {"STB001": 4}
     assert "could not be remembered" in plan.notes[0].message
 
 
 def test_a_memory_that_is_lost_between_plan_and_eviction_stops_it() -> None:
-    stage = Stage()
+    stage = warm(Stage())
     populate(stage)
     run_cycle(of(Process(stage, "audit")))
     later(stage, STABLE)
@@ -129,7 +129,7 @@ def test_a_memory_that_is_lost_between_plan_and_eviction_stops_it() -> None:
 
 
 def test_nobody_asks_where_no_policy_waits() -> None:
-    process = Process(Stage(), "one")
+    process = Process(warm(Stage()), "one")
     run_cycle(replace(of(process), policies=lambda: policy_set([hot()])))
     assert process.sent == []
     assert recalled(of(process), policy_set([hot()]))[0].watches == ()

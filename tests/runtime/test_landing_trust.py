@@ -13,17 +13,17 @@ from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.enforce.acting import act, exit_code
 from rescheduler.runtime.service.telemetry import Telemetry
 from tests.fakes.moves import plan_of, planned
-from tests.fakes.stage import Process, Stage
+from tests.fakes.stage import WIDE, Process, Stage, warm
 from tests.fakes.truth import STATE
 from tests.runtime.skewed import parts
 from tests.runtime.test_telemetry import lines
 
-LIMITS = Limits(minLandingSample=3, movesPerHour=100)
+LIMITS = Limits(**WIDE, minLandingSample=3, movesPerHour=100)
 
 
 @pytest.fixture
 def stage() -> Stage:
-    return Stage()
+    return warm(Stage())
 
 
 def web(stage: Stage, number: int) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_a_person_lets_it_go_on(stage: Stage) -> None:
 def test_a_lower_limit_lets_it_go_on(stage: Stage) -> None:
     stage.world.place = lambda _: "n7"
     run(stage, moves(stage, 3))
-    easy = Limits(minLandingSample=3, movesPerHour=100, minLandingHitRate=0.0)
+    easy = Limits(**WIDE, minLandingSample=3, movesPerHour=100, minLandingHitRate=0.0)
     assert run(stage, moves(stage, 1, first=5), easy).verdict.code == "ACT013"
 
 

@@ -16,7 +16,7 @@ from rescheduler.actions.lease import Durations, Lease
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
-from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.model.errors import ClusterUnavailable, LedgerUnreadable
 from rescheduler.model.plan import Plan, Report
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
@@ -174,7 +174,7 @@ def state_on(server: FakeServer, name: str, stop: Stop) -> State:
         wait=stop.wait,
     )
     store = StoredObject(client, f"/api/v1/{base}/configmaps", "s", clock=clock)
-    return State(lease, Ledger(store, where="rescheduler/s", marker=lease, now=clock.now), clock)
+    return State(lease, Ledger(store, where="rescheduler/s", marker=lease, clock=clock), clock)
 
 
 def test_a_second_replica_takes_over_when_the_first_one_stops(stop: Stop) -> None:
@@ -207,6 +207,23 @@ def test_a_second_replica_takes_over_when_the_first_one_stops(stop: Stop) -> Non
         assert not two.is_alive()
     assert ran[-1] == "second"
     assert ran.index("second") == ran.count("first")
+
+
+def test_with_a_damaged_ledger_it_leads_and_reports(stop: Stop) -> None:
+    with serving() as server:
+        server.world.put("namespaces", "", "rescheduler", {})
+        server.world.put("configmaps", "rescheduler", "s", {"binaryData": {"state": "AAAA"}})
+        state = state_on(server, "first", stop)
+        reports: list[Report] = []
+
+        def report(made: Report) -> None:
+            reports.append(made)
+            stop.request("enough")
+
+        service(stop, parts(), report, state).run()
+        assert reports
+        with pytest.raises(LedgerUnreadable):
+            state.ledger.load()
 
 
 def test_the_lock_is_not_asked_for_in_audit(stop: Stop) -> None:

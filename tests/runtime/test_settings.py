@@ -49,4 +49,3 @@ def test_every_option_has_a_variable_and_a_sentence() -> None:
     for each in fields(Settings):
         assert env_names(each.name)[0] == "RESCHEDULER_" + each.name.upper()
         assert each.metadata["help"].endswith(".")
-    assert env_names("state_namespace")[1] == "POD_NAMESPACE"

@@ -16,13 +16,13 @@ class CrashLoops:
     Where a workload crash-loops on more than one node, its image, its configuration or what it
     depends on is the cause, and another place would not help. Where a pod was moved for it and its
     replacement does not run without restarts, neither would a second move; so a pod that
-    crash-loops everywhere is moved once in two days at most: so far does the history reach.
+    crash-loops everywhere is moved once in two days at most.
     """
 
     def __init__(self, snapshot: Snapshot, history: History) -> None:
         self._snapshot = snapshot
         self._moved: dict[str, list[PastMove]] = defaultdict(list)
-        for move in history.moves:
+        for move in history.recent(snapshot.taken):
             if move.crashLooping and move.charged:
                 self._moved[move.workload].append(move)
 

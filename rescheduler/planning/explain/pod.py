@@ -11,7 +11,9 @@ from rescheduler.planning.references import owner_ref, pod_ref
 from rescheduler.planning.search.working_copy import WorkingCopy
 
 _BUDGETS = ("BUD001", "BUD003")
-_LIMITS = ("PAC001", "PAC005", "PAC002", "PAC003", "PAC004", "BUD002", "BUD004")
+_LIMITS = (
+    "PAC007", "PAC001", "PAC005", "PAC006", "PAC002", "PAC003", "PAC004", "BUD002", "BUD004",
+)  # fmt: skip
 
 
 def checks(copy: WorkingCopy, pod: int) -> list[Check]:

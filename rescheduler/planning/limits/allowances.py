@@ -20,12 +20,15 @@ class Allowance(NamedTuple):
     amount: int | str
     pods: int
     most: int
+    room: int | None = None
+    """How many the durable state has room for, where a percentage would be more."""
 
     @property
     def text(self) -> str:
         """As operators read it: `1`, or `10% of 20 pods`."""
         of = f" of {counted(self.pods, 'pod')}" if isinstance(self.amount, str) else ""
-        return f"{self.amount}{of}"
+        room = "" if self.room is None else f", of which the state has room for {self.room}"
+        return f"{self.amount}{of}{room}"
 
     def __str__(self) -> str:
         return f"{self.name} {self.text}"
@@ -51,6 +54,15 @@ class Allowances:
     def hour(self) -> Allowance:
         """Of one hour."""
         return self._of("movesPerHour", lambda: int(self._counted.sum()))
+
+    @cached_property
+    def day(self) -> Allowance:
+        """Of 24 hours. A number was checked against the room in the state; a percentage is here."""
+        found = self._of("movesPerDay", lambda: int(self._counted.sum()))
+        room = self._limits.room_per_day
+        if isinstance(found.amount, int) or found.most <= room:
+            return found
+        return found._replace(most=room, room=room)
 
     def node(self, node: int) -> Allowance:
         """Away from one node, by its index; -1 is none."""

@@ -1,14 +1,12 @@
 """What may still be spent along the plan: PodDisruptionBudgets, quotas, and our own limits."""
 
 from collections import Counter
-from datetime import timedelta
 
 from rescheduler.model.history import History
 from rescheduler.model.plan import BudgetUse
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.wording import counted
-from rescheduler.planning.limits.allowances import Allowances
+from rescheduler.planning.limits.pace import Pace
 from rescheduler.planning.limits.quotas import Quotas
 from rescheduler.policies.limits import Limits
 
@@ -19,16 +17,19 @@ class Budgets:
     A PodDisruptionBudget's allowance is what its status allows minus the moves of this plan, as if
     no replacement became Ready in between: the plan never counts on time. A pod that is not Ready
     spends none where the Eviction API lets it go without (`unhealthyPodEvictionPolicy`).
+    Our own limits count the moves of the past too, as the history holds them at the beginning.
     """
 
-    def __init__(self, snapshot: Snapshot, limits: Limits, history: History) -> None:
+    def __init__(
+        self, snapshot: Snapshot, limits: Limits, history: History, plan: str = ""
+    ) -> None:
+        """plan: the id of the plan that is being carried out, whose moves are in the history."""
         self._snapshot = snapshot
-        self._allowances = Allowances(snapshot, limits)
+        self._pace = Pace(snapshot, limits, history, snapshot.taken, plan)
         self._quotas = Quotas(snapshot)
         self._spent: Counter[int] = Counter()
         self._unspent: set[int] = set()
         self._selected: dict[tuple[str, int], list[int]] = {}
-        self._past_hour = len(history.charged_since(snapshot.taken - timedelta(hours=1)))
         self._start_cycle()
 
     def _start_cycle(self) -> None:
@@ -42,7 +43,6 @@ class Budgets:
 
         What PodDisruptionBudgets and quotas allow stays spent; nothing of this pass is acted on.
         """
-        self._past_hour -= self._moves
         self._start_cycle()
 
     def budgets_of(self, pod: int) -> list[int]:
@@ -65,7 +65,7 @@ class Budgets:
         return None
 
     def refusal(self, pod: int) -> Problem | None:
-        """BUD001-BUD004 and PAC001-PAC005: the first budget that has nothing left for this pod."""
+        """BUD001-BUD004 and PAC001-PAC007: the first budget that has nothing left for this pod."""
         return self.closed() or self.used_up(pod)
 
     def used_up(self, pod: int) -> Problem | None:
@@ -77,18 +77,8 @@ class Budgets:
         return self._refuse_pdb(pod) or self._quotas.refusal(pod)
 
     def closed(self) -> Problem | None:
-        """PAC001 or PAC005: nothing more may be planned, whatever the pod."""
-        cycle, hour = self._allowances.cycle, self._allowances.hour
-        if self._moves >= cycle.most:
-            full = f"the cycle is limited to {counted(cycle.most, 'move')} ({cycle})"
-            return Problem(code="PAC001", message=full)
-        if self._past_hour + self._moves >= hour.most:
-            return Problem(
-                code="PAC005",
-                message=f"{counted(self._past_hour, 'move')} in the last hour and {self._moves} in "
-                f"this plan reach the limit of {hour.most} ({hour})",
-            )
-        return None
+        """PAC001 or PAC005-PAC007: nothing more may be planned, whatever the pod."""
+        return self._pace.closed(self._moves)
 
     def permanent(self, pod: int) -> Problem | None:
         """BUD001 or BUD003: what no later cycle of this snapshot could change."""
@@ -168,27 +158,7 @@ class Budgets:
 
     def _refuse_pace(self, pod: int) -> Problem | None:
         node = int(self._snapshot.pod_node[pod])
-        of_node = self._allowances.node(node)
-        if self._nodes[node] >= of_node.most:
-            return Problem(
-                code="PAC002",
-                message=f"node {self._snapshot.pods[pod].node} gives "
-                f"{counted(self._nodes[node], 'pod')} already ({of_node})",
-            )
         namespace = self._snapshot.pods[pod].metadata.namespace
-        of_namespace = self._allowances.namespace(namespace)
-        if self._namespaces[namespace] >= of_namespace.most:
-            return Problem(
-                code="PAC003",
-                message=f"namespace {namespace} gives "
-                f"{counted(self._namespaces[namespace], 'pod')} already ({of_namespace})",
-            )
         workload = int(self._snapshot.pod_workload[pod])
-        of_workload = self._allowances.workload(workload)
-        if self._workloads[workload] >= of_workload.most:
-            return Problem(
-                code="PAC004",
-                message=f"its workload gives {counted(self._workloads[workload], 'pod')} already "
-                f"({of_workload})",
-            )
-        return None
+        planned = (self._nodes[node], self._namespaces[namespace], self._workloads[workload])
+        return self._pace.refusal(node, namespace, workload, planned)

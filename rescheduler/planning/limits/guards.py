@@ -72,7 +72,7 @@ def _unreplaced(
     What its owner wants counts, whether there is a pod of it or none.
     """
     late: dict[str, PastMove] = {}
-    for move in history.moves:
+    for move in history.recent(snapshot.taken):
         overdue = move.in_flight and move.at + limits.readyTimeout < snapshot.taken
         stayed = move.state == "intended" and move.podUid in snapshot.pod_index
         if (move.state == "lost" or overdue) and not (move.no_worse or stayed):

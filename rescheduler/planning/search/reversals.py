@@ -19,7 +19,7 @@ class Reversals:
         self._snapshot = snapshot
         self._past: set[_Way] = {
             (move.workload, move.landedOn, move.source)
-            for move in history.moves
+            for move in history.recent(snapshot.taken)
             if move.charged and move.landedOn
         }
         self._planned: Counter[_Way] = Counter()

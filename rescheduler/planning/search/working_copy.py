@@ -66,7 +66,7 @@ class WorkingCopy:
         self.finding_history = finding_history
         self.bindings = bind(policies, self.snapshot)
         self.eligibility = Eligibility(self.snapshot, limits, history, plan=plan)
-        self.budgets = Budgets(self.snapshot, limits, history)
+        self.budgets = Budgets(self.snapshot, limits, history, plan)
         self.schedulers = schedulers_of(self.snapshot, schedulers, pinned)
         self.scheduler = SchedulerModel(self.snapshot, self.schedulers.profiles)
         self.admission = Admission(self.snapshot)

@@ -42,6 +42,8 @@ TITLES = {
     "PAC003": "moves per namespace",
     "PAC004": "moves per workload",
     "PAC005": "moves per hour",
+    "PAC006": "moves per day",
+    "PAC007": "slow start",
 }
 """What each check checks."""
 

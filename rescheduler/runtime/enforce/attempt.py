@@ -1,7 +1,7 @@
 """The attempts of one run: each at most one eviction, gated, charged before it is sent."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from msgspec import structs
 
@@ -14,7 +14,7 @@ from rescheduler.model.plan import LandingShare, MoveResult, PlannedMove, Result
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.limits.allowances import Allowance, Allowances
+from rescheduler.planning.limits.pace import Pace
 from rescheduler.runtime.enforce.actor import Actor, Check
 from rescheduler.runtime.enforce.awaiting import follow, siblings
 
@@ -49,9 +49,9 @@ class Attempts:
         self._plan = plan
         self._actor = actor
         self._pods: list[Pod] = []
+        self._snapshot: Snapshot
         self._scheduler = ""
         self._check: Check = lambda _, __: problem("ACT010")
-        self._hour = Allowance("movesPerHour", 0, 0, 0)
         self._last: datetime | None = None
         self._barred: dict[tuple[str, str], Problem] = {}
 
@@ -60,7 +60,7 @@ class Attempts:
         self.evicted = []
         self._pods = snapshot.pods
         self._scheduler = scheduler_version(snapshot.cluster.version)
-        self._hour = Allowances(snapshot, self._actor.limits).hour
+        self._snapshot = snapshot
         self._check = self._actor.recheck(snapshot, self.history)
 
     def attempt(self, move: PlannedMove) -> None:
@@ -114,10 +114,11 @@ class Attempts:
             return problem("ELG022", f"Pod {move.pod.uid} was evicted before.")
         if history.in_flight(move.owner.uid) >= limits.inFlightPerWorkload:
             return problem("ELG022", f"inFlightPerWorkload is {limits.inFlightPerWorkload}.")
-        since = self._actor.clock() - timedelta(hours=1)
-        if len(history.charged_since(since)) >= self._hour.most:
-            return problem("PAC005", f"movesPerHour is {self._hour.text}.")
-        return None
+        snapshot = self._snapshot
+        pace = Pace(snapshot, limits, history, self._actor.clock(), self._plan)
+        node, workload = snapshot.node_index.get(move.source, -1), pace.workload(move.owner.uid)
+        full = pace.closed() or pace.refusal(node, namespace, workload)
+        return None if full is None else problem(full.code, full.message)
 
     def _ask(self, move: PlannedMove) -> EvictionAnswer | None:
         """One request with all its gates; None when the pod itself forbids it."""

@@ -16,6 +16,9 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.actor import Actor, Check
 
+NAMESPACE = "rescheduler"
+"""Of the lock and the state, wherever we run: were it a setting, two of us could each hold a lock
+and spend a budget of their own."""
 LEASE = "rescheduler"
 STATE = "rescheduler-state"
 FINDING_HISTORY = "rescheduler-finding-history"
@@ -30,10 +33,8 @@ class State:
     clock: ServerClock
 
 
-def open_state(
-    api: Api, *, namespace: str, identity: str, wait: Callable[[float], bool] | None = None
-) -> State:
-    """The lock and the ledger in that namespace; nothing is sent yet.
+def open_state(api: Api, *, identity: str, wait: Callable[[float], bool] | None = None) -> State:
+    """The lock and the ledger of the cluster; nothing is sent yet.
 
     identity: unique to this process, such as the host's name with a random part.
     wait: sleeps for so many seconds while the lock is held by another, or answers True as soon as
@@ -43,20 +44,20 @@ def open_state(
     own = Api(configuration=api.configuration)
     own.default_headers = dict(api.default_headers)
     clock = ServerClock()
-    leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-    maps = f"/api/v1/namespaces/{namespace}/configmaps"
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+    maps = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
     lease = Lease(
         StoredObject(own, leases, LEASE, clock=clock),
-        where=f"{namespace}/{LEASE}",
+        where=f"{NAMESPACE}/{LEASE}",
         identity=identity,
         now=clock.now,
         wait=wait,
     )
     ledger = Ledger(
         StoredObject(api, maps, STATE, clock=clock),
-        where=f"{namespace}/{STATE}",
+        where=f"{NAMESPACE}/{STATE}",
         marker=lease,
-        now=clock.now,
+        clock=clock,
     )
     return State(lease, ledger, clock)
 
@@ -73,6 +74,7 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
     limits: Limits,
 ) -> Actor:
     """The actor on a real cluster."""
+    state.ledger.keep = limits.keep
 
     def ask(move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
         return evict(api, move, annotations(move, plan, fence))

@@ -10,7 +10,7 @@ from rescheduler.kube.controllers import Namespace
 from rescheduler.model.errors import ActionError, ClusterUnavailable
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
-from rescheduler.runtime.enforce.live_actor import FINDING_HISTORY, STATE
+from rescheduler.runtime.enforce.live_actor import FINDING_HISTORY, NAMESPACE, STATE
 from rescheduler.sources.kubernetes.client import Connection
 
 
@@ -32,32 +32,32 @@ def cluster_uid(connection: Connection) -> str:
 class _Unmarked:
     """Stands for the Lease where we only read: that a state is missing cannot be known."""
 
-    marked = False
+    noted = ""
 
-    def mark(self) -> None:
+    def note(self, text: str) -> None:
         """Nothing is ever written by those who only read."""
 
 
-def memory_of(connection: Connection, namespace: str) -> FindingHistoryStore:
+def memory_of(connection: Connection) -> FindingHistoryStore:
     """Where earlier cycles left what they found; one in Audit adds no namespace to the cluster."""
-    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    path = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
     clock = ServerClock()
     store = StoredObject(connection.api, path, FINDING_HISTORY, clock=clock, makes_namespace=False)
-    return FindingHistoryStore(store, where=f"{namespace}/{FINDING_HISTORY}")
+    return FindingHistoryStore(store, where=f"{NAMESPACE}/{FINDING_HISTORY}")
 
 
-def recall(connection: Connection, namespace: str) -> tuple[History, list[Problem]]:
+def recall(connection: Connection) -> tuple[History, list[Problem]]:
     """The recent moves, for planning without the lock; reads only.
 
     Where the state does not exist, or may not be read, there are none, and a note reports it.
     """
     clock = ServerClock()
-    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    path = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
     ledger = Ledger(
         StoredObject(connection.api, path, STATE, clock=clock),
-        where=f"{namespace}/{STATE}",
+        where=f"{NAMESPACE}/{STATE}",
         marker=_Unmarked(),
-        now=clock.now,
+        clock=clock,
     )
     try:
         return ledger.peek(), []

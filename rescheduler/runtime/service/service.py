@@ -14,7 +14,13 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
-from rescheduler.model.errors import ActionError, LockHeld, SettingsError
+from rescheduler.model.errors import (
+    ActionError,
+    ClocksDiffer,
+    LedgerUnreadable,
+    LockHeld,
+    SettingsError,
+)
 from rescheduler.model.plan import Report
 from rescheduler.runtime.cycle import Parts
 from rescheduler.runtime.enforce.live_actor import State
@@ -60,7 +66,7 @@ def serve(settings: Settings, report: Callable[[Report], None]) -> int:
     connection = connection_of(settings)
     state = None
     if settings.mode == "Enforce" and connection is not None:
-        state = state_of(settings, connection, stop)
+        state = state_of(connection, stop)
     parts = parts_of(
         settings, connection, state=state, stop=stop, phase=telemetry.timed, remembers=True
     )
@@ -144,6 +150,9 @@ class Service:
         self._state.lease.start()
         try:
             self._state.ledger.open()
+        except (LedgerUnreadable, ClocksDiffer) as error:
+            # Its cycles try again, and report without acting as long as that is so.
+            logger().error("nothing can be evicted", error=str(error))
         except BaseException:
             self._state.lease.release()
             raise

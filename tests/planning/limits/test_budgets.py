@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from rescheduler.documents.amounts import allowed
 from rescheduler.kube.controllers import PodDisruptionBudget, ResourceQuota
 from rescheduler.model.history import History, PastMove
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.limits.allowances import Allowance, Allowances
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.policies.limits import Limits
 from tests.cluster import NOW, budget, controller, deployment, node, pod, snapshot
@@ -23,7 +25,9 @@ WIDE = {
     "movesPerNamespace": 100,
     "movesPerWorkload": 100,
     "movesPerHour": 100,
+    "movesPerDay": 100,
 }
+_NONE = Problem(code="", message="")
 
 
 def cluster(*budgets: PodDisruptionBudget, kind: str = "", quota: Any = None) -> Snapshot:
@@ -83,6 +87,134 @@ def test_own_limits(limits: dict[str, Any], refused: dict[int, str], allowed: An
 def test_the_hour_counts_what_was_done_before() -> None:
     assert code(spent(cluster(), {"movesPerHour": 3}, 0, past=1), 1) == ""
     assert code(spent(cluster(), {"movesPerHour": 3}, 0, past=2), 1) == "PAC005"
+
+
+def moved(
+    uid: str, *, ago: timedelta, workload: str = "", plan: str = "p", **more: Any
+) -> PastMove:
+    """A move of a pod of `web` off n1 in `default`, unless told otherwise."""
+    owner = workload or deployment("web")[0].metadata.uid
+    fields = {
+        "plan": plan, "podUid": uid, "namespace": "default", "pod": uid, "workload": owner,
+        "source": "n1", "at": NOW - ago, "state": "ready", **more,
+    }  # fmt: skip
+    return PastMove(**fields)
+
+
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "code_", "others"),
+    [
+        ("movesPerCycle", "PAC001", {1: "PAC001", 4: "PAC001"}),
+        ("movesPerNode", "PAC002", {1: "", 3: "PAC002", 4: ""}),
+        ("movesPerNamespace", "PAC003", {1: "PAC003", 4: "PAC003"}),
+        ("movesPerWorkload", "PAC004", {1: "PAC004", 4: ""}),
+    ],
+)
+def test_a_restart_does_not_begin_with_fresh_budgets(
+    name: str, code_: str, others: dict[int, str]
+) -> None:
+    limits = Limits.model_validate(WIDE | {name: 2, "cyclePeriod": timedelta(minutes=5)})
+    history = History([moved("x", ago=4 * MINUTE), moved("y", ago=5 * MINUTE)])
+    budgets = Budgets(cluster(), limits, history)
+    assert {0: code_, **others} == {each: code(budgets, each) for each in {0: "", **others}}
+    refusal = budgets.refusal(0)
+    assert refusal is not None
+    assert f"2 moves since 2026-11-21 11:55:00 UTC reach the limit of 2 ({name} 2" in (
+        refusal.message
+    )
+    assert "cyclePeriod 5m" in refusal.message
+    later = History([moved("x", ago=4 * MINUTE), moved("y", ago=5 * MINUTE + MINUTE / 60)])
+    assert not code(Budgets(cluster(), limits, later), 0), "it is longer ago than cyclePeriod"
+    refused = History([moved(uid, ago=MINUTE, state="refused") for uid in "xy"])
+    assert not code(Budgets(cluster(), limits, refused), 0), "the API server refused them"
+
+
+def test_the_past_and_the_plan_share_a_budget_and_nothing_counts_twice() -> None:
+    limits = Limits.model_validate(WIDE | {"movesPerNamespace": 3})
+    history = History([moved("x", ago=MINUTE)])
+    budgets = Budgets(cluster(), limits, history)
+    for each in (0, 4):
+        assert not code(budgets, each)
+        budgets.spend(each)
+        # What acting writes down meanwhile is in the plan, as far as this copy goes.
+        history.moves.append(moved(f"pod-{each}", ago=timedelta(0)))
+    assert code(budgets, 5) == "PAC003"
+    refusal = budgets.refusal(5)
+    assert refusal is not None
+    assert "1 move since 2026-11-21 11:55:00 UTC and 2 in this plan" in refusal.message
+    budgets.release(4)
+    assert not code(budgets, 5)
+
+
+def test_the_moves_of_the_plan_that_is_carried_out_count_however_long_it_takes() -> None:
+    limits = Limits.model_validate(WIDE | {"movesPerCycle": 1})
+    history = History([moved("x", ago=30 * MINUTE, plan="mine")])
+    assert Budgets(cluster(), limits, history, "mine").refusal(0)
+    assert not Budgets(cluster(), limits, history, "another").refusal(0)
+    assert not Budgets(cluster(), limits, history).refusal(0)
+
+
+def test_moves_of_what_is_not_in_the_snapshot_are_not_charged_to_what_is() -> None:
+    limits = Limits.model_validate(WIDE | {"movesPerNode": 1, "movesPerWorkload": 1})
+    gone = moved("x", ago=MINUTE, workload="gone", source="gone")
+    assert not code(Budgets(cluster(), limits, History([gone])), 0)
+
+
+def test_the_day_has_its_number_of_moves_too() -> None:
+    limits = Limits.model_validate(WIDE | {"movesPerDay": 2})
+    past = [moved("x", ago=23 * 60 * MINUTE), moved("y", ago=24 * 60 * MINUTE)]
+    refusal = Budgets(cluster(), limits, History(past)).refusal(0)
+    assert refusal is not None
+    assert refusal.code == "PAC006"
+    assert "2 moves since 2026-11-20 12:00:00 UTC reach the limit of 2" in refusal.message
+    past[1] = moved("y", ago=24 * 60 * MINUTE + MINUTE)
+    budgets = Budgets(cluster(), limits, History(past))
+    budgets.spend(0)
+    assert code(budgets, 1) == "PAC006"
+
+
+def test_a_percentage_of_a_day_is_held_by_the_room_in_the_state() -> None:
+    limits = Limits.model_validate(WIDE | {"movesPerHour": "100%", "movesPerDay": "100%"})
+    room = limits.room_per_day
+    assert 900 < room < 1100
+    many = History([moved(f"u{i}", ago=120 * MINUTE) for i in range(room)])
+    allowance = Allowance("movesPerDay", "100%", 10**6, 10**6)
+    allowances = Allowances(cluster(), limits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(allowances, "_of", lambda *_: allowance)
+        assert allowances.day.most == room
+        assert f"of which the state has room for {room}" in str(allowances.day)
+    assert code(Budgets(cluster(), limits, many), 0) == "PAC006"
+
+
+@given(ages=st.lists(st.integers(-(10**5), 10**5), max_size=6))
+def test_a_move_in_the_future_was_made_just_now(ages: list[int]) -> None:
+    """A clock that stepped back frees nothing."""
+    limits = Limits.model_validate(WIDE | {"movesPerCycle": 3, "movesPerDay": 3})
+    past = [moved(f"u{i}", ago=timedelta(seconds=age)) for i, age in enumerate(ages)]
+    forced = sum(age <= 300 for age in ages) >= 3 or sum(age <= 86400 for age in ages) >= 3
+    assert bool(code(Budgets(cluster(), limits, History(past)), 0)) == forced
+
+
+@pytest.mark.parametrize(("ago", "left"), [((), 3), ((60,), 2), ((60, 40), 1), ((60, 40, 20), 0)])
+def test_after_a_cold_start_each_of_three_cycles_moves_one_pod(
+    ago: tuple[int, ...], left: int
+) -> None:
+    past = [moved(f"u{i}", ago=each * MINUTE, workload="w") for i, each in enumerate(ago)]
+    history = History(past, rampSince=NOW - 90 * MINUTE)
+    assert history.ramp_left(NOW) == left
+    budgets = Budgets(cluster(), Limits.model_validate(WIDE), history)
+    assert not code(budgets, 0)
+    budgets.spend(0)
+    assert code(budgets, 4) == ("PAC007" if left else "")
+    if left:
+        assert f"{left} to go: 1 move in this plan already" in (budgets.refusal(4) or _NONE).message
+        history.moves.append(moved("now", ago=MINUTE, workload="w"))
+        again = code(Budgets(cluster(), Limits.model_validate(WIDE), history), 0)
+        assert again == "PAC007", "one in a cycle, whichever run made it"
 
 
 def test_a_budget_is_spent_by_every_move_of_the_plan() -> None:
@@ -181,11 +313,10 @@ def test_a_percentage_is_reported_with_what_it_is_of() -> None:
         for name in ("movesPerCycle", "movesPerHour", "movesPerNode", "movesPerWorkload")
     }
     assert {name: refusal.message for name, refusal in reported.items() if refusal} == {
-        "movesPerCycle": "the cycle is limited to 0 moves (movesPerCycle 10% of 6 pods)",
-        "movesPerHour": "0 moves in the last hour and 0 in this plan reach the limit "
-        "of 0 (movesPerHour 10% of 6 pods)",
-        "movesPerNode": "node n1 gives 0 pods already (movesPerNode 10% of 2 pods)",
-        "movesPerWorkload": "its workload gives 0 pods already (movesPerWorkload 10% of 3 pods)",
+        "movesPerCycle": "no move is allowed (movesPerCycle 10% of 6 pods)",
+        "movesPerHour": "no move is allowed (movesPerHour 10% of 6 pods)",
+        "movesPerNode": "node n1: no move is allowed (movesPerNode 10% of 2 pods)",
+        "movesPerWorkload": "its workload: no move is allowed (movesPerWorkload 10% of 3 pods)",
     }
 
 

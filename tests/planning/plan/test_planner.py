@@ -241,6 +241,7 @@ def test_a_weight_stands_beside_the_gain_that_it_multiplies() -> None:
 
 def test_no_move_undoes_one_of_the_last_day() -> None:
     world = hot_gpus()
+    world.limits = world.limits.model_copy(update={"movesPerDay": 500})
     first = planned(world).moves[0]
     tops = {each.metadata.uid for each in world.snapshot.controllers}
     for workload in tops:

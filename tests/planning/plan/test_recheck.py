@@ -87,7 +87,9 @@ def lose_readings(world: World, move: PlannedMove) -> None:
         reading.values[node_of(world, share.node)] = float("nan")
 
 
-def evict_sibling(plan: str) -> Change:
+def evict_sibling(plan: str, most: int = 2) -> Change:
+    """most: movesPerWorkload."""
+
     def do(world: World, move: PlannedMove) -> None:
         past = PastMove(
             plan=plan or world.plan().id,
@@ -96,10 +98,11 @@ def evict_sibling(plan: str) -> Change:
             pod="other",
             workload=move.owner.uid,
             source="n3",
-            at=world.snapshot.taken - timedelta(minutes=5),
+            at=world.snapshot.taken - timedelta(minutes=15),
             state="ready",
         )
-        world.limits = world.limits.model_copy(update={"coolDown": timedelta(minutes=30)})
+        more = {"coolDown": timedelta(minutes=30), "movesPerWorkload": most}
+        world.limits = world.limits.model_copy(update=more)
         world.history.moves.append(past)
 
     return do
@@ -118,6 +121,7 @@ CASES: list[tuple[str, Change]] = [
     ("DRF004", lose_readings),
     ("ELG022", evict_sibling("an earlier one")),
     ("", evict_sibling("")),
+    ("PAC004", evict_sibling("", most=1)),
 ]
 
 

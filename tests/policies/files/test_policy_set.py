@@ -199,7 +199,9 @@ def test_a_document_gives_the_same_policy_again(
         again = policy_from_document(to_document(made))
         assert again == made
         assert digest(again) == digest(made)
-    limits = Limits(coolDown=window, coolDownCap=window, maxHotShare=high, movesPerNode="5%")
+    limits = Limits(
+        coolDown=window, coolDownCap=window, maxHotShare=high, movesPerNode="5%", movesPerDay=1
+    )
     assert limits_from_document(to_document(limits)) == limits
 
 

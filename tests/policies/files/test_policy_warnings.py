@@ -60,6 +60,12 @@ def test_a_node_that_is_cold_and_hot(tmp_path: Path, more: str, expected: str) -
             "5:37: warning: spec.movesPerCycle: 10% is above movesPerHour of 9%",
         ),
         ("{movesPerHour: 9%}", ""),
+        (
+            "{movesPerHour: 60}",
+            "5:18: warning: spec.movesPerHour: 60 is above movesPerDay of 50, so no hour makes so",
+        ),
+        ("{movesPerDay: 9}", "5:17: warning: spec.movesPerDay: 9 is below movesPerHour of 10"),
+        ("{movesPerHour: 60, movesPerDay: 300}", ""),
         ("{movesPerCycle: 50%}", ""),
         ("{}", ""),
     ],

@@ -15,14 +15,14 @@ from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.acting import act, exit_code
 from tests.fakes.moves import plan_of, planned
-from tests.fakes.stage import MAPS, Process, Stage
+from tests.fakes.stage import MAPS, WIDE, Process, Stage, warm
 
 STATE = ("configmaps", "rescheduler", "rescheduler-state")
 
 
 @pytest.fixture
 def stage() -> Stage:
-    return Stage()
+    return warm(Stage())
 
 
 def web(stage: Stage, name: str = "web-1", node: str = "n1", rs: str = "rs-1") -> dict[str, Any]:
@@ -138,7 +138,7 @@ def test_a_lost_replacement_stops_the_run(stage: Stage) -> None:
 
 
 def test_each_replacement_stands_for_one_move(stage: Stage) -> None:
-    limits = Limits(inFlightPerWorkload=2)
+    limits = Limits(**WIDE, inFlightPerWorkload=2)
     moves = [planned(web(stage)), planned(web(stage, "web-2", "n2"))]
     outcome, _ = run(stage, *moves, process=Process(stage, "a", limits=limits))
     assert outcome.verdict.code == "ACT013"
@@ -155,18 +155,20 @@ def test_two_moves_of_a_workload_are_never_in_flight_at_once(stage: Stage) -> No
 
 def test_the_hour_has_its_number_of_moves(stage: Stage) -> None:
     moves = [planned(web(stage, f"w{n}", "n1", f"rs-{n}"), batch=n) for n in range(3)]
-    outcome, _ = run(stage, *moves, process=Process(stage, "a", limits=Limits(movesPerHour=2)))
+    outcome, _ = run(
+        stage, *moves, process=Process(stage, "a", limits=Limits(**WIDE, movesPerHour=2))
+    )
     assert [move.result for move in outcome.moves] == ["evicted", "evicted", "refused"]
     assert outcome.moves[2].code == "PAC005"
 
 
 def test_the_hour_may_be_a_share_of_what_runs(stage: Stage) -> None:
     moves = [planned(web(stage, f"w{n}", "n1", f"rs-{n}"), batch=n) for n in range(3)]
-    limits = Limits(movesPerHour="67%")
+    limits = Limits(**WIDE, movesPerHour="67%")
     outcome, _ = run(stage, *moves, process=Process(stage, "a", limits=limits))
     assert [move.result for move in outcome.moves] == ["evicted", "evicted", "refused"]
     assert outcome.moves[2].code == "PAC005"
-    assert "movesPerHour is 67% of 3 pods." in outcome.moves[2].message
+    assert "reach the limit of 2 (movesPerHour 67% of 3 pods)" in outcome.moves[2].message
 
 
 @pytest.mark.parametrize(
@@ -353,4 +355,4 @@ def test_a_lock_that_was_held_before_stays_held(stage: Stage) -> None:
     outcome, _ = run(stage, planned(web(stage)), process=process)
     assert outcome.moves[0].result == "evicted"
     assert process.lease.held
-    assert process.ledger.fence == 1
+    assert process.ledger.fence == 2, "one more than the earlier run had"

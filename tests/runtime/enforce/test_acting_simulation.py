@@ -16,11 +16,11 @@ from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.acting import act
 from tests.fakes.moves import plan_of, planned
-from tests.fakes.stage import Killed, Process, Stage
+from tests.fakes.stage import WIDE, Killed, Process, Stage, warm
 from tests.fakes.truth import Truth
 
-LIMITS = Limits(movesPerHour=2, readyTimeout=timedelta(seconds=60))
-STORY = Limits(readyTimeout=timedelta(seconds=60))
+LIMITS = Limits(**WIDE, movesPerHour=2, readyTimeout=timedelta(seconds=60))
+STORY = Limits(**WIDE, readyTimeout=timedelta(seconds=60))
 EVICTION = "eviction"
 
 
@@ -137,7 +137,7 @@ def one_run(process: Process, plan: Plan, truth: Truth, seen: Counter[str]) -> N
 def simulate(seed: int, seen: Counter[str]) -> list[str]:
     """Three faulty runs and a clean one of the same plan, as after kill -9; what was broken."""
     chance = random.Random(seed)
-    stage = Stage()
+    stage = warm(Stage())
     truth = Truth(stage.world, LIMITS)
     moves = build(stage, truth, chance)
     stage.world.ready_after = chance.choice([2.0, 10.0, 90.0])
@@ -145,7 +145,7 @@ def simulate(seed: int, seen: Counter[str]) -> list[str]:
     stage.world.place = lambda _: landing
     plan = plan_of(stage.world, moves, expires=timedelta(hours=9))
     for number in range(4):
-        process = Process(stage, f"p{number}", limits=LIMITS, wall=chance.choice([0, 3600, -3600]))
+        process = Process(stage, f"p{number}", limits=LIMITS, wall=chance.choice([0, 25, -25]))
         process.objection = objection(stage)
         if number < 3:
             weather = Weather(stage, chance, seen)
@@ -210,7 +210,7 @@ def story(stage: Stage) -> tuple[Plan, Truth]:
 
 
 def requests_of_a_calm_run() -> list[tuple[str, str]]:
-    stage = Stage()
+    stage = warm(Stage())
     plan, _ = story(stage)
     process = Process(stage, "calm", limits=STORY)
     act(plan, process.actor())
@@ -222,7 +222,7 @@ def requests_of_a_calm_run() -> list[tuple[str, str]]:
 @pytest.mark.parametrize("pause", [1, 70, 400])
 def test_killed_at_any_request_and_run_again(applied: bool, pause: int) -> None:
     for crash in range(len(requests_of_a_calm_run())):
-        stage = Stage()
+        stage = warm(Stage())
         plan, truth = story(stage)
 
         def kill(number: int, _m: str, _p: str, crash: int = crash) -> None:
@@ -252,7 +252,7 @@ def test_stalled_at_any_request_while_another_one_takes_over(applied: bool) -> N
     calm = requests_of_a_calm_run()
     late = 0
     for stall, (_, path) in enumerate(calm):
-        stage = Stage()
+        stage = warm(Stage())
         plan, truth = story(stage)
         other = Process(stage, "other", limits=STORY)
         other.objection = objection(stage)

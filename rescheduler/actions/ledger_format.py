@@ -1,0 +1,160 @@
+"""How the durable state is stored in its ConfigMap, and noted on the Lease.
+
+data.paused         "true" holds all acting; for people, and kept as it is by us
+data.landings       "forget" drops how landings compared so far; for people, removed once done
+data.budgets        "forget" starts anew where the state cannot be believed; likewise
+data.checksum       SHA-256 of the bytes below
+binaryData.state    gzip of JSON: schemaVersion, fence, sequence, written, history
+"""
+
+import base64
+import binascii
+import gzip
+import hashlib
+import zlib
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from rescheduler.model.errors import LedgerUnreadable
+from rescheduler.model.history import History
+from rescheduler.wire.inflating import inflate
+
+SCHEMA_VERSION = 2
+_READABLE = (1, SCHEMA_VERSION)
+"""Version 1 has no sequence, and only the mark `_FIRST_MARK` on the Lease."""
+_FIRST_MARK = "written"
+_MOST_PLAIN = 32 * 2**20
+"""Bytes unpacked: many times what a state with room to be stored has; no more is ever unpacked."""
+_PATCH = '{"data":{"budgets":"forget"}}'
+RESET = (
+    "restore the newest state; or, to forget all budgets and cool-downs on purpose: kubectl -n "
+    f"rescheduler patch configmap rescheduler-state --type merge -p '{_PATCH}' "
+    "(where it is gone, make it first: kubectl -n rescheduler create configmap rescheduler-state)."
+)
+
+
+class State(msgspec.Struct, kw_only=True):
+    """What is stored. sequence: grows with every write. written: when, by the server's clock."""
+
+    schemaVersion: int = SCHEMA_VERSION
+    fence: int
+    sequence: int = 0
+    written: datetime | None = None
+    history: History
+
+
+class Note(msgspec.Struct, kw_only=True, frozen=True):
+    """What the Lease remembers of the last write; a fence of 0: that the first one is to come."""
+
+    fence: int
+    sequence: int
+    checksum: str = ""
+    written: datetime | None = None
+
+
+def decoded(current: dict[str, Any], where: str) -> State | None:
+    """What the ConfigMap holds, None where it holds nothing.
+
+    Raises:
+        LedgerUnreadable: it is damaged, or newer than we are.
+    """
+    encoded = packed_in(current)
+    if not encoded:
+        return None
+    try:
+        packed = base64.b64decode(encoded, validate=True)
+        wanted = (current.get("data") or {}).get("checksum")
+        found = hashlib.sha256(packed).hexdigest()
+        if wanted != found:
+            raise LedgerUnreadable(
+                f"ConfigMap {where}: checksum {found} instead of {wanted}", RESET
+            )
+        plain = inflate(packed, _MOST_PLAIN)
+        version = msgspec.json.decode(plain, type=dict[str, Any]).get("schemaVersion")
+        if version not in _READABLE:
+            raise LedgerUnreadable(
+                f"ConfigMap {where} has schema {version!r}, this version knows {SCHEMA_VERSION}",
+                "run the newer version that wrote it.",
+            )
+        return msgspec.json.decode(plain, type=State)
+    except (binascii.Error, zlib.error, RecursionError, msgspec.MsgspecError) as error:
+        raise LedgerUnreadable(f"ConfigMap {where} cannot be decoded: {error}", RESET) from error
+
+
+def encoded(state: State) -> bytes:
+    """The bytes to store.
+
+    Raises:
+        LedgerUnreadable: they could not be read back.
+    """
+    plain = msgspec.json.encode(state)
+    if len(plain) > _MOST_PLAIN:
+        raise LedgerUnreadable(
+            f"the history of {len(state.history.moves)} moves has {len(plain)} bytes, more than "
+            f"the {_MOST_PLAIN} that are ever read",
+            "lower movesPerHour.",
+        )
+    return gzip.compress(plain, mtime=0)
+
+
+def filled(current: dict[str, Any], packed: bytes) -> dict[str, Any]:
+    """The ConfigMap with these bytes; what people wrote beside them stays."""
+    data = {**(current.get("data") or {}), "checksum": hashlib.sha256(packed).hexdigest()}
+    binary = {**(current.get("binaryData") or {}), "state": base64.b64encode(packed).decode()}
+    return {**current, "data": data, "binaryData": binary}
+
+
+def packed_in(current: dict[str, Any]) -> str:
+    """The stored bytes as they are in JSON; "" where there are none."""
+    return str((current.get("binaryData") or {}).get("state") or "")
+
+
+def note_of(state: State, packed: str) -> Note:
+    """What is noted of a state that is stored as these bytes."""
+    return Note(
+        fence=state.fence,
+        sequence=state.sequence,
+        checksum=checksum(packed),
+        written=state.written,
+    )
+
+
+def checksum(packed: str) -> str:
+    """The SHA-256 of bytes as `packed_in` gives them."""
+    return hashlib.sha256(base64.b64decode(packed)).hexdigest()
+
+
+def note_in(text: str, where: str) -> Note | None:
+    """What the Lease remembers, None where it remembers nothing.
+
+    Raises:
+        LedgerUnreadable: it is no note of ours.
+    """
+    if not text:
+        return None
+    if text == _FIRST_MARK:
+        return Note(fence=1, sequence=0)
+    try:
+        return msgspec.json.decode(text, type=Note)
+    except msgspec.MsgspecError as error:
+        raise LedgerUnreadable(
+            f"the Lease's annotation rescheduler.io/ledger on ConfigMap {where} cannot be decoded: "
+            f"{error}",
+            "remove it and read what the next run reports.",
+        ) from error
+
+
+def asked_to_forget(current: dict[str, Any], key: str) -> tuple[dict[str, Any], bool]:
+    """The object without a person's request to forget this, and whether there was one."""
+    data = current.get("data") or {}
+    if str(data.get(key, "")).strip().lower() != "forget":
+        return current, False
+    return {**current, "data": {name: data[name] for name in data if name != key}}, True
+
+
+def paused_in(current: dict[str, Any]) -> bool:
+    """Anything but an explicit false holds: a typing error must not let evictions through."""
+    value = (current.get("data") or {}).get("paused")
+    return value is not None and str(value).strip().lower() != "false"

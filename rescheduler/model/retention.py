@@ -1,0 +1,115 @@
+"""Retention: how long the history keeps a move, how much of it, and how many it has room for.
+
+What decides something is kept whole for as long as it does; what no window can need any more goes.
+Nothing is dropped to make room: where it does not fit, acting stops.
+"""
+
+from datetime import datetime, timedelta
+
+from msgspec import structs
+
+from rescheduler.model.history import COMPARED_NODES, LOOK_BACK, History, PastMove, likeliest
+
+MAX_BYTES = 900_000
+"""Of the compressed state. A ConfigMap holds 1 MiB in all, binary data counted as decoded.
+Source: ValidateConfigMap, pkg/apis/core/validation/validation.go, Kubernetes 1.36."""
+
+RECENT_BYTES, OLD_BYTES = 330, 200
+"""What a closed move takes, compressed, within `LOOK_BACK` and after it, with names of 90 random
+characters and four readings; real names, which repeat, take less."""
+
+RESERVED_BYTES = 250_000
+"""For what is in flight, the refused, and what was learned of landings."""
+
+MOST_REFUSED, REFUSED_FOR = 100, timedelta(hours=24)
+"""Refused moves decide nothing. So many are kept, and for so long, for people to read."""
+
+WHOLE_LANDINGS = 10
+"""So many of the newest moves in flight keep every node that was predicted."""
+
+
+def kept_for(cool_down_cap: timedelta, cycle_period: timedelta) -> timedelta:
+    """How long a closed move may decide something.
+
+    A workload cools down for the cap at most, and each boomerang within another cap before its
+    last move doubles its cool-down. The windows of an hour and of a day lie within `LOOK_BACK`.
+    """
+    return max(LOOK_BACK, 2 * cool_down_cap, cycle_period)
+
+
+def room_per_day(keep: timedelta) -> int:
+    """How many moves a day the state has room for, if each is kept so long."""
+    day = timedelta(days=1)
+    each = LOOK_BACK / day * RECENT_BYTES + max(keep - LOOK_BACK, timedelta(0)) / day * OLD_BYTES
+    return int((MAX_BYTES - RESERVED_BYTES) / each)
+
+
+def pruned(history: History, now: datetime, keep: timedelta) -> History:
+    """The history with of each move what may still decide something; what is in flight stays.
+
+    now: a time that has surely come, by more than one clock. keep: what the limits of now need;
+    a move that was made under limits that need it longer is kept for that long.
+    """
+    refused = sorted((m.last for m in history.moves if m.state == "refused"), reverse=True)
+    since = max([now - REFUSED_FOR, *refused[MOST_REFUSED - 1 : MOST_REFUSED]])
+    in_flight = sorted((m.at for m in history.moves if m.in_flight), reverse=True)
+    whole = min(in_flight[:WHOLE_LANDINGS], default=now)
+    kept = []
+    for move in history.moves:
+        if move.state == "refused":
+            if move.last >= since:
+                kept.append(_refused(move))
+        elif move.in_flight:
+            kept.append(_in_flight(move, keep, whole=move.at >= whole))
+        elif move.last >= now - max(keep, timedelta(seconds=move.kept)):
+            kept.append(_closed(move, now, keep))
+    ramp, made = history.rampSince, history.rampMade
+    if ramp is not None:
+        made += _charged(history.moves, ramp) - _charged(kept, ramp)
+        if not history.ramp_left(now - LOOK_BACK):
+            ramp, made = None, 0
+    return structs.replace(history, moves=kept, rampSince=ramp, rampMade=made)
+
+
+def _charged(moves: list[PastMove], since: datetime) -> int:
+    return sum(move.charged and move.at >= since for move in moves)
+
+
+def _refused(move: PastMove) -> PastMove:
+    if not (move.landing or move.siblings or move.usage):
+        return move
+    return structs.replace(move, landing={}, siblings=[], usage={})
+
+
+def _in_flight(move: PastMove, keep: timedelta, *, whole: bool) -> PastMove:
+    landing = move.landing if whole else likeliest(move.landing, COMPARED_NODES)
+    return structs.replace(move, landing=landing, kept=_longest(move, keep))
+
+
+def _closed(move: PastMove, now: datetime, keep: timedelta) -> PastMove:
+    """A lost one may still be found and compared until `LOOK_BACK`; a Ready one was."""
+    kept = _longest(move, keep)
+    if move.last < now - LOOK_BACK:
+        return PastMove(
+            plan="",
+            podUid=move.podUid,
+            namespace=move.namespace,
+            pod=move.pod,
+            workload=move.workload,
+            source=move.source,
+            at=move.at,
+            state=move.state,
+            code=move.code,
+            replacement=move.replacement,
+            landedOn=move.landedOn,
+            crashLooping=move.crashLooping,
+            settled=move.settled,
+            kept=kept,
+        )
+    if move.state == "ready":
+        return structs.replace(move, landing={}, siblings=[], kept=kept)
+    return structs.replace(move, landing=likeliest(move.landing, COMPARED_NODES), kept=kept)
+
+
+def _longest(move: PastMove, keep: timedelta) -> float:
+    return max(move.kept, keep.total_seconds())

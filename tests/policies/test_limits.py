@@ -1,0 +1,52 @@
+"""The Limits: what they allow must fit in the state for as long as it decides something."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from rescheduler.policies.limits import Limits
+
+DAY = timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [
+        ({}, 2 * DAY),
+        ({"coolDownCap": timedelta(hours=1)}, 2 * DAY),
+        ({"coolDown": 3 * DAY, "coolDownCap": 3 * DAY}, 6 * DAY),
+        ({"cyclePeriod": 5 * DAY}, 5 * DAY),
+    ],
+)
+def test_a_move_is_kept_as_long_as_the_longest_limit(limits: dict[str, Any], kept: Any) -> None:
+    assert Limits.model_validate(limits).keep == kept
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"movesPerHour": 40, "movesPerDay": 960},
+        {"movesPerHour": 40, "movesPerDay": "50%"},
+        {"movesPerHour": "100%", "movesPerDay": "100%"},
+        {"movesPerHour": 1, "movesPerDay": 10_000},
+        {"coolDownCap": 30 * DAY},
+    ],
+)
+def test_what_fits(limits: dict[str, Any]) -> None:
+    assert Limits.model_validate(limits).room_per_day > 0
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({"movesPerHour": 50, "movesPerDay": 1200}, "1200 moves in a day, each kept for 2d"),
+        ({"movesPerHour": 50, "movesPerDay": "50%"}, "lower movesPerDay to 984"),
+        ({"coolDownCap": 40 * DAY}, "50 moves in a day, each kept for 80d.*movesPerDay to 39"),
+        ({"coolDownCap": 9_000 * DAY}, "no room.*lower coolDownCap"),
+    ],
+)
+def test_what_does_not_fit_in_the_state(limits: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        Limits.model_validate(limits)

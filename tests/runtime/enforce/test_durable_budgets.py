@@ -1,0 +1,164 @@
+"""Budgets and intents outlive the process: whoever acts next counts what was done before."""
+
+import random
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.policies.limits import Limits
+from rescheduler.runtime.enforce.acting import act
+from rescheduler.runtime.enforce.actor import Lock
+from tests.fakes.moves import plan_of, planned
+from tests.fakes.stage import WIDE, Killed, Process, Stage, warm
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return warm(Stage())
+
+
+def web(stage: Stage, name: str, node: str, owner: str) -> dict[str, Any]:
+    return stage.world.add_pod(name, node, owner=("ReplicaSet", owner), app=owner)
+
+
+def plan(stage: Stage, name: str, *moves: PlannedMove) -> Plan:
+    return structs.replace(plan_of(stage.world, moves), id=name)
+
+
+def code(stage: Stage, process: Process, move: PlannedMove) -> str:
+    """What became of this one move, in a plan that is named after its process."""
+    return act(plan(stage, process.name, move), process.actor()).moves[0].code
+
+
+def test_a_restart_after_each_eviction_does_not_begin_with_fresh_budgets(stage: Stage) -> None:
+    """Eight runs in a minute, each with a plan of its own that knows nothing of the others."""
+    limits = Limits(movesPerNode=1, movesPerNamespace=2, movesPerCycle=3)
+    told = []
+    for number in range(8):
+        move = planned(web(stage, f"w{number}", f"n{number // 2}", f"rs-{number}"))
+        told.append(code(stage, Process(stage, f"p{number}", limits=limits), move))
+    assert stage.seconds < 300
+    assert told[:3] == ["ACT001", "PAC002", "ACT001"]
+    assert set(told[3:]) <= {"PAC002", "PAC003"}
+    assert len(stage.world.accepted) == 2
+    stage.seconds += 300
+    later = planned(web(stage, "later", "n0", "rs-9"))
+    assert code(stage, Process(stage, "z", limits=limits), later) == "ACT001"
+
+
+def test_a_plan_with_more_moves_than_a_cycle_may_have_is_held_by_the_ledger(stage: Stage) -> None:
+    moves = [planned(web(stage, f"w{i}", f"n{i}", f"rs-{i}"), batch=i + 1) for i in range(4)]
+    limits = Limits(**WIDE | {"movesPerCycle": 2, "cyclePeriod": timedelta(seconds=1)})
+    outcome = act(plan(stage, "a", *moves), Process(stage, "a", limits=limits).actor())
+    assert [move.code for move in outcome.moves] == ["ACT001", "ACT001", "PAC001", "PAC001"]
+
+
+def test_a_first_run_moves_one_pod_in_each_of_three_cycles() -> None:
+    stage = Stage()
+    limits = Limits(**WIDE)
+    told = []
+    for cycle in range(4):
+        moves = [
+            planned(web(stage, f"w{cycle}{i}", f"n{i}", f"rs-{cycle}{i}"), batch=i + 1)
+            for i in range(2)
+        ]
+        process = Process(stage, f"p{cycle}", limits=limits)
+        made = act(plan(stage, f"p{cycle}", *moves), process.actor())
+        told.append([move.code for move in made.moves])
+        stage.seconds += 600
+    assert told == [["ACT001", "PAC007"]] * 3 + [["ACT001", "ACT001"]]
+
+
+@pytest.mark.parametrize(("waited", "then"), [(100, "PAC005"), (121, "ACT001")])
+def test_an_intent_without_an_effect_is_refunded_after_two_minutes_and_not_before(
+    stage: Stage, waited: int, then: str
+) -> None:
+    limits = Limits(**WIDE, movesPerHour=1)
+
+    def kill(_: int, __: str, path: str) -> None:
+        if "eviction" in path:
+            raise Killed
+
+    first = planned(web(stage, "w1", "n1", "rs-1"))
+    with pytest.raises(Killed):
+        code(stage, Process(stage, "a", limits=limits, before=kill), first)
+    assert stage.world.accepted == []
+    # Its lock is taken over after two renewals without a sign of life.
+    stage.seconds += waited
+    process = Process(stage, "b", limits=limits)
+    other = planned(web(stage, "w2", "n2", "rs-2"))
+    assert code(stage, process, other) == then
+
+
+@dataclass
+class Ending:
+    """A lock that ends just before an eviction that is sent now can have ended."""
+
+    real: Lock
+    left: float
+
+    def valid_for(self, seconds: float) -> bool:
+        return seconds <= self.left and self.real.valid_for(seconds)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+
+@pytest.mark.parametrize(("short", "sent"), [(0.0, 1), (0.5, 0)])
+def test_the_lock_must_outlast_the_whole_call(stage: Stage, short: float, sent: int) -> None:
+    process = Process(stage, "a")
+    actor = process.actor()
+    ending: Any = Ending(actor.lease, actor.pace.call - short)
+    move = planned(web(stage, "w1", "n1", "rs-1"))
+    outcome = act(plan(stage, "a", move), replace(actor, lease=ending))
+    assert len(stage.world.accepted) == sent
+    assert outcome.verdict.code == ("ACT013" if sent else "ACT015")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_ends_a_run_no_window_holds_more_than_its_limit(seed: int) -> None:
+    """Runs that are killed, stopped and go on, each with a plan of its own."""
+    chance = random.Random(seed)
+    stage = warm(Stage())
+    limits = Limits(
+        movesPerCycle=4, movesPerNode=2, movesPerNamespace=3, movesPerWorkload=1,
+        movesPerHour=8, movesPerDay=10, coolDown=timedelta(0),
+    )  # fmt: skip
+    accepted: list[tuple[float, str, str]] = []
+    where: dict[str, tuple[str, str]] = {}
+    stage.world.on_accept = lambda pod, *_: accepted.append(
+        (stage.seconds, *where[pod["metadata"]["name"]])
+    )
+    for number in range(25):
+        moves = []
+        for index in range(chance.randint(1, 4)):
+            name, node = f"w{number}-{index}", f"n{chance.randint(1, 3)}"
+            owner = f"rs-{number}-{index}"
+            where[name] = (node, owner)
+            moves.append(planned(web(stage, name, node, owner), batch=chance.randint(1, 3)))
+        end = chance.choice([None, chance.randint(5, 60)])
+
+        def kill(sent: int, *_: object, end: int | None = end) -> None:
+            if sent == end:
+                raise Killed
+
+        process = Process(stage, f"p{number}", limits=limits)
+        which = chance.choice(["before", "after"])
+        setattr(process, which, kill)
+        with suppress(Killed):
+            act(plan(stage, process.name, *moves), process.actor())
+        stage.seconds += chance.choice([1, 20, 61, 200, 1200])
+    assert accepted
+    for began, *_ in accepted:
+        cycle = [each for each in accepted if began <= each[0] <= began + 300]
+        assert len(cycle) <= 4
+        assert max(Counter(node for _, node, _ in cycle).values()) <= 2
+        assert len(cycle) <= 3, "all are in one namespace"
+        assert sum(began <= at <= began + 3600 for at, *_ in accepted) <= 8
+        assert sum(began <= at <= began + 86400 for at, *_ in accepted) <= 10
