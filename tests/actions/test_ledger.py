@@ -147,7 +147,7 @@ BOMB = gzip.compress(b" " * 2**26)
                 "data": {"checksum": hashlib.sha256(BOMB).hexdigest()},
                 "binaryData": {"state": base64.b64encode(BOMB).decode()},
             },
-            "longer than 33554432 bytes",
+            "larger than 32 MiB",
         ),
         (packed({"fence": 1, "history": {}}), "schema None"),
         (packed({"schemaVersion": 1, "fence": "x", "history": {}}), "cannot be decoded"),

@@ -208,7 +208,7 @@ def test_arguments_and_environment_are_options_of_the_program(name: str) -> None
     (settings,) = (e for e in overlay(name) if e["metadata"]["name"] == "rescheduler-settings")
     named = {entry["name"] for entry in container["env"]} | settings["data"].keys()
     variables = {name for param in command.params for name in param.envvar or []}
-    assert named <= variables | {"POD_NAME"}
+    assert named <= variables | {"POD_NAME", "POD_NAMESPACE"}
 
 
 def test_the_policies_are_those_of_the_policies_folder(tmp_path: Path) -> None:

@@ -44,8 +44,8 @@ def test_a_service_behind_the_proxy_of_the_api_server_is_seen(name: str) -> None
 
 
 def test_a_pod_that_is_not_named_has_the_name_of_its_host(account: Path) -> None:
-    outside = dependencies_of(Settings(state_namespace="state"), {}, "laptop")
-    assert (outside.addresses, outside.namespace, outside.pod) == ((), "state", "")
+    outside = dependencies_of(Settings(), {}, "laptop")
+    assert (outside.addresses, outside.namespace, outside.pod) == ((), "rescheduler", "")
     account.write_text("ours\n", encoding="utf-8")
     inside = dependencies_of(Settings(), {}, "rescheduler-1")
     assert (inside.namespace, inside.pod) == ("ours", "rescheduler-1")

@@ -129,7 +129,7 @@ VALID: list[dict[str, Any]] = [
             },
             distances={"series": "s", "query": "q", "source": "a", "destination": "b"},
             podAffinity=True,
-            datasets={"nodeLabel": "has/{dataset}", "catalog": "http://a.test/b"},
+            datasets={"nodeLabel": "has/{dataset}", "catalog": "lake"},
         )
     ),
     to_document(
