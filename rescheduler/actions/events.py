@@ -96,7 +96,9 @@ def reason_of(move: PlannedMove, result: MoveResult) -> str:
         return "EvictionRefused"
     if result.result == "unknown":
         return "EvictionUnknown"
-    if result.code in ("ACT011", "ACT017"):
+    if result.code == "ACT019":
+        return "PodStillTerminating"
+    if result.code in ("ACT011", "ACT017", "ACT018"):
         return "ReplacementLate"
     if result.code == "ACT012":
         return "ReplacementReturned"

@@ -27,7 +27,8 @@ def command(settings: Settings) -> int:
       rescheduler plan -p policies/ --prometheus-url http://localhost:9090
       rescheduler plan -p policies/ --snapshot FILE -o json --out plan.json
     """  # noqa: D301 - click wants the character
-    from rescheduler.runtime.cycle import exit_code, run_cycle  # noqa: PLC0415 - keeps help quick
+    from rescheduler.runtime.cycle import run_cycle  # noqa: PLC0415 - keeps help quick
+    from rescheduler.runtime.exit_codes import exit_code  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.parts import (  # noqa: PLC0415 - keeps help quick
         connection_of,

@@ -92,6 +92,25 @@ class Controller(Base):
         return (status.active or 0) if succeeded else parallel
 
 
+def selector_text(controller: Controller) -> str:
+    """The selector of its pods as the API takes it in `labelSelector`; "" where it has none.
+
+    Source: apimachinery pkg/labels/selector.go, Requirement.String. A ReplicationController has a
+    plain map.
+    """
+    raw = controller.spec.selector or {}
+    labelled = controller.kind != "ReplicationController"
+    selector = msgspec.convert(raw if labelled else {"matchLabels": raw}, LabelSelector)
+    parts = [f"{key}={value}" for key, value in (selector.matchLabels or {}).items()]
+    for each in selector.matchExpressions or ():
+        if each.operator in ("In", "NotIn"):
+            values = ",".join(each.values or ())
+            parts.append(f"{each.key} {each.operator.lower()} ({values})")
+        else:
+            parts.append(each.key if each.operator == "Exists" else f"!{each.key}")
+    return ",".join(parts)
+
+
 class BudgetSpec(Base):
     """spec of a PodDisruptionBudget."""
 

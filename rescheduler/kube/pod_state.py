@@ -22,3 +22,10 @@ def ended(pod: Pod) -> bool:
 def waits_for_a_node(pod: Pod) -> bool:
     """Whether it is Pending without a node, and not being deleted; gates may hold it back."""
     return not pod.node and pod.status.phase == "Pending" and pod.metadata.deletionTimestamp is None
+
+
+def restarts(pod: Pod) -> int:
+    """How often its containers were started again, all together."""
+    status = pod.status
+    every = (*(status.containerStatuses or ()), *(status.initContainerStatuses or ()))
+    return sum(each.restartCount for each in every)

@@ -5,6 +5,7 @@ remembered, which outlive them: what can be derived from the entries (charges, c
 boomerangs) is never stored beside them.
 """
 
+import hashlib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Literal
@@ -28,9 +29,9 @@ LOOK_BACK = timedelta(hours=48)
 State = Literal[
     "intended",  # written before the request was sent; the outcome is not known
     "refused",  # the API server said no; nothing was evicted
-    "evicted",  # the API server said yes; no Ready replacement yet
-    "ready",  # the replacement is Ready
-    "lost",  # evicted, and no Ready replacement came in time
+    "evicted",  # the API server said yes; its slot is taken
+    "ready",  # it is gone, and the replacement stays Ready
+    "lost",  # evicted and gone, and no replacement stayed Ready in time
 ]
 
 
@@ -63,17 +64,32 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     scheduler: str = ""
     compared: bool = False
     usage: dict[str, float] = {}
-    siblings: list[str] = []
-    """UIDs of pods of the controller made shortly before the intent: none is the replacement."""
+    selector: str = ""
+    """The label selector of the controller; empty: all pods of the namespace have to be read."""
+    known: list[str] = []
+    """Marks of the UIDs of all pods that the controller had at the intent: none of them is the
+    replacement. Empty in a ledger of an earlier version: no pod is told apart then."""
     replacement: str = ""
     """UID of the replacement, once it is known."""
     landedOn: str = ""
+    gone: datetime | None = None
+    """When the evicted pod was first seen to be gone from the API server."""
+    readySince: datetime | None = None
+    """Since when the replacement has been seen Ready without a break."""
+    restarts: int = 0
+    """Restarts of its containers when it was first seen Ready."""
     crashLooping: bool = False
     """Whether the pod crash-looped, so that nothing that was Ready was taken."""
     readySeconds: float | None = None
+    """From the intent until the replacement was first Ready."""
     settled: datetime | None = None
     kept: float = 0.0
     """Seconds that the limits of its time need it for; the ledger fills it in."""
+
+    def refuse(self, code: str, now: datetime) -> None:
+        """Nothing was evicted: it is charged no more, and nothing of it has to be followed."""
+        self.state, self.code, self.settled = "refused", code, now
+        self.known, self.selector = [], ""
 
     @property
     def charged(self) -> bool:
@@ -82,7 +98,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     @property
     def in_flight(self) -> bool:
-        """Whether its replacement is still awaited or its outcome still unknown."""
+        """Whether its slot is taken: by its unknown outcome, its old pod or its replacement."""
         return self.state in ("intended", "evicted")
 
     @property
@@ -107,6 +123,11 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
 def likeliest(landing: Mapping[str, float], most: int) -> dict[str, float]:
     """The likeliest nodes of a landing, no more than `most`."""
     return dict(sorted(landing.items(), key=lambda share: (-share[1], share[0]))[:most])
+
+
+def mark(uid: str) -> str:
+    """Eight digits that stand for a UID: 4,000 millions, so that a list of them stays small."""
+    return hashlib.blake2s(uid.encode(), digest_size=4).hexdigest()
 
 
 class History(msgspec.Struct, omit_defaults=True):

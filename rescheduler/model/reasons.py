@@ -148,10 +148,15 @@ _ALL = (
     Reason("ACT015", "The lock was lost while acting; no further eviction was sent.", "Look for a second instance, or a slow API server."),
     Reason("ACT016", "The cluster, its metrics or the state ConfigMap could not be read or written while acting.", "Read the message; the next run continues."),
     Reason("ACT017", "The pod crash-looped, and its replacement is not Ready either.", "Read its logs: its node was not the cause. It is not moved again within a day."),
+    Reason("ACT018", "The replacement restarts again and again.", "Read its logs; nothing more is evicted until its workload has all its pods Ready."),
+    Reason("ACT019", "The evicted pod is still there, five minutes past its grace period.", "Look at its finalizers and its node; its workload is left alone until it is gone."),
     # Drift: what the re-check before a move found
     Reason("DRF001", "The pod is on another node, or no longer Running and Ready.", "Make a new plan."),
     Reason("DRF003", "The pod's node, or the node where it was expected, has changed.", "Make a new plan."),
     Reason("DRF004", "The move would no longer gain enough, or would land elsewhere.", "Make a new plan."),
+    Reason("DRF005", "The pod's node is cordoned, not Ready or being taken away.", "Make a new plan."),
+    Reason("DRF006", "The pod's workload has changed: a rollout, a pause, a deletion, or missing pods.", "Make a new plan once it is stable."),
+    Reason("DRF007", "A PodDisruptionBudget or the namespace of the pod forbids the eviction now.", "A later cycle tries again."),
     # The data itself
     Reason("DAT001", "An object could not be decoded; it is left out, and its node is left alone.", "Report the object to the maintainers."),
     Reason("DAT002", "An optional kind of object could not be read.", "Install it, or grant the right to list it, if your policies need it."),

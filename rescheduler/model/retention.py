@@ -76,9 +76,9 @@ def _charged(moves: list[PastMove], since: datetime) -> int:
 
 
 def _refused(move: PastMove) -> PastMove:
-    if not (move.landing or move.siblings or move.usage):
+    if not (move.landing or move.known or move.usage):
         return move
-    return structs.replace(move, landing={}, siblings=[], usage={})
+    return structs.replace(move, landing={}, known=[], selector="", usage={})
 
 
 def _in_flight(move: PastMove, keep: timedelta, *, whole: bool) -> PastMove:
@@ -107,7 +107,7 @@ def _closed(move: PastMove, now: datetime, keep: timedelta) -> PastMove:
             kept=kept,
         )
     if move.state == "ready":
-        return structs.replace(move, landing={}, siblings=[], kept=kept)
+        return structs.replace(move, landing={}, known=[], selector="", kept=kept)
     return structs.replace(move, landing=likeliest(move.landing, COMPARED_NODES), kept=kept)
 
 

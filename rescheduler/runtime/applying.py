@@ -12,8 +12,9 @@ from rescheduler.model.errors import (
     SettingsError,
 )
 from rescheduler.model.plan import Outcome, Plan, Report
-from rescheduler.runtime.cycle import carry_out, exit_code
+from rescheduler.runtime.cycle import carry_out
 from rescheduler.runtime.enforce.recalling import cluster_uid
+from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.parts import connection_of, parts_of, policies_in, state_of
 from rescheduler.runtime.reading_sources import OPTIONS, reading_sources, unanswered
 from rescheduler.runtime.settings import Settings
@@ -84,12 +85,4 @@ def apply_plan(plan: Plan, settings: Settings) -> tuple[Outcome, int]:
         raise PlanDrifted("nothing may act here")
     stop.on_signals()
     outcome = carry_out(parts, plan, policies, parts.actor(policies))
-    return outcome, _code(outcome)
-
-
-def _code(outcome: Outcome) -> int:
-    wanted = outcome.enforced
-    drifted = [result for result in wanted if result.code.startswith(("DRF", "ELG"))]
-    if wanted and len(drifted) == len(wanted):
-        return PlanDrifted.exit_code
-    return exit_code(outcome)
+    return outcome, exit_code(outcome, applying=True)

@@ -12,7 +12,7 @@ from rescheduler import __version__
 from rescheduler.model.errors import ActionError, ClocksDiffer, LedgerUnreadable, LockHeld
 from rescheduler.model.finding_history import FindingHistory, Observation
 from rescheduler.model.history import History
-from rescheduler.model.plan import Mode, MoveResult, Outcome, Plan, Report, plan_in
+from rescheduler.model.plan import Mode, MoveResult, Outcome, Plan, Report
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan_and_observations
@@ -21,7 +21,7 @@ from rescheduler.planning.plan.result import Outline
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.enforce import acting
-from rescheduler.runtime.enforce.actor import Actor, Check
+from rescheduler.runtime.enforce.actor import Actor, Checks
 from rescheduler.runtime.enforce.attempt import problem
 from rescheduler.runtime.enforce.reconcile import holding
 from rescheduler.runtime.observing import Observe
@@ -84,8 +84,9 @@ def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
     actor = parts.actor(policies)
     try:
         with holding(actor) as history:
+            fence = actor.ledger.fence
             plan = propose(parts, policies, history, [], mode="Enforce", seed=seed)
-            return carry_out(parts, plan, policies, actor)
+            return carry_out(parts, plan, policies, actor, fence=fence)
     except LockHeld as error:
         verdict = problem("GRD005", error.message)
     except LedgerUnreadable as error:
@@ -96,11 +97,17 @@ def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
     return withheld(plan, verdict, actor.clock())
 
 
-def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Outcome:
-    """Act on a plan that was made with these policies; each move is checked against them again."""
+def carry_out(
+    parts: Parts, plan: Plan, policies: PolicySet, actor: Actor, *, fence: int | None = None
+) -> Outcome:
+    """Act on a plan that was made with these policies; each move is checked against them again.
+
+    fence: of the lease transition in which the plan was made, and must be carried out; None takes
+    the lock for this plan.
+    """
     finding_history, _ = recalled(parts, policies)
 
-    def check(snapshot: Snapshot, history: History) -> Check:
+    def recheck(snapshot: Snapshot, history: History) -> Checks:
         copy = WorkingCopy(
             snapshot,
             policies.policies,
@@ -112,10 +119,10 @@ def carry_out(parts: Parts, plan: Plan, policies: PolicySet, actor: Actor) -> Ou
             pinned={each.name: each.digest for each in plan.schedulers},
             finding_history=finding_history,
         )
-        return Recheck(copy).check
+        return Recheck(copy)
 
     with parts.phase("act"):
-        return acting.act(plan, replace(actor, recheck=check))
+        return acting.act(plan, replace(actor, recheck=recheck), fence=fence)
 
 
 def withheld(plan: Plan, verdict: Problem, at: datetime) -> Outcome:
@@ -178,19 +185,3 @@ def _remembered(parts: Parts, observations: Iterable[Observation], now: datetime
         note = f"What this cycle found could not be remembered for the next one: {error}"
         return [Problem(code="DAT002", message=note)]
     return []
-
-
-def exit_code(report: Report, *, proposed: bool = False) -> int:
-    """What the process answers for a plan or outcome.
-
-    0 done, also where a guard or another instance holds; 1 a policy was not evaluated, or acting
-    broke off; 3 some moves were refused or failed; with `proposed`, 4 where a plan has moves.
-    """
-    if isinstance(report, Outcome):
-        code = acting.exit_code(report)
-        if code:
-            return code
-    plan = plan_in(report)
-    if any(policy.problem is not None for policy in plan.policies):
-        return 1
-    return 4 if proposed and report is plan and plan.moves else 0

@@ -26,6 +26,7 @@ from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.sources.kubernetes.client import Connection, connect
 from rescheduler.sources.kubernetes.cluster import read_pods
+from rescheduler.sources.kubernetes.surroundings import read_surroundings
 from rescheduler.sources.policy_files import load_policies
 
 
@@ -130,8 +131,9 @@ def _actor(
             connection.api,
             state,
             observe=lambda: observe(requests),
-            recheck=lambda _snapshot, _history: _no_plan_yet,
-            pods=lambda namespace: read_pods(connection, namespace),
+            recheck=lambda _snapshot, _history: _NoPlanYet(),
+            pods=lambda namespace, labels, name: read_pods(connection, namespace, labels, name),
+            reread=lambda namespace, name: read_surroundings(connection, namespace, name),
             sleep=stop.sleep,
             stop=stop.within(settings.cycle_deadline),
             limits=policies.limits,
@@ -140,6 +142,11 @@ def _actor(
     return make
 
 
-def _no_plan_yet(_move: PlannedMove, _made: Sequence[PastMove]) -> Problem:
-    """Until a plan puts its own check here, nothing may be evicted."""
-    return problem("DRF004")
+class _NoPlanYet:
+    """Until a plan puts its own checks here, nothing may be evicted."""
+
+    def guards(self) -> list[Problem]:
+        return []
+
+    def check(self, _move: PlannedMove, _made: Sequence[PastMove], /) -> Problem:
+        return problem("DRF004")

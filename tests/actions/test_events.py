@@ -39,7 +39,7 @@ def test_an_eviction_is_reported_on_the_pod_and_on_its_owner() -> None:
     assert second["regarding"] == {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
-        "name": "web",
+        "name": "rs-1",
         "namespace": "default",
         "uid": "rs-1",
     }
@@ -69,6 +69,8 @@ def test_the_reason_says_what_it_is_for_or_what_went_wrong() -> None:
     assert reason_of(*ended(result="refused", code="ACT004")) == "EvictionRefused"
     assert reason_of(*ended(result="unknown", code="ACT009")) == "EvictionUnknown"
     assert reason_of(*ended(code="ACT011")) == "ReplacementLate"
+    assert reason_of(*ended(code="ACT018", readySeconds=3.0)) == "ReplacementLate"
+    assert reason_of(*ended(code="ACT019", readySeconds=3.0)) == "PodStillTerminating"
     assert reason_of(*ended(code="ACT012", readySeconds=3.0)) == "ReplacementReturned"
     assert reason_of(*ended(readySeconds=3.0)) == "ReplacementReady"
 

@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 
 import pytest
+from kubernetes.client import ApiClient, Configuration
 
 from rescheduler.actions.evict import EvictionAnswer, annotations, evict, read_pod, was_evicted
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.plan import PlannedMove, PodRef, Result
 from tests.fakes.apiserver import FakeServer, Fault, Kind, serving
 from tests.fakes.moves import planned
+from tests.fakes.stage import Stage
+from tests.sources import server as http
 
 EVICTION = "/eviction"
 
@@ -109,6 +112,19 @@ def test_other_answers(
     assert (answer.result, answer.code, answer.stops) == (result, code, stops)
     assert answer.retry_after is None
     assert len(server.sent("POST", EVICTION)) == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_an_eviction_goes_nowhere_else(status: int) -> None:
+    redirect = http.Reply(status=status, headers={"Location": "/elsewhere"})
+    with http.serving(lambda _: redirect) as served:
+        client = ApiClient(Configuration(host=served.url))
+        move = planned(Stage().world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs"), app="web"))
+        answer = evict(client, move, {})
+    assert (answer.result, answer.code) == ("unknown", "ACT009")
+    assert [(request.method, request.path) for request in served.requests] == [
+        ("POST", "/api/v1/namespaces/default/pods/web-1/eviction")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from kubernetes.client import ApiClient, Configuration
 
-from tests.fakes.world import Reply, World, status
+from tests.fakes.manners import Reply, status
+from tests.fakes.world import World
 
 Kind = Literal["drop-before", "drop-after", "hang", "garbage"] | int
 

@@ -3,11 +3,13 @@
 Nothing sleeps and nothing is random here: who wants chance draws the faults from a seed.
 """
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any, cast
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -16,14 +18,19 @@ from rescheduler.actions.lease import Durations, Lease
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import Answer, Api, ServerClock
+from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Pod
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.model.history import History
+from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.actor import Actor
+from rescheduler.sources.kubernetes.client import Connection
+from rescheduler.sources.kubernetes.cluster import read_pods
+from rescheduler.sources.kubernetes.surroundings import read_surroundings
+from rescheduler.sources.kubernetes.transport import Answer as Fetched
 from tests.cluster import node
 from tests.fakes.world import World
 
@@ -37,8 +44,9 @@ WIDE = {
     "movesPerNode": 100,
     "movesPerNamespace": 100,
     "movesPerWorkload": 100,
+    "minReplicas": 1,
 }
-"""Limits that leave it to the plan how many moves are made in a cycle."""
+"""Limits that leave it to the plan how many moves are made in a cycle, also of the last pod."""
 
 
 class Killed(BaseException):
@@ -50,6 +58,8 @@ class Stage:
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.servers = [0.0]
+        """Seconds by which the clock of each API server is wrong; they answer in turns."""
         self.world = World(self.now)
 
     def now(self) -> datetime:
@@ -77,6 +87,8 @@ class Process:
     sent: list[tuple[str, str]] = field(default_factory=list)
     announced: list[tuple[str, object, object]] = field(default_factory=list)
     objection: Callable[[PlannedMove, History], Problem | None] = lambda *_: None
+    guarding: Callable[[], list[Problem]] = list
+    observed: int = 0
 
     def __post_init__(self) -> None:
         self.clock = ServerClock(
@@ -117,6 +129,8 @@ class Process:
                 return Answer(fault, message=f"{fault} injected")
             # Through JSON and back, as on the wire.
             raw = None if body is None else msgspec.json.decode(msgspec.json.encode(body))
+            offset = timedelta(seconds=self.stage.servers[number % len(self.stage.servers)])
+            self.stage.world.offset = offset
             status, reply, headers = self.stage.world.handle(method, path, raw)
             if self.after(number, method, path) == "lost":
                 self.stage.seconds += 5
@@ -124,7 +138,7 @@ class Process:
         except Killed:
             self.dead = True
             raise
-        date = {"Date": format_datetime(self.stage.now(), usegmt=True)}
+        date = {"Date": format_datetime(self.stage.now() + offset, usegmt=True)}
         return Answer(status, reply, {**headers, **date}, str(reply.get("message", "")))
 
     def sleep(self, seconds: float) -> None:
@@ -142,11 +156,20 @@ class Process:
         self.stage.seconds += seconds
         return bool(self.stopped)
 
-    def _pods(self, namespace: str) -> list[Pod]:
-        answer = self.call("GET", f"/api/v1/namespaces/{namespace}/pods")
-        if not answer.ok:
+    def fetch(
+        self, path: str, query: dict[str, str] | None = None, until: float | None = None
+    ) -> Fetched:
+        """A GET as `Connection` answers it; `until` has no meaning in virtual time."""
+        asked = {key: value for key, value in (query or {}).items() if key != "limit"}
+        answer = self.call("GET", path + (f"?{urlencode(asked)}" if asked else ""))
+        if not answer.ok and answer.status not in (403, 404):
             raise ClusterUnavailable(answer.message)
-        return [_decoded(item) for item in answer.body["items"]]
+        body = msgspec.json.encode(answer.body)
+        date = answer.date or self.stage.now()
+        return Fetched(answer.status, body, answer.date, date, date)
+
+    def _pods(self, namespace: str, selector: str = "", name: str = "") -> list[Pod]:
+        return read_pods(cast("Connection", self), namespace, selector, name)
 
     def _pod(self, namespace: str, name: str) -> Pod | None:
         answer = self.call("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
@@ -157,10 +180,19 @@ class Process:
         return _decoded(answer.body)
 
     def _observe(self) -> Snapshot:
+        self.observed += 1
         pods = self._pods("default")
         nodes = [node(name) for name in sorted({pod.node for pod in pods if pod.node})]
         return Snapshot(
-            taken=self.clock.now(), cluster=Cluster(uid="cluster-1"), nodes=nodes, pods=pods
+            taken=self.clock.now(),
+            cluster=Cluster(uid="cluster-1"),
+            nodes=nodes,
+            pods=pods,
+            controllers=[
+                msgspec.convert(value, Controller)
+                for value in copy.deepcopy(list(self.stage.world.objects.values()))
+                if "replicas" in value.get("spec", {})
+            ],
         )
 
     def _evict(self, move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
@@ -173,14 +205,16 @@ class Process:
             lease=self.lease,
             ledger=self.ledger,
             observe=self._observe,
-            recheck=lambda _, history: lambda move, _: self.objection(move, history) or move,
+            recheck=lambda _, history: _Objecting(self, history),
             pod=self._pod,
             pods=self._pods,
+            reread=lambda namespace, name: read_surroundings(self, namespace, name),
             evict=self._evict,
             announce=lambda move, became, _: self.announced.append(
                 (move.pod.name, became.result, became.code)
             ),
             clock=self.clock.now,
+            steady=lambda: self.stage.seconds,
             sleep=self.sleep,
             stop=lambda: self.stopped,
             limits=self.limits,
@@ -197,6 +231,20 @@ def warm(stage: Stage) -> Stage:
     before.lease.release()
     stage.seconds = 0.0
     return stage
+
+
+@dataclass(frozen=True, slots=True)
+class _Objecting:
+    """Stands for the part of the re-check that needs a placement: what the process is told."""
+
+    process: Process
+    history: History
+
+    def guards(self) -> list[Problem]:
+        return self.process.guarding()
+
+    def check(self, move: PlannedMove, _: Sequence[PastMove], /) -> PlannedMove | Problem:
+        return self.process.objection(move, self.history) or move
 
 
 class _Stored(StoredObject):

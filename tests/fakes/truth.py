@@ -33,6 +33,8 @@ class Truth:
         """How many pods each owner (by UID) is to have."""
         self.there: dict[str, set[str]] = {}
         """The pods that were there when a pod (by UID) was evicted: none came for it."""
+        self.cordoned: dict[str, datetime] = {}
+        """Since when a node has been cordoned."""
         world.on_accept = self._on_accept
 
     def _on_accept(self, pod: dict[str, Any], body: dict[str, Any]) -> None:
@@ -46,6 +48,9 @@ class Truth:
         self._intent_came_first(uid, int(body["metadata"]["annotations"]["rescheduler.io/fence"]))
         if self._ready(owner) < self.wanted[owner] - self.limits.inFlightPerWorkload + 1:
             self.broken.append(f"I06 {owner} lacks a pod already")
+        cordoned = self.cordoned.get(pod["spec"]["nodeName"], now)
+        if now - cordoned > timedelta(seconds=6):
+            self.broken.append(f"I18 {uid} left a node that was cordoned at {cordoned}")
         hour = [at for at, _, _ in self.accepted if now - at < timedelta(hours=1)]
         if len(hour) >= self.limits.movesPerHour:
             self.broken.append(f"I07 {len(hour) + 1} moves in one hour")

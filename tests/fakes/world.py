@@ -1,42 +1,48 @@
 """A small cluster with the API server's manners: what acting touches, by its documented semantics.
 
-It holds pods, PodDisruptionBudgets, Leases, ConfigMaps, Namespaces and Events as plain JSON, keeps
-resourceVersions, evicts as the Eviction API does, and lets controllers replace what has gone. It
-has no clock of its own and speaks no HTTP: the simulation and the fake API server are its faces.
+It holds pods with their nodes and owners, PodDisruptionBudgets, HorizontalPodAutoscalers, Leases,
+ConfigMaps, Namespaces and Events as plain JSON, keeps resourceVersions, evicts as the Eviction API
+does, and lets controllers replace what has gone. It has no clock of its own and speaks no HTTP: the
+simulation and the fake API server are its faces.
 """
 
 import copy
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import parse_qsl
 
-Reply = tuple[int, dict[str, Any], dict[str, str]]
+import msgspec
 
-_PATH = re.compile(
-    r"^/(?:api|apis/[^/]+)/v1/namespaces(?:/(?P<ns>[^/]+)"
-    r"(?:/(?P<kind>[a-z]+)(?:/(?P<name>[^/]+)(?:/(?P<sub>[a-z]+))?)?)?)?$"
+from rescheduler.model.snapshot import Snapshot
+from tests.fakes.manners import (
+    Reply,
+    is_ready,
+    needs_no_budget,
+    owner_name,
+    restart,
+    selected,
+    stamp,
+    status,
 )
 
-
-def stamp(moment: datetime) -> str:
-    """A Kubernetes Time: seconds."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def status(code: int, reason: str, message: str, **details: Any) -> Reply:
-    """A failure as the API server words it."""
-    seconds = details.get("retryAfterSeconds")
-    body = {"kind": "Status", "code": code, "reason": reason, "message": message}
-    headers = {"Retry-After": str(seconds)} if seconds else {}
-    return code, {**body, "details": details}, headers
+_PATH = re.compile(
+    r"^/(?:api|apis/[^/]+)/v[12]/namespaces(?:/(?P<ns>[^/]+)"
+    r"(?:/(?P<kind>[a-z]+)(?:/(?P<name>[^/]+)(?:/(?P<sub>[a-z]+))?)?)?)?$"
+)
+_NODE = re.compile(r"^/api/v1/nodes/(?P<name>[^/]+)$")
+LONG = timedelta(days=1)
+"""The age of what was there before."""
 
 
 class World:
     """The truth. grace, ready_after: seconds until a pod is gone, and a new one Ready.
 
     place: which node a replacement gets, or "" to leave it Pending. sound: whether it becomes
-    Ready there; else it crash-loops.
+    Ready there; else it crash-loops. relapse: how long it stays Ready before a container of it
+    restarts, each time anew; None: for good. stuck: whether an evicted pod never goes.
+    offset: by which the clock of the API server that answers now is wrong.
     on_accept: called with the pod and the request of each eviction that is accepted.
     """
 
@@ -46,6 +52,9 @@ class World:
         self.ready_after = 4.0
         self.place: Callable[[dict[str, Any]], str] = lambda _: "spare"
         self.sound: Callable[[dict[str, Any]], bool] = lambda _: True
+        self.relapse: float | None = None
+        self.stuck: Callable[[dict[str, Any]], bool] = lambda _: False
+        self.offset = timedelta(0)
         self.on_accept: Callable[[dict[str, Any], dict[str, Any]], None] = lambda *_: None
         self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.accepted: list[str] = []
@@ -65,6 +74,19 @@ class World:
         self.objects[kind, namespace, name] = {**body, "metadata": metadata}
         return self.objects[kind, namespace, name]
 
+    def load(self, snapshot: Snapshot) -> None:
+        """Put the pods of a snapshot and what they hang on."""
+        for pod in snapshot.pods:
+            manifest = msgspec.to_builtins(pod)
+            manifest["spec"]["nodeName"] = manifest.pop("node")
+            self.put("pods", pod.metadata.namespace, pod.metadata.name, manifest)
+        for node in snapshot.nodes:
+            self.put("nodes", "", node.metadata.name, msgspec.to_builtins(node))
+        for each in snapshot.controllers:
+            kind = f"{each.kind.lower()}s"
+            manifest = msgspec.to_builtins(each)
+            self.put(kind, each.metadata.namespace, each.metadata.name, manifest)
+
     def add_pod(
         self,
         name: str,
@@ -74,14 +96,23 @@ class World:
         app: str,
         namespace: str = "default",
         ready: bool = True,
+        age: timedelta = LONG,
     ) -> dict[str, Any]:
-        """A pod of that owner (kind, UID), Running and Ready unless said otherwise."""
+        """A pod of that owner (kind, UID), Running and Ready unless said otherwise.
+
+        Its node and its owner are made where they are not there; the owner wants one pod more.
+        """
+        born = stamp(self.now() + self.offset - age)
         condition = {
             "type": "Ready",
             "status": "True" if ready else "False",
-            "lastTransitionTime": stamp(self.now()),
+            "lastTransitionTime": born,
         }
-        reference = {"kind": owner[0], "name": app, "uid": owner[1], "controller": True}
+        kind, uid = owner
+        if age:
+            self._owner(kind, uid, namespace, app)["spec"]["replicas"] += 1
+        self._node(node)
+        reference = {"kind": kind, "name": owner_name(uid), "uid": uid, "controller": True}
         return self.put(
             "pods",
             namespace,
@@ -89,7 +120,7 @@ class World:
             {
                 "metadata": {
                     "labels": {"app": app},
-                    "creationTimestamp": stamp(self.now()),
+                    "creationTimestamp": born,
                     "ownerReferences": [reference],
                 },
                 "spec": {"nodeName": node, "containers": []},
@@ -99,6 +130,35 @@ class World:
                 },
             },
         )
+
+    def _owner(self, kind: str, uid: str, namespace: str, app: str) -> dict[str, Any]:
+        key = (f"{kind.lower()}s", namespace, owner_name(uid))
+        if key not in self.objects:
+            selector = {"matchLabels": {"app": app}}
+            metadata = {"uid": uid, "generation": 1}
+            spec = {"replicas": 0, "selector": selector}
+            self.put(*key, {"metadata": metadata, "spec": spec, "status": {}})
+        return self.objects[key]
+
+    def _node(self, name: str) -> None:
+        if name and ("nodes", "", name) not in self.objects:
+            metadata = {"creationTimestamp": stamp(self.now() - LONG)}
+            ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+            self.put("nodes", "", name, {"metadata": metadata, "spec": {}, "status": ready})
+
+    def owners(self) -> list[tuple[str, str, str]]:
+        """The keys of the controllers."""
+        return [key for key, value in self.objects.items() if "replicas" in value.get("spec", {})]
+
+    def add_autoscaler(
+        self, owner: tuple[str, str, str], *, current: int, desired: int
+    ) -> dict[str, Any]:
+        """A HorizontalPodAutoscaler of the controller with this key."""
+        kinds = {"replicasets": "ReplicaSet", "statefulsets": "StatefulSet"}
+        target = {"kind": kinds.get(owner[0], "Deployment"), "name": owner[2]}
+        status = {"currentReplicas": current, "desiredReplicas": desired}
+        body = {"spec": {"scaleTargetRef": target}, "status": status}
+        return self.put("horizontalpodautoscalers", owner[1], owner[2], body)
 
     def add_budget(self, name: str, app: str, *, allowed: int, namespace: str = "default") -> None:
         """A PodDisruptionBudget over label app that starts with this allowance."""
@@ -116,6 +176,10 @@ class World:
     def handle(self, method: str, path: str, body: dict[str, Any] | None = None) -> Reply:
         """Answer one request."""
         self.tick()
+        path, _, query = path.partition("?")
+        node = _NODE.match(path)
+        if node is not None:
+            return self._get("nodes", "", node["name"])
         found = _PATH.match(path)
         if found is None:
             return status(404, "NotFound", "the server could not find the requested resource")
@@ -128,21 +192,51 @@ class World:
             return self._evict(namespace, name, body or {})
         match method:
             case "GET":
-                return self._get(kind, namespace, name)
+                return self._get(kind, namespace, name, query)
             case "POST":
                 return self._create(kind, namespace, body or {})
             case "PUT":
                 return self._replace((kind, namespace, name), body or {})
         return status(405, "MethodNotAllowed", f"{method} is not allowed")
 
-    def _get(self, kind: str, namespace: str, name: str | None) -> Reply:
+    def _get(self, kind: str, namespace: str, name: str | None, query: str = "") -> Reply:
         if name is not None:
+            self._count_pods(kind, namespace, name)
             stored = self.objects.get((kind, namespace, name))
             if stored is None:
                 return status(404, "NotFound", f'{kind} "{name}" not found')
             return 200, copy.deepcopy(stored), {}
-        items = [v for (k, n, _), v in self.objects.items() if (k, n) == (kind, namespace)]
+        items = [
+            v
+            for (k, n, _), v in self.objects.items()
+            if (k, n) == (kind, namespace) and selected(v, dict(parse_qsl(query)))
+        ]
         return 200, {"items": copy.deepcopy(items), "metadata": {}}, {}
+
+    def _count_pods(self, kind: str, namespace: str, name: str) -> None:
+        """Let a controller's status catch up with its pods."""
+        found = self.objects.get((kind, namespace, name))
+        if found is None or "replicas" not in found.get("spec", {}):
+            return
+        uid = found["metadata"]["uid"]
+        makers = {uid} | {
+            value["metadata"]["uid"]
+            for value in self.objects.values()
+            if any(each["uid"] == uid for each in value["metadata"].get("ownerReferences", ()))
+        }
+        pods = [
+            value
+            for (k, n, _), value in self.objects.items()
+            if (k, n) == ("pods", namespace)
+            and value["metadata"]["ownerReferences"][0]["uid"] in makers
+            and "deletionTimestamp" not in value["metadata"]
+        ]
+        found["status"] |= {
+            "replicas": len(pods),
+            "readyReplicas": sum(is_ready(value) for value in pods),
+            "updatedReplicas": len(pods),
+            "observedGeneration": found["metadata"].get("generation", 0),
+        }
 
     def _create(self, kind: str, namespace: str, body: dict[str, Any]) -> Reply:
         name = body["metadata"]["name"]
@@ -172,7 +266,9 @@ class World:
                 return blocked
             self.on_accept(pod, body)
             self.accepted.append(metadata["uid"])
-            metadata["deletionTimestamp"] = stamp(self.now() + timedelta(seconds=self.grace))
+            gone = self.now() + timedelta(seconds=self.grace)
+            metadata["deletionTimestamp"] = stamp(gone + self.offset)
+            pod["goneAt"] = datetime.max.replace(tzinfo=UTC) if self.stuck(pod) else gone
             pod["status"]["conditions"].append(
                 {
                     "type": "DisruptionTarget",
@@ -204,7 +300,7 @@ class World:
         for budget in budgets:
             name, state = budget["metadata"]["name"], budget["status"]
             text = "Cannot evict pod as it would violate the pod's disruption budget."
-            if self._needs_no_budget(pod, budget):
+            if needs_no_budget(pod, budget):
                 return None
             if state["observedGeneration"] < budget["metadata"]["generation"]:
                 why = f"The disruption budget {name} is still being processed by the server."
@@ -217,29 +313,23 @@ class World:
             state["disruptionsAllowed"] -= 1
         return None
 
-    def _needs_no_budget(self, pod: dict[str, Any], budget: dict[str, Any]) -> bool:
-        """Whether the pod is not Ready and the budget's policy lets such pods go."""
-        if any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"]["conditions"]):
-            return False
-        state = budget["status"]
-        healthy, desired = state.get("currentHealthy", 0), state.get("desiredHealthy", 0)
-        always = budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
-        return bool(always or 0 < desired <= healthy)
-
     def _replacement(self, old: dict[str, Any]) -> None:
         metadata = old["metadata"]
         owner = metadata["ownerReferences"][0]
         named = owner["kind"] == "StatefulSet"
-        name = metadata["name"] if named else f"{owner['name']}-r{self._version}"
+        app = metadata["labels"]["app"]
+        name = metadata["name"] if named else f"{app}-r{self._version}"
         new = self.add_pod(
             name,
             "",
             owner=(owner["kind"], owner["uid"]),
-            app=owner["name"],
+            app=app,
             namespace=metadata["namespace"],
+            age=timedelta(0),
         )
         node = self.place(new)
         if node:
+            self._node(node)
             new["spec"]["nodeName"] = node
             new["status"]["phase"] = "Running"
             if self.sound(new):
@@ -272,8 +362,9 @@ class World:
             name if owner["kind"] == "StatefulSet" else f"{name}-s{self._version}",
             old["spec"]["nodeName"],
             owner=(owner["kind"], owner["uid"]),
-            app=owner["name"],
+            app=old["metadata"]["labels"]["app"],
             namespace=namespace,
+            age=timedelta(0),
         )
         self.swapped |= {old["metadata"]["uid"], new["metadata"]["uid"]}
 
@@ -288,8 +379,13 @@ class World:
                 ready["lastTransitionTime"] = stamp(value.pop("readyAt"))
                 value["status"]["conditions"] = [ready]
                 self._give_back(value)
-            gone = value["metadata"].get("deletionTimestamp")
-            if gone is not None and stamp(now) >= gone and self.objects.get(key) is value:
+                if self.relapse is not None:
+                    value["crashAt"] = now + timedelta(seconds=self.relapse)
+            if value.get("crashAt") and now >= value["crashAt"]:
+                restart(value, now)
+                value["readyAt"] = now + timedelta(seconds=self.ready_after)
+            gone = value.get("goneAt")
+            if gone is not None and now >= gone and self.objects.get(key) is value:
                 del self.objects[key]
                 if value["metadata"]["ownerReferences"][0]["kind"] == "StatefulSet":
                     self._replacement(value)

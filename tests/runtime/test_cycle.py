@@ -12,14 +12,13 @@ from rescheduler.model.plan import MoveResult, Outcome, Plan, Result, plan_in
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
-from rescheduler.runtime.cycle import Parts, exit_code, run_cycle
+from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.enforce import acting
 from rescheduler.runtime.enforce.actor import Actor
+from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.stopping import Stop
 from tests.fakes.stage import START, Process, Stage, warm
 from tests.runtime.skewed import hot, parts, skewed, spread
-
-OWNER = ("ReplicaSet", "ReplicaSet-default-web-1")
 
 
 def enforcing(stage: Stage, process: Process, observe: Any = skewed) -> Parts:
@@ -36,14 +35,7 @@ def enforcing(stage: Stage, process: Process, observe: Any = skewed) -> Parts:
 
 def populate(stage: Stage) -> None:
     """The same pods in the world that evictions go to."""
-    for pod in skewed().pods:
-        made = stage.world.add_pod(pod.metadata.name, pod.node, owner=OWNER, app="web")
-        stage.world.put(
-            "pods",
-            "default",
-            pod.metadata.name,
-            {**made, "metadata": {**made["metadata"], "uid": pod.metadata.uid}},
-        )
+    stage.world.load(skewed())
 
 
 def test_an_audit_cycle_never_acts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ from rescheduler.model.history import History
 from rescheduler.model.plan import Calibration, LandingShare, Outcome, PlannedMove, Report
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import run_cycle
-from rescheduler.runtime.enforce.acting import act, exit_code
+from rescheduler.runtime.enforce.acting import act
+from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.service.telemetry import Telemetry
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import WIDE, Process, Stage, warm
@@ -76,7 +77,7 @@ def test_the_next_run_does_not_begin_even_with_nothing_to_do(stage: Stage) -> No
     for made in (moves(stage, 1, first=5), []):
         outcome = run(stage, made)
         assert outcome.verdict.code == "GRD009"
-        assert exit_code(outcome) == 0, "a guard that holds is not a failure"
+        assert exit_code(outcome) == 3, "somebody has to find out why"
     assert len(stage.world.accepted) == 3
 
 

@@ -34,10 +34,7 @@ def decide(copy: WorkingCopy) -> Decision:
     """
     evaluator = Evaluator(copy)
     observations = evaluator.stability.observations
-    guards = holding(
-        copy.snapshot, copy.bindings, copy.eligibility, copy.limits, copy.history, copy.schedulers
-    )
-    if guards:
+    if guards := guards_on(copy):
         return Decision(refusals=_hold(copy, guards[0]), guards=guards, observations=observations)
     found = search(evaluator)
     decision = Decision([("Enforce", found.moves)], found.refusals, observations=observations)
@@ -48,6 +45,13 @@ def decide(copy: WorkingCopy) -> Decision:
         for move in audited.moves:
             decision.refusals.pop(move.pod, None)
     return decision
+
+
+def guards_on(copy: WorkingCopy) -> list[Problem]:
+    """Every guard that holds on this working copy, as it is."""
+    return holding(
+        copy.snapshot, copy.bindings, copy.eligibility, copy.limits, copy.history, copy.schedulers
+    )
 
 
 def _hold(copy: WorkingCopy, guard: Problem) -> dict[int, Problem]:

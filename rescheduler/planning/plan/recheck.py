@@ -9,6 +9,7 @@ from msgspec import structs
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
+from rescheduler.planning.plan.decision import guards_on
 from rescheduler.planning.references import landing_shares
 from rescheduler.planning.search.evaluation import Evaluation, Gate, JointEvaluation
 from rescheduler.planning.search.evaluator import Evaluator
@@ -29,6 +30,10 @@ class Recheck:
         self._copy = copy
         self._evaluator = Evaluator(copy)
         self._evaluated: dict[str, Evaluation] = {}
+
+    def guards(self) -> list[Problem]:
+        """Every guard that holds on this snapshot; to be asked before any move is checked."""
+        return guards_on(self._copy)
 
     def check(self, move: PlannedMove, made: Iterable[PastMove] = ()) -> PlannedMove | Problem:
         """The move with the landing that is predicted now; or why it must not be made.

@@ -1,11 +1,14 @@
 """Acting: carries out a plan, move by move, and reports what became of each.
 
-Before each request, in this order: not asked to stop; the move still worth it on a fresh snapshot;
-the pod the same, Running and Ready, read again; our own budgets; the intent stored; not paused;
-the lock ours until the request must have ended. Whatever fails on the way ends with no eviction.
+Before each request, in this order: not asked to stop; no guard holds, and the move still worth it,
+on a fresh snapshot; our own budgets; the pod and what it hangs on as they should be, read again;
+the intent stored; not paused; the lock ours until the request must have ended; what was read no
+older than 5 s. Whatever fails on the way ends with no eviction.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from itertools import groupby
 
 from rescheduler.model.errors import (
@@ -16,26 +19,25 @@ from rescheduler.model.errors import (
     PlanExpired,
     SourceError,
 )
-from rescheduler.model.history import History
+from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, Outcome, Plan, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.attempt import Attempts, Halted, problem
-from rescheduler.runtime.enforce.awaiting import await_replacements
+from rescheduler.runtime.enforce.awaiting import STAYS, await_replacements, awaited
 from rescheduler.runtime.enforce.reconcile import holding
 
 DONE = "ACT013"
-_HELD = frozenset({DONE, "GRD005", "GRD006", "GRD009"})
-_BROKEN = frozenset({"ACT015", "ACT016", "GRD004"})
-_MISSED = frozenset({"ACT011", "ACT017"})
 
 
-def act(plan: Plan, actor: Actor) -> Outcome:
+def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
     """Carry out the plan's Enforce moves, batch by batch, and report what became of each.
 
     The plan stays as it is; the outcome holds it.
+    fence: of the lease transition in which the plan was made: where it has ended, nothing is done.
+    None takes the lock for this plan.
     Never raises for what happens while acting: the verdict says why it stopped, and what was
     evicted until then is in the outcome in any case.
 
@@ -46,13 +48,16 @@ def act(plan: Plan, actor: Actor) -> Outcome:
     results = {move.pod.uid: _untried(move) for move in plan.moves}
     known = None
     try:
-        with holding(actor) as history:
+        with holding(actor, fence) as history:
+            # Now that the API server was heard: before, this host's own clock stands in.
+            actor = _with_one_clock(actor)
             if actor.clock() >= plan.expires:
                 raise PlanExpired(
                     f"plan {plan.id} expired at {plan.expires:%Y-%m-%d %H:%M:%S} UTC",
                     "make a new plan.",
                 )
             known = history
+            _unguarded(plan)
             _trusted(history, actor, plan.cluster.version)
             attempts = Attempts(plan.id, actor, history, results)
             for batch in _batches(plan.moves):
@@ -81,16 +86,19 @@ def act(plan: Plan, actor: Actor) -> Outcome:
     )
 
 
-def exit_code(outcome: Outcome) -> int:
-    """0 done or held, 1 broken off by a fault, 3 some moves were refused, failed or not tried."""
-    code = outcome.verdict.code
-    if code in _BROKEN:
-        return 1
-    wanted = outcome.enforced
-    if code in _HELD and all(move.result == "skipped" for move in wanted):
-        return 0
-    fine = all(move.result == "evicted" and move.code not in _MISSED for move in wanted)
-    return 0 if fine and code == DONE else 3
+def _with_one_clock(actor: Actor) -> Actor:
+    """The actor with the API server's time as of now, carried on by the steady clock.
+
+    Requests of one run may be answered by API servers whose clocks differ.
+    """
+    began, steady = actor.clock(), actor.steady()
+    return replace(actor, clock=lambda: began + timedelta(seconds=actor.steady() - steady))
+
+
+def _unguarded(plan: Plan) -> None:
+    """Stop where a guard held already when the plan was made, so that it has no moves."""
+    for guard in plan.guards:
+        raise Halted(guard.code, guard.message)
 
 
 def _trusted(history: History, actor: Actor, version: str) -> None:
@@ -117,6 +125,8 @@ def _carry_out(plan: Plan, batch: list[PlannedMove], attempts: Attempts, actor: 
     reason = actor.stop()
     if reason:
         raise Halted("ACT014", reason)
+    if not actor.lease.held:
+        raise Halted("ACT015")
     snapshot = actor.observe()
     if snapshot.cluster.uid != plan.cluster.uid:
         raise Halted(
@@ -135,6 +145,19 @@ def _carry_out(plan: Plan, batch: list[PlannedMove], attempts: Attempts, actor: 
             await_replacements(actor, attempts.history, entries)
         finally:
             attempts.conclude()
-    lost = [past for past in entries if past.state == "lost" and not past.no_worse]
-    if lost:
-        raise Halted("GRD003", ", ".join(f"{past.namespace}/{past.pod}" for past in lost))
+    _go_on(entries, actor)
+
+
+def _go_on(entries: list[PastMove], actor: Actor) -> None:
+    """Stop unless the slot of every move of the batch is free again."""
+    if not actor.lease.held:
+        raise Halted("ACT015")
+    for code, found in (
+        ("GRD003", [past for past in entries if past.state == "lost" and not past.no_worse]),
+        (STAYS, [past for past in entries if past.state == "evicted" and past.code == STAYS]),
+        ("ACT014", awaited(entries)),
+    ):
+        if found:
+            names = ", ".join(f"{past.namespace}/{past.pod}" for past in found)
+            said = f"{actor.stop()}; awaited: " if code == "ACT014" else ""
+            raise Halted(code, f"{said}{names}.")

@@ -13,8 +13,17 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.limits import Limits
 
-Check = Callable[[PlannedMove, Sequence[PastMove]], PlannedMove | Problem]
-"""A move as it stands now, after the others of its batch that were made; or why not."""
+
+class Checks(Protocol):
+    """What is asked on the fresh snapshot of one batch; `Recheck` is the real one."""
+
+    def guards(self) -> Sequence[Problem]:
+        """Every guard that holds on this snapshot."""
+        ...
+
+    def check(self, move: PlannedMove, made: Sequence[PastMove], /) -> PlannedMove | Problem:
+        """The move as it stands now, after those of its batch that were made; or why not."""
+        ...
 
 
 class Lock(Protocol):
@@ -70,7 +79,9 @@ class Records(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds. gap: between two evictions. poll: between two checks for replacements.
+    """Seconds. gap: between two evictions.
+
+    poll, poll_most: between the first two checks for replacements, and at most.
 
     call: the timeout of an eviction. retry_cap: the longest wait that a server may ask for.
     resolve: the pauses between checks of a pod whose eviction was not answered.
@@ -78,6 +89,7 @@ class Pace:
 
     gap: float = 1.0
     poll: float = 2.0
+    poll_most: float = 15.0
     call: float = CALL_TIMEOUT
     retry_cap: float = 15.0
     resolve: tuple[float, ...] = (1.0, 2.0, 4.0)
@@ -89,24 +101,30 @@ class Actor:
 
     lease, ledger: the lock and the durable history.
     observe: a fresh snapshot with readings; raises SourceError.
-    recheck: from a fresh snapshot and the history, the check of each move of one batch.
-    pod: one pod by namespace and name, or None; raises SourceError.
-    pods: all live pods of a namespace; raises SourceError.
+    recheck: from a fresh snapshot and the history, the checks of one batch.
+    pod: one pod by namespace and name, also one that has ended, or None; raises SourceError.
+    pods: the pods of a namespace that have not ended, with a label selector and of a name, where
+    these are not ""; raises SourceError.
+    reread: a pod by namespace and name with all that decides whether it may be evicted, read now:
+    see `read_surroundings`; raises SourceError.
     evict: asks for one eviction, with the id of the plan and the fence.
     announce: reports to the cluster what became of a move of the plan with that id; never fails.
-    clock: the API server's time. sleep: seconds, shorter when asked to stop.
+    clock: the API server's time. steady: seconds on a clock that never steps.
+    sleep: seconds, shorter when asked to stop.
     stop: why nothing more may be sent (a signal, the deadline), or "".
     """
 
     lease: Lock
     ledger: Records
     observe: Callable[[], Snapshot]
-    recheck: Callable[[Snapshot, History], Check]
+    recheck: Callable[[Snapshot, History], Checks]
     pod: Callable[[str, str], Pod | None]
-    pods: Callable[[str], list[Pod]]
+    pods: Callable[[str, str, str], list[Pod]]
+    reread: Callable[[str, str], Snapshot]
     evict: Callable[[PlannedMove, str, int], EvictionAnswer]
     announce: Callable[[PlannedMove, MoveResult, str], None]
     clock: Callable[[], datetime]
+    steady: Callable[[], float]
     sleep: Callable[[float], None]
     stop: Callable[[], str]
     limits: Limits

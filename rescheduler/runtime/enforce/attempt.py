@@ -6,17 +6,22 @@ from datetime import datetime
 from msgspec import structs
 
 from rescheduler.actions.evict import EvictionAnswer, was_evicted
+from rescheduler.kube.controllers import selector_text
 from rescheduler.kube.objects import Pod
 from rescheduler.model.calibration import scheduler_version
 from rescheduler.model.errors import ActionError, SourceError
-from rescheduler.model.history import IN_FLIGHT_NODES, History, PastMove, likeliest
+from rescheduler.model.history import IN_FLIGHT_NODES, History, PastMove, likeliest, mark
 from rescheduler.model.plan import LandingShare, MoveResult, PlannedMove, Result
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.pace import Pace
-from rescheduler.runtime.enforce.actor import Actor, Check
-from rescheduler.runtime.enforce.awaiting import follow, siblings
+from rescheduler.planning.plan.surroundings import Around, refuse_changed
+from rescheduler.runtime.enforce.actor import Actor, Checks
+from rescheduler.runtime.enforce.awaiting import MOST_KNOWN, STAYS, follow
+
+FRESH = 5.0
+"""Seconds that what an eviction hangs on may be old when it is sent."""
 
 
 class Halted(Exception):
@@ -48,20 +53,24 @@ class Attempts:
         """What was evicted since `begin`, each move with the landing as it was predicted then."""
         self._plan = plan
         self._actor = actor
-        self._pods: list[Pod] = []
-        self._snapshot: Snapshot
         self._scheduler = ""
-        self._check: Check = lambda _, __: problem("ACT010")
+        self._snapshot: Snapshot | None = None
+        self._checks: Checks | None = None
         self._last: datetime | None = None
         self._barred: dict[tuple[str, str], Problem] = {}
 
     def begin(self, snapshot: Snapshot) -> None:
-        """Begin a batch, whose moves are checked against this snapshot."""
+        """Begin a batch, whose moves are checked against this snapshot.
+
+        Raises:
+            Halted: a guard holds on this snapshot.
+        """
         self.evicted = []
-        self._pods = snapshot.pods
         self._scheduler = scheduler_version(snapshot.cluster.version)
         self._snapshot = snapshot
-        self._check = self._actor.recheck(snapshot, self.history)
+        self._checks = self._actor.recheck(snapshot, self.history)
+        for guard in self._checks.guards():
+            raise Halted(guard.code, guard.message)
 
     def attempt(self, move: PlannedMove) -> None:
         """Try one move, and keep what came of it.
@@ -71,11 +80,13 @@ class Attempts:
             ActionError, SourceError: a fault that ends the run; an intent may stay open, and is
                 closed by UID in the next run.
         """
+        if self._checks is None:
+            raise ValueError("no batch was begun")
         self._keep_pace()
         made = [past for _, past in self.evicted]
         # Where the others of the batch have landed decides where this one can.
         follow(self._actor, self.history, [past for past in made if not past.landedOn])
-        fresh = self._objection(move) or self._check(move, made)
+        fresh = self._objection(move) or self._checks.check(move, made)
         if isinstance(fresh, Problem):
             self._report(move, "refused", fresh)
             return
@@ -114,9 +125,13 @@ class Attempts:
             return problem("ELG022", f"Pod {move.pod.uid} was evicted before.")
         if history.in_flight(move.owner.uid) >= limits.inFlightPerWorkload:
             return problem("ELG022", f"inFlightPerWorkload is {limits.inFlightPerWorkload}.")
-        snapshot = self._snapshot
-        pace = Pace(snapshot, limits, history, self._actor.clock(), self._plan)
-        node, workload = snapshot.node_index.get(move.source, -1), pace.workload(move.owner.uid)
+        if self._snapshot is None:
+            raise ValueError("no batch was begun")
+        pace = Pace(self._snapshot, limits, history, self._actor.clock(), self._plan)
+        node, workload = (
+            self._snapshot.node_index.get(move.source, -1),
+            pace.workload(move.owner.uid),
+        )
         full = pace.closed() or pace.refusal(node, namespace, workload)
         return None if full is None else problem(full.code, full.message)
 
@@ -124,15 +139,18 @@ class Attempts:
         """One request with all its gates; None when the pod itself forbids it."""
         actor = self._actor
         self._may_send()
-        drift = drifted(move, actor.pod(move.pod.namespace, move.pod.name))
-        if drift is not None:
-            self._report(move, "refused", drift)
+        began = actor.steady()
+        fresh = actor.reread(move.pod.namespace, move.pod.name)
+        changed = self._changed(move, fresh)
+        if changed is not None:
+            self._report(move, "refused", changed)
             return None
-        past = self._intend(move)
+        past = self._intend(move, fresh)
         try:
             self._may_send()
+            self._is_fresh(move, actor.steady() - began)
         except Halted:
-            past.state, past.code, past.settled = "refused", "ACT010", actor.clock()
+            past.refuse("ACT010", actor.clock())
             if actor.lease.valid_for(actor.pace.call):
                 actor.ledger.write(self.history)
             raise
@@ -145,7 +163,7 @@ class Attempts:
             past.state, past.code = "evicted", answer.code
             self.evicted.append((move, past))
         elif answer.result == "refused":
-            past.state, past.code, past.settled = "refused", answer.code, actor.clock()
+            past.refuse(answer.code, actor.clock())
         actor.announce(move, self.results[move.pod.uid], self._plan)
         actor.ledger.write(self.history)
         return answer
@@ -166,8 +184,41 @@ class Attempts:
         if not actor.lease.valid_for(actor.pace.call):
             raise Halted("ACT015", "The lease is not sure to outlast an eviction.")
 
-    def _intend(self, move: PlannedMove) -> PastMove:
-        """Store what we are about to do; from here on the budgets are charged."""
+    def _is_fresh(self, move: PlannedMove, age: float) -> None:
+        """Stop where more than `FRESH` seconds have passed since the pod was read again.
+
+        The kill switch was read later, with the intent that was written since.
+        """
+        if age > FRESH:
+            name = f"{move.pod.namespace}/{move.pod.name}"
+            raise Halted(
+                "ACT016",
+                f"What pod {name} hangs on was read {age:.1f} s ago, and at most {FRESH:.0f} s may "
+                "pass until its eviction: the API server is slow.",
+            )
+
+    def _changed(self, move: PlannedMove, fresh: Snapshot) -> Problem | None:
+        """Why what was read right before the request forbids it."""
+        if self._snapshot is None:
+            raise ValueError("no batch was begun")
+        named = (pod for pod in fresh.pods if pod.metadata.name == move.pod.name)
+        drift = drifted(move, next(named, None))
+        if drift is not None:
+            return drift
+        if len(_of_controller(move, fresh.pods)) > MOST_KNOWN:
+            said = f"Its controller has more than {MOST_KNOWN} pods, too many to tell apart."
+            return problem("DRF006", said)
+        around = Around(self._snapshot, fresh, self._actor.limits, self.history, self._plan)
+        refusal = refuse_changed(move, around)
+        if refusal is None and not _selector(move, fresh):
+            return problem("DRF006", "The pods of its controller cannot be listed by a selector.")
+        return refusal
+
+    def _intend(self, move: PlannedMove, fresh: Snapshot) -> PastMove:
+        """Store what we are about to do; from here on the budgets are charged.
+
+        fresh: read right before, with all pods of the controller.
+        """
         now = self._actor.clock()
         controller = move.owner.controllerUid or move.owner.uid
         past = PastMove(
@@ -187,7 +238,8 @@ class Attempts:
             scheduler=self._scheduler,
             usage=dict(move.usage),
             crashLooping=move.crashLooping,
-            siblings=siblings(controller, self._pods, now),
+            selector=_selector(move, fresh),
+            known=sorted(mark(pod.metadata.uid) for pod in _of_controller(move, fresh.pods)),
         )
         self.history.moves.append(past)
         try:
@@ -223,6 +275,18 @@ class Attempts:
             raise Halted(answer.code, answer.message)
 
 
+def _of_controller(move: PlannedMove, pods: Iterable[Pod]) -> list[Pod]:
+    """The pods of the controller that will make the replacement."""
+    uid = move.owner.controllerUid or move.owner.uid
+    return [pod for pod in pods if pod.controller is not None and pod.controller.uid == uid]
+
+
+def _selector(move: PlannedMove, fresh: Snapshot) -> str:
+    """The label selector of that controller; "" where there is none, or it is another one."""
+    uid = move.owner.controllerUid or move.owner.uid
+    return next((selector_text(c) for c in fresh.controllers if c.metadata.uid == uid), "")
+
+
 def drifted(move: PlannedMove, pod: Pod | None) -> Problem | None:
     """Why the pod, read right before the request, is not the one that was planned for."""
     if pod is None:
@@ -251,7 +315,7 @@ def chances(landing: Iterable[LandingShare]) -> dict[str, float]:
 def concluded(result: MoveResult, past: PastMove) -> MoveResult:
     """The result with where the replacement landed, and how long that took."""
     said = {"code": past.code, "message": CATALOG[past.code].sentence}
-    if past.state == "evicted":
+    if past.state == "evicted" and past.code != STAYS:
         waits = f"{CATALOG['ACT001'].sentence} Its replacement is still awaited."
         said = {"code": result.code, "message": waits}
     predicted = None

@@ -1,33 +1,31 @@
-"""Replacements: which new pod stands for an evicted one, where it landed, and when it was Ready.
+"""Replacements: which new pod stands for an evicted one, where it landed, and whether it stays.
 
-Nothing in Kubernetes links a replacement to its predecessor: it is a pod of the same controller,
-made after the intent; for a StatefulSet it has the same name. Each stands for one move at most.
+Nothing in Kubernetes links a replacement to its predecessor: it is a pod of the same controller
+that was not there at the intent; for a StatefulSet it has the same name. Pods are told apart by
+UID, never by times, as API servers and nodes may have different clocks. Each stands for one move.
+
+A slot is free once the evicted pod is gone from the API server, and its replacement has been seen
+Ready for `minReadyTime` with no restart since it was first Ready.
 """
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from rescheduler.kube.objects import Pod
+from rescheduler.kube.pod_state import restarts
 from rescheduler.model.errors import SourceError
-from rescheduler.model.history import History, PastMove
+from rescheduler.model.history import History, PastMove, mark
 from rescheduler.runtime.enforce.actor import Actor
 
-GRANULARITY = timedelta(seconds=2)
-"""creationTimestamp and the Date header are cut to seconds; the request comes before either."""
+STAYS = "ACT019"
+"""The code of a move whose evicted pod does not go."""
+MOST_KNOWN = 5000
+"""Pods of one controller that an intent can remember; one with more is left alone."""
 
-_YOUNG = timedelta(minutes=1)
-
-
-def siblings(controller: str, pods: Iterable[Pod], now: datetime) -> list[str]:
-    """UIDs of pods of the controller so young that they could be taken for a replacement."""
-    return [
-        pod.metadata.uid
-        for pod in pods
-        if pod.controller is not None
-        and pod.controller.uid == controller
-        and pod.metadata.creationTimestamp is not None
-        and pod.metadata.creationTimestamp >= now - _YOUNG
-    ]
+_OVERTIME = timedelta(minutes=5)
+"""So long after its grace period an evicted pod counts as stuck."""
+_GRACE = 30
+_SLOWER = 1.5
 
 
 def find_replacement(move: PastMove, pods: Iterable[Pod], taken: set[str]) -> Pod | None:
@@ -39,26 +37,19 @@ def find_replacement(move: PastMove, pods: Iterable[Pod], taken: set[str]) -> Po
     for pod in fitting:
         if pod.metadata.uid == move.replacement:
             return pod
-    return min(fitting, key=_age_order, default=None)
-
-
-def _age_order(pod: Pod) -> tuple[str, str]:
-    created = pod.metadata.creationTimestamp
-    return (created.isoformat() if created else "", pod.metadata.uid)
+    return min(fitting, key=lambda pod: pod.metadata.uid, default=None)
 
 
 def _fits(move: PastMove, pod: Pod, taken: set[str]) -> bool:
-    metadata, controller = pod.metadata, pod.controller
+    metadata, owner = pod.metadata, pod.controller
     return (
-        controller is not None
-        and controller.uid == move.controller
-        and metadata.namespace == move.namespace
+        owner is not None
+        and owner.uid == move.controller
         and metadata.uid != move.podUid
         and metadata.uid not in taken
-        and metadata.uid not in move.siblings
+        and bool(move.known)
+        and mark(metadata.uid) not in move.known
         and metadata.deletionTimestamp is None
-        and metadata.creationTimestamp is not None
-        and metadata.creationTimestamp >= move.at - GRANULARITY
         and (move.controllerKind != "StatefulSet" or metadata.name == move.pod)
     )
 
@@ -69,41 +60,106 @@ def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
     Raises:
         SourceError: the pods cannot be read.
     """
-    pods: dict[str, list[Pod]] = {}
+    lists: dict[tuple[str, str, str], list[Pod]] = {}
     changed = False
     for move in sorted(moves, key=lambda move: move.at):
-        if move.namespace not in pods:
-            pods[move.namespace] = actor.pods(move.namespace)
+        # A replacement in a StatefulSet has the name of the pod, so no other needs to be read.
+        name = move.pod if move.controllerKind == "StatefulSet" else ""
+        asked = (move.namespace, "" if name else move.selector, name)
+        if asked not in lists:
+            lists[asked] = actor.pods(*asked)
+        pods = lists[asked]
         taken = {each.replacement for each in history.moves if each is not move}
-        found = find_replacement(move, pods[move.namespace], taken)
-        changed |= _close(actor, move, found)
+        was = _progress(move)
+        found = find_replacement(move, pods, taken)
+        _see(actor, move, found)
+        left = _left(actor, move, pods)
+        if left is None:
+            move.gone = move.gone or actor.clock()
+            move.code = "ACT001" if move.code == STAYS else move.code
+            _close(actor, move, found)
+        elif actor.clock() - move.at >= _grace(left) + _OVERTIME:
+            move.code = STAYS
+        changed |= was != _progress(move)
         changed |= history.learn(move, actor.clock())
     return changed
 
 
-def _close(actor: Actor, move: PastMove, found: Pod | None) -> bool:
+def _progress(move: PastMove) -> tuple[object, ...]:
+    seen = (move.replacement, move.landedOn, move.gone, move.readySince, move.restarts)
+    return (*seen, move.state, move.code)
+
+
+def _left(actor: Actor, move: PastMove, pods: Iterable[Pod]) -> Pod | None:
+    """The evicted pod as long as the API server has it, also when it has ended."""
+    if move.gone is not None:
+        return None
+    for pod in pods:
+        if pod.metadata.uid == move.podUid:
+            return pod
+    # The list has no pods that ended, nor one whose labels were taken away.
+    read = actor.pod(move.namespace, move.pod)
+    return read if read is not None and read.metadata.uid == move.podUid else None
+
+
+def _grace(pod: Pod) -> timedelta:
+    seconds = pod.spec.terminationGracePeriodSeconds
+    return timedelta(seconds=_GRACE if seconds is None else seconds)
+
+
+def _see(actor: Actor, move: PastMove, found: Pod | None) -> None:
+    """Keep where the replacement is, and since when it has been Ready without a restart."""
+    if found is None:
+        # The one that was seen is gone or leaving, so another one has to come.
+        move.readySince = None
+        return
+    if found.metadata.uid != move.replacement:
+        move.replacement, move.readySince, move.readySeconds = found.metadata.uid, None, None
+    move.landedOn = found.node
+    if not found.ready or not found.node:
+        move.readySince = None
+        return
     now = actor.clock()
-    was = (move.replacement, move.landedOn, move.state)
-    if found is not None:
-        move.replacement = found.metadata.uid
-        move.landedOn = found.node
-    late = now - move.at >= actor.limits.readyTimeout
-    ready = found.condition("Ready") if found is not None and found.node and found.ready else None
-    since = (ready.lastTransitionTime if ready else None) or now
-    # A container without a readiness probe is Ready for a moment between two crashes.
-    steady = not move.crashLooping or late or now - since >= actor.limits.minReadyTime
-    if ready is not None and steady:
-        move.readySeconds = max(0.0, (since - move.at).total_seconds())
+    if move.readySeconds is None:
+        move.readySeconds = _ready_seconds(move, found, now)
+        move.restarts = restarts(found)
+    if move.readySince is None:
+        move.readySince = now
+
+
+def _ready_seconds(move: PastMove, found: Pod, now: datetime) -> float:
+    """Seconds until it was first Ready, by its node's clock where that agrees with ours."""
+    ready = found.condition("Ready")
+    since = ready.lastTransitionTime if ready is not None else None
+    first = since if since is not None and move.at <= since <= now else now
+    return (first - move.at).total_seconds()
+
+
+def _close(actor: Actor, move: PastMove, found: Pod | None) -> None:
+    """Settle a move whose pod is gone, where its replacement stays, restarts or is late."""
+    now, limits = actor.clock(), actor.limits
+    due = (move.gone or now) + limits.readyTimeout
+    seen = found is not None and move.readySeconds is not None
+    restarted = found is not None and seen and restarts(found) != move.restarts
+    since = move.readySince
+    if since is not None and not restarted and now - since >= limits.minReadyTime:
         move.state, move.settled = "ready", now
         move.code = "ACT012" if move.boomerang else "ACT001"
-    elif move.state == "evicted" and late:
+        move.known, move.selector = [], ""
+        return
+    if restarted and found is not None:
+        # It may still settle: after it was counted as lost it is watched from here on.
+        move.restarts, move.readySince = restarts(found), now if found.ready else None
+    # One that is Ready just now either stays so for long enough, or breaks off and is late then.
+    late = since is None and now >= (due + limits.minReadyTime if seen else due)
+    if move.state == "evicted" and (late or restarted):
+        looping = restarted or (found is not None and (found.crash_looping or restarts(found) > 1))
         move.state, move.settled = "lost", now
-        move.code = "ACT017" if move.no_worse else "ACT011"
-    return was != (move.replacement, move.landedOn, move.state)
+        move.code = "ACT017" if move.no_worse else "ACT018" if looping else "ACT011"
 
 
 def await_replacements(actor: Actor, history: History, moves: list[PastMove]) -> None:
-    """Wait until each of these moves is ready or lost, or we are asked to stop.
+    """Wait until each of these moves is settled or stuck, we are asked to stop, or lose the lock.
 
     What cannot be read is asked again until the time is up; only then it is an error, since a
     replacement that we could not see is not lost.
@@ -112,15 +168,23 @@ def await_replacements(actor: Actor, history: History, moves: list[PastMove]) ->
         SourceError: the pods could not be read when the time was up.
         ActionError: the ledger could not be written.
     """
+    pause = actor.pace.poll
+    longest = actor.limits.readyTimeout + actor.limits.minReadyTime
     while True:
-        waiting = [move for move in moves if move.state == "evicted"]
-        if not waiting or actor.stop():
+        waiting = awaited(moves)
+        if not waiting or actor.stop() or not actor.lease.held:
             return
         try:
             if follow(actor, history, waiting):
                 actor.ledger.write(history)
         except SourceError:
-            if all(actor.clock() - move.at >= actor.limits.readyTimeout for move in waiting):
+            if all(actor.clock() - move.at >= longest for move in waiting):
                 raise
-        if any(move.state == "evicted" for move in moves):
-            actor.sleep(actor.pace.poll)
+        if awaited(moves):
+            actor.sleep(pause)
+            pause = min(pause * _SLOWER, actor.pace.poll_most)
+
+
+def awaited(moves: Iterable[PastMove]) -> list[PastMove]:
+    """The moves whose slot is taken and may still become free by itself soon."""
+    return [move for move in moves if move.state == "evicted" and move.code != STAYS]

@@ -8,13 +8,13 @@ from rescheduler.actions.evict import EvictionAnswer, annotations, evict, read_p
 from rescheduler.actions.lease import Lease
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.stored import StoredObject
-from rescheduler.actions.transport import Api, ServerClock
+from rescheduler.actions.transport import Api, ServerClock, steady
 from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.limits import Limits
-from rescheduler.runtime.enforce.actor import Actor, Check
+from rescheduler.runtime.enforce.actor import Actor, Checks
 
 NAMESPACE = "rescheduler"
 """Of the lock and the state, wherever we run: were it a setting, two of us could each hold a lock
@@ -67,8 +67,9 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
     state: State,
     *,
     observe: Callable[[], Snapshot],
-    recheck: Callable[[Snapshot, History], Check],
-    pods: Callable[[str], list[Pod]],
+    recheck: Callable[[Snapshot, History], Checks],
+    pods: Callable[[str, str, str], list[Pod]],
+    reread: Callable[[str, str], Snapshot],
     sleep: Callable[[float], None],
     stop: Callable[[], str],
     limits: Limits,
@@ -86,9 +87,11 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
         recheck=recheck,
         pod=lambda namespace, name: read_pod(api, namespace, name),
         pods=pods,
+        reread=reread,
         evict=ask,
         announce=EventWriter(api, instance=state.lease.identity, now=state.clock.now),
         clock=state.clock.now,
+        steady=steady,
         sleep=sleep,
         stop=stop,
         limits=limits,

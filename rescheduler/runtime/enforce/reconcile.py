@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from rescheduler.actions.evict import was_evicted
+from rescheduler.model.errors import LockLost
 from rescheduler.model.history import History, PastMove
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.awaiting import follow
@@ -15,16 +16,22 @@ up a request after one minute, and the disruption controller a disrupted pod aft
 
 
 @contextmanager
-def holding(actor: Actor) -> Iterator[History]:
+def holding(actor: Actor, fence: int | None = None) -> Iterator[History]:
     """Hold the lock, with the ledger loaded and open moves of earlier runs closed by UID.
 
     A lock that is held already stays held afterwards; one that is taken here is given back.
+    fence: of the lease transition that must go on: where it has ended, the lock is not taken again.
 
     Raises:
         LockHeld: somebody else holds it.
         LedgerUnreadable, LockLost, ActionError: the ledger cannot be trusted or written.
         SourceError: the pods of open moves cannot be read.
     """
+    if fence is not None and not (actor.lease.held and actor.ledger.fence == fence):
+        raise LockLost(
+            "it was lost since the plan was begun",
+            "check for a second instance; the next run makes a new plan.",
+        )
     if actor.lease.held:
         history = actor.ledger.load()
         reconcile(actor, history)
@@ -63,6 +70,6 @@ def _resolve(actor: Actor, move: PastMove) -> bool:
         move.state, move.code = "evicted", "ACT001"
         return True
     if now - move.at >= APPLY_DELAY:
-        move.state, move.code, move.settled = "refused", "ACT009", now
+        move.refuse("ACT009", now)
         return True
     return False

@@ -8,7 +8,8 @@ import structlog
 from rescheduler.model.errors import ReschedulerError
 from rescheduler.model.plan import Outcome, Plan, Report, plan_in
 from rescheduler.runtime.cycle import Parts, run_cycle
-from rescheduler.runtime.enforce import acting
+from rescheduler.runtime.enforce.acting import DONE
+from rescheduler.runtime.exit_codes import FAULT, exit_code
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.service.health import Health
 from rescheduler.runtime.service.telemetry import Telemetry
@@ -89,9 +90,10 @@ class ServiceCycles:
 def _verdict(report: Report) -> str:
     plan = plan_in(report)
     outcome = report if isinstance(report, Outcome) else None
-    if outcome is not None and acting.exit_code(outcome) == 1:
-        return "failed"
-    if plan.guards or (outcome is not None and outcome.verdict.code.startswith("GRD")):
+    if outcome is not None and outcome.verdict.code != DONE:
+        guard = outcome.verdict.code.startswith("GRD") and outcome.verdict.code != "GRD004"
+        return "failed" if exit_code(outcome) == FAULT and not guard else "held"
+    if plan.guards:
         return "held"
     return "no-say" if _mute(plan) else "good"
 

@@ -38,7 +38,7 @@ from rescheduler.model.reasons import CATALOG
 PHASES = ("observe", "plan", "act")
 VERDICTS = ("good", "held", "no-say", "failed", "skipped", "missed")
 _GUARDS = tuple(code for code in CATALOG if code.startswith("GRD"))
-_REGRETS = ("ACT011", "ACT012", "ACT017")
+_REGRETS = ("ACT011", "ACT012", "ACT017", "ACT018", "ACT019")
 _BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200)
 
 _LANDINGS = {
@@ -136,7 +136,7 @@ class Telemetry:
         )
         self.regrets = Counter(
             "rescheduler_regrets",
-            "Evicted pods that came back, or got no Ready replacement.",
+            "Evicted pods that came back, did not go, or got no Ready replacement.",
             ["reason"],
             registry=registry,
         )
@@ -247,7 +247,7 @@ class Telemetry:
     def ended(self, verdict: str) -> None:
         """Count a cycle by how it ended."""
         self.cycles.labels(verdict).inc()
-        if verdict in ("good", "held"):
+        if verdict == "good":
             self.last_success.set(datetime.now(UTC).timestamp())
 
     def text(self) -> bytes:

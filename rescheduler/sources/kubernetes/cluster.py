@@ -206,15 +206,22 @@ def read_cluster(
     )
 
 
-def read_pods(connection: Connection, namespace: str) -> list[Pod]:
+def read_pods(
+    connection: Connection, namespace: str, selector: str = "", name: str = ""
+) -> list[Pod]:
     """The pods of one namespace as they are now, without those that ended.
+
+    selector: a label selector, name: of one pod, where only these are asked for.
 
     Raises:
         ClusterUnavailable: they cannot be read, or one of them cannot be decoded: a pod that we
             cannot see must not be taken for one that is gone.
     """
     reader = _Reader(connection)
-    pods = reader.pods(f"/api/v1/namespaces/{namespace}/pods")
+    query = {"labelSelector": selector} if selector else {}
+    if name:
+        query["fieldSelector"] = f"{_RUNNING['fieldSelector']},metadata.name={name}"
+    pods = reader.pods(f"/api/v1/namespaces/{namespace}/pods", query)
     if reader.undecodable:
         bad = reader.undecodable[0]
         raise ClusterUnavailable(
@@ -236,9 +243,9 @@ class _Reader:
         self.first: Answer | None = None
         """The first answer to the latest list."""
 
-    def pods(self, path: str) -> list[Pod]:
+    def pods(self, path: str, query: dict[str, str]) -> list[Pod]:
         """The pods that have not ended, sharing what is equal."""
-        return _running(self._list(_POD, path, _RUNNING, self._pod))
+        return _running(self._list(_POD, path, {**_RUNNING, **query}, self._pod))
 
     def pods_and_failed(self) -> tuple[list[Pod], list[Pod]]:
         """All pods that have not ended, and those that have failed, without their specs."""

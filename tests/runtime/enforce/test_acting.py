@@ -13,7 +13,8 @@ from rescheduler.model.history import PastMove
 from rescheduler.model.plan import BudgetUse, ClusterRef, LandingShare, Outcome, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
-from rescheduler.runtime.enforce.acting import act, exit_code
+from rescheduler.runtime.enforce.acting import act
+from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import MAPS, WIDE, Process, Stage, warm
 
@@ -75,10 +76,15 @@ def test_what_is_predicted_when_it_is_sent_is_reported_beside_what_was_planned(
 ) -> None:
     now = [LandingShare(node="spare", probability=0.5), LandingShare(node="n9", probability=0.25)]
     process = Process(stage, "a")
-    actor = replace(
-        process.actor(),
-        recheck=lambda *_: lambda move, _: structs.replace(move, landing=now, unschedulable=0.25),
-    )
+
+    class Elsewhere:
+        def guards(self) -> list[Problem]:
+            return []
+
+        def check(self, move: PlannedMove, _: Any, /) -> PlannedMove:
+            return structs.replace(move, landing=now, unschedulable=0.25)
+
+    actor = replace(process.actor(), recheck=lambda *_: Elsewhere())
     plan = plan_of(stage.world, [planned(web(stage))])
     (move,) = act(plan, actor).moves
     assert (move.landing, move.unschedulable, move.predicted) == (now, 0.25, 0.5)
@@ -153,6 +159,10 @@ def test_two_moves_of_a_workload_are_never_in_flight_at_once(stage: Stage) -> No
     ]
 
 
+def two_an_hour(stage: Stage) -> Process:
+    return Process(stage, "a", limits=Limits(movesPerHour=2, minReplicas=1))
+
+
 def test_the_hour_has_its_number_of_moves(stage: Stage) -> None:
     moves = [planned(web(stage, f"w{n}", "n1", f"rs-{n}"), batch=n) for n in range(3)]
     outcome, _ = run(
@@ -201,11 +211,23 @@ def test_what_the_check_on_the_fresh_snapshot_says_counts(stage: Stage) -> None:
     assert stage.world.accepted == []
 
 
-def test_a_forbidden_namespace_and_an_empty_budget_are_not_asked_twice(stage: Stage) -> None:
-    stage.world.add_budget("tight", "rs-1", allowed=0)
+def emptied(stage: Stage, name: str, **status: int) -> Callable[[int, str, str], None]:
+    """A hook that changes a budget's status right before the eviction, after all was read."""
+
+    def change(_: int, _method: str, path: str) -> None:
+        if "eviction" in path:
+            budget = stage.world.objects["poddisruptionbudgets", "default", name]
+            budget["status"] |= status
+
+    return change
+
+
+def test_an_empty_budget_is_not_asked_twice(stage: Stage) -> None:
+    stage.world.add_budget("tight", "rs-1", allowed=1)
     use = BudgetUse(name="tight", allowed=1)
     moves = [planned(web(stage, f"w{n}", "n1"), batch=n, budget=use) for n in range(2)]
-    outcome, process = run(stage, *moves)
+    process = Process(stage, "a", before=emptied(stage, "tight", disruptionsAllowed=0))
+    outcome, process = run(stage, *moves, process=process)
     assert [move.code for move in outcome.moves] == ["ACT004", "ACT004"]
     assert sum("eviction" in path for _, path in process.sent) == 1
     assert all(not past.charged for past in history(stage))
@@ -214,13 +236,11 @@ def test_a_forbidden_namespace_and_an_empty_budget_are_not_asked_twice(stage: St
 def test_a_lagging_budget_is_asked_once_more_after_its_time(stage: Stage) -> None:
     stage.world.add_budget("b", "rs-1", allowed=1)
     metadata = stage.world.objects["poddisruptionbudgets", "default", "b"]["metadata"]
-    metadata["generation"] = 2
 
-    def catch_up(*_: Any) -> None:
-        if stage.seconds > 9:
-            metadata["generation"] = 1
+    def lag(_: int, _method: str, path: str) -> None:
+        metadata["generation"] = 2 if "eviction" in path and stage.seconds < 5 else 1
 
-    outcome, process = run(stage, planned(web(stage)), process=Process(stage, "a", before=catch_up))
+    outcome, process = run(stage, planned(web(stage)), process=Process(stage, "a", before=lag))
     assert outcome.moves[0].result == "evicted"
     assert sum("eviction" in path for _, path in process.sent) == 2
 
@@ -287,15 +307,19 @@ def test_stopped_while_waiting(stage: Stage) -> None:
     outcome, _ = run(stage, *moves, process=process)
     assert outcome.verdict == Problem(
         code="ACT014",
-        message="The run was stopped, or its time was up. SIGTERM was received",
+        message="The run was stopped, or its time was up. SIGTERM was received; "
+        "awaited: default/web-1.",
     )
+    assert exit_code(outcome) == 3
     assert outcome.moves[0].result == "evicted"
     assert "still awaited" in outcome.moves[0].message
     assert len(stage.world.accepted) == 1
     assert history(stage)[0].in_flight
-    stage.seconds += 60
-    run(stage, process=Process(stage, "b"))
-    assert history(stage)[0].state == "ready"
+    # The next run has not seen yet that the replacement stays; the one after it has.
+    for state in ("evicted", "ready"):
+        stage.seconds += 60
+        run(stage, process=Process(stage, f"b{state}"))
+        assert history(stage)[0].state == state
 
 
 def test_somebody_else_holds_the_lock(stage: Stage) -> None:

@@ -1,0 +1,60 @@
+"""What the process answers for a plan or an outcome; a fault that leaves neither has its own code.
+
+0   done, or held on purpose
+1   data or setup is at fault, or acting broke off: somebody must look
+3   moves were held by a guard, refused, late, or not all tried
+4   with `--exit-code`: moves are proposed
+5   everything in a plan that was to be applied had drifted
+"""
+
+from rescheduler.model.errors import PlanDrifted
+from rescheduler.model.plan import Outcome, Report, plan_in
+from rescheduler.runtime.enforce.acting import DONE
+
+FAULT, UNDONE, PROPOSED = 1, 3, 4
+
+_ON_PURPOSE = frozenset({"GRD005", "GRD006"})
+"""Verdicts of a run in which nothing was to be done: another instance leads, or people paused."""
+_AT_FAULT = frozenset({"GRD004", "GRD007", "GRD010", "ACT015", "ACT016"})
+"""Verdicts and guards for the state, a clock, the scheduler, the lock, the cluster or its metrics.
+
+Every other guard is about the cluster or about what our moves did to it.
+"""
+_MISSED = frozenset({"ACT011", "ACT017", "ACT018", "ACT019"})
+"""Codes of evicted pods that did not go, or whose replacement was not Ready."""
+
+
+def exit_code(report: Report, *, proposed: bool = False, applying: bool = False) -> int:
+    """The exit code of a run that ended with this plan or outcome.
+
+    proposed: whether a plan with moves is to be told from one without.
+    applying: whether a person asked for just these moves, so that another instance that holds the
+    lock is no reason to be content.
+    """
+    plan = plan_in(report)
+    if isinstance(report, Outcome):
+        code = _of_outcome(report, applying=applying)
+        if code:
+            return code
+    if any(policy.problem is not None for policy in plan.policies):
+        return FAULT
+    if report is plan and plan.guards:
+        return _of_verdict(plan.guards[0].code)
+    return PROPOSED if proposed and report is plan and plan.moves else 0
+
+
+def _of_verdict(code: str) -> int:
+    return FAULT if code in _AT_FAULT else UNDONE
+
+
+def _of_outcome(outcome: Outcome, *, applying: bool) -> int:
+    code, wanted = outcome.verdict.code, outcome.enforced
+    if applying and wanted and all(m.code.startswith(("DRF", "ELG")) for m in wanted):
+        return PlanDrifted.exit_code
+    if code == DONE:
+        fine = all(move.result == "evicted" and move.code not in _MISSED for move in wanted)
+        return 0 if fine else UNDONE
+    untried = all(move.result == "skipped" for move in wanted)
+    if code in _ON_PURPOSE and untried and not (applying and code == "GRD005"):
+        return 0
+    return _of_verdict(code)

@@ -1,0 +1,72 @@
+"""What a pod hangs on, read again, is judged by the rules of planning."""
+
+from dataclasses import replace
+
+import msgspec
+
+from rescheduler.kube.objects import Volume, VolumeClaim
+from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
+from rescheduler.model.history import History
+from rescheduler.model.plan import LandingShare, OwnerRef, PlannedMove, PodRef
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.plan.surroundings import Around, refuse_changed
+from rescheduler.policies.limits import Limits
+from tests.cluster import deployment, node, pod, snapshot
+
+CLAIM = {
+    "metadata": {"name": "data", "namespace": "default"},
+    "spec": {"accessModes": ["ReadWriteMany"], "volumeName": "shared"},
+}
+
+
+def before() -> Snapshot:
+    """A Deployment of two pods on two of three nodes, with one volume that all nodes can reach."""
+    top, made = deployment("web", replicas=2)
+    pods = [pod(f"web-{n}", f"n{n}", owner=made, labels={"app": "web"}) for n in (1, 2)]
+    for each in pods:
+        claim = VolumeClaim(claimName="data")
+        each.spec.volumes = [Volume(name="data", persistentVolumeClaim=claim)]
+    return snapshot(
+        [node("n1"), node("n2"), node("n3")],
+        pods,
+        controllers=[top, made],
+        claims=[msgspec.convert(CLAIM, PersistentVolumeClaim)],
+        volumes=[msgspec.convert({"metadata": {"name": "shared"}}, PersistentVolume)],
+    )
+
+
+def move(around: Snapshot) -> PlannedMove:
+    owner = around.workloads[0]
+    return PlannedMove(
+        pod=PodRef(namespace="default", name="web-1", uid=around.pods[0].metadata.uid),
+        owner=OwnerRef(
+            kind=owner.kind,
+            name=owner.name,
+            uid=owner.uid,
+            controllerKind=owner.controller_kind,
+            controllerUid=owner.controller_uid,
+        ),
+        source="n1",
+        landing=[LandingShare(node="n3", probability=1.0)],
+        returns=0.0,
+        unschedulable=0.0,
+        gain=1.0,
+        disruption=1.0,
+        batch=1,
+    )
+
+
+def verdict(now: Snapshot) -> str:
+    earlier = before()
+    around = Around(earlier, now, Limits(), History(), "p")
+    refusal = refuse_changed(move(earlier), around)
+    return refusal.code if refusal else ""
+
+
+def test_a_volume_that_other_nodes_can_reach_ties_a_pod_to_none() -> None:
+    # Only its own node is read again: the others are still there.
+    assert verdict(replace(before(), nodes=[node("n1")], claims=[], volumes=[])) == ""
+
+
+def test_a_node_that_is_gone_is_not_the_one_of_before() -> None:
+    assert verdict(replace(before(), nodes=[])) == "DRF005"

@@ -1,0 +1,261 @@
+"""A slot is free when the evicted pod is gone and its replacement stays, judged by UID."""
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from rescheduler.kube.objects import Pod
+from rescheduler.model.history import PastMove, mark
+from rescheduler.model.plan import Outcome
+from rescheduler.policies.limits import Limits
+from rescheduler.runtime.enforce.acting import act
+from rescheduler.runtime.enforce.awaiting import find_replacement
+from rescheduler.runtime.exit_codes import exit_code
+from tests.fakes.moves import plan_of, planned
+from tests.fakes.stage import START, Process, Stage
+
+LIMITS = Limits(minReplicas=1)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def web(stage: Stage, name: str = "web-1", rs: str = "rs-1") -> dict[str, Any]:
+    return stage.world.add_pod(name, "n1", owner=("ReplicaSet", rs), app=rs)
+
+
+def two_batches(stage: Stage, process: Process | None = None) -> Outcome:
+    moves = [planned(web(stage)), planned(web(stage, "api-1", "rs-2"), batch=2)]
+    process = process or Process(stage, "a")
+    return act(plan_of(stage.world, moves, expires=timedelta(hours=9)), process.actor())
+
+
+def history(stage: Stage) -> list[PastMove]:
+    return Process(stage, "reader").ledger.peek().moves
+
+
+def rest(stage: Stage, name: str) -> None:
+    """A later run with nothing to do."""
+    act(plan_of(stage.world, []), Process(stage, name).actor())
+
+
+def test_one_look_that_finds_it_ready_is_no_success(stage: Stage) -> None:
+    times: list[float] = []
+    stage.world.on_accept = lambda *_: times.append(stage.seconds)
+    outcome = two_batches(stage)
+    assert exit_code(outcome) == 0
+    assert times[1] - times[0] >= stage.world.ready_after + LIMITS.minReadyTime.total_seconds()
+    # What is recorded is when it was first Ready, not when it was believed.
+    assert [3 <= (move.readySeconds or 0) <= 7 for move in outcome.moves] == [True, True]
+
+
+@pytest.mark.parametrize("relapse", [0.0, 5.0, 40.0])
+def test_a_replacement_that_restarts_again_and_again_stops_the_run(
+    stage: Stage, relapse: float
+) -> None:
+    stage.world.relapse = relapse
+    outcome = two_batches(stage)
+    assert outcome.verdict.code == "GRD003"
+    assert [(m.result, m.code) for m in outcome.moves] == [
+        ("evicted", "ACT018"),
+        ("skipped", "ACT010"),
+    ]
+    assert len(stage.world.accepted) == 1
+    assert exit_code(outcome) == 3
+    assert history(stage)[0].state == "lost"
+
+
+@pytest.mark.parametrize("relapse", range(40, 60, 2))
+def test_a_restart_between_two_looks_is_seen(stage: Stage, relapse: int) -> None:
+    stage.world.relapse, stage.world.ready_after = float(relapse), 1.0
+    outcome = two_batches(stage)
+    assert outcome.moves[0].code == "ACT018"
+    assert outcome.moves[0].readySeconds is not None
+
+
+def test_a_replacement_that_never_runs_is_said_to_restart(stage: Stage) -> None:
+    stage.world.sound = lambda _: False
+    outcome = two_batches(stage)
+    assert outcome.moves[0].code == "ACT018"
+    assert stage.seconds >= LIMITS.readyTimeout.total_seconds()
+
+
+def test_one_that_was_lost_and_then_stays_ready_is_lost_no_more(stage: Stage) -> None:
+    stage.world.relapse = 5.0
+    two_batches(stage)
+    stage.world.relapse = None
+    for _ in range(3):
+        stage.seconds += 600
+        rest(stage, f"p{stage.seconds}")
+    assert history(stage)[0].state == "ready"
+
+
+def test_a_pod_that_does_not_go_keeps_its_slot(stage: Stage) -> None:
+    stage.world.stuck = lambda pod: pod["metadata"]["name"] == "web-1"
+    process = Process(stage, "a")
+    outcome = two_batches(stage, process)
+    assert outcome.verdict.code == "ACT019"
+    assert "default/web-1" in outcome.verdict.message
+    assert [m.code for m in outcome.moves] == ["ACT019", "ACT010"]
+    assert exit_code(outcome) == 3
+    assert 330 <= stage.seconds < 360, "its grace period of 30 s, and five minutes"
+    assert process.announced[-1] == ("web-1", "evicted", "ACT019")
+    (past,) = history(stage)
+    assert past.in_flight
+
+    # Also for a later process, as long as the pod is there.
+    stage.seconds += 3600
+    again = planned(web(stage, "web-2"))
+    outcome = act(plan_of(stage.world, [again]), Process(stage, "b").actor())
+    assert outcome.moves[0].code == "ELG022"
+    assert len(stage.world.accepted) == 1
+
+    del stage.world.objects["pods", "default", "web-1"]
+    for name in ("c", "d"):
+        stage.seconds += 3600
+        rest(stage, name)
+    assert history(stage)[0].state == "ready"
+
+
+def test_a_long_grace_period_is_waited_for(stage: Stage) -> None:
+    stage.world.grace = 500.0
+    pod = stage.world.add_pod("db-0", "n1", owner=("StatefulSet", "db"), app="db")
+    pod["spec"]["terminationGracePeriodSeconds"] = 600
+    outcome = act(plan_of(stage.world, [planned(pod)]), Process(stage, "a").actor())
+    assert outcome.verdict.code == "ACT013"
+    assert stage.seconds >= 500
+    assert exit_code(outcome) == 0
+
+
+def test_a_pod_without_its_labels_is_not_gone(stage: Stage) -> None:
+    stage.world.stuck = lambda _: True
+    stage.world.on_accept = lambda pod, _: pod["metadata"].update(labels={"app": "released"})
+    outcome = two_batches(stage)
+    assert outcome.moves[0].code == "ACT019"
+
+
+def test_a_stop_while_it_is_awaited_is_no_success(stage: Stage) -> None:
+    process = Process(stage, "a")
+    stage.world.on_accept = lambda *_: setattr(process, "stopped", "the time was up")
+    outcome = act(plan_of(stage.world, [planned(web(stage))]), process.actor())
+    assert (outcome.verdict.code, outcome.moves[0].code) == ("ACT014", "ACT001")
+    assert exit_code(outcome) == 3
+
+
+@pytest.mark.parametrize("skew", [4, 10, 3600, -3600])
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
+def test_the_clocks_of_api_servers_may_differ(stage: Stage, skew: float, kind: str) -> None:
+    stage.servers = [0, skew, -skew, 0, skew]
+    pods = [
+        stage.world.add_pod(f"p{n}-0", "n1", owner=(kind, f"o{n}"), app=f"o{n}") for n in (1, 2)
+    ]
+    moves = [planned(pod, batch=number) for number, pod in enumerate(pods)]
+    times: list[float] = []
+    stage.world.on_accept = lambda *_: times.append(stage.seconds)
+    outcome = act(
+        plan_of(stage.world, moves, expires=timedelta(hours=9)), Process(stage, "a").actor()
+    )
+    assert outcome.verdict.code == "ACT013"
+    assert [(m.code, m.landedOn) for m in outcome.moves] == [("ACT001", "spare")] * 2
+    assert 60 <= times[1] - times[0] < 120
+    assert stage.seconds < 240
+
+
+@pytest.mark.parametrize("skew", [10, -10, 3600, -3600])
+def test_a_return_is_seen_whatever_the_clocks(stage: Stage, skew: float) -> None:
+    stage.servers = [0, skew]
+    stage.world.place = lambda _: "n1"
+    outcome = two_batches(stage)
+    assert outcome.moves[0].code == "ACT012"
+
+
+def of(uid: str, owner: str = "rs-1", **metadata: Any) -> Pod:
+    """A Ready pod with this UID, of that ReplicaSet."""
+    reference = {"kind": "ReplicaSet", "name": "rs", "uid": owner, "controller": True}
+    pod = {"metadata": {"name": uid, "uid": uid, "ownerReferences": [reference], **metadata}}
+    return msgspec.convert(pod, Pod)
+
+
+def moved(**more: Any) -> PastMove:
+    """The move of pod `old`, whose controller had pods `old` and `other`."""
+    fields: dict[str, Any] = {
+        "plan": "p",
+        "podUid": "old",
+        "namespace": "default",
+        "pod": "old",
+        "workload": "rs-1",
+        "controller": "rs-1",
+        "controllerKind": "ReplicaSet",
+        "source": "n1",
+        "at": START,
+        "known": [mark("old"), mark("other")],
+        **more,
+    }
+    return PastMove(**fields)
+
+
+def test_who_stands_for_an_evicted_pod() -> None:
+    fresh = of("fresh")
+    assert find_replacement(moved(), [of("old"), of("other"), fresh], set()) is fresh
+    assert find_replacement(moved(), [of("old"), of("other")], set()) is None
+    # Not a pod of another controller, nor one that is leaving, nor one that stands for another.
+    assert find_replacement(moved(), [of("fresh", owner="rs-2")], set()) is None
+    leaving = of("fresh", deletionTimestamp="2026-11-21T12:00:00Z")
+    assert find_replacement(moved(), [leaving], set()) is None
+    assert find_replacement(moved(), [fresh], {"fresh"}) is None
+
+
+def test_times_say_nothing_about_who_it_is() -> None:
+    for year in (1999, 2099):
+        made = of("fresh", creationTimestamp=f"{year}-01-01T00:00:00Z")
+        assert find_replacement(moved(), [made], set()) is made
+
+
+def test_in_a_stateful_set_it_has_the_name_of_the_old_one() -> None:
+    past = moved(controllerKind="StatefulSet", pod="db-0")
+    assert find_replacement(past, [of("fresh", name="db-1")], set()) is None
+    fresh = of("fresh", name="db-0")
+    assert find_replacement(past, [fresh], set()) is fresh
+
+
+def test_nobody_stands_for_a_move_of_which_no_pods_are_known() -> None:
+    assert find_replacement(moved(known=[]), [of("fresh")], set()) is None
+
+
+def test_an_intent_keeps_what_is_needed_to_go_on_after_a_crash(stage: Stage) -> None:
+    web(stage, "web-2")
+    process = Process(stage, "a")
+    stage.world.on_accept = lambda *_: setattr(process, "stopped", "SIGTERM")
+    act(plan_of(stage.world, [planned(web(stage))]), process.actor())
+    (past,) = history(stage)
+    assert past.selector == "app=rs-1"
+    assert len(past.known) == 2
+    for name in ("b", "c"):
+        stage.seconds += 100
+        rest(stage, name)
+    (past,) = history(stage)
+    assert (past.state, past.known, past.selector) == ("ready", [], ""), (
+        "kept no longer than needed"
+    )
+
+
+@pytest.mark.parametrize("wait", ["short", "long"])
+def test_what_an_awaited_move_costs_the_api_server(stage: Stage, wait: str) -> None:
+    """Before, 151 lists of the whole namespace were read in five minutes."""
+    for number in range(20):
+        web(stage, f"other-{number}", "rs-9")
+    if wait == "long":
+        stage.world.place = lambda _: ""
+    process = Process(stage, "a")
+    act(plan_of(stage.world, [planned(web(stage))]), process.actor())
+    after = next(n for n, (_, path) in enumerate(process.sent) if "eviction" in path)
+    lists = [path for _, path in process.sent[after:] if "/pods" in path and "/pods/" not in path]
+    assert all("labelSelector=app%3Drs-1" in path for path in lists)
+    assert len(lists) <= {"short": 10, "long": 26}[wait]
+    every = Counter(method for method, _ in process.sent[after:])
+    assert every["GET"] <= {"short": 14, "long": 30}[wait]

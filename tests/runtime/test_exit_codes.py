@@ -1,0 +1,135 @@
+"""The exit code is 0 only if all was done, or held on purpose."""
+
+import pytest
+from msgspec import structs
+
+from rescheduler.model.plan import MoveResult, Outcome, Plan, Result
+from rescheduler.model.problem import Problem
+from rescheduler.model.reasons import CATALOG
+from rescheduler.runtime.cycle import run_cycle
+from rescheduler.runtime.exit_codes import exit_code
+from rescheduler.runtime.service.cycles import _verdict
+from rescheduler.runtime.service.telemetry import Telemetry
+from tests.runtime.skewed import parts
+from tests.runtime.test_telemetry import lines
+
+SUCCESS = "rescheduler_cycle_last_success_timestamp_seconds"
+
+
+def planned() -> Plan:
+    made = run_cycle(parts())
+    assert isinstance(made, Plan)
+    return made
+
+
+def ended(verdict: str, *moves: tuple[Result, str]) -> Outcome:
+    """An outcome with this verdict, and these results of its moves."""
+    plan = planned()
+    results = [
+        MoveResult.of(plan.moves[0], result, Problem(code=code, message=""))
+        for result, code in moves
+    ]
+    return Outcome(
+        started=plan.taken,
+        finished=plan.taken,
+        verdict=Problem(code=verdict, message=""),
+        moves=tuple(results),
+        plan=structs.replace(plan, moves=plan.moves * len(results)),
+    )
+
+
+UNTRIED = ("skipped", "ACT010")
+DONE = ("evicted", "ACT001")
+GUARDS = {
+    "GRD001": 3,
+    "GRD002": 3,
+    "GRD003": 3,
+    "GRD004": 1,
+    "GRD005": 0,
+    "GRD006": 0,
+    "GRD007": 1,
+    "GRD008": 3,
+    "GRD009": 3,
+    "GRD010": 1,
+}
+
+
+@pytest.mark.parametrize("verdict", [code for code in CATALOG if code.startswith("GRD")])
+def test_a_guard_that_held_everything(verdict: str) -> None:
+    outcome = ended(verdict, UNTRIED)
+    assert exit_code(outcome) == GUARDS.get(verdict, 3)
+    # Who asks for just these moves is told also where another instance holds the lock.
+    assert exit_code(outcome, applying=True) == (3 if verdict == "GRD005" else exit_code(outcome))
+
+
+@pytest.mark.parametrize("verdict", ["GRD005", "GRD006"])
+def test_held_on_purpose_after_something_was_done_is_not_all_that_was_asked(verdict: str) -> None:
+    assert exit_code(ended(verdict, DONE, UNTRIED)) == 3
+
+
+@pytest.mark.parametrize(
+    ("verdict", "move", "code"),
+    [
+        ("ACT013", DONE, 0),
+        ("ACT013", ("evicted", "ACT012"), 0),
+        ("ACT013", ("evicted", "ACT011"), 3),
+        ("ACT013", ("evicted", "ACT017"), 3),
+        ("ACT013", ("evicted", "ACT018"), 3),
+        ("ACT019", ("evicted", "ACT019"), 3),
+        ("ACT014", DONE, 3),
+        ("ACT014", UNTRIED, 3),
+        ("ACT009", ("unknown", "ACT009"), 3),
+        ("ACT005", ("refused", "ACT005"), 3),
+        ("ACT015", DONE, 1),
+        ("ACT016", UNTRIED, 1),
+    ],
+)
+def test_how_acting_ended(verdict: str, move: tuple[Result, str], code: int) -> None:
+    assert exit_code(ended(verdict, move)) == code
+
+
+def test_nothing_to_do_is_done() -> None:
+    assert exit_code(ended("ACT013")) == 0
+
+
+@pytest.mark.parametrize(("guard", "code"), [("GRD002", 3), ("GRD007", 1), ("GRD010", 1)])
+def test_a_plan_that_a_guard_holds(guard: str, code: int) -> None:
+    held = structs.replace(planned(), moves=[], guards=[Problem(code=guard, message="")])
+    assert exit_code(held) == code
+    assert exit_code(held, proposed=True) == code
+
+
+def test_drift_of_all_moves_is_drift_of_the_plan() -> None:
+    outcome = ended("ACT013", ("refused", "DRF005"), ("refused", "ELG013"))
+    assert exit_code(outcome) == 3
+    assert exit_code(outcome, applying=True) == 5
+    assert exit_code(ended("ACT013", DONE, ("refused", "DRF005")), applying=True) == 3
+
+
+@pytest.mark.parametrize(
+    ("outcome", "verdict"),
+    [
+        (ended("ACT013", DONE), "good"),
+        (ended("GRD005", UNTRIED), "held"),
+        (ended("GRD006", UNTRIED), "held"),
+        (ended("GRD007", UNTRIED), "held"),
+        (ended("GRD003", DONE, UNTRIED), "held"),
+        (ended("ACT014", DONE), "held"),
+        (ended("ACT019", ("evicted", "ACT019")), "held"),
+        (ended("GRD004", UNTRIED), "failed"),
+        (ended("ACT015", DONE), "failed"),
+        (ended("ACT016", UNTRIED), "failed"),
+    ],
+)
+def test_only_a_good_cycle_refreshes_the_last_success(outcome: Outcome, verdict: str) -> None:
+    telemetry = Telemetry()
+    assert _verdict(outcome) == verdict
+    telemetry.ended(_verdict(outcome))
+    assert (lines(telemetry)[SUCCESS] > 0) == (verdict == "good")
+
+
+@pytest.mark.parametrize("code", ["ACT018", "ACT019"])
+def test_what_was_not_replaced_is_counted(code: str) -> None:
+    telemetry = Telemetry()
+    telemetry.observe(ended("GRD003", ("evicted", code)))
+    assert lines(telemetry)[f'rescheduler_regrets_total{{reason="{code}"}}'] == 1

@@ -1,0 +1,124 @@
+"""A pod is read again with all that it hangs on, over HTTP as in a real run."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.sources.kubernetes.cluster import read_pods
+from rescheduler.sources.kubernetes.surroundings import read_surroundings
+from rescheduler.sources.kubernetes.transport import Connection
+from tests.fakes.apiserver import FakeServer, Fault, serving
+from tests.fakes.world import World
+from tests.runtime.skewed import skewed
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with serving() as fake:
+        fill(fake.world)
+        yield fake
+
+
+def fill(world: World) -> None:
+    """A Deployment of four pods on n1, and pods of others beside them."""
+    world.load(skewed())
+    world.add_pod("other-1", "n2", owner=("ReplicaSet", "other"), app="other")
+    world.add_pod("web-9", "n2", owner=("ReplicaSet", "stranger"), app="web")
+    world.add_budget("b", "web", allowed=1)
+    world.add_autoscaler(("deployments", "default", "web"), current=4, desired=4)
+
+
+def read(server: FakeServer, name: str = "web-0") -> Snapshot:
+    return read_surroundings(Connection(server.client(), "here"), "default", name)
+
+
+def names(objects: list[Any]) -> list[str]:
+    return [each.metadata.name for each in objects]
+
+
+def test_all_that_a_pod_hangs_on_is_read_and_no_more(server: FakeServer) -> None:
+    found = read(server)
+    assert names(found.pods) == ["web-0", "web-1", "web-2", "web-3", "web-9"]
+    assert {pod.node for pod in found.pods[:4]} == {"n1"}
+    assert names(found.nodes) == ["n1"]
+    assert [each.kind for each in found.controllers] == ["ReplicaSet", "Deployment"]
+    assert names(found.namespaces) == ["default"]
+    assert (names(found.budgets), names(found.autoscalers)) == (["b"], ["web"])
+    assert (found.workloads[0].kind, found.workloads[0].ready) == ("Deployment", 4)
+    assert found.undecodable == []
+    assert len(server.requests) == 8
+    assert abs((found.taken - server.world.now()).total_seconds()) < 3
+
+
+def test_a_pod_that_is_gone_is_no_error(server: FakeServer) -> None:
+    found = read(server, "web-77")
+    assert found.pods == []
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "missing"),
+    [
+        (("replicasets", "default", "web-1"), "controllers"),
+        (("nodes", "", "n1"), "nodes"),
+    ],
+)
+def test_what_does_not_exist_is_left_out(
+    server: FakeServer, key: tuple[str, str, str], missing: str
+) -> None:
+    del server.world.objects[key]
+    assert getattr(read(server), missing) == []
+
+
+def test_another_owner_of_that_name_is_not_the_owner(server: FakeServer) -> None:
+    server.world.objects["replicasets", "default", "web-1"]["metadata"]["uid"] = "another"
+    assert read(server).controllers == []
+
+
+def test_an_odd_budget_is_named_and_protects_its_namespace(server: FakeServer) -> None:
+    server.world.objects["poddisruptionbudgets", "default", "b"]["status"] = {
+        "disruptionsAllowed": "many"
+    }
+    (bad,) = read(server).undecodable
+    assert (bad.kind, bad.namespace, bad.name) == ("PodDisruptionBudget", "default", "b")
+
+
+def test_an_odd_node_is_named(server: FakeServer) -> None:
+    server.world.objects["nodes", "", "n1"]["spec"] = {"unschedulable": "perhaps"}
+    found = read(server)
+    assert (found.nodes, [bad.name for bad in found.undecodable]) == ([], ["n1"])
+
+
+def test_an_odd_pod_is_not_taken_for_one_that_is_gone(server: FakeServer) -> None:
+    server.world.objects["pods", "default", "web-0"]["spec"]["priority"] = "high"
+    with pytest.raises(ClusterUnavailable, match="pods/web-0 cannot be decoded"):
+        read(server)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["pods/web-0", "replicasets", "deployments", "nodes/n1", "budgets", "autoscalers", "pods?"],
+)
+@pytest.mark.parametrize("status", [401, 403, 500])
+def test_what_cannot_be_read_is_an_error(server: FakeServer, path: str, status: int) -> None:
+    server.faults.append(Fault("GET", path, status, times=9))
+    with pytest.raises(ClusterUnavailable):
+        read(server)
+
+
+def test_a_kind_that_is_not_served_is_an_error(server: FakeServer) -> None:
+    server.faults.append(Fault("GET", "horizontalpodautoscalers", 404))
+    with pytest.raises(ClusterUnavailable, match="horizontalpodautoscalers answered 404"):
+        read(server)
+
+
+def test_pods_are_read_by_selector_or_by_name(server: FakeServer) -> None:
+    connection = Connection(server.client(), "here")
+    assert len(read_pods(connection, "default")) == 6
+    assert names(read_pods(connection, "default", "app=other")) == ["other-1"]
+    assert names(read_pods(connection, "default", name="web-2")) == ["web-2"]
+    server.world.objects["pods", "default", "web-2"]["status"]["phase"] = "Failed"
+    assert read_pods(connection, "default", name="web-2") == []
