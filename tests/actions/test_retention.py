@@ -131,7 +131,7 @@ def test_a_run_with_shorter_limits_forgets_nothing_of_what_others_need() -> None
 def test_what_is_kept_of_a_move_is_what_may_still_be_asked() -> None:
     full = {
         "landing": {f"n{i}": 0.01 for i in range(100)},
-        "siblings": ["s1"],
+        "known": ["s1"],
         "usage": {"pod/cpu": 1.0},
         "controller": "rs",
         "landedOn": "n2",
@@ -142,11 +142,11 @@ def test_what_is_kept_of_a_move_is_what_may_still_be_asked() -> None:
     moves += [aged(60, **full)]
     kept = {move.podUid: move for move in pruned(History(moves), START, 5 * DAY).moves}
     refused, ready, lost, evicted, old = kept.values()
-    assert (refused.landing, refused.siblings, refused.usage) == ({}, [], {})
-    assert (ready.landing, ready.siblings, ready.usage) == ({}, [], full["usage"])
-    assert (len(lost.landing), lost.siblings) == (20, ["s1"])
+    assert (refused.landing, refused.known, refused.usage) == ({}, [], {})
+    assert (ready.landing, ready.known, ready.usage) == ({}, [], full["usage"])
+    assert (len(lost.landing), lost.known) == (20, ["s1"])
     assert evicted.landing == full["landing"]
-    assert (old.landing, old.siblings, old.usage, old.controller) == ({}, [], {}, "")
+    assert (old.landing, old.known, old.usage, old.controller) == ({}, [], {}, "")
     assert (old.boomerang, old.workload, old.replacement, old.charged) == (False, "w", "r", True)
     assert moves[1].landing == full["landing"], "whoever writes keeps what it has"
 

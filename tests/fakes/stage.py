@@ -157,9 +157,13 @@ class Process:
         return bool(self.stopped)
 
     def fetch(
-        self, path: str, query: dict[str, str] | None = None, until: float | None = None
+        self,
+        path: str,
+        query: dict[str, str] | None = None,
+        until: float | None = None,
+        most: int = 0,
     ) -> Fetched:
-        """A GET as `Connection` answers it; `until` has no meaning in virtual time."""
+        """A GET as `Connection` answers it."""
         asked = {key: value for key, value in (query or {}).items() if key != "limit"}
         answer = self.call("GET", path + (f"?{urlencode(asked)}" if asked else ""))
         if not answer.ok and answer.status not in (403, 404):

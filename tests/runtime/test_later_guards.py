@@ -15,7 +15,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import Parts, carry_out, run_cycle
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.exit_codes import exit_code
-from tests.fakes.stage import START, Process, Stage
+from tests.fakes.stage import START, Process, Stage, warm
 from tests.planning.limits.test_guards import skew, unready
 from tests.planning.scenarios import SWIFT, hot_gpus
 from tests.planning.world import World
@@ -63,7 +63,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.world = hot_gpus(limits=settled())
-        self.stage = Stage()
+        self.stage = warm(Stage())
         self.stage.world.load(self.world.snapshot)
         self.process = Process(self.stage, "a", limits=settled())
 

@@ -218,7 +218,10 @@ class Surroundings:
         found = (
             self._snapshot.pod_index.get(move.podUid)
             for move in self._history.moves
-            if move.workload == workload.uid and move.in_flight and not move.crashLooping
+            if move.workload == workload.uid
+            and move.in_flight
+            and move.readySince is None
+            and not move.crashLooping
         )
         pods = self._snapshot.pods
         gone = sum(pod is None or pods[pod].metadata.deletionTimestamp is not None for pod in found)

@@ -62,9 +62,6 @@ def refuse_changed(move: PlannedMove, around: Around) -> Problem | None:
     refusal = Eligibility(merged, around.limits, around.history, plan=around.plan).refusal(pod)
     if refusal is not None:
         return Problem("DRF005", refusal.message) if refusal.code == "ELG020" else refusal
-    refusal = _refuse_missing(move, around)
-    if refusal is not None:
-        return refusal
     exhausted = Budgets(merged, around.limits, around.history).exhausted(pod)
     if exhausted is not None:
         return Problem("DRF007", f"{exhausted.code}: {exhausted.message}")
@@ -84,29 +81,6 @@ def _refuse_owners(move: PlannedMove, around: Around) -> Problem | None:
             return Problem("DRF006", f"{name} was changed since the cluster was read")
         if each.spec.paused:
             return Problem("DRF006", f"the rollout of {name} is paused")
-    return None
-
-
-def _refuse_missing(move: PlannedMove, around: Around) -> Problem | None:
-    """DRF006: whether the workload has all its pods Ready, but for those that we await ourselves.
-
-    A pod that crash-loops is itself one of the missing, and none that is Ready is taken.
-    """
-    now = around.now
-    workload = now.workloads[int(now.pod_workload[now.pod_index[move.pod.uid]])]
-    if move.crashLooping or workload.controller_kind == "Job":
-        return None
-    awaited = sum(
-        past.workload == workload.uid and past.in_flight and past.readySince is None
-        for past in around.history.moves
-    )
-    ready, wanted = workload.ready or 0, workload.replicas or 0
-    if ready + awaited < wanted:
-        return Problem(
-            "DRF006",
-            f"{workload.kind} {workload.name} has {ready} of {wanted} pods Ready"
-            + (f", and {awaited} awaited" if awaited else ""),
-        )
     return None
 
 

@@ -38,7 +38,7 @@ def code(stage: Stage, process: Process, move: PlannedMove) -> str:
 
 def test_a_restart_after_each_eviction_does_not_begin_with_fresh_budgets(stage: Stage) -> None:
     """Eight runs in a minute, each with a plan of its own that knows nothing of the others."""
-    limits = Limits(movesPerNode=1, movesPerNamespace=2, movesPerCycle=3)
+    limits = Limits(movesPerNode=1, movesPerNamespace=2, movesPerCycle=3, minReplicas=1)
     told = []
     for number in range(8):
         move = planned(web(stage, f"w{number}", f"n{number // 2}", f"rs-{number}"))
@@ -128,7 +128,7 @@ def test_whatever_ends_a_run_no_window_holds_more_than_its_limit(seed: int) -> N
     stage = warm(Stage())
     limits = Limits(
         movesPerCycle=4, movesPerNode=2, movesPerNamespace=3, movesPerWorkload=1,
-        movesPerHour=8, movesPerDay=10, coolDown=timedelta(0),
+        movesPerHour=8, movesPerDay=10, coolDown=timedelta(0), minReplicas=1,
     )  # fmt: skip
     accepted: list[tuple[float, str, str]] = []
     where: dict[str, tuple[str, str]] = {}

@@ -22,6 +22,7 @@ def test_the_ledger_keeps_moves_as_long_as_the_limits_need_them() -> None:
                 state,
                 observe=unused,
                 recheck=unused,
+                reread=unused,
                 pods=unused,
                 sleep=unused,
                 stop=unused,

@@ -14,7 +14,7 @@ from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.manners import stamp
 from tests.fakes.moves import plan_of, planned
-from tests.fakes.stage import START, Process, Stage
+from tests.fakes.stage import START, WIDE, Process, Stage, warm
 from tests.fakes.truth import STATE
 from tests.fakes.world import World
 
@@ -24,7 +24,7 @@ Change = Callable[[World], object]
 
 @pytest.fixture
 def stage() -> Stage:
-    return Stage()
+    return warm(Stage())
 
 
 def web(stage: Stage, name: str = "web-1", node: str = "n1", rs: str = "rs-1") -> dict[str, Any]:
@@ -82,8 +82,8 @@ OPT_OUT = {"annotations": {"rescheduler.io/opt-out": "true"}}
         ("DRF005", gone("nodes", "", "n1")),
         ("DRF006", on(*OWNER, metadata={"generation": 2})),
         ("DRF006", on(*OWNER, spec={"paused": True})),
-        ("DRF006", crash_a_sibling),
-        ("DRF006", on(*OWNER, spec={"selector": {}})),
+        ("ELG024", crash_a_sibling),
+        ("ELG024", on(*OWNER, spec={"selector": {}})),
         ("ELG015", on(*OWNER, metadata={"uid": "another"})),
         ("ELG015", gone(*OWNER)),
         ("ELG013", on(*OWNER, spec={"replicas": 5})),
@@ -129,7 +129,7 @@ def test_nothing_else_has_to_be_read_again(stage: Stage) -> None:
     run(stage, planned(web(stage)), process=process)
     paths = [path for _, path in process.sent]
     evicted = next(n for n, path in enumerate(paths) if "eviction" in path)
-    assert paths[evicted - 8 : evicted] == [
+    assert paths[evicted - 9 : evicted] == [
         "/api/v1/namespaces/default/pods/web-1",
         "/apis/apps/v1/namespaces/default/replicasets/rs-1",
         "/api/v1/namespaces/default",
@@ -138,6 +138,7 @@ def test_nothing_else_has_to_be_read_again(stage: Stage) -> None:
         "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
         "/api/v1/namespaces/default/pods?labelSelector=app%3Drs-1",
         "/api/v1/namespaces/rescheduler/configmaps/rescheduler-state",
+        "/apis/coordination.k8s.io/v1/namespaces/rescheduler/leases/rescheduler",
     ]
 
 
@@ -270,14 +271,14 @@ def test_a_controller_with_too_many_pods_to_tell_apart_is_left_alone(
 
 
 def test_a_sibling_that_we_await_ourselves_is_not_missing(stage: Stage) -> None:
-    limits = Limits(inFlightPerWorkload=2, minReplicas=1)
+    limits = Limits(**WIDE, inFlightPerWorkload=2)
     moves = [planned(web(stage)), planned(web(stage, "web-2", "n2"))]
     outcome = run(stage, *moves, process=Process(stage, "a", limits=limits))
     assert [move.code for move in outcome.moves] == ["ACT001", "ACT001"]
 
 
 def test_one_whose_replacement_is_ready_already_hides_no_missing_sibling(stage: Stage) -> None:
-    limits = Limits(inFlightPerWorkload=2, minReplicas=1)
+    limits = Limits(**WIDE, inFlightPerWorkload=2)
     stage.world.ready_after = 0.0
     web(stage, "web-3", "n3")
     process = Process(stage, "a", limits=limits)
@@ -289,7 +290,7 @@ def test_one_whose_replacement_is_ready_already_hides_no_missing_sibling(stage: 
     process.before = crash
     moves = [planned(web(stage)), planned(web(stage, "web-2", "n2"))]
     outcome = run(stage, *moves, process=process)
-    assert [move.code for move in outcome.moves] == ["ACT001", "DRF006"]
+    assert [move.code for move in outcome.moves] == ["ACT001", "ELG024"]
 
 
 def test_a_guard_that_holds_on_the_batchs_own_snapshot_ends_the_run(stage: Stage) -> None:

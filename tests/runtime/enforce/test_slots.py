@@ -15,14 +15,14 @@ from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.enforce.awaiting import find_replacement
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of, planned
-from tests.fakes.stage import START, Process, Stage
+from tests.fakes.stage import START, Process, Stage, warm
 
 LIMITS = Limits(minReplicas=1)
 
 
 @pytest.fixture
 def stage() -> Stage:
-    return Stage()
+    return warm(Stage())
 
 
 def web(stage: Stage, name: str = "web-1", rs: str = "rs-1") -> dict[str, Any]:
