@@ -13,6 +13,7 @@ from itertools import groupby
 
 from rescheduler.model.errors import (
     ActionError,
+    ClocksDiffer,
     LedgerUnreadable,
     LockHeld,
     LockLost,
@@ -69,6 +70,8 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
         verdict = problem("GRD005", error.message)
     except LockLost as error:
         verdict = problem("ACT015", error.message)
+    except ClocksDiffer as error:
+        verdict = problem("GRD007", error.message)
     except LedgerUnreadable as error:
         verdict = problem("GRD004", error.message)
     except (ActionError, SourceError) as error:

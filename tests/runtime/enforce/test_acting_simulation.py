@@ -218,7 +218,6 @@ def test_whatever_goes_wrong_no_promise_is_broken() -> None:
         "refused ACT003",
         "refused ACT004",
         "refused DRF005",
-        "refused ELG024",
         "refused DRF007",
         "refused ELG011",
         "refused ELG013",
