@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rescheduler.cli.options import SOURCES, takes
-from rescheduler.cli.output import check_writable, show_result
+from rescheduler.cli.output import check_writable, show_result, trail_of
 from rescheduler.cli.saved import read_plan
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.plan import Plan
@@ -24,6 +24,9 @@ from rescheduler.runtime.settings import Settings, env_names
     "output",
     "out",
     "cycle_deadline",
+    "audit_trail",
+    "audit_trail_max_size",
+    "audit_trail_max_files",
 )
 def command(settings: Settings, file: Path) -> int:
     """Evict what a reviewed plan says, after checking each move again on fresh data.
@@ -35,7 +38,7 @@ def command(settings: Settings, file: Path) -> int:
       rescheduler apply plan.json
       rescheduler apply plan.json --yes --digest 1f0c42aa91d3
     """  # noqa: D301 - click wants the character
-    check_writable(settings.out, file)
+    check_writable(settings.out, file, trail_of(settings))
     _check_approval(settings)
     report = read_plan(file)
     from rescheduler.runtime.applying import (  # noqa: PLC0415 - keeps help quick

@@ -18,11 +18,12 @@ _VERBS = {
     "explain": "Show why a pod or a node is as it is, or why pods are Pending.",
     "apply": "Carry out a reviewed plan.",
     "run": "Plan and, in mode Enforce, act: once, or on a schedule.",
+    "history": "Show what was moved, whether it helped, and what was prevented.",
     "render": "Show a saved plan or outcome again.",
     "record": "Save the cluster and its readings to a file.",
     "check": "Check policy files.",
     "test": "Run policy tests: small clusters, and what policies must do to them.",
-    "schema": "Print the JSON Schema of policies, plans, outcomes or explanations.",
+    "schema": "Print the JSON Schema of policies, plans, outcomes, explanations or histories.",
     "version": "Print the version.",
 }
 

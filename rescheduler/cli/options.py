@@ -4,7 +4,7 @@ import functools
 import re
 from collections.abc import Callable
 from dataclasses import fields
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -51,6 +51,22 @@ class DurationType(click.ParamType[timedelta]):
             return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
         except OverflowError:
             self.fail(f"{value!r} is too long.", param, ctx)
+
+
+class SinceType(DurationType):
+    """How long ago, as a duration; or a date or time, in UTC where it has no offset."""
+
+    name = "7d|2026-11-01"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The duration or the time, or a usage error that shows the value."""
+        if isinstance(value, datetime) or not re.match(r"\d{4}-", str(value)):
+            return value if isinstance(value, datetime) else super().convert(value, param, ctx)
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a date such as 2026-11-01 or a time.", param, ctx)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def given_options(settings: Settings) -> tuple[tuple[str, ...], ...]:
@@ -147,6 +163,8 @@ def _type(name: str, hint: Any) -> Any:
             return click.Choice(get_args(each), case_sensitive=False)
     if Path in kinds:
         return click.Path(path_type=Path, dir_okay=name == "policies")
+    if datetime in kinds:
+        return SinceType()
     if timedelta in kinds:
         return DurationType()
     return int if int in kinds else str

@@ -45,6 +45,11 @@ def check_writable(out: Path | None, *inputs: Path | None) -> None:
         raise SettingsError(f"--out {out}: {folder} may not be written", "choose another place.")
 
 
+def trail_of(settings: Settings) -> Path | None:
+    """The file of the audit trail, which no result may overwrite."""
+    return None if settings.audit_trail is None else Path(settings.audit_trail)
+
+
 def _read_from(source: Path, target: Path) -> bool:
     """Whether the file is the input, or a policy file of the folder that is the input."""
     if source.is_dir():
@@ -69,7 +74,7 @@ def show_explanation(explanation: Explanation, output: OutputFormat, out: Path |
         write_output(explanation_json(explanation), out)
         return
     width = shutil.get_terminal_size((100, 24)).columns
-    color = is_stdout(out) and _color()
+    color = colored(out)
     write_output(render_explanation(explanation, width=width, color=color).encode(), out)
 
 
@@ -86,7 +91,7 @@ def _rendered(report: Report, settings: Settings, file: Path | None) -> bytes:
     from rescheduler.reporting.terminal import render_table  # noqa: PLC0415 - only what is shown
 
     width = shutil.get_terminal_size((100, 24)).columns
-    color = is_stdout(settings.out) and _color()
+    color = colored(settings.out)
     return render_table(report, width=width, color=color, given=given).encode()
 
 
@@ -98,6 +103,11 @@ def _invocation(settings: Settings, file: Path | None) -> "Invocation":
         return Invocation(file=str(file))
     policies = "" if settings.policies is None else str(settings.policies)
     return Invocation(policies=policies, options=given_options(settings))
+
+
+def colored(out: Path | None) -> bool:
+    """Whether what is written there is to have colors."""
+    return is_stdout(out) and _color()
 
 
 def _color() -> bool:

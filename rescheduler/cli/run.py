@@ -3,7 +3,7 @@
 import click
 
 from rescheduler.cli.options import SOURCES, takes
-from rescheduler.cli.output import check_writable, show, show_result
+from rescheduler.cli.output import check_writable, show, show_result, trail_of
 from rescheduler.model.plan import Report
 from rescheduler.runtime.settings import Settings
 
@@ -21,6 +21,9 @@ from rescheduler.runtime.settings import Settings
     "output",
     "out",
     "listen",
+    "audit_trail",
+    "audit_trail_max_size",
+    "audit_trail_max_files",
     "cycle_deadline",
     "seed",
     policies=True,
@@ -44,7 +47,7 @@ def command(settings: Settings) -> int:
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
 
     configure(settings, usual="info")
-    check_writable(settings.out, settings.policies, settings.snapshot)
+    check_writable(settings.out, settings.policies, settings.snapshot, trail_of(settings))
     if scheduled:
         from rescheduler.runtime.service.service import serve  # noqa: PLC0415 - keeps help quick
 

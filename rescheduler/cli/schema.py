@@ -7,10 +7,12 @@ import click
 
 @click.command()
 @click.argument(
-    "what", type=click.Choice(["policies", "plan", "outcome", "explanation"]), default="policies"
+    "what",
+    type=click.Choice(["policies", "plan", "outcome", "explanation", "history"]),
+    default="policies",
 )
 def command(what: str) -> int:
-    """Print the JSON Schema of policy files, plans, outcomes or explanations."""
+    """Print the JSON Schema of policy files, plans, outcomes, explanations or histories."""
     if what == "plan":
         from rescheduler.reporting.machine import plan_schema  # noqa: PLC0415 - only what is asked
 
@@ -27,6 +29,12 @@ def command(what: str) -> int:
         )
 
         schema = explanation_schema()
+    elif what == "history":
+        from rescheduler.reporting.history.machine import (  # noqa: PLC0415 - only what is asked
+            history_schema,
+        )
+
+        schema = history_schema()
     else:
         from rescheduler.policies.files.json_schema import json_schema  # noqa: PLC0415 - only what is asked
 

@@ -8,13 +8,15 @@
     ├── SourceError            something we read from failed
     │   ├── ClusterUnavailable     the API server cannot be read
     │   ├── MetricsUnavailable     Prometheus cannot be read
-    │   └── SnapshotUnreadable     a recorded snapshot cannot be used
+    │   ├── SnapshotUnreadable     a recorded snapshot cannot be used
+    │   └── TrailUnreadable        there is no audit trail where one was named
     ├── PlanError              a plan file cannot be applied
     │   ├── PlanUnreadable         not a plan of this schema
     │   ├── PlanForeign            made for another cluster
     │   ├── PlanExpired            too old
     │   └── PlanDrifted            the cluster is no longer the one that was planned for
     └── ActionError            acting had to stop
+        ├── TrailUnwritable        the audit trail cannot be written
         ├── LockHeld               somebody else holds the lock
         ├── LockLost               the lock went away while acting
         └── LedgerUnreadable       the durable state cannot be trusted
@@ -106,6 +108,12 @@ class SnapshotUnreadable(SourceError):
     exit_code = 2
 
 
+class TrailUnreadable(SourceError):
+    """There is no audit trail where one was named."""
+
+    exit_code = 2
+
+
 class PlanError(ReschedulerError):
     """A plan file cannot be applied."""
 
@@ -140,6 +148,10 @@ class PlanDrifted(PlanError):
 
 class ActionError(ReschedulerError):
     """Acting had to stop."""
+
+
+class TrailUnwritable(ActionError):
+    """The audit trail that was asked for cannot be written, so nothing may be evicted."""
 
 
 class LockHeld(ActionError):

@@ -146,7 +146,7 @@ _ALL = (
     Reason("ACT013", "The run has ended: every move of the plan was tried.", "Nothing to do; each move has its result."),
     Reason("ACT014", "The run was stopped, or its time was up.", "The next run continues."),
     Reason("ACT015", "The lock was lost while acting; no further eviction was sent.", "Look for a second instance, or a slow API server."),
-    Reason("ACT016", "The cluster, its metrics or the state ConfigMap could not be read or written while acting.", "Read the message; the next run continues."),
+    Reason("ACT016", "The cluster, its metrics, the state ConfigMap or the audit trail could not be read or written while acting.", "Read the message; the next run continues."),
     Reason("ACT017", "The pod crash-looped, and its replacement is not Ready either.", "Read its logs: its node was not the cause. It is not moved again within a day."),
     Reason("ACT018", "The replacement restarts again and again.", "Read its logs; nothing more is evicted until its workload has all its pods Ready."),
     Reason("ACT019", "The evicted pod is still there, five minutes past its grace period.", "Look at its finalizers and its node; its workload is left alone until it is gone."),

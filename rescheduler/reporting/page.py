@@ -66,15 +66,16 @@ FINDINGS = 25
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """The templates, with the filters by which every page writes numbers and names alike."""
+    made = Environment(
         loader=PackageLoader("rescheduler.reporting", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
+    made.filters.update(
         advice=advice,
         age=phrasing.age,
         amount=phrasing.amount,
@@ -90,7 +91,7 @@ def _environment() -> Environment:
         stamp=phrasing.stamp,
         ticks=_ticks,
     )
-    return environment
+    return made
 
 
 def _ticks(text: str) -> Markup:
@@ -104,20 +105,22 @@ def _ticks(text: str) -> Markup:
     )
 
 
-def render_page(report: Report, given: Invocation = NOT_GIVEN) -> str:
+def render_page(report: Report, given: Invocation = NOT_GIVEN, *, earlier: str = "") -> str:
     """The report as HTML: no address in it is ever loaded, and all text from outside is inert.
 
     Its one script only sorts and filters; the page's own policy admits that script by its hash.
+    earlier: the address of the page of earlier cycles, where there is one.
     """
-    environment = _environment()
-    script = environment.get_template("report.js").render()
+    templates = environment()
+    script = templates.get_template("report.js").render()
     seen = view(report, given)
     most = max((max(p.cost.before, p.cost.after) for p in seen.plan.policies), default=0.0)
-    return environment.get_template("report.html.j2").render(
+    return templates.get_template("report.html.j2").render(
         seen=seen,
         plan=seen.plan,
         script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        script_hash=script_hash(script),
+        earlier=earlier,
         most=most or 1.0,
         heat_map=heat_map(seen.plan),
         zones=zones(seen.plan),
@@ -131,6 +134,11 @@ def render_page(report: Report, given: Invocation = NOT_GIVEN) -> str:
         opt_out=OPT_OUT,
         symbols=SYMBOLS,
     )
+
+
+def script_hash(script: str) -> str:
+    """What the page's own policy admits the script by."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _codes(seen: View) -> list[str]:

@@ -12,13 +12,16 @@ from rescheduler.model.errors import (
     SettingsError,
 )
 from rescheduler.model.plan import Outcome, Plan, Report
-from rescheduler.runtime.cycle import carry_out
+from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.runtime.cycle import Parts, carry_out
 from rescheduler.runtime.enforce.recalling import cluster_uid
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.parts import connection_of, parts_of, policies_in, state_of
 from rescheduler.runtime.reading_sources import OPTIONS, reading_sources, unanswered
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
+from rescheduler.runtime.trail_records import planned, record_all
+from rescheduler.runtime.trailing import audited
 
 
 def check_applicable(report: Report, *, path: str, approved: str | None = None) -> Plan:
@@ -81,8 +84,19 @@ def apply_plan(plan: Plan, settings: Settings) -> tuple[Outcome, int]:
     stop = Stop()
     state = state_of(connection, stop)
     parts = parts_of(settings, connection, state=state, stop=stop, policies=lambda: policies)
+    stop.on_signals()
+    outcome = audited(
+        parts.record, "Enforce", parts.policies, lambda each: _carried_out(parts, plan, each), _code
+    )
+    return outcome, _code(outcome)
+
+
+def _carried_out(parts: Parts, plan: Plan, policies: PolicySet) -> Outcome:
     if parts.actor is None:
         raise PlanDrifted("nothing may act here")
-    stop.on_signals()
-    outcome = carry_out(parts, plan, policies, parts.actor(policies))
-    return outcome, exit_code(outcome, applying=True)
+    record_all(parts.record, planned(plan))
+    return carry_out(parts, plan, policies, parts.actor(policies))
+
+
+def _code(outcome: Outcome) -> int:
+    return exit_code(outcome, applying=True)

@@ -21,10 +21,13 @@ from rescheduler.planning.plan.result import Outline
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.enforce import acting
-from rescheduler.runtime.enforce.actor import Actor, Checks
+from rescheduler.runtime.enforce.actor import Actor, Checks, Recorder, unrecorded
 from rescheduler.runtime.enforce.attempt import problem
 from rescheduler.runtime.enforce.reconcile import holding
+from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.observing import Observe
+from rescheduler.runtime.trail_records import observed, planned, record_all
+from rescheduler.runtime.trailing import audited
 
 Phase = Callable[[str], AbstractContextManager[None]]
 
@@ -56,6 +59,7 @@ class Parts:
     actor: what acts on the cluster, from the policies; None where nothing may.
     phase: is entered for each of `observe`, `plan` and `act`, to measure it.
     recorded: whether the snapshot is a recording.
+    record: writes to the audit trail.
     """
 
     policies: Callable[[], PolicySet]
@@ -66,6 +70,7 @@ class Parts:
     remembers: bool = False
     phase: Phase = _untimed
     recorded: bool = False
+    record: Recorder = unrecorded
 
 
 def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
@@ -76,9 +81,16 @@ def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
     known, the outcome is the plan alone and says so.
 
     Raises:
-        PolicyError, SourceError, ActionError: there is no plan, or it cannot be acted on.
+        PolicyError, SourceError, ActionError: there is no plan, or it cannot be acted on; also
+            TrailUnwritable, where an audit trail was asked for.
     """
-    policies = parts.policies()
+    mode: Mode = "Audit" if parts.actor is None else "Enforce"
+    return audited(
+        parts.record, mode, parts.policies, lambda each: _run(parts, each, seed), exit_code
+    )
+
+
+def _run(parts: Parts, policies: PolicySet, seed: int) -> Report:
     if parts.actor is None:
         return propose(parts, policies, *parts.recall(), mode="Audit", seed=seed)
     actor = parts.actor(policies)
@@ -150,6 +162,7 @@ def propose(
     """Observe and plan, and remember what was found, whatever becomes of the plan."""
     with parts.phase("observe"):
         snapshot = parts.observe([each for one in policies.policies for each in one.requests()])
+    record_all(parts.record, observed(snapshot))
     finding_history, more = recalled(parts, policies)
     outline = Outline(
         mode=mode, seed=seed, tool=f"rescheduler {__version__}", recorded=parts.recorded
@@ -158,6 +171,7 @@ def propose(
         plan, observations = plan_and_observations(
             snapshot, policies, history, finding_history, outline
         )
+    record_all(parts.record, planned(plan))
     notes = [*notes, *more, *_remembered(parts, observations, snapshot.taken)]
     return structs.replace(plan, notes=[*plan.notes, *notes]) if notes else plan
 

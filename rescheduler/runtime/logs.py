@@ -33,14 +33,19 @@ def printable(
     return event
 
 
+def hidden(text: str) -> str:
+    """The text without what has the form of a secret."""
+    return _SECRET_VALUE.sub(
+        lambda found: (
+            (found["scheme"] or found["bearer"]) + "(hidden)" + ("@" if found["scheme"] else "")
+        ),
+        text,
+    )
+
+
 def _hidden(value: Any) -> Any:
     if isinstance(value, str):
-        return _SECRET_VALUE.sub(
-            lambda found: (
-                (found["scheme"] or found["bearer"]) + "(hidden)" + ("@" if found["scheme"] else "")
-            ),
-            value,
-        )
+        return hidden(value)
     if isinstance(value, dict):
         return redact(None, "", dict(value))
     if isinstance(value, list | tuple):

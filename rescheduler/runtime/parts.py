@@ -3,6 +3,7 @@
 import secrets
 import socket
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from rescheduler.model.errors import SettingsError
@@ -17,9 +18,9 @@ from rescheduler.policies.files.policy_set import (
     scheduler_from_document,
 )
 from rescheduler.runtime.cycle import Parts, Phase
-from rescheduler.runtime.enforce.actor import Actor
+from rescheduler.runtime.enforce.actor import Actor, Recorder, unrecorded
 from rescheduler.runtime.enforce.attempt import problem
-from rescheduler.runtime.enforce.live_actor import State, live_actor, open_state
+from rescheduler.runtime.enforce.live_actor import State, live_actor, open_state, open_trail
 from rescheduler.runtime.enforce.recalling import memory_of, recall
 from rescheduler.runtime.observing import Observe, observer
 from rescheduler.runtime.settings import Settings
@@ -27,6 +28,7 @@ from rescheduler.runtime.stopping import Stop
 from rescheduler.sources.kubernetes.client import Connection, connect
 from rescheduler.sources.kubernetes.cluster import read_pods
 from rescheduler.sources.kubernetes.surroundings import read_surroundings
+from rescheduler.sources.output_file import is_stdout
 from rescheduler.sources.policy_files import load_policies
 
 
@@ -53,9 +55,10 @@ def parts_of(
     remembers: whether what it finds is remembered for the next cycle.
     """
     observe = observer(settings, connection)
+    record = _recorder(settings, state)
     actor: Callable[[PolicySet], Actor] | None = None
     if connection is not None and state is not None:
-        actor = _actor(settings, connection, state, observe, stop or Stop())
+        actor = _actor(settings, connection, state, observe, stop or Stop(), record)
 
     def remember() -> tuple[History, list[Problem]]:
         if connection is None:
@@ -71,6 +74,7 @@ def parts_of(
         memory=None if connection is None else memory_of(connection),
         remembers=remembers,
         recorded=settings.snapshot is not None,
+        record=record,
         **more,
     )
 
@@ -122,7 +126,12 @@ def state_of(connection: Connection, stop: Stop) -> State:
 
 
 def _actor(
-    settings: Settings, connection: Connection, state: State, observe: Observe, stop: Stop
+    settings: Settings,
+    connection: Connection,
+    state: State,
+    observe: Observe,
+    stop: Stop,
+    record: Recorder,
 ) -> Callable[[PolicySet], Actor]:
     def make(policies: PolicySet) -> Actor:
         requests = [each for one in policies.policies for each in one.requests()]
@@ -137,9 +146,40 @@ def _actor(
             sleep=stop.sleep,
             stop=stop.within(settings.cycle_deadline),
             limits=policies.limits,
+            record=record,
         )
 
     return make
+
+
+def _recorder(settings: Settings, state: State | None) -> Recorder:
+    """What writes the audit trail of the settings, if they ask for one.
+
+    Raises:
+        SettingsError: it cannot be written there, or would stand amid the result.
+    """
+    if settings.audit_trail is None:
+        return unrecorded
+    if not settings.audit_trail:
+        raise SettingsError("--audit-trail is empty", "name a file, a folder/ or -.")
+    if settings.audit_trail_max_size < 1 or settings.audit_trail_max_files < 1:
+        raise SettingsError(
+            "--audit-trail-max-size and --audit-trail-max-files must be 1 or more",
+            "leave them out: 64 MiB and 30 files suit most clusters.",
+        )
+    amid = is_stdout(Path(settings.audit_trail)) and is_stdout(settings.out)
+    if amid and settings.output != "table":
+        raise SettingsError(
+            f"the audit trail and the result as {settings.output} both go to standard output",
+            "add --out FILE, or give --audit-trail a file.",
+        )
+    trail = open_trail(
+        settings.audit_trail,
+        most_bytes=settings.audit_trail_max_size * 1024 * 1024,
+        keep=settings.audit_trail_max_files,
+        now=None if state is None else state.clock.now,
+    )
+    return trail.record
 
 
 class _NoPlanYet:

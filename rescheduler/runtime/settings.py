@@ -8,7 +8,7 @@ default. The command line makes its options from these fields, so nothing is sai
 
 import re
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -111,6 +111,21 @@ class Settings:
         "Act only on the plan that was approved: its digest, or 12 or more of its first digits. "
         "Give the whole digest where others can write the file.",
         metavar="ID",
+    )
+    audit_trail: str | None = _option(
+        None,
+        "Audit trail: a file, a folder with a / at its end (a file each day), or - for standard "
+        "output. Where it cannot be written, nothing is evicted.",
+        metavar="PATH",
+    )
+    audit_trail_max_size: int = _option(
+        64, "MiB of a file of the audit trail, before a new one is begun.", metavar="MIB"
+    )
+    audit_trail_max_files: int = _option(
+        30, "Files of the audit trail that are kept; then the oldest are removed.", metavar="N"
+    )
+    since: timedelta | datetime | None = _option(
+        None, "Only what began since then: 7d, 12h, 2026-11-01, 2026-11-01T09:00Z."
     )
     debug: bool = _option(False, "Show the traceback of an unexpected error, and debug logs.")
     log_level: LogLevel | None = _option(

@@ -15,6 +15,7 @@ from rescheduler.model.plan import Report
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.service import server
 from rescheduler.runtime.service.health import Health
+from rescheduler.runtime.service.past_cycles import PastCycles
 from rescheduler.runtime.service.server import Endpoints, Page, pages, text
 from rescheduler.runtime.service.telemetry import Telemetry
 from tests.runtime.skewed import parts
@@ -80,7 +81,7 @@ def test_ready_says_what_was_wrong_with_the_last_cycle(health: Health) -> None:
 def served(health: Health) -> Iterator[tuple[str, list[Report]]]:
     plans: list[Report] = []
     telemetry = Telemetry()
-    found = pages(health, telemetry, lambda: plans[-1] if plans else None)
+    found = pages(health, telemetry, lambda: plans[-1] if plans else None, PastCycles())
     endpoints = Endpoints("127.0.0.1:0", found)
     endpoints.start()
     yield f"http://127.0.0.1:{endpoints.port}", plans
@@ -114,6 +115,16 @@ def test_the_endpoints_answer(served: tuple[str, list[Report]], health: Health) 
     assert headers["Content-Type"] == "text/html; charset=utf-8"
     assert "default-src 'none'" in headers["Content-Security-Policy"]
     assert "web-0" in body
+
+
+def test_past_cycles_are_a_page_away(served: tuple[str, list[Report]]) -> None:
+    url, plans = served
+    status, headers, body = get(f"{url}/history")
+    assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert "There is no cycle yet." in body
+    plans.append(run_cycle(parts()))
+    assert '<a href="/history">' in get(f"{url}/")[2]
+    assert get(f"{url}/history/1")[0] == 404
 
 
 def test_nothing_else_is_served(served: tuple[str, list[Report]]) -> None:

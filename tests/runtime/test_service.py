@@ -105,6 +105,12 @@ def test_a_failed_cycle_is_reported_and_the_next_one_is_better(stop: Stop) -> No
         "ZeroDivisionError: our mistake",
     ]
     assert count(running, "failed") == 2
+    page = running.cycles.past.page("/history")
+    assert page is not None
+    text = page().decode()
+    assert "the API server is down" in text
+    assert "ZeroDivisionError: our mistake" in text
+    assert text.count('<a href="/history/3">') == 1
 
 
 def test_a_process_out_of_memory_does_not_go_on(stop: Stop) -> None:

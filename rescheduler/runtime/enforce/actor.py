@@ -11,6 +11,7 @@ from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.trail import Record
 from rescheduler.policies.limits import Limits
 
 
@@ -24,6 +25,14 @@ class Checks(Protocol):
     def check(self, move: PlannedMove, made: Sequence[PastMove], /) -> PlannedMove | Problem:
         """The move as it stands now, after those of its batch that were made; or why not."""
         ...
+
+
+Recorder = Callable[[Record], None]
+"""Writes to the audit trail; raises TrailUnwritable before, never after something was done."""
+
+
+def unrecorded(_record: Record) -> None:
+    """Stands where no audit trail was asked for."""
 
 
 class Lock(Protocol):
@@ -112,6 +121,7 @@ class Actor:
     clock: the API server's time. steady: seconds on a clock that never steps.
     sleep: seconds, shorter when asked to stop.
     stop: why nothing more may be sent (a signal, the deadline), or "".
+    record: writes to the audit trail.
     """
 
     lease: Lock
@@ -129,3 +139,4 @@ class Actor:
     stop: Callable[[], str]
     limits: Limits
     pace: Pace = Pace()
+    record: Recorder = unrecorded

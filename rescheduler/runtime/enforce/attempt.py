@@ -17,6 +17,7 @@ from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.pace import Pace
 from rescheduler.planning.plan.surroundings import Around, refuse_changed
+from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.actor import Actor, Checks
 from rescheduler.runtime.enforce.awaiting import MOST_KNOWN, STAYS, follow
 
@@ -158,6 +159,7 @@ class Attempts:
         answer = actor.evict(move, self._plan, actor.ledger.fence)
         if answer.result == "unknown":
             answer = self._resolved(move, answer)
+        actor.record(trail_records.answered(move, self._plan, answer))
         self._report(move, answer.result, Problem(code=answer.code, message=answer.message))
         if answer.result == "evicted":
             past.state, past.code = "evicted", answer.code
@@ -241,6 +243,7 @@ class Attempts:
             selector=_selector(move, fresh),
             known=sorted(mark(pod.metadata.uid) for pod in _of_controller(move, fresh.pods)),
         )
+        self._actor.record(trail_records.intent(move, past))
         self.history.moves.append(past)
         try:
             self._actor.ledger.write(self.history)

@@ -16,6 +16,7 @@ from rescheduler.kube.pod_state import restarts
 from rescheduler.model.errors import SourceError
 from rescheduler.model.history import History, PastMove, mark
 from rescheduler.runtime.enforce.actor import Actor
+from rescheduler.runtime.trail_records import followed, record_all
 
 STAYS = "ACT019"
 """The code of a move whose evicted pod does not go."""
@@ -70,7 +71,7 @@ def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
             lists[asked] = actor.pods(*asked)
         pods = lists[asked]
         taken = {each.replacement for each in history.moves if each is not move}
-        was = _progress(move)
+        was, before = _progress(move), (move.replacement, move.landedOn, move.state)
         found = find_replacement(move, pods, taken)
         _see(actor, move, found)
         left = _left(actor, move, pods)
@@ -80,6 +81,7 @@ def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
             _close(actor, move, found)
         elif actor.clock() - move.at >= _grace(left) + _OVERTIME:
             move.code = STAYS
+        record_all(actor.record, followed(before, move))
         changed |= was != _progress(move)
         changed |= history.learn(move, actor.clock())
     return changed

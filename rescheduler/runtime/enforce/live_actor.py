@@ -1,20 +1,29 @@
 """The parts that act on a real cluster, behind the ports of `Actor`."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 
 from rescheduler.actions.events import EventWriter
 from rescheduler.actions.evict import EvictionAnswer, annotations, evict, read_pod
 from rescheduler.actions.lease import Lease
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.stored import StoredObject
+from rescheduler.actions.trail import Target, Trail
+from rescheduler.actions.trail_file import TrailFile, TrailStream
 from rescheduler.actions.transport import Api, ServerClock, steady
 from rescheduler.kube.objects import Pod
+from rescheduler.model.errors import SettingsError
 from rescheduler.model.history import History
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.trail_files import IN_FOLDER, is_folder
 from rescheduler.policies.limits import Limits
-from rescheduler.runtime.enforce.actor import Actor, Checks
+from rescheduler.runtime.enforce.actor import Actor, Checks, Recorder, unrecorded
+from rescheduler.runtime.logs import hidden
+from rescheduler.sources.output_file import is_stdout
 
 NAMESPACE = "rescheduler"
 """Of the lock and the state, wherever we run: were it a setting, two of us could each hold a lock
@@ -73,6 +82,7 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
     sleep: Callable[[float], None],
     stop: Callable[[], str],
     limits: Limits,
+    record: Recorder = unrecorded,
 ) -> Actor:
     """The actor on a real cluster."""
     state.ledger.keep = limits.keep
@@ -95,4 +105,43 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
         sleep=sleep,
         stop=stop,
         limits=limits,
+        record=record,
     )
+
+
+def open_trail(
+    path: str, *, most_bytes: int, keep: int, now: Callable[[], datetime] | None
+) -> Trail:
+    """The audit trail at that path: a file, a folder, or standard output; nothing is written yet.
+
+    now: the API server's time; None where nobody hears it, so that this host's stands in.
+
+    Raises:
+        SettingsError: it cannot be written there.
+    """
+    now = now or ServerClock().now
+    target: Target = TrailStream()
+    if not is_stdout(Path(path)):
+        target = _trail_file(path, most_bytes, keep)
+    return Trail(target, now=now, clean=hidden)
+
+
+def _trail_file(path: str, most_bytes: int, keep: int) -> TrailFile:
+    daily = is_folder(path) or Path(path).is_dir()
+    file = Path(path) / IN_FOLDER if daily else Path(path)
+    problem = ""
+    try:
+        if daily:
+            file.parent.mkdir(exist_ok=True)
+        if file.exists() and not file.is_file():
+            problem = "it is not a regular file"
+        elif not os.access(file if file.exists() else file.parent, os.W_OK):
+            problem = "it may not be written" if file.parent.is_dir() else "its folder is missing"
+    except OSError as error:
+        problem = error.strerror or str(error)
+    if problem:
+        raise SettingsError(
+            f"--audit-trail {path} cannot be used: {problem}",
+            "name a file in a folder that exists and may be written, a folder/, or -.",
+        )
+    return TrailFile(file, most_bytes=most_bytes, keep=keep, daily=daily)

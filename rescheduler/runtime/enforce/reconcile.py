@@ -9,6 +9,7 @@ from rescheduler.model.errors import LockLost
 from rescheduler.model.history import History, PastMove
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.awaiting import follow
+from rescheduler.runtime.trail_records import resolved
 
 APPLY_DELAY = timedelta(minutes=2)
 """After so long an unanswered eviction that shows no effect was not applied: the API server gives
@@ -68,8 +69,10 @@ def _resolve(actor: Actor, move: PastMove) -> bool:
     now = actor.clock()
     if was_evicted(actor.pod(move.namespace, move.pod), move.podUid):
         move.state, move.code = "evicted", "ACT001"
+        actor.record(resolved(move))
         return True
     if now - move.at >= APPLY_DELAY:
         move.refuse("ACT009", now)
+        actor.record(resolved(move))
         return True
     return False

@@ -1,7 +1,9 @@
 """The cycles of the service: each is run, reported and survived."""
 
 import secrets
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import structlog
 
@@ -12,6 +14,7 @@ from rescheduler.runtime.enforce.acting import DONE
 from rescheduler.runtime.exit_codes import FAULT, exit_code
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.service.health import Health
+from rescheduler.runtime.service.past_cycles import PastCycles
 from rescheduler.runtime.service.telemetry import Telemetry
 from rescheduler.runtime.settings import Settings
 
@@ -20,7 +23,7 @@ class ServiceCycles:
     """Runs one cycle after the other; a fault of one does not end the process.
 
     fatal: is called with what the process cannot be trusted after.
-    last: the newest plan or outcome.
+    last: the newest plan or outcome. past: the last cycles, with those without either.
     """
 
     def __init__(
@@ -34,6 +37,8 @@ class ServiceCycles:
         fatal: Callable[[str], None],
     ) -> None:
         self.last: Report | None = None
+        self.past = PastCycles()
+        self._began = (datetime.now(UTC), time.monotonic())
         self._parts = parts
         self._settings = settings
         self._telemetry = telemetry
@@ -48,6 +53,7 @@ class ServiceCycles:
             cycle_id=secrets.token_hex(4), mode=self._settings.mode
         ):
             self._health.begin()
+            self._began = (datetime.now(UTC), time.monotonic())
             problem = "the cycle did not end"
             try:
                 problem = self._cycle()
@@ -55,23 +61,31 @@ class ServiceCycles:
                 problem = error.message
                 logger().error("cycle failed", error=error.message, hint=error.hint)
                 self._telemetry.ended("failed")
+                self._failed(problem)
             except MemoryError:
                 self._fatal("out of memory")
             except Exception as error:  # noqa: BLE001 - the next cycle may be better
                 problem = f"{type(error).__name__}: {error}"
                 logger().exception("cycle failed unexpectedly")
                 self._telemetry.ended("failed")
+                self._failed(problem)
             except BaseException as error:
                 self._fatal(f"{type(error).__name__} in a cycle")
                 raise
             finally:
                 self._health.finish(problem)
 
+    def _failed(self, problem: str) -> None:
+        started, began = self._began
+        self.past.fail(problem, started, time.monotonic() - began, mode=self._settings.mode)
+
     def _cycle(self) -> str:
         """Run it and report it; what is wrong with our sources, or ""."""
         logger().info("cycle begins")
         report = run_cycle(self._parts, seed=self._settings.seed)
         self.last = report
+        started, began = self._began
+        self.past.add(report, started, time.monotonic() - began)
         self._telemetry.observe(report)
         verdict = _verdict(report)
         self._telemetry.ended(verdict)

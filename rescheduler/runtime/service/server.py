@@ -5,7 +5,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -14,6 +14,7 @@ from rescheduler.model.plan import Report
 from rescheduler.reporting.page import render_page
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.service.health import Health
+from rescheduler.runtime.service.past_cycles import PATH, PastCycles
 from rescheduler.runtime.service.telemetry import Telemetry
 
 _HEADERS = {
@@ -80,7 +81,7 @@ class _Server6(_Server):
 class Endpoints:
     """A read-only HTTP server in a thread of its own."""
 
-    def __init__(self, listen: str, pages: dict[str, Callable[[], Page]]) -> None:
+    def __init__(self, listen: str, pages: Mapping[str, Callable[[], Page]]) -> None:
         """listen: `host:port`. pages: what answers each path.
 
         Raises:
@@ -120,7 +121,7 @@ class Endpoints:
         self._thread.join()
 
 
-def _handler(pages: dict[str, Callable[[], Page]]) -> type[BaseHTTPRequestHandler]:
+def _handler(pages: Mapping[str, Callable[[], Page]]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         server_version = "rescheduler"
         sys_version = ""
@@ -161,19 +162,42 @@ def text(problem: str) -> Page:
 
 
 def pages(
-    health: Health, telemetry: Telemetry, last: Callable[[], Report | None]
-) -> dict[str, Callable[[], Page]]:
-    """The pages by path; last: the newest plan or outcome."""
+    health: Health, telemetry: Telemetry, last: Callable[[], Report | None], past: PastCycles
+) -> Mapping[str, Callable[[], Page]]:
+    """The pages by path. last: the newest plan or outcome. past: the cycles before it."""
 
     def report() -> Page:
         newest = last()
         if newest is None:
             return 503, "text/plain", b"no cycle has finished yet\n"
-        return 200, "text/html", render_page(newest).encode()
+        return 200, "text/html", render_page(newest, earlier=PATH).encode()
 
-    return {
+    fixed: dict[str, Callable[[], Page]] = {
         "/livez": lambda: text(health.live()),
         "/readyz": lambda: text(health.ready()),
         "/metrics": lambda: (200, "text/plain; version=0.0.4", telemetry.text()),
         "/": report,
     }
+    return _Pages(fixed, past)
+
+
+class _Pages(Mapping[str, Callable[[], Page]]):
+    """The pages that are always there, and those of past cycles."""
+
+    def __init__(self, fixed: Mapping[str, Callable[[], Page]], past: PastCycles) -> None:
+        self._fixed = fixed
+        self._past = past
+
+    def __getitem__(self, path: str) -> Callable[[], Page]:
+        if path in self._fixed:
+            return self._fixed[path]
+        page = self._past.page(path)
+        if page is None:
+            raise KeyError(path)
+        return lambda: (200, "text/html", page())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._fixed, PATH])
+
+    def __len__(self) -> int:
+        return len(self._fixed) + 1

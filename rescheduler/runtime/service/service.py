@@ -25,6 +25,7 @@ from rescheduler.model.plan import Report
 from rescheduler.runtime.cycle import Parts
 from rescheduler.runtime.enforce.live_actor import State
 from rescheduler.runtime.logs import logger
+from rescheduler.runtime.move_history import earlier_cycles
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
 from rescheduler.runtime.service.cron import Cron, parse_cron
 from rescheduler.runtime.service.cycles import ServiceCycles
@@ -72,8 +73,10 @@ def serve(settings: Settings, report: Callable[[Report], None]) -> int:
     )
     service = Service(settings, parts, trigger, stop, telemetry, report=report, state=state)
     endpoints = Endpoints(
-        settings.listen, pages(service.health, telemetry, lambda: service.cycles.last)
+        settings.listen,
+        pages(service.health, telemetry, lambda: service.cycles.last, service.cycles.past),
     )
+    service.cycles.past.remember(earlier_cycles(settings))
     stop.on_signals()
     endpoints.start()
     logger().info("started", mode=settings.mode, port=endpoints.port)

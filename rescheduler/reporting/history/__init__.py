@@ -1,0 +1,1 @@
+"""What `history` shows: cycles and moves of the past, from the audit trail."""

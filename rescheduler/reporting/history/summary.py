@@ -1,0 +1,321 @@
+"""Folds the records of an audit trail into what a person asks of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from rescheduler.model.plan import PodRef, Result
+from rescheduler.model.reasons import CATALOG
+from rescheduler.model.trail import (
+    Answer,
+    AnyRecord,
+    Became,
+    CycleEnd,
+    CycleStart,
+    Entry,
+    Guard,
+    Intent,
+    Landing,
+    Lost,
+    Measured,
+    Planned,
+    PlannedStep,
+    Ready,
+    Resolved,
+)
+from rescheduler.model.trail_history import (
+    Integrity,
+    PastCycle,
+    PastStep,
+    PastTotals,
+    Prevented,
+    TrailHistory,
+)
+
+UNFINISHED = "unfinished"
+RETURNED = "ACT012"
+
+
+@dataclass
+class _Cycle:
+    started: datetime
+    start: CycleStart
+    plan: Planned | None = None
+    end: CycleEnd | None = None
+    ended: datetime | None = None
+    moves: dict[str, PlannedStep] = field(default_factory=dict)
+    evicted: int = 0
+
+
+@dataclass
+class _Step:
+    at: datetime
+    plan: str
+    uid: str
+    planned: PlannedStep | None = None
+    weights: dict[str, float] = field(default_factory=dict)
+    intent: Intent | None = None
+    result: Result = "unknown"
+    code: str = ""
+    message: str = ""
+    landed: Landing | None = None
+    ready: float | None = None
+    lost: bool = False
+    measured: dict[str, Measured] = field(default_factory=dict)
+
+
+@dataclass
+class _Held:
+    cycles: set[tuple[str, int]] = field(default_factory=set)
+    most: int = 0
+    first: datetime | None = None
+    last: datetime | None = None
+    days: dict[str, int] = field(default_factory=dict)
+
+
+class Summary:
+    """Takes the records in their order.
+
+    since: what began earlier is left out.
+    """
+
+    def __init__(self, since: datetime | None = None) -> None:
+        self._since = since
+        self._open: dict[str, tuple[int, _Cycle]] = {}
+        self._ended: list[PastCycle] = []
+        self._steps: dict[tuple[str, str], _Step] = {}
+        self._held: dict[tuple[str, str], _Held] = {}
+        self._first: datetime | None = None
+        self._last: datetime | None = None
+
+    def add(self, entry: Entry, record: AnyRecord) -> None:
+        """The next record."""
+        if self._since is not None and entry.at < self._since:
+            return
+        self._first = self._first or entry.at
+        self._last = entry.at
+        if isinstance(record, CycleStart):
+            if entry.chain in self._open:
+                self._ended.append(_past_cycle(self._open[entry.chain][1]))
+            self._open[entry.chain] = (entry.seq, _Cycle(entry.at, record))
+            return
+        if isinstance(record, Landing | Ready | Lost | Measured | Resolved):
+            self._later(record)
+            return
+        current = self._open.get(entry.chain)
+        if current is not None and current[0] == entry.cycle:
+            self._within(current[1], entry, record)
+
+    def _within(self, cycle: _Cycle, entry: Entry, record: AnyRecord) -> None:
+        match record:
+            case Planned():
+                cycle.plan = record
+                for code, number in record.refused.items():
+                    self._hold("planning", code, number, entry)
+            case PlannedStep():
+                cycle.moves[record.pod.uid] = record
+            case Guard():
+                self._hold("guard", record.code, 1, entry)
+            case Intent():
+                step = self._step(cycle, entry, record.plan, record.uid)
+                step.intent = record
+            case Answer():
+                step = self._step(cycle, entry, record.plan, record.uid)
+                step.result, step.code, step.message = record.result, record.code, record.message
+                cycle.evicted += record.result == "evicted"
+            case Became():
+                self._became(cycle, entry, record)
+            case CycleEnd():
+                cycle.end, cycle.ended = record, entry.at
+                self._ended.append(_past_cycle(cycle))
+                del self._open[entry.chain]
+            case _:
+                pass
+
+    def _became(self, cycle: _Cycle, entry: Entry, record: Became) -> None:
+        if record.result == "skipped":
+            step = self._steps.get((record.plan, record.uid))
+            if step is not None and not step.code:  # it was announced, and never sent
+                del self._steps[record.plan, record.uid]
+            return
+        step = self._step(cycle, entry, record.plan, record.uid)
+        step.result, step.code, step.message = record.result, record.code, record.message
+        if record.result == "refused":
+            self._hold("eviction", record.code, 1, entry)
+
+    def _step(self, cycle: _Cycle, entry: Entry, plan: str, uid: str) -> _Step:
+        key = (plan, uid)
+        if key not in self._steps:
+            weights = {each.name: each.weight for each in cycle.plan.policies} if cycle.plan else {}
+            self._steps[key] = _Step(entry.at, plan, uid, cycle.moves.get(uid), weights)
+        return self._steps[key]
+
+    def _later(self, record: Landing | Ready | Lost | Measured | Resolved) -> None:
+        step = self._steps.get((record.plan, record.uid))
+        if step is None:
+            return  # it was made before what is listed
+        match record:
+            case Landing():
+                step.landed = record
+            case Ready():
+                step.ready, step.lost, step.code = record.seconds, False, record.code
+            case Lost():
+                step.lost, step.code = True, record.code
+            case Measured():
+                step.measured[record.policy] = record
+            case Resolved():
+                step.result, step.code = record.result, record.code
+        if step.code in CATALOG and not isinstance(record, Measured | Landing):
+            step.message = CATALOG[step.code].sentence
+
+    def _hold(self, stage: str, code: str, number: int, entry: Entry) -> None:
+        held = self._held.setdefault((stage, code), _Held())
+        day = f"{entry.at.astimezone(UTC):%Y-%m-%d}"
+        held.cycles.add((entry.chain, entry.cycle))
+        held.most = max(held.most, number)
+        held.days[day] = max(held.days.get(day, 0), number)
+        held.first = held.first or entry.at
+        held.last = entry.at
+
+    def history(self, integrity: Integrity, *, tool: str, source: str) -> TrailHistory:
+        """All of it, the newest cycles and moves first."""
+        steps = [_past_step(each) for each in self._steps.values()]
+        cycles = [*self._ended, *(_past_cycle(cycle) for _, cycle in self._open.values())]
+        cycles.sort(key=lambda cycle: cycle.started)
+        return TrailHistory(
+            tool=tool,
+            source=source,
+            since=self._since,
+            first=self._first,
+            last=self._last,
+            totals=self._totals(steps, cycles),
+            moves=sorted(steps, key=lambda step: step.at, reverse=True),
+            cycles=cycles[::-1],
+            prevented=self._prevented(),
+            integrity=integrity,
+        )
+
+    def _prevented(self) -> list[Prevented]:
+        found = []
+        for (stage, code), held in self._held.items():
+            if held.first is None or held.last is None:
+                continue
+            reason = CATALOG.get(code)
+            found.append(
+                Prevented(
+                    code=code,
+                    stage=stage,
+                    sentence=reason.sentence if reason else code,
+                    advice=reason.advice if reason else "",
+                    cycles=len(held.cycles),
+                    most=held.most,
+                    first=held.first,
+                    last=held.last,
+                    days=held.days,
+                )
+            )
+        order = {"guard": 0, "eviction": 1, "planning": 2}
+        return sorted(found, key=lambda e: (order[e.stage], -e.cycles, -e.most, e.code))
+
+    def _totals(self, steps: list[PastStep], cycles: list[PastCycle]) -> PastTotals:
+        made = [step for step in steps if step.result == "evicted"]
+        landed = [step for step in made if step.landedOn]
+        ready = [step.readySeconds for step in made if step.readySeconds is not None]
+        promised = sum(step.promised or 0.0 for step in made)
+        compared = [step for step in made if step.measured]
+        measured = sum(step.brought or 0.0 for step in compared)
+        return PastTotals(
+            cycles=len(cycles),
+            failed=sum(each.verdict == "failed" for each in cycles),
+            unfinished=sum(each.verdict == UNFINISHED for each in cycles),
+            evicted=len(made),
+            refused=sum(step.result == "refused" for step in steps),
+            unknown=sum(step.result == "unknown" for step in steps),
+            landed=len(landed),
+            asPredicted=sum((step.predicted or 0.0) > 0 for step in landed),
+            onLikeliest=sum(step.landedOn == step.expected for step in landed),
+            returned=sum(step.landedOn == step.source for step in landed),
+            lost=sum(each.lost and each.result == "evicted" for each in self._steps.values()),
+            ready=len(ready),
+            readySeconds=sum(ready) / len(ready) if ready else None,
+            promised=promised,
+            compared=len(compared),
+            promisedOfCompared=sum(
+                step.weights.get(name, 1.0) * each.promised
+                for step in self._steps.values()
+                if step.result == "evicted"
+                for name, each in step.measured.items()
+            ),
+            measured=measured,
+            perPromised=_per(len(made), promised),
+            perMeasured=_per(len(compared), measured),
+        )
+
+
+def _per(number: int, gain: float) -> float | None:
+    """How many for each 1.0 of it; None where there is nothing, or no improvement."""
+    return number / gain if number and gain > 0 else None
+
+
+def _past_cycle(cycle: _Cycle) -> PastCycle:
+    plan, end = cycle.plan, cycle.end
+    seconds = None if cycle.ended is None else (cycle.ended - cycle.started).total_seconds()
+    return PastCycle(
+        started=cycle.started,
+        seconds=seconds,
+        mode=cycle.start.mode,
+        verdict=end.verdict if end else UNFINISHED,
+        code=end.code if end else "",
+        message=end.message if end else "",
+        exit=end.exit if end else None,
+        plan=plan.id if plan else "",
+        moves=plan.moves if plan else 0,
+        evicted=end.evicted if end else cycle.evicted,
+        refused=sum(plan.refused.values()) if plan else 0,
+        scoreBefore=plan.scoreBefore if plan else None,
+        scoreAfter=plan.scoreAfter if plan else None,
+    )
+
+
+def _past_step(step: _Step) -> PastStep:
+    planned, intent = step.planned, step.intent
+    predicted = intent.landing if intent else planned.landing if planned else {}
+    expected = max(predicted, key=lambda node: predicted[node], default="")
+    return PastStep(
+        at=step.at,
+        plan=step.plan,
+        pod=_pod(step),
+        owner=planned.owner if planned else None,
+        source=intent.source if intent else planned.source if planned else "",
+        expected=expected,
+        probability=predicted.get(expected),
+        landedOn=step.landed.node if step.landed else "",
+        predicted=step.landed.predicted if step.landed else None,
+        readySeconds=step.ready,
+        result=step.result,
+        code=step.code,
+        message=step.message,
+        reasons=planned.reasons if planned else [],
+        promised=planned.gain if planned else None,
+        brought=_brought(step),
+        gains=_gained(planned.gains.items() if planned else []),
+        measured={name: each.measured for name, each in step.measured.items()},
+    )
+
+
+def _brought(step: _Step) -> float | None:
+    if not step.measured:
+        return None
+    return sum(step.weights.get(name, 1.0) * each.measured for name, each in step.measured.items())
+
+
+def _gained(gains: Iterable[tuple[str, float]]) -> dict[str, float]:
+    return {name: gain for name, gain in gains if gain}
+
+
+def _pod(step: _Step) -> PodRef:
+    if step.planned is not None:
+        return step.planned.pod
+    if step.intent is not None:
+        return PodRef(namespace=step.intent.namespace, name=step.intent.pod, uid=step.uid)
+    return PodRef(namespace="", name="", uid=step.uid)
