@@ -1,5 +1,7 @@
 """Events on a pod and on its owner, so that `kubectl describe` shows what happened and why.
 
+What concerns a whole policy is reported on the ConfigMap with our state.
+
 Best effort: an Event that cannot be written is counted, and nothing else comes of it.
 
 Source: staging/src/k8s.io/api/events/v1/types.go, Kubernetes 1.36.
@@ -13,6 +15,7 @@ from typing import Any
 from rescheduler.actions.lease import micro_time
 from rescheduler.actions.transport import Api, call
 from rescheduler.model.plan import MoveResult, PlannedMove
+from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 
 _GOALS = {code: reason.event for code, reason in CATALOG.items() if reason.event}
@@ -30,18 +33,28 @@ _API_VERSIONS = {
 
 
 class EventWriter:
-    """Writes two Events for each thing that happened to a move."""
+    """Writes two Events for each thing that happened to a move, and one for each to a policy."""
 
     def __init__(
-        self, api: Api, *, instance: str, now: Callable[[], datetime], timeout: float = 5.0
+        self,
+        api: Api,
+        *,
+        instance: str,
+        now: Callable[[], datetime],
+        timeout: float = 5.0,
+        state: str = "rescheduler/rescheduler-state",
     ) -> None:
-        """instance: which process writes. now: the API server's time. timeout: seconds."""
+        """instance: which process writes. now: the API server's time. timeout: seconds.
+
+        state: `namespace/name` of the ConfigMap with our state.
+        """
         self.failures = 0
         """How many Events could not be written."""
         self._api = api
         self._instance = instance
         self._now = now
         self._timeout = timeout
+        self._state = state
 
     def __call__(self, move: PlannedMove, result: MoveResult, plan: str) -> None:
         """Report what has become of this move of that plan."""
@@ -54,10 +67,33 @@ class EventWriter:
             regarding = _regarding(owner.kind, owner.name, owner.uid, move)
             self._write(reason, good, text, regarding, move)
 
+    def demoted(self, problem: Problem) -> None:
+        """Report that a policy was demoted to Audit."""
+        namespace, _, name = self._state.partition("/")
+        regarding = {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "namespace": namespace}
+        about = {
+            "action": "Measure",
+            "reason": "PolicyDemoted",
+            "type": "Warning",
+            "note": _cut(f"{problem.code} {problem.message}"),
+            "regarding": regarding,
+        }
+        self._post(namespace, name, about)
+
     def _write(
         self, reason: str, good: bool, text: str, regarding: dict[str, str], move: PlannedMove
     ) -> None:
-        namespace, name = move.pod.namespace, regarding["name"]
+        about = {
+            "action": "Evict",
+            "reason": reason,
+            "type": "Normal" if good else "Warning",
+            "note": text,
+            "regarding": regarding,
+            "related": {"apiVersion": "v1", "kind": "Node", "name": move.source},
+        }
+        self._post(move.pod.namespace, regarding["name"], about)
+
+    def _post(self, namespace: str, name: str, about: dict[str, Any]) -> None:
         body: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -66,12 +102,7 @@ class EventWriter:
             "eventTime": micro_time(self._now()),
             "reportingController": "rescheduler.io/rescheduler",
             "reportingInstance": self._instance[:128],
-            "action": "Evict",
-            "reason": reason,
-            "type": "Normal" if good else "Warning",
-            "note": text,
-            "regarding": regarding,
-            "related": {"apiVersion": "v1", "kind": "Node", "name": move.source},
+            **about,
         }
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
         self.failures += not call(self._api, "POST", path, body, timeout=self._timeout).ok
@@ -119,5 +150,9 @@ def note(move: PlannedMove, result: MoveResult, plan: str) -> str:
     if expected is not None:
         parts.append(f"Expected node: {expected.node} ({expected.probability:.0%}).")
     parts += [f"{each.code} {each.message}" for each in move.reasons]
-    # The cut must not leave half a character.
-    return " ".join(parts).encode()[:_NOTE_BYTES].decode(errors="ignore")
+    return _cut(" ".join(parts))
+
+
+def _cut(text: str) -> str:
+    """As much of it as fits into an Event, without half a character at the end."""
+    return text.encode()[:_NOTE_BYTES].decode(errors="ignore")

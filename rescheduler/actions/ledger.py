@@ -125,7 +125,7 @@ class Ledger:
         if noted is None and not packed_in(current):
             # From here on a state that is missing again was lost; until it is written, it was not.
             self._note(Note(fence=0, sequence=0))
-        self._take(*_without_landings(current, state))
+        self._take(*_forgotten(current, state))
         self.fence = state.fence + 1
         now = self._clock.now()
         known = _last_known(state)
@@ -155,7 +155,7 @@ class Ledger:
         noted = self._noted()
         if noted is None or noted.sequence < state.sequence:
             self._note(note_of(state, packed_in(current)))
-        self._take(*_without_landings(current, state))
+        self._take(*_forgotten(current, state))
         return state.history
 
     def peek(self) -> History:
@@ -168,7 +168,7 @@ class Ledger:
         state = None if current is None else self._decode(current)
         if current is None or state is None:
             return History()
-        return _without_landings(current, state)[1].history
+        return _forgotten(current, state)[1].history
 
     def write(self, history: History) -> History:
         """Store this history, without what can decide nothing; answers what was stored.
@@ -317,9 +317,12 @@ def _last_known(state: State) -> datetime | None:
     return max((move.last for move in state.history.moves), default=None)
 
 
-def _without_landings(current: dict[str, Any], state: State) -> tuple[dict[str, Any], State]:
-    """Both as a person asked by `landings: forget`; the next write takes the request away."""
+def _forgotten(current: dict[str, Any], state: State) -> tuple[dict[str, Any], State]:
+    """Both as people asked by `landings` or `demoted`; the next write takes the request away."""
     current, asked = asked_to_forget(current, "landings")
     if asked:
         state.history.landings.clear()
+    current, asked = asked_to_forget(current, "demoted")
+    if asked:
+        state.history.gains.clear()
     return current, state

@@ -1,8 +1,8 @@
 """History: our recent moves, which budgets, cool-downs and load corrections follow from.
 
-It is the content of the durable ledger. Beside the moves only the sums of their comparisons are
-remembered, which outlive them: what can be derived from the entries (charges, cool-downs,
-boomerangs) is never stored beside them.
+It is the content of the durable ledger. Beside the moves only how they compared with what was
+predicted is remembered, which outlives them: what can be derived from the entries (charges,
+cool-downs, boomerangs) is never stored beside them.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from rescheduler.model.calibration import LandingRecord, compare
+from rescheduler.model.gains import MOST_BASELINES, MOST_POLICIES, Baseline, Gain, GainRecord
 
 MOST_RECORDS = 24
 """Kinds of owners times versions of the scheduler that are remembered; the latest are kept."""
@@ -86,6 +87,13 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     kept: float = 0.0
     """Seconds that the limits of its time need it for; the ledger fills it in."""
 
+    batch: int = 0
+    """Its batch in the plan, whose `Baseline` it is measured against."""
+    gains: dict[str, float] = {}
+    """The gain that was predicted, unweighted, for each policy that has one."""
+    gain: Gain | None = None
+    """What it has brought, once that was measured or cannot be any more."""
+
     def refuse(self, code: str, now: datetime) -> None:
         """Nothing was evicted: it is charged no more, and nothing of it has to be followed."""
         self.state, self.code, self.settled = "refused", code, now
@@ -105,6 +113,11 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     def last(self) -> datetime:
         """When it was last known to matter: when it was made, or closed."""
         return max(self.at, self.settled or self.at)
+
+    @property
+    def unmeasured(self) -> bool:
+        """Whether it is still to be measured what it has brought."""
+        return self.charged and bool(self.gains) and self.gain is None
 
     @property
     def no_worse(self) -> bool:
@@ -131,8 +144,10 @@ def mark(uid: str) -> str:
 
 
 class History(msgspec.Struct, omit_defaults=True):
-    """Our moves, as far back as a limit needs them, oldest first; and how landings compared.
+    """Our moves, as far back as a limit needs them, oldest first; how they compared.
 
+    baselines: the readings before the batches of which moves are still to be measured.
+    gains: what the moves for each policy's sake have brought.
     rampSince: when we started cold; None once the slow start is over. rampMade: the moves made
     since then that are not kept any more.
     """
@@ -153,6 +168,9 @@ class History(msgspec.Struct, omit_defaults=True):
         """The moves that are in flight, or were made or closed within `LOOK_BACK`."""
         since = now - LOOK_BACK
         return [move for move in self.moves if move.in_flight or move.last >= since]
+
+    baselines: list[Baseline] = []
+    gains: list[GainRecord] = []
 
     def learn(self, move: PastMove, now: datetime) -> bool:
         """Count where a move landed, once: at its first node, or as Pending when it is lost.
@@ -176,6 +194,43 @@ class History(msgspec.Struct, omit_defaults=True):
             self.landings.remove(min(self.landings, key=lambda r: r.at.isoformat() if r.at else ""))
         self.landings.append(LandingRecord(kind=kind, version=version))
         return self.landings[-1]
+
+    def begin(self, baseline: Baseline) -> None:
+        """Keep the readings before a batch; where it goes on, those of before its first move."""
+        same = (baseline.plan, baseline.batch)
+        if any(m.unmeasured and (m.plan, m.batch) == same for m in self.moves):
+            return
+        kept = [each for each in self.baselines if (each.plan, each.batch) != same]
+        self.baselines = [*kept, baseline][-MOST_BASELINES:]
+
+    def baseline(self, move: PastMove) -> Baseline | None:
+        """The readings before the batch of this move, where they are kept."""
+        found = (b for b in self.baselines if (b.plan, b.batch) == (move.plan, move.batch))
+        return next(found, None)
+
+    def trim_baselines(self) -> None:
+        """Keep of the readings before each batch only what is needed to measure its moves."""
+        kept = []
+        for each in self.baselines:
+            batch = (each.plan, each.batch)
+            moves = [m for m in self.moves if m.unmeasured and (m.plan, m.batch) == batch]
+            if not moves:
+                continue
+            if all(move.landedOn or not move.in_flight for move in moves):
+                each.keep({name for move in moves for name in (move.source, move.landedOn)})
+            kept.append(each)
+        self.baselines = kept
+
+    def gains_of(self, policy: str) -> GainRecord:
+        """What the moves for this policy's sake have brought; begun here if there is none."""
+        found = next((each for each in self.gains if each.policy == policy), None)
+        if found is None:
+            found = GainRecord(policy=policy)
+            spare = [each for each in self.gains if each.demoted is None]
+            if len(self.gains) >= MOST_POLICIES and spare:
+                self.gains.remove(spare[0])
+            self.gains.append(found)
+        return found
 
     def charged_since(self, since: datetime) -> list[PastMove]:
         """The moves that count against a budget whose window began then."""

@@ -167,6 +167,43 @@ class FindingView(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
+class GainsResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What the moves for a policy's sake have brought, in its unweighted cost.
+
+    promised: as the policy predicts it under the load when they were measured. moves: how many
+    count; none of those that it was demoted for. demotedAt, demotedUntil: while it is demoted.
+    problem: MSR001 while it is demoted, MSR002 where its moves bring too little.
+    """
+
+    promised: float
+    measured: float
+    moves: int
+    demotedAt: datetime | None = None
+    demotedUntil: datetime | None = None
+    problem: Problem | None = None
+
+
+class MeasuredMove(msgspec.Struct, frozen=True, kw_only=True):
+    """What one earlier move has brought, by policy, in its unweighted cost.
+
+    predicted: when it was planned. promised: the same under the load when it was measured.
+    neutral: the policies to which it promises next to nothing by now, so that it does not count.
+    problem: why it was not measured.
+    """
+
+    pod: PodRef
+    plan: str
+    node: str
+    landedOn: str | None
+    evicted: datetime
+    at: datetime
+    predicted: dict[str, float] = {}
+    promised: dict[str, float] = {}
+    measured: dict[str, float] = {}
+    neutral: list[str] = []
+    problem: Problem | None = None
+
+
 class PolicyResult(msgspec.Struct, frozen=True, kw_only=True):
     """One policy's result for the placement.
 
@@ -188,6 +225,8 @@ class PolicyResult(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     findings: list[FindingView] = []
     problem: Problem | None = None
+    brought: GainsResult | None = None
+    """What its moves have brought; None where none was measured."""
     document: dict[str, Any] = {}
     """The policy's whole document as JSON, from which `apply` makes the same policy again."""
 
@@ -318,6 +357,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="Plan", tag_field="kin
     notes: list[Problem] = []
     """Findings about the data itself: undecodable objects, kinds that could not be read."""
     calibration: Calibration | None = None
+    measuredMoves: list[MeasuredMove] = []
+    """What earlier moves have brought, the latest first."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, tag="Outcome", tag_field="kind"):

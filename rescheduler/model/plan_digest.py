@@ -33,10 +33,11 @@ UNCOVERED: dict[str, frozenset[str]] = {
             "nodes",
             "notes",
             "calibration",
+            "measuredMoves",
         }
     ),
     # A policy's result for the placement, and the file that it came from; its document counts.
-    "policies": frozenset({"cost", "scope", "worst", "source", "findings", "problem"}),
+    "policies": frozenset({"cost", "scope", "worst", "source", "findings", "problem", "brought"}),
     # Where its profile was read; the profile counts.
     "schedulers": frozenset({"source", "problem"}),
     # Sentences with numbers in them; the codes count.

@@ -4,6 +4,7 @@ A value that is absent is NaN here and nowhere a zero. A reading with a `problem
 eviction: whoever uses it turns the problem into a refusal.
 """
 
+import zlib
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -84,6 +85,12 @@ class ReadingRequest:
         if self.name.startswith("pair."):
             return "pair"
         return "node" if self.name.startswith("node.") else "pod"
+
+    @property
+    def key(self) -> str:
+        """A short name of what is measured, whoever asks for it with whatever demands on it."""
+        links = f"/{zlib.crc32(repr(self.links).encode()):x}" if self.links else ""
+        return f"{self.name}/{self.window:g}{links}"
 
 
 @dataclass(frozen=True, slots=True)

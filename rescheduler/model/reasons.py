@@ -2,7 +2,7 @@
 
 Families: ELG eligibility, BUD budgets, FEA feasibility and landing, MRG margin, PAC limits per
 cycle and hour, GRD guards, RDG readings, SPR, UTL, LOC, HLT, NUM, FRG and CNF policies, STB
-stability, ACT outcomes, DRF drift, DAT the data itself. A code is never reused for another meaning.
+stability, MSR measured gain, ACT outcomes, DRF drift, DAT the data itself. A code is never reused for another meaning.
 """
 
 from dataclasses import dataclass
@@ -130,6 +130,10 @@ _ALL = (
     # Stability: whether a finding has lasted for as long as its policy asks
     Reason("STB001", "The finding has not lasted for `stableFor` yet.", "Wait: the message says until when; or lower `stableFor`."),
     Reason("STB002", "How long the finding has lasted is not known.", "Read the message; a finding of unknown age is not acted on."),
+    # Measured gain: what moves have brought beside what they promised
+    Reason("MSR001", "The policy's moves brought too little of what it promised, so it counts as Audit.", "Find out why; then set `demoted` to `forget` in the state ConfigMap, or wait until the time that the message names."),
+    Reason("MSR002", "The policy's moves bring less than `minMeasuredShare` of what it promised.", "Find out what keeps the load where it was; the policy is demoted if it goes on."),
+    Reason("MSR003", "What a move has brought could not be measured.", "Read the message; the move counts neither for nor against its policy."),
     # Outcomes
     Reason("ACT001", "The pod was evicted.", ""),
     Reason("ACT002", "The pod was gone already.", "Nothing to do."),

@@ -14,7 +14,7 @@ MAX_BYTES = 900_000
 """Of the compressed state. A ConfigMap holds 1 MiB in all, binary data counted as decoded.
 Source: ValidateConfigMap, pkg/apis/core/validation/validation.go, Kubernetes 1.36."""
 
-RECENT_BYTES, OLD_BYTES = 330, 200
+RECENT_BYTES, OLD_BYTES = 370, 200
 """What a closed move takes, compressed, within `LOOK_BACK` and after it, with names of 90 random
 characters and four readings; real names, which repeat, take less."""
 
@@ -76,9 +76,9 @@ def _charged(moves: list[PastMove], since: datetime) -> int:
 
 
 def _refused(move: PastMove) -> PastMove:
-    if not (move.landing or move.known or move.usage):
+    if not (move.landing or move.known or move.usage or move.gains):
         return move
-    return structs.replace(move, landing={}, known=[], selector="", usage={})
+    return structs.replace(move, landing={}, known=[], selector="", usage={}, gains={})
 
 
 def _in_flight(move: PastMove, keep: timedelta, *, whole: bool) -> PastMove:

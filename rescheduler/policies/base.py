@@ -212,6 +212,14 @@ class Freeing(Protocol):
         """Leave the nodes alone that would not be free in the end; called before the first move."""
         ...
 
+    def freed(self) -> BoolArray:
+        """(nodes,) which it would free, if the others had room for their pods."""
+        ...
+
+    def free(self, nodes: BoolArray) -> None:
+        """Charge what keeps these (nodes,) from being free: then costs of snapshots compare."""
+        ...
+
 
 @runtime_checkable
 class Warns(Protocol):

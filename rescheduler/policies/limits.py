@@ -12,6 +12,7 @@ from rescheduler.documents.envelope import Document
 from rescheduler.documents.field_problems import FieldWarning
 from rescheduler.documents.fields import Duration, PositiveDuration, Ratio, duration_text
 from rescheduler.documents.label_names import NamespaceName
+from rescheduler.model.gains import MOST_PAIRS
 from rescheduler.model.retention import kept_for, room_per_day
 
 ALWAYS_PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease"})
@@ -131,6 +132,20 @@ class Limits(Document):
     )
     minLandingSample: int = Field(
         20, ge=1, description="Replacements compared before `minLandingHitRate` counts."
+    )
+    minMeasuredShare: Ratio = Field(
+        0.5,
+        description="If the moves for a policy's sake bring a smaller share of what it promised, "
+        "by more than noise explains, the policy is demoted: it counts as Audit for 24 hours, and "
+        "twice as long each time, up to 14 days. What a move brings is measured once the windows "
+        "of the policy's readings have passed. With 0 only moves that did harm demote.",
+    )
+    minMeasuredSample: int = Field(
+        10,
+        ge=1,
+        le=MOST_PAIRS,
+        description="Measured moves of a policy before `minMeasuredShare` counts; a third of them "
+        "after a demotion.",
     )
 
     @model_validator(mode="after")

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from rescheduler.model.plan import Outcome, Report, plan_in
+from rescheduler.model.plan import GainsResult, Outcome, Report, plan_in
+from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.reporting.phrasing import resource
 
@@ -24,8 +25,9 @@ class Alert:
 def alerts(report: Report) -> list[Alert]:
     """What must be known first, in this order.
 
-    Guards, what holds acting, policies that were not evaluated, unfit readings, schedulers that
-    cannot be predicted, and notes. A problem of a reading that a policy names is shown once.
+    Guards, what holds acting, policies that were not evaluated, or of which the moves bring too
+    little, unfit readings, schedulers that cannot be predicted, and notes. A problem of a reading
+    that a policy names is shown once.
     """
     plan = plan_in(report)
     answer = [_alert("held", each.code, "The cycle is held", each.message) for each in plan.guards]
@@ -46,6 +48,11 @@ def alerts(report: Report) -> list[Alert]:
                     policy.problem.message,
                 )
             )
+    answer += [
+        _gains_alert(policy.name, policy.brought, policy.brought.problem)
+        for policy in plan.policies
+        if policy.brought is not None and policy.brought.problem is not None
+    ]
     for reading in plan.readings:
         if reading.problem is not None and reading.problem.message not in shown:
             title = f"Reading {reading.name} ({resource(reading.name)}) is unfit"
@@ -58,6 +65,15 @@ def alerts(report: Report) -> list[Alert]:
             )
     answer += [_alert("note", each.code, "About the data", each.message) for each in plan.notes]
     return answer
+
+
+def _gains_alert(name: str, gains: GainsResult, problem: Problem) -> Alert:
+    if gains.demotedUntil is not None:
+        return _alert(
+            "problem", problem.code, f"Policy {name} is demoted to Audit", problem.message
+        )
+    title = f"The moves for policy {name} bring too little"
+    return _alert("note", problem.code, title, problem.message)
 
 
 def _alert(level: Level, code: str, title: str, message: str) -> Alert:

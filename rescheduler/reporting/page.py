@@ -148,6 +148,7 @@ def _codes(seen: View) -> list[str]:
     codes |= {finding.code for policy in plan.policies for finding in policy.findings}
     for move in plan.moves:
         codes |= {reason.code for reason in move.reasons}
+    codes |= {each.problem.code for each in plan.measuredMoves if each.problem is not None}
     if seen.outcome is not None:
         codes |= {seen.outcome.verdict.code, *(result.code for result in seen.outcome.moves)}
     return sorted(codes - {""})

@@ -17,6 +17,9 @@ WIDE = 110
 
 NARROW_POD = 28
 
+MOST_MEASURED = 5
+"""Measured moves that a terminal shows; the page and the JSON have more."""
+
 STYLES: dict[Mark, str] = {"good": "green", "bad": "bold red", "open": "yellow", "plain": ""}
 ALERTS: dict[Level, tuple[str, str]] = {
     "held": ("HELD", "bold red"),
@@ -36,6 +39,7 @@ def render_table(report: Report, *, width: int, color: bool, given: Invocation =
     _alerts(screen, seen)
     _policies(screen, seen)
     _moves(screen, seen)
+    _measured(screen, seen)
     _left_alone(screen, seen)
     _steps(screen, seen)
     return screen.text()
@@ -174,6 +178,63 @@ def _outcome_grid(seen: View, wide: bool) -> Grid:
             below=Text("; ".join(below), style="dim") if below else None,
         )
     return grid
+
+
+def _measured(screen: Screen, seen: View) -> None:
+    """What earlier moves have brought: by policy, and the latest of them."""
+    if seen.gains:
+        screen.line(Text("What the moves so far have brought", style="bold"))
+        grid = Grid(
+            [
+                Column("policy", flexible=True),
+                Column("promised", "right"),
+                Column("measured", "right"),
+                Column("share", "right"),
+                Column("moves", "right"),
+                Column("state"),
+            ]
+        )
+        for row in seen.gains:
+            state = Text(f"{SYMBOLS[row.mark]:<2} {row.state}", style=STYLES[row.mark])
+            grid.add(
+                row.policy.name,
+                row.promised,
+                row.measured,
+                row.share,
+                str(row.moves),
+                state,
+                below=Text(row.until, style="dim") if row.until else None,
+            )
+        screen.grid(grid)
+    if not seen.measured:
+        return
+    latest = seen.measured[:MOST_MEASURED]
+    count = "" if len(latest) == len(seen.measured) else f", the latest {len(latest)}"
+    screen.line(Text(f"Moves that were measured{count}", style="bold"))
+    wide = screen.width >= WIDE
+    grid = Grid(
+        [
+            Column("pod", flexible=True),
+            *([Column("from", flexible=True)] if wide else []),
+            Column("landed on", flexible=True),
+            Column("evicted"),
+            Column("policy", flexible=True),
+            Column("promised", "right"),
+            Column("measured", "right"),
+        ]
+    )
+    for each in latest:
+        grid.add(
+            pod_name(each.move.pod, None, 0 if wide else NARROW_POD),
+            *([each.move.node] if wide else []),
+            each.move.landedOn or "not seen",
+            each.evicted,
+            each.policy,
+            each.promised,
+            Text(each.measured, style=STYLES[each.mark]),
+            below=Text(each.note, style="dim") if each.note else None,
+        )
+    screen.grid(grid)
 
 
 def _batch(seen: View, row: MoveRow) -> Text | None:

@@ -11,6 +11,7 @@ from rescheduler.model.plan import Calibration, Mode, Outcome, Plan, ReadingResu
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import clean, counted
 from rescheduler.reporting.alerts import Alert, alerts
+from rescheduler.reporting.measured import GainRow, MeasuredRow, gain_rows, measured_rows
 from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation, Step, next_steps
 from rescheduler.reporting.phrasing import (
     ARROW,
@@ -158,6 +159,16 @@ class View:
     def moves(self) -> list[MoveRow]:
         """The moves in their order."""
         return move_rows(self.report)
+
+    @cached_property
+    def gains(self) -> list[GainRow]:
+        """What the moves for each policy have brought so far."""
+        return gain_rows(self.plan)
+
+    @cached_property
+    def measured(self) -> list[MeasuredRow]:
+        """The earlier moves that were measured, the latest first."""
+        return measured_rows(self.plan)
 
     @cached_property
     def groups(self) -> list[Group]:

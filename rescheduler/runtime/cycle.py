@@ -15,6 +15,7 @@ from rescheduler.model.history import History
 from rescheduler.model.plan import Mode, MoveResult, Outcome, Plan, Report
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.measure.measuring import measure
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.plan.result import Outline
@@ -26,7 +27,7 @@ from rescheduler.runtime.enforce.attempt import problem
 from rescheduler.runtime.enforce.reconcile import holding
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.observing import Observe
-from rescheduler.runtime.trail_records import observed, planned, record_all
+from rescheduler.runtime.trail_records import measured, observed, planned, record_all
 from rescheduler.runtime.trailing import audited
 
 Phase = Callable[[str], AbstractContextManager[None]]
@@ -57,7 +58,7 @@ class Parts:
     memory: since when earlier cycles have had each finding; None where nothing is remembered.
     remembers: whether what this cycle finds is remembered for the next one.
     actor: what acts on the cluster, from the policies; None where nothing may.
-    phase: is entered for each of `observe`, `plan` and `act`, to measure it.
+    phase: is entered for each of `observe`, `measure`, `plan` and `act`, to time it.
     recorded: whether the snapshot is a recording.
     record: writes to the audit trail.
     """
@@ -97,7 +98,7 @@ def _run(parts: Parts, policies: PolicySet, seed: int) -> Report:
     try:
         with holding(actor) as history:
             fence = actor.ledger.fence
-            plan = propose(parts, policies, history, [], mode="Enforce", seed=seed)
+            plan = propose(parts, policies, history, [], mode="Enforce", seed=seed, actor=actor)
             return carry_out(parts, plan, policies, actor, fence=fence)
     except LockHeld as error:
         verdict = problem("GRD005", error.message)
@@ -158,10 +159,17 @@ def propose(
     *,
     mode: Mode,
     seed: int,
+    actor: Actor | None = None,
 ) -> Plan:
-    """Observe and plan, and remember what was found, whatever becomes of the plan."""
+    """Observe and plan, and remember what was found, whatever becomes of the plan.
+
+    actor: holds the lock, so that what earlier moves have brought is measured and stored first.
+    """
     with parts.phase("observe"):
         snapshot = parts.observe([each for one in policies.policies for each in one.requests()])
+    if actor is not None:
+        with parts.phase("measure"):
+            _measure(actor, snapshot, policies, history)
     record_all(parts.record, observed(snapshot))
     finding_history, more = recalled(parts, policies)
     outline = Outline(
@@ -174,6 +182,22 @@ def propose(
     record_all(parts.record, planned(plan))
     notes = [*notes, *more, *_remembered(parts, observations, snapshot.taken)]
     return structs.replace(plan, notes=[*plan.notes, *notes]) if notes else plan
+
+
+def _measure(actor: Actor, snapshot: Snapshot, policies: PolicySet, history: History) -> None:
+    """Measure what earlier moves have brought; policies of which they bring too little are demoted.
+
+    Raises:
+        LockLost, LedgerUnreadable, ActionError: it could not be stored.
+    """
+    before = {move.podUid for move in history.moves if move.gain is not None}
+    found = measure(snapshot, policies, history)
+    if found.changed:
+        actor.ledger.write(history)
+    fresh = [m for m in history.moves if m.gain is not None and m.podUid not in before]
+    record_all(actor.record, measured(fresh))
+    for demotion in found.demoted.values():
+        actor.demoted(demotion)
 
 
 def recalled(parts: Parts, policies: PolicySet) -> tuple[FindingHistory, list[Problem]]:

@@ -2,13 +2,13 @@
 
 0   done, or held on purpose
 1   data or setup is at fault, or acting broke off: somebody must look
-3   moves were held by a guard, refused, late, or not all tried
+3   moves were held by a guard, refused, late, or not all tried, also as their policy is demoted
 4   with `--exit-code`: moves are proposed
 5   everything in a plan that was to be applied had drifted
 """
 
 from rescheduler.model.errors import PlanDrifted
-from rescheduler.model.plan import Outcome, Report, plan_in
+from rescheduler.model.plan import Outcome, Plan, PolicyResult, Report, plan_in
 from rescheduler.runtime.enforce.acting import DONE
 
 FAULT, UNDONE, PROPOSED = 1, 3, 4
@@ -38,9 +38,19 @@ def exit_code(report: Report, *, proposed: bool = False, applying: bool = False)
             return code
     if any(policy.problem is not None for policy in plan.policies):
         return FAULT
+    if isinstance(report, Outcome) and any(demoted_now(each, plan) for each in plan.policies):
+        return UNDONE
     if report is plan and plan.guards:
         return _of_verdict(plan.guards[0].code)
     return PROPOSED if proposed and report is plan and plan.moves else 0
+
+
+def demoted_now(policy: PolicyResult, plan: Plan) -> bool:
+    """Whether this cycle has demoted the policy, or did not make moves because it is demoted."""
+    if policy.brought is None or policy.brought.demotedAt is None:
+        return False
+    wanted = any(m.mode == "Audit" and m.gains.get(policy.name, 0.0) > 0 for m in plan.moves)
+    return wanted or policy.brought.demotedAt == plan.taken
 
 
 def _of_verdict(code: str) -> int:

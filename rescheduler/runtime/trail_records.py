@@ -18,6 +18,7 @@ from rescheduler.model.trail import (
     Intent,
     Landing,
     Lost,
+    Measured,
     Observed,
     Planned,
     PlannedStep,
@@ -155,6 +156,21 @@ def followed(was: tuple[str, str, str], past: PastMove) -> Iterator[Record]:
         yield Ready(uid=past.podUid, plan=past.plan, seconds=seconds, code=past.code)
     if past.state == "lost" and state != "lost":
         yield Lost(uid=past.podUid, plan=past.plan, code=past.code)
+
+
+def measured(moves: Iterable[PastMove]) -> Iterator[Record]:
+    """What each of these moves has brought to each policy."""
+    for move in moves:
+        if move.gain is None:
+            continue
+        for name, got in move.gain.measured.items():
+            yield Measured(
+                uid=move.podUid,
+                plan=move.plan,
+                policy=name,
+                promised=move.gain.promised.get(name, 0.0),
+                measured=got,
+            )
 
 
 def ending(report: Report, code: int, verdict: Verdict) -> Iterator[Record]:

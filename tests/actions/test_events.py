@@ -54,6 +54,29 @@ def test_an_eviction_is_reported_on_the_pod_and_on_its_owner() -> None:
     assert writer.failures == 0
 
 
+def test_a_demotion_is_reported_on_the_state_config_map() -> None:
+    with serving() as fake:
+        writer = EventWriter(
+            fake.client(), instance="host_1", now=lambda: AT, state="ours/rescheduler-state"
+        )
+        writer.demoted(Problem(code="MSR001", message="Policy even counts as Audit " + "x" * 2000))
+        (body,) = fake.sent("POST", "/events")
+    assert body is not None
+    assert body["regarding"] == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "rescheduler-state",
+        "namespace": "ours",
+    }
+    assert (body["reason"], body["type"], body["metadata"]["namespace"]) == (
+        "PolicyDemoted",
+        "Warning",
+        "ours",
+    )
+    assert body["note"].startswith("MSR001 Policy even")
+    assert len(body["note"]) == 1024
+
+
 def test_what_cannot_be_reported_is_counted_and_stops_nothing() -> None:
     with serving() as fake:
         fake.faults += [Fault("POST", "/events", 403), Fault("POST", "/events", "drop-before")]

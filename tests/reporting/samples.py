@@ -30,6 +30,7 @@ from rescheduler.model.plan import (
 )
 from rescheduler.model.plan_digest import sealed
 from rescheduler.model.problem import Problem
+from tests.reporting import brought
 from tests.reporting.trust import calibrated, schedulers
 
 TAKEN = datetime(2026, 11, 21, 14, 2, 7, tzinfo=UTC)
@@ -374,12 +375,24 @@ def outcome() -> Outcome:
         became(4, "unknown", "ACT009", "no answer within 30 s"),
         became(5, "skipped", "ACT010", "the run stopped: ACT009"),
     ]
+    planned = plan(
+        moves=[move(n, mode="Enforce") for n in range(6)],
+        measuredMoves=brought.measured(TAKEN)[:1], policies=brought.helped(policies(moved=True)),
+    )  # fmt: skip
     return outcome_of(
-        plan(moves=[move(number, mode="Enforce") for number in range(6)]),
+        planned,
         *results,
         verdict=Problem(code="ACT009", message="Stopped after move 5: its outcome is not known."),
         calibration=calibrated(trusted=True),
     )
+
+
+def demoted() -> Plan:
+    """A policy is demoted because its moves brought nothing; those of another bring too little."""
+    return plan(
+        mode="Enforce", policies=brought.demoting(policies(moved=True), TAKEN),
+        moves=[move(n, mode="Audit") for n in range(5)], measuredMoves=brought.measured(TAKEN),
+    )  # fmt: skip
 
 
 def distrusted() -> Plan:
@@ -394,4 +407,5 @@ SAMPLES: dict[str, Callable[[], Report]] = {
     "no-data": no_data,
     "outcome": outcome,
     "distrusted": distrusted,
+    "demoted": demoted,
 }

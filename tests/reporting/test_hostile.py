@@ -63,7 +63,7 @@ PAYLOADS = [
 def poisoned(name: str, payload: str) -> Report:
     """The sample with the payload in every string that is free text."""
     kept = {"kind", "mode", "result", "schemaVersion", "created", "expires", "taken"}
-    kept |= {"started", "finished", "subject"}
+    kept |= {"started", "finished", "subject", "evicted", "at", "demotedAt", "demotedUntil"}
 
     def poison(value: Any, key: str = "") -> Any:
         if isinstance(value, str):
@@ -71,7 +71,18 @@ def poisoned(name: str, payload: str) -> Report:
         if isinstance(value, list | tuple):
             return [poison(each, key) for each in value]
         if isinstance(value, dict):
-            free = key in ("gains", "usage", "load", "limits", "document", "spec", "targets")
+            free = key in (
+                "gains",
+                "predicted",
+                "promised",
+                "measured",
+                "usage",
+                "load",
+                "limits",
+                "document",
+                "spec",
+                "targets",
+            )
             return {(k + payload if free else k): poison(each, k) for k, each in value.items()}
         return value
 

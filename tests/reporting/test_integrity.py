@@ -15,7 +15,8 @@ from rescheduler.reporting.integrity import CHECKSUMS, checksums
 from rescheduler.reporting.machine import from_json, to_json
 from tests.planning.random_worlds import worlds
 from tests.planning.world import World
-from tests.reporting.samples import became, outcome_of, plan
+from tests.reporting import brought
+from tests.reporting.samples import TAKEN, became, outcome_of, plan
 from tests.reporting.trust import calibrated, schedulers
 
 Json = dict[str, Any]
@@ -72,6 +73,23 @@ NOT_COVERED = {
             "version",
         )
     ),
+    # Likewise: what earlier moves have brought, and with that which policies are demoted.
+    *(
+        f"policies[].brought.{each}"
+        for each in (
+            *("demotedAt", "demotedUntil", "measured", "moves", "problem.code"),
+            *("problem.message", "promised"),
+        )
+    ),
+    *(
+        f"measuredMoves[].{each}"
+        for each in (
+            *("at", "evicted", "landedOn", "neutral[]", "node", "plan", "pod.name"),
+            *("pod.namespace", "pod.resourceVersion", "pod.uid", "problem.code"),
+            *("problem.message", "predicted.gpu-utilization", "promised.gpu-utilization"),
+            "measured.gpu-utilization",
+        )
+    ),
     # What a policy says of the placement; the policy itself is covered as a whole.
     *(f"policies[].{each}" for each in ("cost.after", "cost.before", "problem", "scope", "source")),
     *(f"policies[].findings[].{each}" for each in ("code", "cost", "message", "subject")),
@@ -115,9 +133,16 @@ def rich() -> Plan:
         notes=[Problem(code="DAT001", message="odd")],
         calibration=calibrated(trusted=False),
         schedulers=schedulers(Problem(code="FEA005", message="odd")),
+        measuredMoves=[
+            structs.replace(each, problem=Problem(code="MSR003", message="odd"))
+            for each in brought.measured(TAKEN)[2:3]
+        ],
     )
     short = {"nodes": full.nodes[:1], "refused": full.refused[:1], "moves": full.moves[2:4]}
-    policies = [structs.replace(each, findings=each.findings[:1]) for each in full.policies]
+    policies = [
+        structs.replace(each, findings=each.findings[:1], brought=brought.demoted(TAKEN))
+        for each in full.policies
+    ]
     readings = [structs.replace(each, notes=["odd"]) for each in full.readings[:1]]
     values = structs.asdict(full) | short | {"policies": policies, "readings": readings}
     return plan(**{name: each for name, each in values.items() if name not in ("id", "digest")})

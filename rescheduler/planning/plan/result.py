@@ -13,6 +13,7 @@ from rescheduler.planning.limits.batches import number
 from rescheduler.planning.limits.landing_trust import calibration
 from rescheduler.planning.plan.views import (
     Before,
+    measured_moves,
     node_views,
     notes,
     policy_results,
@@ -80,6 +81,7 @@ def assemble(
         limits=to_document(policies.limits)["spec"],
         notes=notes(copy),
         calibration=calibration(copy.history, copy.limits, snapshot.cluster.version),
+        measuredMoves=measured_moves(copy.history),
     )
     return sealed(plan)
 

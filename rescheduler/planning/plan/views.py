@@ -7,16 +7,30 @@ from heapq import nsmallest
 import numpy as np
 
 from rescheduler.documents.envelope import to_document
-from rescheduler.model.plan import Change, Cost, FindingView, NodeView, PolicyResult, ReadingResult
+from rescheduler.model.gains import Gain
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.plan import (
+    Change,
+    Cost,
+    FindingView,
+    MeasuredMove,
+    NodeView,
+    PodRef,
+    PolicyResult,
+    ReadingResult,
+)
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray, ReadingRequest
 from rescheduler.planning.binding import Binding
+from rescheduler.planning.limits.demotion import result
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 
 MOST_FINDINGS = 20
 MOST_NODES = 2000
+MOST_MEASURED = 100
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -60,10 +74,16 @@ def loads(bindings: Iterable[Binding]) -> dict[str, FloatArray]:
 
 def policy_results(copy: WorkingCopy, policies: PolicySet, before: Before) -> list[PolicyResult]:
     """Each policy's result, in the order of the set."""
-    return [_policy_result(binding, policies, before) for binding in copy.bindings]
+    return [
+        _policy_result(copy, binding, written, policies, before)
+        for binding, written in zip(copy.bindings, policies.policies, strict=True)
+    ]
 
 
-def _policy_result(binding: Binding, policies: PolicySet, before: Before) -> PolicyResult:
+def _policy_result(
+    copy: WorkingCopy, binding: Binding, written: Policy, policies: PolicySet, before: Before
+) -> PolicyResult:
+    """The result of one policy. written: as in its document, which a demotion leaves alone."""
     policy, term, problem = binding.policy, binding.term, binding.problem
     name = policy.name
     return PolicyResult(
@@ -79,7 +99,8 @@ def _policy_result(binding: Binding, policies: PolicySet, before: Before) -> Pol
         source=policies.files.get(name, ""),
         findings=before.findings.get(name, []),
         problem=problem or None,
-        document=to_document(policy),
+        brought=result(copy.history, written, copy.limits, copy.snapshot.taken),
+        document=to_document(written),
     )
 
 
@@ -185,3 +206,29 @@ def notes(copy: WorkingCopy) -> list[Problem]:
 
 def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
+
+
+def measured_moves(history: History) -> list[MeasuredMove]:
+    """What earlier moves have brought, the latest first."""
+    found = sorted(
+        ((move.gain.at, move.at, move.podUid, move) for move in history.moves if move.gain),
+        key=lambda each: each[:3],
+        reverse=True,
+    )
+    return [_measured(move, move.gain) for *_, move in found[:MOST_MEASURED] if move.gain]
+
+
+def _measured(move: PastMove, gain: Gain) -> MeasuredMove:
+    return MeasuredMove(
+        pod=PodRef(namespace=move.namespace, name=move.pod, uid=move.podUid),
+        plan=move.plan,
+        node=move.source,
+        landedOn=move.landedOn or None,
+        evicted=move.at,
+        at=gain.at,
+        predicted=move.gains,
+        promised=gain.promised,
+        measured=gain.measured,
+        neutral=gain.neutral,
+        problem=Problem(code="MSR003", message=gain.problem) if gain.problem else None,
+    )

@@ -18,6 +18,7 @@ from rescheduler.planning.binding import Binding, bind
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.eligibility.kubelet_admission import Admission
 from rescheduler.planning.limits.budgets import Budgets
+from rescheduler.planning.limits.demotion import in_force
 from rescheduler.planning.limits.disruption import Disruptions
 from rescheduler.planning.search.corrections import corrected
 from rescheduler.planning.search.evacuation import Leaving, Ways
@@ -36,7 +37,8 @@ _NO_FINDING_HISTORY = FindingHistory()
 class WorkingCopy:
     """One snapshot with the moves that a plan has made so far, and what may still be spent.
 
-    policies: the policies with a mode; until `start_audit` only the Enforce ones decide.
+    policies: the policies with a mode, which is Audit while one is demoted; until `start_audit`
+    only the Enforce ones decide.
     history: our own recent moves. plan: the id of the plan that is being carried out; its
     own moves start no cool-down, so that it may move a workload more than once as planned.
     seed: breaks ties, and nothing else. schedulers: what operators declare of them. pinned: name
@@ -64,7 +66,7 @@ class WorkingCopy:
         self.history = history
         self.seed = seed
         self.finding_history = finding_history
-        self.bindings = bind(policies, self.snapshot)
+        self.bindings = bind(in_force(policies, history, snapshot.taken), self.snapshot)
         self.eligibility = Eligibility(self.snapshot, limits, history, plan=plan)
         self.budgets = Budgets(self.snapshot, limits, history, plan)
         self.schedulers = schedulers_of(self.snapshot, schedulers, pinned)

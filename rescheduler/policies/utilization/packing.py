@@ -55,6 +55,16 @@ class PackingTerm(UtilizationTerm):
         ]
         self._choose(self._find_landings(self._find_room(leaving), evacuation))
 
+    def freed(self) -> BoolArray:
+        """(nodes,) those that are cold, whether the others have room or not, and the empty ones."""
+        found = self._usable & (self._held == 0)
+        found[self._cold] = True
+        return np.asarray(found)
+
+    def free(self, nodes: BoolArray) -> None:
+        """Charge these instead."""
+        self._spare = nodes.copy()
+
     def cost(self) -> float:
         """Average pods too many, and pods that keep nodes from being free."""
         return super().cost() + float(self._count()[self._spare].sum())

@@ -137,7 +137,7 @@ def _carry_out(plan: Plan, batch: list[PlannedMove], attempts: Attempts, actor: 
             f"plan {plan.id} was made for cluster {plan.cluster.uid}, not {snapshot.cluster.uid}",
         )
     _trusted(attempts.history, actor, snapshot.cluster.version)
-    attempts.begin(snapshot)
+    attempts.begin(snapshot, batch)
     try:
         for move in batch:
             attempts.attempt(move)

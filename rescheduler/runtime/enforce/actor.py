@@ -118,6 +118,7 @@ class Actor:
     see `read_surroundings`; raises SourceError.
     evict: asks for one eviction, with the id of the plan and the fence.
     announce: reports to the cluster what became of a move of the plan with that id; never fails.
+    demoted: reports to the cluster that a policy was demoted to Audit; never fails.
     clock: the API server's time. steady: seconds on a clock that never steps.
     sleep: seconds, shorter when asked to stop.
     stop: why nothing more may be sent (a signal, the deadline), or "".
@@ -140,3 +141,4 @@ class Actor:
     limits: Limits
     pace: Pace = Pace()
     record: Recorder = unrecorded
+    demoted: Callable[[Problem], None] = lambda _: None

@@ -1,6 +1,6 @@
 """The attempts of one run: each at most one eviction, gated, charged before it is sent."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from msgspec import structs
@@ -16,6 +16,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.pace import Pace
+from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.plan.surroundings import Around, refuse_changed
 from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.actor import Actor, Checks
@@ -60,8 +61,8 @@ class Attempts:
         self._last: datetime | None = None
         self._barred: dict[tuple[str, str], Problem] = {}
 
-    def begin(self, snapshot: Snapshot) -> None:
-        """Begin a batch, whose moves are checked against this snapshot.
+    def begin(self, snapshot: Snapshot, batch: Sequence[PlannedMove]) -> None:
+        """Begin a batch, whose moves are checked against this snapshot, and measured against it.
 
         Raises:
             Halted: a guard holds on this snapshot.
@@ -72,6 +73,7 @@ class Attempts:
         self._checks = self._actor.recheck(snapshot, self.history)
         for guard in self._checks.guards():
             raise Halted(guard.code, guard.message)
+        self.history.begin(baseline_of(snapshot, self.history, batch, self._plan))
 
     def attempt(self, move: PlannedMove) -> None:
         """Try one move, and keep what came of it.
@@ -107,6 +109,7 @@ class Attempts:
             uid = move.pod.uid
             self.results[uid] = concluded(self.results[uid], past)
             self._actor.announce(move, self.results[uid], self._plan)
+        self.history.trim_baselines()
 
     def _report(self, move: PlannedMove, result: Result, code: Problem) -> None:
         self.results[move.pod.uid] = MoveResult.of(move, result, code)
@@ -234,7 +237,9 @@ class Attempts:
             source=move.source,
             at=now,
             fence=self._actor.ledger.fence,
+            batch=move.batch,
             policies=sorted(name for name, gain in move.gains.items() if gain > 0),
+            gains={name: float(f"{gain:.4g}") for name, gain in move.gains.items() if gain > 0},
             landing=likeliest(chances(move.landing), IN_FLIGHT_NODES),
             unschedulable=move.unschedulable,
             scheduler=self._scheduler,

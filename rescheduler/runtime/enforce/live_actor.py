@@ -90,6 +90,12 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
     def ask(move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
         return evict(api, move, annotations(move, plan, fence))
 
+    events = EventWriter(
+        api,
+        instance=state.lease.identity,
+        now=state.clock.now,
+        state=f"{NAMESPACE}/{STATE}",
+    )
     return Actor(
         lease=state.lease,
         ledger=state.ledger,
@@ -99,7 +105,8 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
         pods=pods,
         reread=reread,
         evict=ask,
-        announce=EventWriter(api, instance=state.lease.identity, now=state.clock.now),
+        announce=events,
+        demoted=events.demoted,
         clock=state.clock.now,
         steady=steady,
         sleep=sleep,

@@ -125,6 +125,10 @@ def _log_outcome(report: Report, verdict: str) -> None:
             problem = policy.problem
             code, message = problem.code, problem.message
             log.warning("not evaluated", policy=policy.name, code=code, message=message)
+        if policy.brought is not None and policy.brought.problem is not None:
+            problem = policy.brought.problem
+            code, message = problem.code, problem.message
+            log.warning("moves bring too little", policy=policy.name, code=code, message=message)
     for guard in plan.guards:
         log.warning("guard holds", code=guard.code, message=guard.message)
     for number, move in enumerate(plan.moves):

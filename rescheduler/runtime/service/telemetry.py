@@ -35,7 +35,7 @@ from rescheduler.model.plan import (
 )
 from rescheduler.model.reasons import CATALOG
 
-PHASES = ("observe", "plan", "act")
+PHASES = ("observe", "measure", "plan", "act")
 VERDICTS = ("good", "held", "no-say", "failed", "skipped", "missed")
 _GUARDS = tuple(code for code in CATALOG if code.startswith("GRD"))
 _REGRETS = ("ACT011", "ACT012", "ACT017", "ACT018", "ACT019")
@@ -134,6 +134,30 @@ class Telemetry:
             "Sum of the gains that evicted moves promised.",
             registry=registry,
         )
+        self.gain_promised = Counter(
+            "rescheduler_predicted_gain",
+            "Weighted gain that measured moves promise under the load when they were measured.",
+            ["policy"],
+            registry=registry,
+        )
+        self.gain_measured = Counter(
+            "rescheduler_measured_gain",
+            "Weighted gain that settled moves have brought, of those that brought any.",
+            ["policy"],
+            registry=registry,
+        )
+        self.loss_measured = Counter(
+            "rescheduler_measured_loss",
+            "Weighted cost that settled moves have caused, of those that did harm.",
+            ["policy"],
+            registry=registry,
+        )
+        self.policy_demoted = Gauge(
+            "rescheduler_policy_demoted",
+            "1 while the policy counts as Audit because its moves brought too little.",
+            ["policy"],
+            registry=registry,
+        )
         self.regrets = Counter(
             "rescheduler_regrets",
             "Evicted pods that came back, did not go, or got no Ready replacement.",
@@ -191,6 +215,7 @@ class Telemetry:
         """Take over the figures of a plan or outcome; what it does not name any more goes away."""
         plan = plan_in(report)
         self._observe_policies(plan)
+        self._observe_gains(plan)
         self._observe_readings(plan)
         self._observe_landings(report.calibration)
         self.score.set(float("nan") if plan.score.before is None else plan.score.before)
@@ -221,6 +246,23 @@ class Telemetry:
             if policy.problem is None:
                 labels = (policy.name, policy.kind, policy.mode)
                 self.policy_cost.labels(*labels).set(policy.cost.before)
+
+    def _observe_gains(self, plan: Plan) -> None:
+        """Count the moves that were measured in this very cycle; the others were before."""
+        self.policy_demoted.clear()
+        weights = {policy.name: policy.weight for policy in plan.policies}
+        for policy in plan.policies:
+            demoted = policy.brought is not None and policy.brought.demotedUntil is not None
+            self.policy_demoted.labels(policy.name).set(demoted)
+            for counter in (self.gain_promised, self.gain_measured, self.loss_measured):
+                counter.labels(policy.name)
+        for move in plan.measuredMoves:
+            if move.at != plan.taken:
+                continue
+            for name in (move.measured.keys() & weights.keys()) - set(move.neutral):
+                gain = weights[name] * move.measured[name]
+                self.gain_promised.labels(name).inc(max(weights[name] * move.promised[name], 0.0))
+                (self.gain_measured if gain > 0 else self.loss_measured).labels(name).inc(abs(gain))
 
     def _observe_readings(self, plan: Plan) -> None:
         self.reading_age.clear()

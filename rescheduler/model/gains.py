@@ -1,0 +1,131 @@
+"""What moves have brought beside what they promised, as the durable history remembers it.
+
+All gains are unweighted costs of one policy, as its term counts them: 1.0 is one pod placed as
+badly as the policy can express. A gain above 0 is a cost that went down.
+"""
+
+from datetime import datetime, timedelta
+from math import sqrt
+
+import msgspec
+
+MOST_PAIRS = 100
+"""Measured moves of a policy that count, the latest; a sample cannot be larger."""
+
+MOST_BASELINES = 100
+"""Batches whose moves may wait to be measured; of earlier ones the moves cannot be measured."""
+
+MOST_POLICIES = 200
+"""Policies that are remembered, also those of which the documents are gone; demoted ones always."""
+
+FIRST_BACK_OFF, LONGEST_BACK_OFF = timedelta(hours=24), timedelta(days=14)
+
+_DOUBT = 2.0
+"""Standard errors by which a share must be too small, so that noise demotes nobody."""
+
+
+class Gain(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What one move has brought, by policy; problem: why it could not be measured, or "".
+
+    promised: what the policy would predict for it under the load of today. neutral: the policies
+    to which it would promise next to nothing by now, because the cause has gone by itself.
+    """
+
+    at: datetime
+    promised: dict[str, float] = {}
+    measured: dict[str, float] = {}
+    neutral: list[str] = []
+    problem: str = ""
+
+
+class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """The readings right before the evictions of one batch, of the nodes that it may touch.
+
+    A reading is named by the `key` of its request. nodes: its value on each node; of a reading of
+    pods the sum over the node's pods. totals: sum and number of these values over all nodes.
+    peers: UID of a workload to the mean over its pods that this batch does not move.
+    devices: node to what its devices add: identity, number, value, and UIDs of its pods.
+    """
+
+    plan: str
+    batch: int
+    at: datetime
+    nodes: dict[str, dict[str, float]] = {}
+    totals: dict[str, tuple[float, int]] = {}
+    peers: dict[str, dict[str, float]] = {}
+    devices: dict[str, dict[str, list[tuple[str, str, float, list[str]]]]] = {}
+
+    def keep(self, nodes: set[str]) -> None:
+        """Keep the values of these nodes only; the totals stay those of all."""
+        for values in self.nodes.values():
+            for name in values.keys() - nodes:
+                del values[name]
+        for devices in self.devices.values():
+            for name in devices.keys() - nodes:
+                del devices[name]
+
+
+class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What the moves for one policy's sake have promised and brought, and its demotion.
+
+    pairs: promised and measured gain of the latest moves, the oldest first.
+    demotions: how many times in a row; each doubles the time until it may act again.
+    reason: the sums that the latest demotion was decided by.
+    """
+
+    policy: str
+    pairs: list[tuple[float, float]] = []
+    demotions: int = 0
+    demoted: datetime | None = None
+    until: datetime | None = None
+    reason: str = ""
+
+    @property
+    def promised(self) -> float:
+        """What the moves that count have promised, under the load when they were measured."""
+        return sum(promised for promised, _ in self.pairs)
+
+    @property
+    def measured(self) -> float:
+        """What they have brought."""
+        return sum(measured for _, measured in self.pairs)
+
+    def demoted_at(self, now: datetime) -> bool:
+        """Whether the policy may cause no eviction now."""
+        return self.until is not None and now < self.until
+
+    def add(self, promised: float, measured: float) -> None:
+        """Count one more move."""
+        self.pairs = [*self.pairs, (round(promised, 6), round(measured, 6))][-MOST_PAIRS:]
+
+    def falls_short(self, share: float, sample: int) -> bool:
+        """Whether so many moves have brought less than this share, by more than noise explains.
+
+        The error is that of a ratio of sums: moves that all bring the same share have none.
+        """
+        count, promised = len(self.pairs), self.promised
+        if count < sample or promised <= 0:
+            return False
+        ratio = self.measured / promised
+        squares = sum((measured - ratio * each) ** 2 for each, measured in self.pairs)
+        error = sqrt(squares * count / max(count - 1, 1)) / promised
+        return ratio + _DOUBT * error < share
+
+    def demote(self, now: datetime) -> None:
+        """Let the policy cause no eviction for a time that doubles; it begins anew afterwards."""
+        doubled = FIRST_BACK_OFF * 2.0 ** min(self.demotions, 10)
+        self.reason = sums(self.promised, self.measured, len(self.pairs))
+        self.demoted, self.until = now, now + min(doubled, LONGEST_BACK_OFF)
+        self.demotions += 1
+        self.pairs = []
+
+    def acquit(self) -> None:
+        """Forget earlier demotions: since the last one enough moves have brought enough."""
+        self.demotions, self.demoted, self.until, self.reason = 0, None, None, ""
+
+
+def sums(promised: float, measured: float, count: int) -> str:
+    """The sums in the words of reports."""
+    share = f" ({measured / promised:.0%})" if promised > 0 else ""
+    moves = "1 move" if count == 1 else f"{count} moves"
+    return f"measured {measured:.3g} of {promised:.3g} promised{share} over {moves}"

@@ -1,0 +1,85 @@
+"""Policies whose moves do not bring what they promised: they are demoted to Audit for a while."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from math import ceil
+
+from rescheduler.model.gains import GainRecord, sums
+from rescheduler.model.history import History
+from rescheduler.model.plan import GainsResult
+from rescheduler.model.problem import Problem
+from rescheduler.policies.base import Policy
+from rescheduler.policies.limits import Limits
+
+
+def in_force(policies: Iterable[Policy], history: History, now: datetime) -> tuple[Policy, ...]:
+    """These policies, each in the mode that it has now: Audit while it is demoted."""
+    demoted = {record.policy for record in history.gains if record.demoted_at(now)}
+    return tuple(
+        each.model_copy(update={"mode": "Audit"}) if each.name in demoted else each
+        for each in policies
+    )
+
+
+def decide_mode(record: GainRecord, limits: Limits, now: datetime) -> bool:
+    """Demote the policy if its moves brought too little; whether it was demoted just now.
+
+    One that was demoted before is on probation until a whole sample has brought enough: a third of
+    the sample is enough to demote it again, for twice as long.
+    """
+    if record.demoted_at(now):
+        return False
+    sample = limits.minMeasuredSample
+    enough = ceil(sample / 3) if record.demotions else sample
+    if record.falls_short(limits.minMeasuredShare, enough):
+        record.demote(now)
+        return True
+    share = limits.minMeasuredShare * record.promised
+    if record.demotions and len(record.pairs) >= sample and record.measured >= share:
+        record.acquit()
+    return False
+
+
+def result(history: History, policy: Policy, limits: Limits, now: datetime) -> GainsResult | None:
+    """What the policy's moves have brought and whether it is demoted, for the report.
+
+    policy: as its document has it; what is Audit there is not demoted.
+    """
+    record = next((each for each in history.gains if each.policy == policy.name), None)
+    if record is None or not (record.pairs or record.demotions):
+        return None
+    demoted = policy.mode == "Enforce" and record.demoted_at(now)
+    return GainsResult(
+        promised=record.promised,
+        measured=record.measured,
+        moves=len(record.pairs),
+        demotedAt=record.demoted if demoted else None,
+        demotedUntil=record.until if demoted else None,
+        problem=demotion(record, limits, now) if demoted else _short(record, limits),
+    )
+
+
+def demotion(record: GainRecord, limits: Limits, now: datetime) -> Problem | None:
+    """MSR001 while the policy is demoted, or None."""
+    if not record.demoted_at(now):
+        return None
+    times = "" if record.demotions == 1 else f", for the {record.demotions}. time in a row"
+    return Problem(
+        code="MSR001",
+        message=f"Policy {record.policy} counts as Audit until {record.until:%Y-%m-%d %H:%M} UTC"
+        f"{times}: its moves {record.reason}; at least {limits.minMeasuredShare:.0%} must be "
+        "(minMeasuredShare)",
+    )
+
+
+def _short(record: GainRecord, limits: Limits) -> Problem | None:
+    """MSR002 where the moves so far brought too little, and a demotion may follow; or None."""
+    if not record.pairs or record.measured >= limits.minMeasuredShare * record.promised:
+        return None
+    return Problem(
+        code="MSR002",
+        message=f"The moves for policy {record.policy} have "
+        f"{sums(record.promised, record.measured, len(record.pairs))}; below "
+        f"{limits.minMeasuredShare:.0%} (minMeasuredShare) over {limits.minMeasuredSample} moves, "
+        "by more than noise explains, it is demoted to Audit",
+    )

@@ -1,0 +1,1 @@
+"""Whether moves helped: what they have brought, measured on a later snapshot."""

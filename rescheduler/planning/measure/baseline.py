@@ -1,0 +1,90 @@
+"""What must be known right before the evictions of a batch, to tell later what they brought."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rescheduler.model.gains import Baseline
+from rescheduler.model.history import COMPARED_NODES, History
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.readings import IntArray, Reading
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.measure.by_node import by_node, fresh, usable
+from rescheduler.planning.search.corrections import corrected
+
+_DIGITS = 4
+"""Significant digits that are kept."""
+
+_MOST_DEVICES = 32
+"""Devices of one node that are kept."""
+
+
+def baseline_of(
+    snapshot: Snapshot, history: History, moves: Sequence[PlannedMove], plan: str
+) -> Baseline:
+    """The readings on the nodes that these moves of one batch leave and most likely reach.
+
+    They are corrected for our moves before the batch that their windows have not seen yet.
+    """
+    snapshot = corrected(snapshot, history)
+    found = Baseline(plan=plan, batch=moves[0].batch, at=snapshot.taken)
+    touched = _touched(moves, snapshot)
+    pods = [p for each in moves if (p := snapshot.pod_index.get(each.pod.uid)) is not None]
+    for reading in snapshot.readings.entries:
+        key = reading.request.key
+        if not usable(reading, snapshot) or key in found.totals:
+            continue
+        values = by_node(reading, snapshot)
+        known = ~np.isnan(values)
+        found.totals[key] = (_short(float(values[known].sum())), int(known.sum()))
+        found.nodes[key] = {
+            name: _short(float(values[node])) for name, node in touched.items() if known[node]
+        }
+        if reading.devices:
+            found.devices[key] = _devices(reading, snapshot, touched)
+        if reading.request.subject == "pod":
+            for workload, mean in _peers(reading, snapshot, pods).items():
+                found.peers.setdefault(workload, {})[key] = mean
+    return found
+
+
+def peers(workload: int, besides: IntArray, snapshot: Snapshot) -> IntArray:
+    """The placed pods of the workload that are none of these."""
+    of_workload = (snapshot.pod_workload == workload) & (snapshot.pod_node >= 0)
+    return np.setdiff1d(np.flatnonzero(of_workload & ~snapshot.leaving), besides)
+
+
+def _touched(moves: Sequence[PlannedMove], snapshot: Snapshot) -> dict[str, int]:
+    names: dict[str, None] = {}
+    for move in moves:
+        names[move.source] = None
+        likely = sorted(move.landing, key=lambda share: (-share.probability, share.node))
+        names.update((share.node, None) for share in likely[:COMPARED_NODES])
+    index = snapshot.node_index
+    return {name: index[name] for name in names if name in index}
+
+
+def _peers(reading: Reading, snapshot: Snapshot, pods: list[int]) -> dict[str, float]:
+    values, answer = fresh(reading), {}
+    for workload in {int(snapshot.pod_workload[pod]) for pod in pods} - {-1}:
+        theirs = values[peers(workload, np.array(pods, dtype=np.int32), snapshot)]
+        if not np.isnan(theirs).all():
+            answer[snapshot.workloads[workload].uid] = _short(float(np.nanmean(theirs)))
+    return answer
+
+
+def _devices(
+    reading: Reading, snapshot: Snapshot, touched: dict[str, int]
+) -> dict[str, list[tuple[str, str, float, list[str]]]]:
+    names = {node: name for name, node in touched.items()}
+    answer: dict[str, list[tuple[str, str, float, list[str]]]] = {}
+    for each in sorted(reading.devices, key=lambda device: -device.value):
+        kept = answer.setdefault(names[each.node], []) if each.node in names else None
+        if kept is not None and len(kept) < _MOST_DEVICES:
+            users = [snapshot.pods[pod].metadata.uid for pod in each.pods]
+            kept.append((each.device, each.index, _short(each.value), users))
+    return answer
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")

@@ -1,0 +1,46 @@
+"""Readings as one value for each node, so that those of nodes and of pods compare alike."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from rescheduler.model.readings import FloatArray, Reading, ReadingRequest
+from rescheduler.model.snapshot import Snapshot
+
+
+def of_objects(requests: Iterable[ReadingRequest]) -> list[ReadingRequest]:
+    """The requests for readings of nodes and pods. What lies between pairs no move changes."""
+    return [each for each in requests if each.subject != "pair"]
+
+
+def pods_reading(name: str) -> str:
+    """The reading of pods that a reading of nodes is the sum of, as far as the catalog has one."""
+    return "pod" + name.removeprefix("node")
+
+
+def fresh(reading: Reading) -> FloatArray:
+    """(subjects,) the values that are not too old; NaN is absent."""
+    return np.where(reading.ages <= reading.request.max_age, reading.values, np.nan)
+
+
+def by_node(reading: Reading, snapshot: Snapshot) -> FloatArray:
+    """(nodes,) the value of each node, or the sum over its pods; NaN is absent.
+
+    A pod without a value adds nothing, and a node of which no pod has one has no sum.
+    """
+    values = fresh(reading)
+    if reading.request.subject == "node":
+        return values
+    nodes, home = len(snapshot.nodes), snapshot.pod_node
+    there = (home >= 0) & ~np.isnan(values)
+    sums = np.bincount(home[there], weights=values[there], minlength=nodes)
+    return np.where(np.bincount(home[there], minlength=nodes) > 0, sums, np.nan)
+
+
+def usable(reading: Reading | None, snapshot: Snapshot) -> bool:
+    """Whether the reading has a value, or its absence, for every subject, and no problem."""
+    if reading is None or reading.problem is not None:
+        return False
+    subject = reading.request.subject
+    subjects = len(snapshot.nodes) if subject == "node" else len(snapshot.pods)
+    return subject != "pair" and len(reading.values) == len(reading.ages) == subjects

@@ -1,0 +1,152 @@
+"""The gain of groups of moves for one policy: its cost without them, less its cost with them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rescheduler.model.move import Shift
+from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.measure.by_node import of_objects
+from rescheduler.planning.measure.groups import Group, Settled
+from rescheduler.policies.base import Freeing, Policy, Term
+
+_NOTHING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class GroupGain:
+    """What one group was to bring and has brought, unweighted."""
+
+    promised: float
+    measured: float
+
+
+@dataclass(slots=True)
+class Costs:
+    """A term's cost, parted by what its findings are about, with the pods of each."""
+
+    parts: dict[tuple[str, str, str], float] = field(default_factory=dict)
+    pods: dict[tuple[str, str, str], set[int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, term: Term) -> "Costs":
+        """Ask the term; its findings sum to its cost."""
+        found = cls()
+        for each in term.findings():
+            key = (each.code, each.subject, each.aspect)
+            found.parts[key] = found.parts.get(key, 0.0) + each.cost
+            found.pods.setdefault(key, set()).update(each.pods)
+        return found
+
+
+def gains(
+    policy: Policy, groups: Sequence[Group], now: Snapshot, undone: Snapshot | None
+) -> list[GroupGain] | Problem:
+    """The gain of each group, or the problem for which the policy is not evaluated.
+
+    undone: the snapshot as it would be without the moves. None, for a policy that needs no
+    readings of nodes or pods: then only places count, and its own term undoes them.
+    """
+    with_moves = policy.compile(now)
+    without_moves = with_moves if undone is None else policy.compile(undone)
+    if isinstance(with_moves, Problem):
+        return with_moves
+    if isinstance(without_moves, Problem):
+        return without_moves
+    _free_alike(with_moves, without_moves, groups, undone or now)
+    after = Costs.of(with_moves)
+    if undone is None:
+        for each in reversed(_members(groups)):
+            without_moves.commit(_shift(each).reversed())
+    before = Costs.of(without_moves)
+    promised = [_promised(without_moves, group, now) for group in groups]
+    measured = _parted(groups, promised, before, after, now)
+    return list(map(GroupGain, promised, measured))
+
+
+def needs_readings(policy: Policy) -> bool:
+    """Whether the policy needs readings of nodes or pods, which moves change."""
+    return bool(of_objects(policy.requests()))
+
+
+def _members(groups: Iterable[Group]) -> list[Settled]:
+    return [each for group in groups for each in group.measured]
+
+
+def _shift(each: Settled) -> Shift:
+    return Shift(each.replacement, each.source, each.landed)
+
+
+def _free_alike(
+    with_moves: Term, without_moves: Term, groups: Sequence[Group], undone: Snapshot
+) -> None:
+    """Let both charge the same nodes for not being free: those that the moves were to free."""
+    here: object = with_moves
+    there: object = without_moves
+    if not isinstance(here, Freeing) or not isinstance(there, Freeing):
+        return
+    members = _members(groups)
+    held = np.bincount(
+        undone.pod_node[(undone.pod_node >= 0) & ~undone.on_own_node], minlength=len(undone.nodes)
+    )
+    meant = np.zeros(len(undone.nodes), dtype=np.bool_)
+    meant[[each.source for each in members]] = True
+    meant[[each.landed for each in members if held[each.landed] == 0]] = True
+    chosen = there.freed() & meant
+    here.free(chosen)
+    there.free(chosen)
+
+
+def _promised(term: Term, group: Group, snapshot: Snapshot) -> float:
+    """What the term predicts for the moves, as expected over where each was to land.
+
+    The next of them is evaluated where those before it have really landed.
+    """
+    total = 0.0
+    for each in group.measured:
+        index = snapshot.node_index
+        landing = {index[n]: p for n, p in each.move.landing.items() if n in index and p > 0}
+        landing = landing or {each.landed: 1.0}
+        deltas = term.deltas(each.replacement, np.array(list(landing), dtype=np.int32))
+        chances = np.array(list(landing.values()))
+        total -= float(np.average(deltas, weights=chances))
+        term.commit(_shift(each))
+    return total
+
+
+def _parted(
+    groups: Sequence[Group],
+    promised: Sequence[float],
+    before: Costs,
+    after: Costs,
+    snapshot: Snapshot,
+) -> list[float]:
+    """The change of the cost, parted among the groups; the parts sum to all of it.
+
+    What is about a node or the pods of a group is its own. What is about several, or none, is
+    shared among them like what they promised.
+    """
+    nodes = {
+        f"node {snapshot.nodes[node].metadata.name}": number
+        for number, group in enumerate(groups)
+        for node in group.nodes
+    }
+    pods = {
+        each.replacement: number for number, group in enumerate(groups) for each in group.measured
+    }
+    answer = [0.0] * len(groups)
+    for key in before.parts.keys() | after.parts.keys():
+        change = before.parts.get(key, 0.0) - after.parts.get(key, 0.0)
+        if key[1] in nodes:
+            answer[nodes[key[1]]] += change
+            continue
+        about = before.pods.get(key, set()) | after.pods.get(key, set())
+        theirs = {pods[pod] for pod in about & pods.keys()} or set(range(len(groups)))
+        weights = {number: max(promised[number], 0.0) for number in theirs}
+        whole = sum(weights.values())
+        for number in theirs:
+            share = weights[number] / whole if whole > _NOTHING else 1.0 / len(theirs)
+            answer[number] += change * share
+    return answer

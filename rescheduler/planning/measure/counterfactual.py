@@ -1,0 +1,272 @@
+"""The snapshot as it would be without some of our moves: the pods back, and the load with them.
+
+On the nodes that the moves touched each reading is what it was before, times how it has changed on
+all others since: a load that falls everywhere falls here too. Of that, the moved pods' own part
+follows their workload's other pods; and pods that came since would have come in any case.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from msgspec import structs
+
+from rescheduler.model.gains import Baseline
+from rescheduler.model.readings import (
+    BoolArray,
+    DeviceValue,
+    FloatArray,
+    IntArray,
+    Reading,
+    Readings,
+)
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.measure.baseline import peers
+from rescheduler.planning.measure.by_node import by_node, fresh, of_objects, pods_reading, usable
+from rescheduler.planning.measure.groups import Group, Settled
+from rescheduler.planning.measure.trends import Trends
+from rescheduler.policies.base import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a group cannot be measured for a policy. passes: whether that may change."""
+
+    text: str
+    passes: bool
+
+
+class Before:
+    """What the readings of one group's nodes and pods would be without its moves."""
+
+    def __init__(self, snapshot: Snapshot, group: Group) -> None:
+        self._snapshot = snapshot
+        self._group = group
+        self._trends = Trends(snapshot, group.nodes)
+        moved = [each.replacement for each in group.measured]
+        self._moved: IntArray = np.array(moved, dtype=np.int32)
+        self._known: dict[tuple[str, str, int], float] = {}
+        self._replaced: set[str] = {each.move.replacement for each in group.moves}
+
+    def obstacle(self, policy: Policy) -> Obstacle | None:
+        """Why the readings of this policy do not tell what the moves brought, or None."""
+        for request in of_objects(policy.requests()):
+            reading = self._snapshot.readings.find(request)
+            if reading is None or not usable(reading, self._snapshot):
+                return Obstacle(f"{request.name} is missing or has a problem", passes=True)
+            found = self._unknown(reading) or self._silent(reading)
+            if found is not None:
+                return found
+        return None
+
+    def _silent(self, reading: Reading) -> Obstacle | None:
+        """Why the moved pods' own use is not known now."""
+        if reading.request.subject != "pod":
+            return None
+        values = fresh(reading)
+        for each in self._group.measured:
+            if reading.name in each.move.usage and np.isnan(values[each.replacement]):
+                name = self._snapshot.pods[each.replacement].key
+                return Obstacle(f"{reading.name} is not known of pod {name}", passes=True)
+        return None
+
+    def _unknown(self, reading: Reading) -> Obstacle | None:
+        """Why the readings of the nodes do not tell what the moves changed."""
+        request, values = reading.request, by_node(reading, self._snapshot)
+        for node in sorted(self._group.nodes):
+            name = self._snapshot.nodes[node].metadata.name
+            baseline = self._group.baseline(node)
+            if baseline is not None and name in baseline.nodes.get(request.key, {}):
+                if np.isnan(values[node]) and request.subject == "node":
+                    return Obstacle(f"{request.name} is not known of node {name}", passes=True)
+                if np.isnan(self._trend(reading, baseline)):
+                    text = f"no other node has {request.name}: how it changed is not known"
+                    return Obstacle(text, passes=self._trends.shown(request.key, baseline))
+            elif request.subject == "node" and self._left(node) and not np.isnan(values[node]):
+                text = f"{request.name} of node {name} was not known before the move"
+                return Obstacle(text, passes=False)
+        return None
+
+    def _left(self, node: int) -> bool:
+        return any(node == each.source for each in self._group.moves)
+
+    def substitute(self, reading: Reading, values: FloatArray) -> tuple[DeviceValue, ...]:
+        """Write into `values` what this reading would be; answers the devices of the nodes."""
+        if reading.request.subject == "pod":
+            self._pods(reading, values)
+            return reading.devices
+        now = fresh(reading)
+        pods = self._pods_of(reading)
+        devices = [each for each in reading.devices if each.node not in self._group.nodes]
+        for node in self._group.nodes:
+            name = self._snapshot.nodes[node].metadata.name
+            baseline = self._group.baseline(node)
+            before = None if baseline is None else baseline.nodes.get(reading.request.key, {})
+            if before is None or baseline is None or name not in before:
+                # Where it was not expected to land: what its replacement takes there now.
+                values[node] = now[node] - self._landed(node, reading, pods)
+                continue
+            trend = self._trend(reading, baseline)
+            kept = before[name] * trend + self._own(node, reading, pods, baseline, trend)
+            most = max(1.0, before[name]) if reading.unit == "ratio" else np.inf
+            values[node] = min(max(kept, 0.0), most)
+            devices += self._devices(node, reading, baseline, trend, most)
+        return tuple(devices)
+
+    def _own(
+        self, node: int, reading: Reading, pods: Reading | None, baseline: Baseline, trend: float
+    ) -> float:
+        """What the moved pods would use here beyond the trend, and what came since, as a share."""
+        if pods is None:
+            return 0.0
+        extra = float(np.nansum(fresh(pods)[self._arrivals(node, baseline)]))
+        for each in self._group.moves:
+            used = each.move.usage.get(pods.name)
+            if each.source == node and used is not None:
+                extra -= used * trend
+                extra += 0.0 if each.lost else self._use(each, pods)
+        return extra / self._unit(reading, node)
+
+    def _use(self, each: Settled, pods: Reading) -> float:
+        """What the pod would use where it was: as before, changed as its workload's others have.
+
+        Without others nothing tells whether the move changed it: then no less than it uses now.
+        """
+        used, now = each.move.usage.get(pods.name), float(fresh(pods)[each.replacement])
+        if used is None:
+            return 0.0 if np.isnan(now) else now
+        workload = int(self._snapshot.pod_workload[each.replacement])
+        before = None
+        if each.baseline is not None:
+            theirs = each.baseline.peers.get(each.move.workload, {})
+            before = theirs.get(pods.request.key)
+        others = fresh(pods)[peers(workload, self._moved, self._snapshot)]
+        if before and not np.isnan(others).all():
+            return used * float(np.nanmean(others)) / before
+        if each.baseline is None:
+            return used
+        trend = self._trend(pods, each.baseline)
+        steady = used * (1.0 if np.isnan(trend) else trend)
+        return steady if np.isnan(now) else max(steady, now)
+
+    def _trend(self, reading: Reading, since: Baseline) -> float:
+        """How the reading has changed by itself since then, on nodes that no move touched.
+
+        On nodes of the group of which nothing was kept then, the moves since are taken out first.
+        """
+        found = self._known.get((reading.request.key, since.plan, since.batch))
+        if found is not None:
+            return found
+        values = by_node(reading, self._snapshot).copy()
+        then = since.nodes.get(reading.request.key, {})
+        pods = self._pods_of(reading)
+        for each in self._group.moves:
+            used = 0.0 if pods is None else each.move.usage.get(pods.name, 0.0)
+            for name, node, sign in (
+                (each.move.source, each.source, 1.0),
+                (each.move.landedOn, each.landed, -1.0),
+            ):
+                if node >= 0 and name not in then and each.move.at >= since.at:
+                    values[node] += sign * used / self._unit(reading, node)
+        answer = self._trends.of(reading.request.key, values, since)
+        self._known[reading.request.key, since.plan, since.batch] = answer
+        return answer
+
+    @staticmethod
+    def _unit(reading: Reading, node: int) -> float:
+        """How much of the pods' unit 1.0 of the reading is on the node; not known: infinite."""
+        if reading.request.subject == "pod":
+            return 1.0
+        capacity = np.nan if reading.capacity is None else float(reading.capacity[node])
+        return capacity if capacity > 0 else np.inf
+
+    def _landed(self, node: int, reading: Reading, pods: Reading | None) -> float:
+        here = [m.replacement for m in self._group.measured if m.landed == node]
+        if pods is None or not here:
+            return 0.0
+        return float(np.nansum(fresh(pods)[here])) / self._unit(reading, node)
+
+    def _pods(self, reading: Reading, values: FloatArray) -> None:
+        """Change the pods of the nodes so that their sums are what they were, times the trend."""
+        key = reading.request.key
+        for node in self._group.nodes:
+            name = self._snapshot.nodes[node].metadata.name
+            baseline = self._group.baseline(node)
+            if baseline is None or name not in baseline.nodes.get(key, {}):
+                continue
+            left = sum(
+                each.move.usage.get(reading.name, 0.0)
+                for each in self._group.moves
+                if each.source == node
+            )
+            kept = (baseline.nodes[key][name] - left) * self._trend(reading, baseline)
+            here = self._snapshot.pod_node == node
+            here[self._arrivals(node, baseline)] = False
+            here[self._moved] = False
+            now = float(np.nansum(np.where(here, values, 0.0)))
+            if now > 0:
+                values[here] *= max(kept, 0.0) / now
+        for each in self._group.measured:
+            if each.move.usage.get(reading.name) is not None:
+                values[each.replacement] = self._use(each, reading)
+
+    def _arrivals(self, node: int, baseline: Baseline) -> IntArray:
+        """The pods of other workloads that came to the node since."""
+        ours = {int(self._snapshot.pod_workload[pod]) for pod in self._moved.tolist()}
+        found = [
+            pod
+            for pod in np.flatnonzero(self._snapshot.pod_node == node).tolist()
+            if int(self._snapshot.pod_workload[pod]) not in ours
+            and (made := self._snapshot.pods[pod].metadata.creationTimestamp) is not None
+            and made > baseline.at
+            and self._snapshot.pods[pod].metadata.uid not in self._replaced
+        ]
+        return np.array(found, dtype=np.int32)
+
+    def _devices(
+        self, node: int, reading: Reading, baseline: Baseline, trend: float, most: float
+    ) -> Iterator[DeviceValue]:
+        """The node's devices as before, times the trend, with the pods that had them."""
+        name = self._snapshot.nodes[node].metadata.name
+        replaced = {each.move.podUid: each.replacement for each in self._group.measured}
+        there = {**self._snapshot.pod_index, **replaced}
+        for device, index, value, uids in baseline.devices.get(reading.request.key, {}).get(
+            name, []
+        ):
+            users = tuple(there[uid] for uid in uids if uid in there)
+            yield DeviceValue(node, device, min(value * trend, most), index, users)
+
+    def _pods_of(self, reading: Reading) -> Reading | None:
+        """The reading of pods that this one is the sum of, or itself; None where there is none."""
+        if reading.request.subject == "pod":
+            return reading
+        name, window = pods_reading(reading.name), reading.request.window
+        for each in self._snapshot.readings.entries:
+            if each.name == name and each.request.window == window:
+                return each if usable(each, self._snapshot) else None
+        return None
+
+
+def without(snapshot: Snapshot, groups: Sequence[Group]) -> Snapshot:
+    """The snapshot as it would be without the moves of these groups."""
+    befores = [Before(snapshot, group) for group in groups]
+    pods = list(snapshot.pods)
+    for group in groups:
+        for each in group.measured:
+            pods[each.replacement] = structs.replace(pods[each.replacement], node=each.move.source)
+    return replace(
+        snapshot,
+        pods=pods,
+        readings=Readings(tuple(_reading(e, befores, snapshot) for e in snapshot.readings.entries)),
+    )
+
+
+def _reading(reading: Reading, befores: Sequence[Before], snapshot: Snapshot) -> Reading:
+    if not usable(reading, snapshot):
+        return reading
+    values = reading.values.copy()
+    for each in befores:
+        reading = replace(reading, devices=each.substitute(reading, values))
+    ages: FloatArray = np.where(np.isnan(values), np.nan, reading.ages)
+    missing: BoolArray = np.isnan(reading.ages) & ~np.isnan(values)
+    return replace(reading, values=values, ages=np.where(missing, 0.0, ages))

@@ -1,0 +1,124 @@
+"""Measuring: what settled moves have brought, entered in the history beside what they promised."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rescheduler.model.gains import Gain
+from rescheduler.model.history import History
+from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.limits.demotion import decide_mode, demotion
+from rescheduler.planning.measure.comparing import GroupGain, gains, needs_readings
+from rescheduler.planning.measure.counterfactual import Before, Obstacle, without
+from rescheduler.planning.measure.groups import Group, groups
+from rescheduler.planning.search.corrections import corrected
+from rescheduler.policies.base import Policy
+from rescheduler.policies.files.policy_set import PolicySet
+
+NEGLIGIBLE = 0.1
+"""Moves that promise less than this share of what was predicted are of no use any more: the load
+has fallen by itself. What they brought says nothing about their policy."""
+
+
+@dataclass(slots=True)
+class Measured:
+    """What was entered in the history. demoted: MSR001 of the policies demoted just now, by name.
+
+    changed: whether the history must be stored.
+    """
+
+    changed: bool = False
+    demoted: dict[str, Problem] = field(default_factory=dict)
+
+
+def measure(snapshot: Snapshot, policies: PolicySet, history: History) -> Measured:
+    """Measure every move that has settled, and demote the policies whose moves do not help.
+
+    It takes two more bindings of each policy with such moves, whatever their number.
+    """
+    answer = Measured()
+    if any(move.unmeasured for move in history.moves):
+        by_name = {each.name: each for each in policies.policies}
+        found = groups(history, snapshot, by_name, policies.limits)
+        now = corrected(snapshot, history)
+        for group, outcome in _outcomes(now, by_name, [each for each in found if not each.waits]):
+            if isinstance(outcome, Obstacle) and outcome.passes and not group.overdue:
+                continue
+            answer.changed = True
+            _enter(group, outcome, history, now.taken)
+    if history.baselines and (answer.changed or not any(m.unmeasured for m in history.moves)):
+        answer.changed = True
+        history.trim_baselines()
+    for name, record in ((each.policy, each) for each in history.gains):
+        if not decide_mode(record, policies.limits, snapshot.taken):
+            continue
+        answer.changed = True
+        problem = demotion(record, policies.limits, snapshot.taken)
+        if problem is not None:
+            answer.demoted[name] = problem
+    return answer
+
+
+def _outcomes(
+    now: Snapshot, policies: Mapping[str, Policy], settled: Sequence[Group]
+) -> Iterator[tuple[Group, dict[str, GroupGain] | Obstacle]]:
+    """For each group what it has brought by policy, or why that cannot be measured now."""
+    ready = []
+    for group in settled:
+        obstacle = _obstacle(group, now, policies)
+        if obstacle is None:
+            ready.append(group)
+        else:
+            yield group, obstacle
+    known: list[dict[str, GroupGain]] = [{} for _ in ready]
+    failed: dict[int, Obstacle] = {}
+    undone: Snapshot | None = None
+    for name, policy in policies.items():
+        wanting = [n for n, group in enumerate(ready) if group.predicted(name) > 0]
+        if not wanting:
+            continue
+        if undone is None and needs_readings(policy):
+            undone = without(now, ready)
+        found = gains(policy, ready, now, undone if needs_readings(policy) else None)
+        for number in wanting:
+            if isinstance(found, Problem):
+                failed[number] = Obstacle(f"policy {name}: {found.message}", passes=True)
+            else:
+                known[number][name] = found[number]
+    for number, group in enumerate(ready):
+        yield group, failed.get(number, known[number])
+
+
+def _obstacle(group: Group, now: Snapshot, policies: Mapping[str, Policy]) -> Obstacle | None:
+    before = Before(now, group)
+    found = (
+        before.obstacle(policy) for name, policy in policies.items() if group.predicted(name) > 0
+    )
+    return next((each for each in found if each is not None), None)
+
+
+def _enter(
+    group: Group, outcome: dict[str, GroupGain] | Obstacle, history: History, at: datetime
+) -> None:
+    """Keep with each move its part, like what was predicted of it, and count it for its policies.
+
+    Moves from before a demotion do not count any more: they led to it.
+    """
+    for each in group.moves:
+        move, gain = each.move, Gain(at=at)
+        move.gain = gain
+        if each.lost or isinstance(outcome, Obstacle):
+            gain.problem = each.lost or (outcome.text if isinstance(outcome, Obstacle) else "")
+            continue
+        for name, whole in outcome.items():
+            if move.gains.get(name, 0.0) <= 0:
+                continue
+            part = move.gains[name] / group.predicted(name)
+            promised, measured = whole.promised * part, whole.measured * part
+            gain.promised[name], gain.measured[name] = round(promised, 6), round(measured, 6)
+            record = history.gains_of(name)
+            if whole.promised < NEGLIGIBLE * group.predicted(name):
+                gain.neutral.append(name)
+            elif record.demoted is None or move.at >= record.demoted:
+                record.add(promised, measured)

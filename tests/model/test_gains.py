@@ -1,0 +1,123 @@
+"""What moves have brought: sums of bounded length, and demotions whose time doubles."""
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from rescheduler.model.gains import MOST_PAIRS, MOST_POLICIES, Baseline, GainRecord
+from rescheduler.model.history import History
+from rescheduler.planning.limits.demotion import decide_mode
+from rescheduler.policies.limits import Limits
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def record(*pairs: tuple[float, float], **fields: object) -> GainRecord:
+    made = GainRecord(policy="p", **fields)  # type: ignore[arg-type]
+    for each in pairs:
+        made.add(*each)
+    return made
+
+
+def test_moves_that_all_bring_the_same_share_leave_no_doubt() -> None:
+    low = record(*[(float(n), 0.49 * n) for n in range(1, 11)])
+    assert low.falls_short(0.5, 10)
+    assert not record(*[(float(n), 0.51 * n) for n in range(1, 11)]).falls_short(0.5, 10)
+
+
+def test_fewer_moves_than_the_sample_show_nothing() -> None:
+    assert not record(*[(1.0, -5.0)] * 9).falls_short(0.5, 10)
+
+
+def test_one_bad_move_among_good_ones_is_noise() -> None:
+    assert not record(*[(1.0, 1.0)] * 9, (1.0, -6.0)).falls_short(0.5, 10)
+
+
+def test_harm_shows_even_where_no_share_is_asked_for() -> None:
+    assert record(*[(1.0, -0.2)] * 10).falls_short(0.0, 10)
+    assert not record(*[(1.0, 0.0)] * 10).falls_short(0.0, 10)
+
+
+def test_only_the_latest_moves_count() -> None:
+    made = record(*[(1.0, 1.0)] * 300)
+    assert len(made.pairs) == MOST_PAIRS
+    assert made.promised == MOST_PAIRS
+
+
+def fail(made: GainRecord, at: datetime, count: int = 10) -> bool:
+    """Whether so many moves that bring nothing get it demoted."""
+    for _ in range(count):
+        made.add(1.0, 0.0)
+    return decide_mode(made, Limits(), at)
+
+
+def test_the_time_of_a_demotion_doubles_up_to_a_fortnight() -> None:
+    made, now, days = record(), NOW, []
+    for _ in range(7):
+        assert fail(made, now)
+        assert made.until is not None
+        days.append((made.until - now) / timedelta(days=1))
+        assert made.demoted_at(made.until - timedelta(seconds=1))
+        assert not made.demoted_at(made.until)
+        now = made.until
+    assert days == [1, 2, 4, 8, 14, 14, 14]
+
+
+def test_on_probation_a_third_of_the_sample_is_enough() -> None:
+    made = record()
+    assert fail(made, NOW)
+    again = NOW + timedelta(days=1)
+    assert not fail(made, again, count=3)
+    assert fail(made, again, count=1)
+
+
+def test_while_it_is_demoted_nothing_is_decided() -> None:
+    made = record()
+    assert fail(made, NOW)
+    assert not fail(made, NOW + timedelta(hours=1), count=50)
+
+
+def test_a_whole_sample_that_helps_ends_the_probation() -> None:
+    made = record()
+    assert fail(made, NOW)
+    for _ in range(10):
+        made.add(1.0, 0.9)
+    assert not decide_mode(made, Limits(), NOW + timedelta(days=1))
+    assert (made.demotions, made.demoted, made.until, made.reason) == (0, None, None, "")
+    assert made.promised == pytest.approx(10.0)
+
+
+def test_half_a_sample_that_helps_does_not() -> None:
+    made = record()
+    assert fail(made, NOW)
+    for _ in range(5):
+        made.add(1.0, 0.9)
+    assert not decide_mode(made, Limits(), NOW + timedelta(days=1))
+    assert made.demotions == 1
+
+
+def test_the_reason_holds_the_sums_that_decided() -> None:
+    made = record()
+    assert fail(made, NOW)
+    assert made.reason == "measured 0 of 10 promised (0%) over 10 moves"
+    assert made.pairs == []
+
+
+def test_records_of_policies_that_are_gone_do_not_pile_up_and_demotions_are_kept() -> None:
+    history = History()
+    history.gains_of("demoted").demote(NOW)
+    for number in range(2 * MOST_POLICIES):
+        history.gains_of(f"p{number}").add(1.0, 1.0)
+    assert len(history.gains) == MOST_POLICIES
+    assert history.gains_of("demoted").demoted_at(NOW)
+    assert history.gains_of(f"p{2 * MOST_POLICIES - 1}").pairs == [(1.0, 1.0)]
+
+
+def test_a_history_with_gains_reads_back() -> None:
+    history = History()
+    history.gains_of("p").add(2.0, 1.5)
+    history.gains_of("q").demote(NOW)
+    history.begin(Baseline(plan="x", batch=1, at=NOW, totals={"node.cpu/300": (4.5, 9)}))
+    encoded = msgspec.json.encode(history)
+    assert msgspec.json.decode(encoded, type=History) == history

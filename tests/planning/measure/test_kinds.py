@@ -1,0 +1,174 @@
+"""Measuring knows no kind of policy: each one's own readings and terms decide."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from rescheduler.model.gains import Baseline
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.plan import LandingShare, OwnerRef, PlannedMove, PodRef
+from rescheduler.model.readings import DeviceValue, Reading, Readings
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.measure.baseline import baseline_of
+from rescheduler.planning.measure.measuring import measure
+from rescheduler.policies.base import Policy
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.policies.health.policy import Health
+from rescheduler.policies.spread.policy import Spread
+from rescheduler.policies.utilization.policy import Utilization
+from tests.cluster import NOW, deployment, node, pod, snapshot
+from tests.planning.measure.laboratory import Laboratory
+
+ALL: dict[str, Any] = {"all": True}
+LATER = NOW + timedelta(hours=1)
+
+PACK = Utilization(
+    name="even",
+    nodes=ALL,
+    match=ALL,
+    strategy="Pack",
+    cold="30%",
+    targets={"cpu": {"high": "80%", "low": "70%"}},
+)
+ZONES = Spread(name="zones", match=ALL, topologyKey="topology.kubernetes.io/zone", maxSkew=1)
+
+
+def test_emptying_a_cold_node_brings_what_it_promised() -> None:
+    lab = Laboratory(policies=[PACK])
+    for number in range(13, 24):
+        lab.base[f"n{number}"] = lab.use[f"pod-default-p{number}-0"] = 2.2
+    move = lab.move("pod-default-p12-0", "n13")
+    assert move.gains["even"] == pytest.approx(1.0, abs=0.01)
+    lab.wait()
+    lab.measure()
+    assert move.gain is not None
+    assert move.gain.promised["even"] == pytest.approx(1.0, abs=0.05)
+    assert move.gain.measured["even"] == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_landing_that_is_cold_itself_is_not_charged_for_what_it_takes() -> None:
+    lab = Laboratory(policies=[PACK])
+    move = lab.move("pod-default-p12-0", "n13")
+    move.gains = {"even": 1.0}
+    lab.wait()
+    lab.measure()
+    assert move.gain is not None
+    assert move.gain.promised["even"] == pytest.approx(1.0, abs=0.05)
+    assert move.gain.measured["even"] == pytest.approx(1.0, abs=0.05)
+
+
+def skewed(places: list[str]) -> Snapshot:
+    top, owner = deployment("web", replicas=4)
+    nodes = [node("n1", zone="a"), node("n2", zone="b"), node("n3", zone="b")]
+    pods = [
+        pod(f"web-{number}", place, owner=owner, labels={"app": "web"})
+        for number, place in enumerate(places)
+    ]
+    return snapshot(nodes, pods, controllers=[top, owner])
+
+
+def past(landed: str, **fields: Any) -> PastMove:
+    values: dict[str, Any] = {
+        "plan": "p",
+        "batch": 1,
+        "podUid": "old",
+        "namespace": "default",
+        "pod": "old",
+        "workload": "w",
+        "source": "n1",
+        "at": NOW,
+        "settled": NOW,
+        "state": "ready",
+        "gains": {"zones": 1.0},
+        "landing": {"n2": 0.5, "n3": 0.5},
+        "replacement": "pod-default-web-3",
+        "landedOn": landed,
+        **fields,
+    }
+    return PastMove(**values)
+
+
+def measured(seen: Snapshot, policies: list[Policy], move: PastMove, **kept: Any) -> PastMove:
+    baseline = kept.pop("baseline", Baseline(plan="p", batch=1, at=NOW))
+    history = History(moves=[move], baselines=[baseline])
+    measure(replace(seen, taken=LATER), policy_set(policies), history)
+    return move
+
+
+def test_where_only_places_count_the_gain_is_exact() -> None:
+    move = measured(skewed(["n1", "n1", "n1", "n2"]), [ZONES], past("n2"))
+    assert move.gain is not None
+    assert move.gain.measured == {"zones": pytest.approx(1.0)}
+    assert move.gain.promised == {"zones": pytest.approx(1.0)}
+
+
+def test_where_only_places_count_a_wrong_landing_is_no_gain() -> None:
+    move = measured(skewed(["n1", "n1", "n1", "n1"]), [ZONES], past("n1"))
+    assert move.gain is not None
+    assert move.gain.measured == {"zones": pytest.approx(0.0)}
+    assert move.gain.promised == {"zones": pytest.approx(1.0)}
+
+
+def test_where_the_skew_has_gone_by_itself_a_move_counts_for_nothing() -> None:
+    move = measured(skewed(["n2", "n2", "n2", "n3"]), [ZONES], past("n3"))
+    assert move.gain is not None
+    assert move.gain.neutral == ["zones"]
+
+
+SICK = Health(name="sick", nodes=ALL, match=ALL, action="Drain", signs={"xid": True})
+
+
+def broken(on: str, uid: str, value: float, *users: int) -> Snapshot:
+    """Four nodes of 8 GPUs, of which g1 has the broken one; users: of it. train-1 has another."""
+    _, owner = deployment("train", replicas=2)
+    nodes = [node(f"g{number}", allocatable={"nvidia.com/gpu": "8"}) for number in range(1, 5)]
+    asked = {"nvidia.com/gpu": "1"}
+    pods = [
+        pod("train-0", on, owner=owner, requests=asked),
+        pod("train-1", "g1", owner=owner, requests=asked),
+    ]
+    pods[0].metadata = structs.replace(pods[0].metadata, uid=uid)
+    (request,) = SICK.requests()
+    reading = Reading(
+        request=request,
+        unit="ratio",
+        values=np.array([value, 0.0, 0.0, 0.0]),
+        ages=np.full(4, 10.0),
+        expected=np.ones(4, dtype=np.bool_),
+        devices=(DeviceValue(0, "GPU-0", value, "0", users), DeviceValue(0, "GPU-1", 0, "1", (1,)))
+        if value
+        else (),
+    )
+    return replace(snapshot(nodes, pods, controllers=[owner]), readings=Readings((reading,)))
+
+
+@pytest.mark.parametrize("now", [0.0, 1.0])
+def test_the_drain_of_a_broken_device_brings_what_it_promised(now: float) -> None:
+    before = broken("g1", "old", 1.0, 0)
+    term = SICK.compile(before)
+    gain = -float(term.deltas(0, np.array([1], dtype=np.int32))[0])
+    move = PlannedMove(
+        pod=PodRef(namespace="default", name="train-0", uid="old"),
+        owner=OwnerRef(kind="ReplicaSet", name="train", uid="w"),
+        source="g1",
+        landing=[LandingShare(node="g2", probability=1.0)],
+        returns=0.0,
+        unschedulable=0.0,
+        gain=gain,
+        disruption=1.0,
+        batch=1,
+    )
+    made = measured(
+        broken("g2", "new", now),
+        [SICK],
+        past("g2", source="g1", replacement="new", gains={"sick": gain}, landing={"g2": 1.0}),
+        baseline=baseline_of(before, History(), [move], "p"),
+    )
+    assert gain == pytest.approx(1.0)
+    assert made.gain is not None
+    assert made.gain.promised == {"sick": pytest.approx(1.0)}
+    assert made.gain.measured == {"sick": pytest.approx(1.0)}
