@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 
-.PHONY: help demo test draw check format e2e controlplane bench bench-search bench-scheduler bench-published bench-landing lock clean
+.PHONY: help demo test draw check format e2e controlplane bench bench-search bench-scheduler bench-published bench-landing soak faults lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -67,6 +67,15 @@ bench-published: $(READY) ## locality and fragmentation on published instances (
 
 bench-landing: $(READY) controlplane ## 5,000 predicted landings against the real kube-scheduler (an hour)
 	$(BIN)/python -m tests.e2e.landing --out $(OUT)/landing
+
+soak: CYCLES := $(or $(CYCLES),1000000)
+soak: $(READY) ## a million simulated cycles with faults, and 30 virtual days at rest (hours)
+	@mkdir -p $(OUT)
+	$(BIN)/python -m tests.simulation.quiescence --days 30
+	$(BIN)/python -m tests.simulation.soak --cycles $(CYCLES) --out $(OUT)/soak.json
+
+faults: $(READY) ## the fault matrix: 135 cells, 20 simulated runs each, as a table
+	$(BIN)/python -m tests.simulation.matrix --seeds 20
 
 lock: $(READY) ## resolve the dependencies again
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --universal --generate-hashes --custom-compile-command "make lock" -o requirements.lock

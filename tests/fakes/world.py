@@ -277,7 +277,7 @@ class World:
                     "lastTransitionTime": stamp(self.now()),
                 }
             )
-            if metadata["ownerReferences"][0]["kind"] == "ReplicaSet":
+            if any(each["kind"] == "ReplicaSet" for each in metadata["ownerReferences"]):
                 self._replacement(pod)
         return 201, {"kind": "Status", "status": "Success"}, {}
 

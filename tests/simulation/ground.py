@@ -1,0 +1,267 @@
+"""What was true, and what each process could know, when the API server accepted an eviction."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from rescheduler.model.history import PastMove
+from rescheduler.policies.limits import Limits
+from tests.simulation.objects import Object, is_ready, leaving, moment_of, owner_uid, uid_of
+from tests.simulation.process import Cycle, Process
+from tests.simulation.universe import Request, Universe
+from tests.simulation.virtual_time import START
+
+
+@dataclass
+class Evicted:
+    """An eviction that the API server accepted. gone, replaced: when in truth, or None."""
+
+    at: float
+    process: Process
+    cycle: Cycle
+    pod: Object
+    body: Object
+    controller: str
+    workload: str
+    wanted: int
+    move: PastMove | None
+    fence: int
+    late: bool = False
+    """Whether its process stood still after its last gate; another one may have taken over."""
+    replaced: float | None = None
+
+    @property
+    def uid(self) -> str:
+        """The pod's."""
+        return uid_of(self.pod)
+
+    @property
+    def node(self) -> str:
+        """Where it was."""
+        return str(self.pod["spec"]["nodeName"])
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """The annotations of the request."""
+        return dict(self.body["metadata"]["annotations"])
+
+    def __str__(self) -> str:
+        return (
+            f"{self.pod['metadata']['name']} ({self.uid}) at {self.at:.1f} by {self.process.name}"
+        )
+
+
+@dataclass
+class Knowledge:
+    """What a process was told, and when, by the true time."""
+
+    read: dict[str, float] = field(default_factory=dict)
+    """By what (`nodes`, `poddisruptionbudgets`, `pods/NAME`, ...), without the time apart."""
+    allowed: dict[str, int] = field(default_factory=dict)
+    """By PodDisruptionBudget, its allowance."""
+    not_ready: tuple[int, int] = (0, 0)
+    """Nodes that are not Ready, of how many."""
+    odd: set[str] = field(default_factory=set)
+    """Nodes whose metrics were unfit."""
+    partial: bool = False
+    """Whether one of the answers with metrics was empty or in part."""
+    stop: float | None = None
+    """When it was asked to stop."""
+    asked: list[tuple[float, str, int]] = field(default_factory=list)
+    """Its evictions in this cycle: when, of which pod, and the answer; -1 where it stood still."""
+    after_stop: int = 0
+    apart: float = 0.0
+    """How long it had stood still in its cycle when it last read anything."""
+
+
+class Ground:
+    """Watches a universe; `broken` has every promise that did not hold, by its number."""
+
+    def __init__(self, universe: Universe, limits: Limits, protected: frozenset[str]) -> None:
+        """protected: the apps none of whose pods may ever be evicted."""
+        self.universe = universe
+        self.limits = limits
+        self.protected = protected
+        self.broken: list[str] = []
+        self.evicted: list[Evicted] = []
+        self.known: dict[str, Knowledge] = defaultdict(Knowledge)
+        self.since: dict[str, float] = {}
+        """Since when something has been so that forbids evictions: `node/n1`, `owner/UID`, ..."""
+        self.paused: float | None = None
+        self.fences: list[int] = [0]
+        self.changed_at = 0.0
+        self.reached: Counter[str] = universe.reached
+        universe.watchers.append(self)
+        cluster = universe.cluster
+        cluster.on_accept = self._accept
+        cluster.changed.append(self._change)
+
+    def break_(self, number: str, what: str) -> None:
+        """A promise does not hold."""
+        self.broken.append(f"{number} {what}")
+
+    @property
+    def seconds(self) -> float:
+        """The true time."""
+        return self.universe.timeline.seconds
+
+    def _change(self) -> None:
+        self.changed_at = self.seconds
+        self._settle()
+
+    # --- the log of the server
+
+    def _accept(self, pod: Object, body: Object) -> None:
+        from tests.simulation.invariants_of_evictions import (  # noqa: PLC0415 - it names us
+            EVEN_IF_LATE,
+            ON_EVICTION,
+        )
+
+        process = self.universe.sender
+        if process is None or process.cycle is None:
+            raise AssertionError("nobody has sent this")
+        controller = owner_uid(pod)
+        state = self.universe.state()
+        uid = uid_of(pod)
+        moves = [] if state is None else state.history.moves
+        evicted = Evicted(
+            at=self.seconds,
+            process=process,
+            cycle=process.cycle,
+            pod=pod,
+            body=body,
+            controller=controller,
+            workload=self.workload_of(controller),
+            wanted=self.wanted(controller),
+            move=next((move for move in reversed(moves) if move.podUid == uid), None),
+            fence=0 if state is None else state.fence,
+        )
+        # What had passed its last gate when its process was stopped can come at any time.
+        evicted.late = process.cycle.apart > self.known[process.name].apart
+        self.reached["late request"] += evicted.late
+        for check in ON_EVICTION[:EVEN_IF_LATE] if evicted.late else ON_EVICTION:
+            for found in check(self, evicted):
+                self.break_(check.__name__[:3].upper(), f"{evicted}: {found}")
+        self.evicted.append(evicted)
+        self.reached["evicted"] += 1
+
+    def on_request(self, process: Process, request: Request) -> None:
+        """A request that may change something has reached the API server."""
+        from tests.simulation.invariants import ON_REQUEST  # noqa: PLC0415 - it names us
+
+        for check in ON_REQUEST:
+            for found in check(self, process, request):
+                self.break_(check.__name__[:3].upper(), f"{process.name}: {found}")
+        if "/configmaps/rescheduler-state" in request.path and request.status == 200:
+            state = self.universe.state()
+            self.fences.append(0 if state is None else state.fence)
+
+    def on_answer(self, process: Process, phase: str, method: str, path: str, status: int) -> None:
+        """An answer has reached a process."""
+        known = self.known[process.name]
+        kind = path.rsplit("/", 1)[-1]
+        if phase == "metric":
+            known.odd = set(self.universe.metrics.odd)
+            return
+        if path.endswith("/eviction"):
+            name = path.split("/")[-2]
+            late = process.cycle is not None and process.cycle.apart > known.apart
+            known.asked.append((self.seconds, name, -1 if late else status))
+            self.reached[f"eviction {status}"] += 1
+            return
+        if method != "GET":
+            return
+        known.apart = process.cycle.apart if process.cycle is not None else 0.0
+        known.read[f"pods/{kind}" if "/pods/" in path else kind] = self.seconds - known.apart
+        if kind == "nodes":
+            nodes = self.universe.cluster.of("nodes")
+            known.not_ready = (sum(not is_ready(each) for each in nodes), len(nodes))
+        elif kind == "poddisruptionbudgets":
+            known.allowed = {
+                each["metadata"]["name"]: each["status"].get("disruptionsAllowed", 0)
+                for each in self.universe.cluster.of("poddisruptionbudgets")
+            }
+
+    def on_metrics(self, process: Process) -> None:
+        """A process begins to read all metrics."""
+        self.known[process.name].partial = False
+
+    def on_begin(self, process: Process) -> None:
+        """A process begins a cycle."""
+        known = self.known[process.name]
+        known.asked, known.after_stop, known.apart = [], 0, 0.0
+
+    def on_end(self, process: Process, cycle: Cycle) -> None:
+        """A process has ended a cycle."""
+        from tests.simulation.invariants import ON_END  # noqa: PLC0415 - it names us
+
+        self.reached["cycles"] += 1
+        if cycle.code is None:
+            self.reached["killed"] += 1
+            return
+        for check in ON_END:
+            for found in check(self, process, cycle):
+                self.break_(check.__name__[:3].upper(), f"{process.name}: {found}")
+
+    def on_strike(self, process: Process, phase: str, fault: str) -> None:
+        """Something goes wrong for a process."""
+        if phase == "metric" and fault in ("empty", "partial") and not process.probing:
+            self.known[process.name].partial = True
+
+    def stopped(self, process: Process) -> None:
+        """A process was asked to stop."""
+        known = self.known[process.name]
+        known.stop = self.seconds if known.stop is None else known.stop
+
+    # --- the truth
+
+    def workload_of(self, controller: str) -> str:
+        """The UID of the top owner."""
+        for each in self.universe.cluster.of("replicasets"):
+            if uid_of(each) == controller:
+                return owner_uid(each) or controller
+        return controller
+
+    def wanted(self, controller: str) -> int:
+        """How many pods the controller is to have."""
+        for kind in ("replicasets", "statefulsets", "jobs"):
+            for each in self.universe.cluster.of(kind):
+                if uid_of(each) == controller:
+                    spec = each["spec"]
+                    return int(spec.get("replicas", spec.get("parallelism", 0)))
+        return 0
+
+    def ready(self, controller: str) -> int:
+        """How many Ready pods it has in truth."""
+        return sum(
+            owner_uid(pod) == controller and is_ready(pod) and not leaving(pod)
+            for pod in self.universe.cluster.of("pods")
+        )
+
+    def _settle(self) -> None:
+        """Which evicted pods are replaced by now: the old one gone, and none missing."""
+        for each in self.evicted[-20:]:
+            if each.replaced is not None or self.universe.cluster.by_uid(each.uid) is not None:
+                continue
+            if self.ready(each.controller) >= min(each.wanted, self.wanted(each.controller)):
+                each.replaced = self.seconds
+
+    def ready_for(self, thing: Object) -> float:
+        """For how many seconds a pod or a node has been Ready."""
+        since = next(c for c in thing["status"]["conditions"] if c["type"] == "Ready")
+        return self._age(since["lastTransitionTime"])
+
+    def age(self, thing: Object) -> float:
+        """How old an object is, in seconds."""
+        return self._age(thing["metadata"]["creationTimestamp"])
+
+    def _age(self, text: str) -> float:
+        return self.seconds - (moment_of(text) - START).total_seconds()
+
+    def lasting(self, what: str) -> float | None:
+        """For how many seconds something has forbidden evictions, or None."""
+        since = self.since.get(what)
+        return None if since is None else self.seconds - since
+
+    def slack(self) -> float:
+        """Seconds by which the servers' clocks differ, and their stamps are cut."""
+        return 2 * max(map(abs, self.universe.servers)) + 3.0

@@ -1,0 +1,258 @@
+"""What must hold of every eviction that the API server accepts; see `invariants.py`."""
+
+from collections.abc import Callable, Iterator
+
+from rescheduler.policies.utilization.policy import Utilization
+from tests.simulation.ground import Evicted, Ground
+from tests.simulation.objects import is_ready
+
+Found = Iterator[str]
+
+RE_READ = 6.0
+"""Seconds: what was read at most 5 s before, and the requests between."""
+
+
+def i01_uid_exact(ground: Ground, evicted: Evicted) -> Found:
+    """Each accepted eviction carries a UID precondition equal to a planned UID."""
+    named = (evicted.body.get("deleteOptions") or {}).get("preconditions", {}).get("uid")
+    if named != evicted.uid:
+        yield f"the precondition names {named}"
+
+
+def i02_intent_first(ground: Ground, evicted: Evicted) -> Found:
+    """It is preceded in durable state by an intent with that UID and the current fence."""
+    fence = int(evicted.notes["rescheduler.io/fence"])
+    if evicted.move is None or not evicted.move.charged or evicted.move.fence != fence:
+        yield f"no intent of fence {fence}"
+
+
+def i03_once(ground: Ground, evicted: Evicted) -> Found:
+    """At most one accepted eviction per UID."""
+    if any(each.uid == evicted.uid for each in ground.evicted):
+        yield "was evicted before"
+
+
+def i05_budget(ground: Ground, evicted: Evicted) -> Found:
+    """Healthy stays at or above desired for the pod's budget, and it allowed one when last read.
+
+    Only disruptions by us count: where others took a pod meanwhile, nothing is said.
+    """
+    cluster, known = ground.universe.cluster, ground.known[evicted.process.name]
+    labels = evicted.pod["metadata"]["labels"]
+    for budget in cluster.of("poddisruptionbudgets"):
+        if not budget["spec"]["selector"]["matchLabels"].items() <= labels.items():
+            continue
+        name = budget["metadata"]["name"]
+        if known.allowed.get(name, 1) <= 0:
+            yield f"budget {name} allowed none when it was last read"
+        expected, healthy = cluster.health(budget)
+        desired = expected - budget["spec"].get("maxUnavailable", 1)
+        ours = [
+            each
+            for each in ground.evicted
+            if each.controller == evicted.controller and each.replaced is None
+        ]
+        if healthy - 1 < desired and healthy + len(ours) >= expected:
+            yield f"budget {name} has {healthy} healthy, wants {desired}, and we took {len(ours)}"
+
+
+def i06_in_flight(ground: Ground, evicted: Evicted) -> Found:
+    """Per workload, at most so many are evicted without a replacement that has been Ready long."""
+    least = ground.limits.minReadyTime.total_seconds() - ground.slack()
+    open_ones = [
+        each
+        for each in ground.evicted
+        if each.workload == evicted.workload
+        and (each.replaced is None or evicted.at - each.replaced < least)
+    ]
+    if len(open_ones) >= ground.limits.inFlightPerWorkload:
+        yield f"{len(open_ones)} of its workload are awaited: {', '.join(map(str, open_ones))}"
+
+
+def i07_budgets(ground: Ground, evicted: Evicted) -> Found:
+    """Accepted evictions stay within every budget, across restarts and instances."""
+    limits, slack = ground.limits, ground.slack()
+    hour = [e for e in ground.evicted if evicted.at - e.at < 3600 - slack - 15]
+    day = [e for e in ground.evicted if evicted.at - e.at < 86_400 - slack - 15]
+    period = limits.cyclePeriod.total_seconds() - slack - 15
+    cycle = [e for e in ground.evicted if e.cycle is evicted.cycle or evicted.at - e.at < period]
+    namespace = evicted.pod["metadata"]["namespace"]
+    spent = {
+        "movesPerDay": day,
+        "movesPerHour": hour,
+        "movesPerCycle": cycle,
+        "movesPerNode": [each for each in cycle if each.node == evicted.node],
+        "movesPerNamespace": [
+            each for each in cycle if each.pod["metadata"]["namespace"] == namespace
+        ],
+        "movesPerWorkload": [each for each in cycle if each.workload == evicted.workload],
+    }
+    for name, before in spent.items():
+        if len(before) >= getattr(limits, name):
+            yield f"{name} is {getattr(limits, name)}, and {len(before)} were before it"
+
+
+def i08_cool_down(ground: Ground, evicted: Evicted) -> Found:
+    """The gap between two evictions of one workload is at least its current cool-down."""
+    last = max((e.at for e in ground.evicted if e.workload == evicted.workload), default=None)
+    if last is None:
+        return
+    state = ground.universe.state()
+    moves = state.history.moves if state is not None else []
+    back = sum(m.boomerang for m in moves if m.charged and m.workload == evicted.workload)
+    quiet = min(ground.limits.coolDown * 2**back, ground.limits.coolDownCap).total_seconds()
+    # The cool-down counts from the intent, which is a little older than the eviction.
+    if evicted.at - last < quiet - ground.slack() - 20:
+        yield f"its workload was moved {evicted.at - last:.0f} s before, of {quiet:.0f} s"
+
+
+def i09_single_writer(ground: Ground, evicted: Evicted) -> Found:
+    """Fences never decrease; no request comes after a higher fence was written."""
+    fence = int(evicted.notes["rescheduler.io/fence"])
+    if fence != max(ground.fences):
+        yield f"has fence {fence}, and {max(ground.fences)} was written"
+
+
+def _by_load(evicted: Evicted) -> bool:
+    """Whether only a policy that reads metrics wants it."""
+    return evicted.notes["rescheduler.io/policies"] == "hot"
+
+
+def i10_fresh_inputs(ground: Ground, evicted: Evicted) -> Found:
+    """The source and every claimed destination had all required metrics, fit to be used."""
+    if not _by_load(evicted) or evicted.move is None:
+        return
+    odd = ground.known[evicted.process.name].odd
+    for name in sorted({evicted.node, *evicted.move.landing} & odd):
+        yield f"the metrics of node {name} were unfit"
+
+
+def i11_absent_is_not_zero(ground: Ground, evicted: Evicted) -> Found:
+    """A required query that is empty, failed, partial or with warnings: no eviction by it."""
+    if _by_load(evicted) and ground.known[evicted.process.name].partial:
+        yield "an answer with its metrics was empty, or in part"
+
+
+def i12_breakers(ground: Ground, evicted: Evicted) -> Found:
+    """Hot share, NotReady share or our own Pending replacements beyond their limits: none."""
+    limits, known = ground.limits, ground.known[evicted.process.name]
+    bad, total = known.not_ready
+    if bad > max(3, limits.maxNotReadyShare * total):
+        yield f"{bad} of {total} nodes were not Ready"
+    late = limits.readyTimeout.total_seconds() + 15
+    seen = known.read.get("pods", evicted.at)
+    for each in ground.evicted:
+        lacking = ground.ready(each.controller) < ground.wanted(each.controller)
+        if each.replaced is None and seen - each.at > late and lacking:
+            yield f"{each} has had no Ready replacement for {seen - each.at:.0f} s"
+    if _by_load(evicted):
+        loads = ground.universe.metrics.nodes
+        high = hot_target(ground) + 0.03
+        capacity, window = ground.universe.metrics.capacity, 300.0
+        hot = [
+            name
+            for name, each in loads.items()
+            if each.mean(evicted.at, window) / capacity(name) > high
+            and name not in known.odd
+            and is_ready(ground.universe.cluster.objects["nodes", "", name])
+        ]
+        if len(hot) > max(1, limits.maxHotShare * len(loads)):
+            yield f"{len(hot)} of {len(loads)} nodes are hot"
+
+
+def hot_target(ground: Ground) -> float:
+    """Above which load a node is hot."""
+    for policy in ground.universe.policies(None).policies:
+        if isinstance(policy, Utilization) and policy.targets.cpu is not None:
+            return float(policy.targets.cpu.high or 1.0)
+    return 1.0
+
+
+def i13_protected(ground: Ground, evicted: Evicted) -> Found:
+    """No pod in the protected closure: system, opt-out, DaemonSet, bare, single replica, gang."""
+    app = evicted.pod["metadata"]["labels"]["app"]
+    if app in ground.protected:
+        yield f"app {app} is protected"
+    lasting = ground.lasting(f"namespace/{evicted.pod['metadata']['namespace']}")
+    if lasting is not None and lasting > RE_READ:
+        yield f"its namespace opted out {lasting:.0f} s before"
+
+
+def i14_settled(ground: Ground, evicted: Evicted) -> Found:
+    """The pod is Running and Ready long enough; owner, autoscaler and node are at rest."""
+    limits, slack = ground.limits, ground.slack()
+    if not is_ready(evicted.pod):
+        yield "it is not Ready"
+    elif ground.ready_for(evicted.pod) < limits.minReadyTime.total_seconds() - slack:
+        yield f"it has been Ready for {ground.ready_for(evicted.pod):.0f} s"
+    if ground.age(evicted.pod) < limits.minPodAge.total_seconds() - slack:
+        yield f"it is {ground.age(evicted.pod):.0f} s old"
+    for what in (f"node/{evicted.node}", f"owner/{evicted.workload}", f"scaler/{evicted.workload}"):
+        lasting = ground.lasting(what)
+        if lasting is not None and lasting > RE_READ:
+            yield f"{what} has not been at rest for {lasting:.0f} s"
+    siblings = ground.ready(evicted.controller)
+    missing = ground.wanted(evicted.controller) - siblings
+    lacking = ground.lasting(f"lack/{evicted.controller}")
+    if missing > 0 and lacking is not None and lacking > RE_READ:
+        yield f"its workload has lacked {missing} for {lacking:.0f} s"
+
+
+def i15_fits(ground: Ground, evicted: Evicted) -> Found:
+    """It has a destination other than its source with room left."""
+    known = ground.known[evicted.process.name]
+    if ground.changed_at > known.read.get("nodes", 0.0) - 1:
+        return  # since the process looked, the room may have gone
+    fitting = set(ground.universe.cluster.feasible(evicted.pod)) - {evicted.node}
+    if not fitting:
+        yield "no other node has room for it"
+
+
+def i16_gain(ground: Ground, evicted: Evicted) -> Found:
+    """The potential falls by at least the margin."""
+    gain = float(evicted.notes["rescheduler.io/gain"])
+    if gain < ground.limits.margin - 1e-6:
+        yield f"its gain is {gain}"
+
+
+def i17_gangs(ground: Ground, evicted: Evicted) -> Found:
+    """A gang is wholly in or wholly out."""
+    if evicted.pod["metadata"]["labels"]["app"] == "gang":
+        yield "it is one of a gang"
+
+
+def i18_read_again(ground: Ground, evicted: Evicted) -> Found:
+    """Each request follows a re-read of pod, node, budget and owner, at most 5 s old."""
+    known = ground.known[evicted.process.name].read
+    name = evicted.pod["metadata"]["name"]
+    wanted = {"the pod": [f"pods/{name}"], "its node": ["nodes", evicted.node]}
+    if ground.universe.cluster.of("poddisruptionbudgets"):
+        wanted["its budget"] = ["poddisruptionbudgets"]
+    for what, reads in wanted.items():
+        last = max(known.get(each, -1e9) for each in reads)
+        before = evicted.at - evicted.cycle.apart - last
+        if before > RE_READ:
+            yield f"{what} was read {min(before, 1e6):.0f} s before"
+
+
+ON_EVICTION: tuple[Callable[[Ground, Evicted], Found], ...] = (
+    i01_uid_exact,
+    i03_once,
+    i13_protected,
+    i17_gangs,
+    i02_intent_first,
+    i05_budget,
+    i06_in_flight,
+    i07_budgets,
+    i08_cool_down,
+    i09_single_writer,
+    i10_fresh_inputs,
+    i11_absent_is_not_zero,
+    i12_breakers,
+    i14_settled,
+    i15_fits,
+    i16_gain,
+    i18_read_again,
+)
+EVEN_IF_LATE = 4
+"""So many of them hold even for a request that was under way while its process stood still."""

@@ -1,0 +1,85 @@
+"""Kubernetes objects as plain JSON, and what is asked of them again and again."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from tests.fakes.world import stamp
+from tests.simulation.virtual_time import START
+
+Object = dict[str, Any]
+LONG_AGO = stamp(START - timedelta(days=2))
+STATE = ("configmaps", "rescheduler", "rescheduler-state")
+LEASE = ("leases", "rescheduler", "rescheduler")
+
+
+def condition(kind: str, value: str, since: str) -> Object:
+    """One of status.conditions."""
+    return {"type": kind, "status": value, "lastTransitionTime": since}
+
+
+def reference(kind: str, owner: Object) -> Object:
+    """An ownerReference to a controller."""
+    metadata = owner["metadata"]
+    return {"kind": kind, "name": metadata["name"], "uid": metadata["uid"], "controller": True}
+
+
+def pod_template(
+    app: str,
+    *,
+    cpu: float = 0.5,
+    labels: dict[str, str] | None = None,
+    notes: dict[str, str] | None = None,
+) -> Object:
+    """The template of an app's pods."""
+    container = {
+        "name": "main",
+        "image": f"{app}:1",
+        "resources": {"requests": {"cpu": f"{int(cpu * 1000)}m", "memory": "256Mi"}},
+    }
+    return {
+        "metadata": {"labels": {"app": app, **(labels or {})}, "annotations": notes or {}},
+        "spec": {"containers": [container], "priority": 0},
+    }
+
+
+def sized(kind: str, pods: int) -> Object:
+    """How many pods a controller wants, in its spec."""
+    if kind == "Job":
+        ignore = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+        return {"parallelism": pods, "podFailurePolicy": {"rules": [ignore]}}
+    return {} if kind == "DaemonSet" else {"replicas": pods}
+
+
+def uid_of(thing: Object) -> str:
+    """metadata.uid."""
+    return str(thing["metadata"]["uid"])
+
+
+def owner_uid(thing: Object) -> str:
+    """The UID of what controls the object, or ""."""
+    owners = thing["metadata"].get("ownerReferences") or []
+    return str(owners[0]["uid"]) if owners else ""
+
+
+def leaving(thing: Object) -> bool:
+    """Whether the object is being deleted."""
+    return "deletionTimestamp" in thing["metadata"]
+
+
+def is_ready(thing: Object) -> bool:
+    """Whether its condition Ready is True."""
+    return any(
+        each["type"] == "Ready" and each["status"] == "True"
+        for each in thing["status"].get("conditions", ())
+    )
+
+
+def cpu_of(pod: Object) -> float:
+    """CPUs that a pod requests."""
+    asked = pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+    return float(asked.removesuffix("m")) / 1000
+
+
+def moment_of(text: str) -> datetime:
+    """A Kubernetes Time."""
+    return datetime.fromisoformat(text)

@@ -1,0 +1,190 @@
+"""The judge sees: with a guard taken out of the program, it names the promise that is broken."""
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rescheduler.actions import ledger
+from rescheduler.actions.events import EventWriter
+from rescheduler.model.history import History
+from rescheduler.planning.eligibility import back_off, eligibility, workload_checks
+from rescheduler.planning.limits import guards
+from rescheduler.planning.plan import decision
+from rescheduler.runtime.enforce import attempt
+from rescheduler.sources.prometheus import measuring
+from tests.simulation.matrix import sure
+from tests.simulation.objects import STATE
+from tests.simulation.policies import POLICIES
+from tests.simulation.scenario import Run, simulated, storm
+
+SEEDS = 60
+TIGHT = POLICIES.replace("movesPerHour: 6", "movesPerHour: 2").replace(
+    "coolDown: 5m", "coolDown: 40m"
+)
+
+
+def never(*_: Any, **__: Any) -> None:
+    return None
+
+
+def none(*_: Any, **__: Any) -> list[Any]:
+    return []
+
+
+def forgetful(history: History, _now: object, *_: Any) -> History:
+    return History([move for move in history.moves if move.in_flight], history.landings)
+
+
+def graceless(move: Any, notes: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    pod = move.pod
+    options = {"preconditions": {"uid": pod.uid}, "gracePeriodSeconds": 0}
+    metadata = {"name": pod.name, "namespace": pod.namespace, "annotations": notes}
+    body = {"kind": "Eviction", "metadata": metadata, "deleteOptions": options}
+    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body
+
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+Scene = Callable[[Run], None] | None
+"""What is done to a cluster that is sure to move something; None: it shows in storms."""
+MUTANTS: dict[str, tuple[str, Patch, Scene]] = {}
+
+
+def mutant(number: str, scene: Scene = None) -> Callable[[Patch], Patch]:
+    def register(patch: Patch) -> Patch:
+        MUTANTS[patch.__name__] = number, patch, scene
+        return patch
+
+    return register
+
+
+def nothing(_: Run) -> None:
+    return None
+
+
+def opted_out(run: Run) -> None:
+    mark(run, "annotations", "rescheduler.io/opt-out", "true")
+
+
+def in_a_gang(run: Run) -> None:
+    mark(run, "labels", "pod-group.scheduling.sigs.k8s.io", "train")
+
+
+def mark(run: Run, where: str, key: str, value: str) -> None:
+    """Every movable pod is protected by this mark."""
+    for pod in run.cluster.of("pods"):
+        pod["metadata"][where] = {**pod["metadata"][where], key: value}
+    run.ground.protected |= {"web", "db", "api"}
+
+
+def cordoned(run: Run) -> None:
+    node = run.cluster.objects["nodes", "", "n0"]
+    node["spec"] = {"unschedulable": True}
+    run.universe.forbid("node/n0")
+    run.cluster.timeline.advance(60.0)
+
+
+def lied_about(run: Run) -> None:
+    for name in run.metrics.exporters:
+        run.metrics.set_exporter(name, "hundredfold" if name == "n0" else "negative")
+
+
+def dark(run: Run) -> None:
+    for number in range(4, 8):
+        run.cluster.add_node(f"n{number + 1}", zone="a")
+        run.cluster.set_ready(run.cluster.objects["nodes", "", f"n{number + 1}"], ready=False)
+
+
+def paused(run: Run) -> None:
+    stored = run.cluster.objects[STATE]
+    stored["data"]["paused"] = "true"
+    run.universe.paused()
+
+
+@mutant("I04", nothing)
+def no_grace(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("rescheduler.actions.evict.eviction", graceless)
+
+
+@mutant("I08")
+def no_cool_down(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(back_off.BackOff, "_quiet", lambda *_: timedelta(0))
+
+
+@mutant("I07")
+def no_hour(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(History, "charged_since", none)
+
+
+@mutant("I10", lied_about)
+def any_value(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(measuring, "_sound", lambda *_: True)
+
+
+@mutant("I12", dark)
+def no_guards(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(guards, "holding", none)
+    patch.setattr(decision, "holding", none)
+
+
+@mutant("I13", opted_out)
+def no_opt_outs(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(eligibility, "refuse_opt_out", never)
+
+
+@mutant("I13", in_a_gang)
+def no_gangs(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(eligibility, "refuse_gang", never)
+
+
+@mutant("I14", cordoned)
+def any_node(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(eligibility, "refuse_node", never)
+    patch.setattr(workload_checks, "refuse_node", never)
+
+
+@mutant("I21")
+def short_memory(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ledger, "pruned", forgetful)
+
+
+@mutant("I19", paused)
+def no_gate(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(attempt.Attempts, "_may_send", never)
+
+
+@mutant("I26", nothing)
+def no_events(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(EventWriter, "__call__", never)
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_broken_promise_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    number, patch, scene = MUTANTS[name]
+    patch(monkeypatch)
+    seen: Counter[str] = Counter()
+    with simulated():
+        if scene is not None:
+            run = sure(1, Counter(), nodes=5)
+            scene(run)
+            run.process().run()
+            assert {each[:3] for each in run.ground.broken} >= {number}, run.ground.broken
+            return
+        for seed in range(SEEDS):
+            broken = storm(seed, Counter(), cycles=12, policies=TIGHT).ground.broken
+            seen.update(each[:3] for each in broken)
+            if seen[number]:
+                return
+    pytest.fail(f"{name} was not seen as {number}, but as {seen}")
+
+
+def test_nothing_is_named_where_nothing_is_taken_out() -> None:
+    with simulated():
+        for scene in (nothing, opted_out, in_a_gang, cordoned, lied_about, dark, paused):
+            run = sure(1, Counter(), nodes=5)
+            scene(run)
+            run.process().run()
+            assert run.ground.broken == [], scene
+            assert bool(run.ground.evicted) == (scene is nothing), scene

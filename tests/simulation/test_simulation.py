@@ -1,0 +1,88 @@
+"""Whole cycles of the real program under seeded faults, held against I01-I35 by the server's log.
+
+Everything is real down to the HTTP request: settings, sources, planner, guards, re-check, lease,
+ledger, acting. `python -m tests.simulation.soak` (`make soak`) plays more of the same.
+"""
+
+from collections import Counter
+
+import pytest
+
+from rescheduler.model.plan import Outcome, plan_in
+from tests.simulation.faults import FAULTS
+from tests.simulation.invariants import ELSEWHERE, ON_END, ON_REQUEST
+from tests.simulation.invariants_of_evictions import ON_EVICTION
+from tests.simulation.matrix import sure
+from tests.simulation.scenario import simulated, storm
+
+CYCLES = 7_000
+"""With those of the fault matrix and of the crash points the suite has more than 10,000."""
+PARTS = 4
+LEAST = 50
+"""How often each of `REACHED` comes in 10,000 cycles at least; in one part it may be 40 % fewer."""
+REACHED = (
+    "evicted",
+    "unknown but done",
+    "eviction 409",
+    "eviction 429",
+    "killed",
+    "takeover",
+    "second instance",
+    "clock step",
+    "GRD001",
+    "GRD002",
+    "GRD003",
+    "GRD005",
+    "GRD006",
+    "GRD007",
+    "ACT001",
+    "ACT011",
+    "ACT012",
+    "ACT013",
+    "ACT014",
+    "ACT015",
+    "ACT016",
+)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_whatever_goes_wrong_no_promise_is_broken(part: int) -> None:
+    reached: Counter[str] = Counter()
+    broken: list[str] = []
+    seed = part * 100_000
+    with simulated():
+        while reached["cycles"] < CYCLES / PARTS:
+            run = storm(seed, reached)
+            broken += [f"seed {seed}: {each}" for each in run.ground.broken]
+            seed += 1
+    assert not broken, "\n".join(broken[:40])
+    for each in (*REACHED, *FAULTS):
+        least = LEAST if each in REACHED else 5
+        assert reached[each] >= 0.6 * least * reached["cycles"] / 10_000, f"{each}: {reached}"
+
+
+def test_a_seed_replays_a_run() -> None:
+    with simulated():
+        first, again = (storm(11, Counter()) for _ in range(2))
+    assert first.universe.digest() == again.universe.digest()
+    assert len(first.universe.log) > 200
+
+
+def test_audit_and_enforce_make_the_same_plan() -> None:
+    with simulated():
+        run = sure(3, Counter(), nodes=5)
+        audit = run.process("Audit").run().report
+        enforce = run.process().run().report
+    assert audit is not None
+    assert isinstance(enforce, Outcome)
+    made, carried_out = plan_in(audit).moves, enforce.plan.moves
+    assert [(m.pod, m.source, m.landing) for m in made] == [
+        (m.pod, m.source, m.landing) for m in carried_out
+    ]
+    assert len(made) > 0
+    assert run.ground.broken == []
+
+
+def test_every_promise_is_checked_or_said_where() -> None:
+    checked = {each.__name__[:3].upper() for each in (*ON_EVICTION, *ON_REQUEST, *ON_END)}
+    assert checked | set(ELSEWHERE) == {f"I{number:02}" for number in range(1, 36)}

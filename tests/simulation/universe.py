@@ -1,0 +1,201 @@
+"""All of one simulated run: the cluster, its metrics, the processes, and the server's log."""
+
+import base64
+import gzip
+import hashlib
+import random
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rescheduler.actions.ledger import State
+from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.sources.policy_files import load_policies
+from tests.simulation.cluster import SimCluster
+from tests.simulation.metrics import SimMetrics
+from tests.simulation.objects import STATE, Object
+from tests.simulation.process import Cycle, Process
+from tests.simulation.virtual_time import Timeline
+
+
+@dataclass(slots=True)
+class Request:
+    """A request that reached the API server. at: the true time, in seconds."""
+
+    at: float
+    process: str
+    method: str
+    path: str
+    status: int
+    body: Object | None
+
+
+@dataclass
+class Universe:
+    """One run. servers: the clock offsets of the API servers that answer in turn."""
+
+    seed: int
+    text: str
+    """The policies, as YAML."""
+    servers: list[float] = field(default_factory=lambda: [0.0])
+    log: list[Request] = field(default_factory=list)
+    cycles: list[Cycle] = field(default_factory=list)
+    reached: Counter[str] = field(default_factory=Counter)
+    stale: dict[str, bytes] = field(default_factory=dict)
+    sender: Process | None = None
+    backup: Object | None = None
+    """The state, where somebody has deleted it."""
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.seed)
+        self.timeline = Timeline()
+        self.cluster = SimCluster(self.timeline, self.chance)
+        self.metrics = SimMetrics(self.timeline, self.cluster, self.chance)
+        self.watchers: list[Any] = []
+        """What holds the run against its invariants."""
+        self._older: dict[str, tuple[float, bytes]] = {}
+
+    # --- what processes ask for
+
+    def policies(self, fault: str | None) -> PolicySet:
+        """The policies as they are loaded now; the fault is one of reading them."""
+        if fault == "404":
+            return load_policies(Path("/nonexistent/policies"))
+        if fault == "empty":
+            return load_policies(Path("/dev/null"))
+        return parsed(self.text)
+
+    def metrics_answer(self, body: bytes) -> bytes:
+        """Prometheus' answer to a query."""
+        form = msgspec.json.decode(body)
+        time = float(form["time"]) if "time" in form else None
+        rows = self.metrics.query(form["query"], time)
+        data = {"resultType": "vector", "result": rows}
+        return msgspec.json.encode({"status": "success", "data": data})
+
+    def pick_server(self) -> float:
+        """The clock offset of the server that a load balancer chooses."""
+        return self.servers[0] if len(self.servers) == 1 else self.chance.choice(self.servers)
+
+    def remember(self, path: str, payload: bytes) -> None:
+        """Keep an older answer to each read, for a server that lags behind."""
+        at = self.timeline.seconds
+        before = self._older.get(path)
+        if before is None or at - before[0] > 60:
+            if before is not None:
+                self.stale[path] = before[1]
+            self._older[path] = (at, payload)
+
+    # --- what is known about them
+
+    def record(
+        self, process: Process, method: str, path: str, status: int, body: Object | None
+    ) -> None:
+        """A request has reached the API server."""
+        request = Request(self.timeline.seconds, process.name, method, path, status, body)
+        self.log.append(request)
+        if method == "GET":
+            return
+        for watcher in self.watchers:
+            watcher.on_request(process, request)
+
+    def seen_by(self, process: Process, phase: str, method: str, path: str, status: int) -> None:
+        """An answer has reached a process."""
+        for watcher in self.watchers:
+            watcher.on_answer(process, phase, method, path, status)
+
+    def leaked(self, process: Process, path: str) -> None:
+        """The credentials stand in the body of a request."""
+        for watcher in self.watchers:
+            watcher.break_("I27", f"{process.name} sent its token to {path}")
+
+    def asks_metrics(self, process: Process) -> None:
+        """A process begins to read all metrics."""
+        for watcher in self.watchers:
+            watcher.on_metrics(process)
+
+    def struck(self, process: Process, phase: str, fault: str) -> None:
+        """Something goes wrong for a process."""
+        self.reached[f"{fault} at {phase}"] += 1
+        self.reached[fault] += 1
+        for watcher in self.watchers:
+            watcher.on_strike(process, phase, fault)
+
+    def stopped(self, process: Process) -> None:
+        """A process was asked to stop."""
+        for watcher in self.watchers:
+            watcher.stopped(process)
+
+    def paused(self) -> None:
+        """People hold all acting."""
+        for watcher in self.watchers:
+            watcher.paused = self.timeline.seconds
+
+    def forbid(self, what: str) -> None:
+        """From now on this forbids evictions: `node/NAME`, `owner/UID`, `scaler/UID`, ..."""
+        for watcher in self.watchers:
+            watcher.since.setdefault(what, self.timeline.seconds)
+
+    def began(self, process: Process) -> None:
+        """A process begins a cycle."""
+        for watcher in self.watchers:
+            watcher.on_begin(process)
+
+    def ended(self, process: Process, cycle: Cycle) -> None:
+        """A process has ended a cycle, or was killed in it."""
+        self.cycles.append(cycle)
+        for watcher in self.watchers:
+            watcher.on_end(process, cycle)
+
+    def crashed(self, process: Process, error: Exception) -> None:
+        """The program did not foresee an exception."""
+        for watcher in self.watchers:
+            watcher.break_("I30", f"{process.name} ended by {type(error).__name__}: {error}")
+
+    def state(self) -> State | None:
+        """What the ledger holds, read past the program."""
+        stored = self.cluster.objects.get(STATE)
+        return None if stored is None else self.state_in(stored)
+
+    def state_in(self, stored: Object) -> State:
+        """The state in a ConfigMap."""
+        encoded = (stored.get("binaryData") or {}).get("state")
+        if not encoded:
+            return msgspec.json.decode(b'{"fence":0,"history":{}}', type=State)
+        return _decoded(encoded)
+
+    def digest(self) -> str:
+        """Stands for the whole run: equal where every request was."""
+        said = hashlib.sha256()
+        for each in self.log:
+            path = each.path if "/events" not in each.path else "/events"
+            line = f"{each.at:.3f} {each.process} {each.method} {path} {each.status}\n"
+            said.update(line.encode())
+        return said.hexdigest()
+
+
+def _decoded(encoded: str) -> State:
+    plain = gzip.decompress(base64.b64decode(encoded))
+    return msgspec.json.decode(plain, type=State)
+
+
+_PARSED: dict[str, PolicySet] = {}
+
+
+def parsed(text: str) -> PolicySet:
+    """The policy set of a text, made once."""
+    found = _PARSED.get(text)
+    if found is None:
+        _PARSED[text] = found = _parse(text)
+    return found
+
+
+def _parse(text: str) -> PolicySet:
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(text)
+        file.flush()
+        return load_policies(Path(file.name))
