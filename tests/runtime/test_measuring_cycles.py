@@ -15,13 +15,14 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
-from rescheduler.runtime.cycle import Parts, carry_out, exit_code, run_cycle
+from rescheduler.runtime.cycle import Parts, carry_out, run_cycle
 from rescheduler.runtime.enforce.actor import Actor
+from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.service.telemetry import Telemetry
 from tests.fakes.stage import START, Process, Stage
 from tests.fakes.truth import STATE, stored_state
 from tests.runtime.skewed import parts, skewed, spread
-from tests.runtime.test_cycle import OWNER, populate
+from tests.runtime.test_cycle import populate
 from tests.runtime.test_telemetry import lines
 
 LONG_AGO = START - timedelta(hours=3)
@@ -35,7 +36,7 @@ def returned(uid: str = "old", **fields: Any) -> PastMove:
         "namespace": "default",
         "pod": "web-9",
         "workload": "w",
-        "controller": OWNER[1],
+        "controller": "ReplicaSet-default-web-1",
         "source": "n1",
         "at": LONG_AGO,
         "settled": LONG_AGO,

@@ -5,15 +5,16 @@ from pathlib import Path
 import pytest
 
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.sources.kubernetes.cluster import _CONTROLLERS, _LISTS, read_cluster
+from rescheduler.sources.kubernetes.cluster import read_cluster
+from rescheduler.sources.kubernetes.listed_kinds import CONTROLLERS, LISTS
 from tests.sources.objects import Api, node, pod, refusal
 from tests.sources.server import Reply, Request
 from tests.sources.test_kubernetes import NODES, PODS, connected
 
 DEVICES = {"DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"}
-EXTENSIONS = {kind.path: kind.name for kind in _LISTS.values() if kind.extension}
+EXTENSIONS = {kind.path: kind.name for kind in LISTS.values() if kind.extension}
 BUILT_IN = [PODS, NODES] + [
-    kind.path for kind in (*_LISTS.values(), *_CONTROLLERS) if not kind.extension
+    kind.path for kind in (*LISTS.values(), *CONTROLLERS) if not kind.extension
 ]
 
 

@@ -3,22 +3,19 @@
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from rescheduler.kube import controllers as kinds
-from rescheduler.kube import extensions, storage
-from rescheduler.kube.dra import devices
-from rescheduler.kube.node_resource_topology import NodeResourceTopology
-from rescheduler.kube.objects import Base, Node, Pod, PodSpec
+from rescheduler.kube.objects import Node, Pod, PodSpec
 from rescheduler.kube.pod_state import ended
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.sources.kubernetes.decode import Sharing, Unreadable, collector_off, decode_page
 from rescheduler.sources.kubernetes.discovery import Discovery
+from rescheduler.sources.kubernetes.listed_kinds import CONTROLLERS, LISTS, MAKERS, NODE, POD, Kind
 from rescheduler.sources.kubernetes.transport import MAX_PAGE, Answer, AnswerTooLarge, Connection
 
 PAGE = 500
@@ -32,138 +29,6 @@ DEADLINE = 180.0
 _RUNNING = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 _NOT_DONE = {"fieldSelector": "status.phase!=Succeeded"}
 _NO_SPEC = PodSpec()
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind that is listed. right: what the account needs.
-
-    extension: not every cluster serves it. noted: that it is not served is said, since pods that
-    need it cannot be judged then.
-    """
-
-    name: str
-    path: str
-    struct: type[Base]
-    right: str
-    extension: bool = False
-    noted: bool = False
-
-
-_POD = Kind("Pod", "/api/v1/pods", Pod, "list pods")
-_NODE = Kind("Node", "/api/v1/nodes", Node, "list nodes")
-_LISTS = {
-    "namespaces": Kind("Namespace", "/api/v1/namespaces", kinds.Namespace, "list namespaces"),
-    "services": Kind("Service", "/api/v1/services", kinds.Service, "list services"),
-    "budgets": Kind(
-        "PodDisruptionBudget",
-        "/apis/policy/v1/poddisruptionbudgets",
-        kinds.PodDisruptionBudget,
-        "list poddisruptionbudgets.policy",
-    ),
-    "claims": Kind(
-        "PersistentVolumeClaim",
-        "/api/v1/persistentvolumeclaims",
-        storage.PersistentVolumeClaim,
-        "list persistentvolumeclaims",
-    ),
-    "volumes": Kind(
-        "PersistentVolume",
-        "/api/v1/persistentvolumes",
-        storage.PersistentVolume,
-        "list persistentvolumes",
-    ),
-    "priority_classes": Kind(
-        "PriorityClass",
-        "/apis/scheduling.k8s.io/v1/priorityclasses",
-        kinds.PriorityClass,
-        "list priorityclasses.scheduling.k8s.io",
-    ),
-    "autoscalers": Kind(
-        "HorizontalPodAutoscaler",
-        "/apis/autoscaling/v2/horizontalpodautoscalers",
-        kinds.HorizontalPodAutoscaler,
-        "list horizontalpodautoscalers.autoscaling",
-    ),
-    "quotas": Kind(
-        "ResourceQuota",
-        "/api/v1/resourcequotas",
-        kinds.ResourceQuota,
-        "list resourcequotas",
-    ),
-    "topologies": Kind(
-        "NodeResourceTopology",
-        "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
-        NodeResourceTopology,
-        "list noderesourcetopologies.topology.node.k8s.io",
-        extension=True,
-    ),
-    **{
-        field: Kind(
-            name,
-            f"/apis/{group}/v1/{name.lower()}{'es' if name.endswith('s') else 's'}",
-            struct,
-            f"list {name.lower()}{'es' if name.endswith('s') else 's'}.{group}",
-            extension=group == "resource.k8s.io",
-            noted=True,
-        )
-        for field, name, group, struct in (
-            ("storage_classes", "StorageClass", "storage.k8s.io", storage.StorageClass),
-            ("csi_drivers", "CSIDriver", "storage.k8s.io", storage.CSIDriver),
-            ("csi_nodes", "CSINode", "storage.k8s.io", storage.CSINode),
-            ("attachments", "VolumeAttachment", "storage.k8s.io", storage.VolumeAttachment),
-            ("device_classes", "DeviceClass", "resource.k8s.io", devices.DeviceClass),
-            ("resource_slices", "ResourceSlice", "resource.k8s.io", devices.ResourceSlice),
-            ("resource_claims", "ResourceClaim", "resource.k8s.io", devices.ResourceClaim),
-            (
-                "claim_templates",
-                "ResourceClaimTemplate",
-                "resource.k8s.io",
-                devices.ResourceClaimTemplate,
-            ),
-        )
-    },
-    "storage_capacities": Kind(
-        "CSIStorageCapacity",
-        "/apis/storage.k8s.io/v1/csistoragecapacities",
-        storage.CSIStorageCapacity,
-        "list csistoragecapacities.storage.k8s.io",
-    ),
-    # Which pods the API server calls: without them a cycle cannot tell what it stands on.
-    "validating_webhooks": Kind(
-        "ValidatingWebhookConfiguration",
-        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
-        extensions.WebhookConfiguration,
-        "list validatingwebhookconfigurations.admissionregistration.k8s.io",
-    ),
-    "mutating_webhooks": Kind(
-        "MutatingWebhookConfiguration",
-        "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
-        extensions.WebhookConfiguration,
-        "list mutatingwebhookconfigurations.admissionregistration.k8s.io",
-    ),
-    "api_services": Kind(
-        "APIService",
-        "/apis/apiregistration.k8s.io/v1/apiservices",
-        extensions.APIService,
-        "list apiservices.apiregistration.k8s.io",
-    ),
-}
-"""Field of the snapshot to the kind that fills it."""
-_CONTROLLERS = tuple(
-    Kind(name, path, kinds.Controller, f"list {path.rsplit('/', 1)[1]}{group}")
-    for name, path, group in (
-        ("ReplicaSet", "/apis/apps/v1/replicasets", ".apps"),
-        ("Deployment", "/apis/apps/v1/deployments", ".apps"),
-        ("StatefulSet", "/apis/apps/v1/statefulsets", ".apps"),
-        ("DaemonSet", "/apis/apps/v1/daemonsets", ".apps"),
-        ("Job", "/apis/batch/v1/jobs", ".batch"),
-        ("ReplicationController", "/api/v1/replicationcontrollers", ""),
-    )
-)
-
-_MAKERS = frozenset({"ReplicaSet", "StatefulSet", "Job", "ReplicationController"})
-"""The kinds whose templates pods are made from."""
 
 
 class _Version(msgspec.Struct):
@@ -189,9 +54,9 @@ def read_cluster(
         nodes = reader.nodes()
         _once("node", [node.metadata.name for node in nodes])
         _once("pod with UID", [pod.metadata.uid for pod in pods])
-        fields: dict[str, Any] = {name: reader.objects(kind) for name, kind in _LISTS.items()}
+        fields: dict[str, Any] = {name: reader.objects(kind) for name, kind in LISTS.items()}
         owners = {owner.uid for pod in pods for owner in pod.metadata.ownerReferences or ()}
-        controllers = [each for kind in _CONTROLLERS for each in reader.controllers(kind, owners)]
+        controllers = [each for kind in CONTROLLERS for each in reader.controllers(kind, owners)]
     return Snapshot(
         taken=now() if first is None or first.date is None else first.date,
         cluster=reader.cluster(fields["namespaces"]),
@@ -245,11 +110,11 @@ class _Reader:
 
     def pods(self, path: str, query: dict[str, str]) -> list[Pod]:
         """The pods that have not ended, sharing what is equal."""
-        return _running(self._list(_POD, path, {**_RUNNING, **query}, self._pod))
+        return _running(self._list(POD, path, {**_RUNNING, **query}, self._pod))
 
     def pods_and_failed(self) -> tuple[list[Pod], list[Pod]]:
         """All pods that have not ended, and those that have failed, without their specs."""
-        found = self._list(_POD, _POD.path, _NOT_DONE, self._pod)
+        found = self._list(POD, POD.path, _NOT_DONE, self._pod)
         failed = [pod for pod in found if pod.status.phase == "Failed"]
         for pod in failed:
             pod.spec = _NO_SPEC
@@ -257,7 +122,7 @@ class _Reader:
 
     def nodes(self) -> list[Node]:
         """The nodes."""
-        return self._list(_NODE, _NODE.path, {}, self._sharing.node)
+        return self._list(NODE, NODE.path, {}, self._sharing.node)
 
     def objects(self, kind: Kind) -> list[Any]:
         """The objects of a kind, with only the annotations that we read."""
@@ -278,7 +143,7 @@ class _Reader:
             if passing and idle and each.metadata.uid not in owners:
                 continue
             template = each.spec.template
-            if kind.name not in _MAKERS:
+            if kind.name not in MAKERS:
                 each.spec.template = None
             elif template is not None:
                 template.spec.volumes = None

@@ -1,0 +1,141 @@
+"""Which kinds of objects a snapshot is made of, and where the API server lists them."""
+
+from dataclasses import dataclass
+
+from rescheduler.kube import controllers as kinds
+from rescheduler.kube import extensions, storage
+from rescheduler.kube.dra import devices
+from rescheduler.kube.node_resource_topology import NodeResourceTopology
+from rescheduler.kube.objects import Base, Node, Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind that is listed. right: what the account needs.
+
+    extension: not every cluster serves it. noted: that it is not served is said, since pods that
+    need it cannot be judged then.
+    """
+
+    name: str
+    path: str
+    struct: type[Base]
+    right: str
+    extension: bool = False
+    noted: bool = False
+
+
+POD = Kind("Pod", "/api/v1/pods", Pod, "list pods")
+NODE = Kind("Node", "/api/v1/nodes", Node, "list nodes")
+LISTS = {
+    "namespaces": Kind("Namespace", "/api/v1/namespaces", kinds.Namespace, "list namespaces"),
+    "services": Kind("Service", "/api/v1/services", kinds.Service, "list services"),
+    "budgets": Kind(
+        "PodDisruptionBudget",
+        "/apis/policy/v1/poddisruptionbudgets",
+        kinds.PodDisruptionBudget,
+        "list poddisruptionbudgets.policy",
+    ),
+    "claims": Kind(
+        "PersistentVolumeClaim",
+        "/api/v1/persistentvolumeclaims",
+        storage.PersistentVolumeClaim,
+        "list persistentvolumeclaims",
+    ),
+    "volumes": Kind(
+        "PersistentVolume",
+        "/api/v1/persistentvolumes",
+        storage.PersistentVolume,
+        "list persistentvolumes",
+    ),
+    "priority_classes": Kind(
+        "PriorityClass",
+        "/apis/scheduling.k8s.io/v1/priorityclasses",
+        kinds.PriorityClass,
+        "list priorityclasses.scheduling.k8s.io",
+    ),
+    "autoscalers": Kind(
+        "HorizontalPodAutoscaler",
+        "/apis/autoscaling/v2/horizontalpodautoscalers",
+        kinds.HorizontalPodAutoscaler,
+        "list horizontalpodautoscalers.autoscaling",
+    ),
+    "quotas": Kind(
+        "ResourceQuota",
+        "/api/v1/resourcequotas",
+        kinds.ResourceQuota,
+        "list resourcequotas",
+    ),
+    "topologies": Kind(
+        "NodeResourceTopology",
+        "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
+        NodeResourceTopology,
+        "list noderesourcetopologies.topology.node.k8s.io",
+        extension=True,
+    ),
+    **{
+        field: Kind(
+            name,
+            f"/apis/{group}/v1/{name.lower()}{'es' if name.endswith('s') else 's'}",
+            struct,
+            f"list {name.lower()}{'es' if name.endswith('s') else 's'}.{group}",
+            extension=group == "resource.k8s.io",
+            noted=True,
+        )
+        for field, name, group, struct in (
+            ("storage_classes", "StorageClass", "storage.k8s.io", storage.StorageClass),
+            ("csi_drivers", "CSIDriver", "storage.k8s.io", storage.CSIDriver),
+            ("csi_nodes", "CSINode", "storage.k8s.io", storage.CSINode),
+            ("attachments", "VolumeAttachment", "storage.k8s.io", storage.VolumeAttachment),
+            ("device_classes", "DeviceClass", "resource.k8s.io", devices.DeviceClass),
+            ("resource_slices", "ResourceSlice", "resource.k8s.io", devices.ResourceSlice),
+            ("resource_claims", "ResourceClaim", "resource.k8s.io", devices.ResourceClaim),
+            (
+                "claim_templates",
+                "ResourceClaimTemplate",
+                "resource.k8s.io",
+                devices.ResourceClaimTemplate,
+            ),
+        )
+    },
+    "storage_capacities": Kind(
+        "CSIStorageCapacity",
+        "/apis/storage.k8s.io/v1/csistoragecapacities",
+        storage.CSIStorageCapacity,
+        "list csistoragecapacities.storage.k8s.io",
+    ),
+    # Which pods the API server calls: without them a cycle cannot tell what it stands on.
+    "validating_webhooks": Kind(
+        "ValidatingWebhookConfiguration",
+        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+        extensions.WebhookConfiguration,
+        "list validatingwebhookconfigurations.admissionregistration.k8s.io",
+    ),
+    "mutating_webhooks": Kind(
+        "MutatingWebhookConfiguration",
+        "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+        extensions.WebhookConfiguration,
+        "list mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    ),
+    "api_services": Kind(
+        "APIService",
+        "/apis/apiregistration.k8s.io/v1/apiservices",
+        extensions.APIService,
+        "list apiservices.apiregistration.k8s.io",
+    ),
+}
+"""Field of the snapshot to the kind that fills it."""
+CONTROLLERS = tuple(
+    Kind(name, path, kinds.Controller, f"list {path.rsplit('/', 1)[1]}{group}")
+    for name, path, group in (
+        ("ReplicaSet", "/apis/apps/v1/replicasets", ".apps"),
+        ("Deployment", "/apis/apps/v1/deployments", ".apps"),
+        ("StatefulSet", "/apis/apps/v1/statefulsets", ".apps"),
+        ("DaemonSet", "/apis/apps/v1/daemonsets", ".apps"),
+        ("Job", "/apis/batch/v1/jobs", ".batch"),
+        ("ReplicationController", "/api/v1/replicationcontrollers", ""),
+    )
+)
+
+MAKERS = frozenset({"ReplicaSet", "StatefulSet", "Job", "ReplicationController"})
+"""The kinds whose templates pods are made from."""
