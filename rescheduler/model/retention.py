@@ -106,9 +106,12 @@ def _closed(move: PastMove, now: datetime, keep: timedelta) -> PastMove:
             settled=move.settled,
             kept=kept,
         )
+    landing = likeliest(move.landing, COMPARED_NODES)
     if move.state == "ready":
-        return structs.replace(move, landing={}, known=[], selector="", kept=kept)
-    return structs.replace(move, landing=likeliest(move.landing, COMPARED_NODES), kept=kept)
+        # What it has brought is measured against where it was to land.
+        landing = landing if move.unmeasured else {}
+        return structs.replace(move, landing=landing, known=[], selector="", kept=kept)
+    return structs.replace(move, landing=landing, kept=kept)
 
 
 def _longest(move: PastMove, keep: timedelta) -> float:
