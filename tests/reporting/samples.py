@@ -30,7 +30,7 @@ from rescheduler.model.plan import (
 from rescheduler.model.plan_digest import sealed
 from rescheduler.model.problem import Problem
 from tests.reporting import brought
-from tests.reporting.sample_nodes import COOL, HOT, node_views
+from tests.reporting.sample_nodes import COOL, DOCUMENTS, HOT, node_views
 from tests.reporting.trust import calibrated, schedulers
 
 TAKEN = datetime(2026, 11, 21, 14, 2, 7, tzinfo=UTC)
