@@ -41,7 +41,7 @@ spec:
   movesPerNamespace: 1000
   movesPerWorkload: {per_workload}
   movesPerHour: 900
-  movesPerDay: 900
+  movesPerDay: 850
   cyclePeriod: 1s
   batchSize: {batch}
   coolDown: 0s
