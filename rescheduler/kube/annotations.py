@@ -45,9 +45,16 @@ GANGS = frozenset(
         "kueue.x-k8s.io/pod-group-total-count",
         "pod-group.scheduling.sigs.k8s.io/name",
         "batch.x-k8s.io/pod-group",
+        "gang.scheduling.koordinator.sh/name",
     }
 )
-"""Annotations that make a pod a member of a gang."""
+"""Annotations that make a pod a member of a gang; `kube.gangs` says what each of them means."""
+
+GANG_SIZES = (
+    "gang.scheduling.koordinator.sh/min-available",
+    "leaderworkerset.sigs.k8s.io/size",
+)
+"""Annotations that say how many pods a gang needs."""
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
@@ -82,6 +89,7 @@ READ = GANGS | {
     CHECKPOINT_INTERVAL,
     DATASET,
     *GPU_INDICES,
+    *GANG_SIZES,
     SAFE_TO_EVICT,
     SAFE_VOLUMES,
     DO_NOT_DISRUPT,

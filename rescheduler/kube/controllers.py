@@ -34,6 +34,7 @@ class ControllerSpec(Base):
     parallelism: int | None = None
     completions: int | None = None
     suspend: bool | None = None
+    completionMode: str | None = None
     podReplacementPolicy: str | None = None
     podFailurePolicy: dict[str, Any] | None = None
     minReadySeconds: int = 0

@@ -74,6 +74,17 @@ class Header(msgspec.Struct, kw_only=True):
     recorded: bool = False
 
 
+class GangView(msgspec.Struct, kw_only=True):
+    """The gang of a pod. minimum: how many of its pods must run; null: all of them."""
+
+    name: str
+    mark: str
+    minimum: int | None
+    members: int
+    ready: int
+    kueue: bool = False
+
+
 class PodExplanation(msgspec.Struct, kw_only=True):
     """Where a pod would land if it were evicted now, and why it moves or stays."""
 
@@ -98,6 +109,7 @@ class PodExplanation(msgspec.Struct, kw_only=True):
     event: str
     refusal: Problem | None
     policies: list[PolicyView]
+    gang: GangView | None = None
 
 
 class Load(msgspec.Struct, kw_only=True):

@@ -106,6 +106,10 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     crashLooping: bool = False
     """Whether it is moved because it is not Ready: as long as it crash-loops."""
     restart: RestartCost | None = None
+    group: str = ""
+    """The gang that is moved as a whole: all moves of the plan with this group, or none of them."""
+    gangMinimum: int | None = None
+    """How many Ready pods the gang of a pod that is moved alone must keep; None: it is in none."""
 
 
 class MoveResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ from rescheduler.kube.dra.devices import (
     ResourceSlice,
 )
 from rescheduler.kube.extensions import APIService, WebhookConfiguration
+from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Labels, Node, Pod, PodSpec
 from rescheduler.kube.selectors import matches
@@ -39,6 +40,7 @@ from rescheduler.kube.storage import (
     VolumeAttachment,
 )
 from rescheduler.model.dependencies import Dependencies
+from rescheduler.model.gangs import Gangs
 from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Readings
 from rescheduler.model.workload import Workload, resolve
@@ -97,6 +99,8 @@ class Snapshot:
     validating_webhooks: list[WebhookConfiguration] = field(default_factory=list)
     mutating_webhooks: list[WebhookConfiguration] = field(default_factory=list)
     api_services: list[APIService] = field(default_factory=list)
+    gang_objects: list[GangObject] = field(default_factory=list)
+    """PodGroups of every API group that is served, and the Workloads of Kueue."""
     undecodable: list[Undecodable] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     """Optional kinds that could not be listed (not served, or forbidden)."""
@@ -215,6 +219,11 @@ class Snapshot:
     def pod_workload(self) -> IntArray:
         """(pods,) the index of each pod's workload; -1 for a bare pod."""
         return self._resolved[1]
+
+    @cached_property
+    def gangs(self) -> Gangs:
+        """The gangs of the pods."""
+        return Gangs(self.pods, self.controllers, self.gang_objects)
 
     @cached_property
     def namespace_labels(self) -> dict[str, Labels]:

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Protocol, runtime_checkable
 from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.envelope import Document
+from rescheduler.documents.field_problems import FieldPath
 from rescheduler.documents.fields import PositiveDuration, Strict, Yes, all_or, at_least_one_of
 from rescheduler.documents.label_names import NamespaceName
 from rescheduler.documents.label_selector import Selector
@@ -274,6 +275,10 @@ class Policy(Document):
     def requests(self) -> list[ReadingRequest]:
         """The readings without which the policy is not evaluated."""
         return []
+
+    def grouped_by_gang(self) -> Iterator[FieldPath]:
+        """The fields that ask for gangs as groups, so that it says where gangs are never moved."""
+        yield from ()
 
     def without_effect(self) -> Iterator[str]:
         """What has no effect in it, as can be seen from the policy alone."""

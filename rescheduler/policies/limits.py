@@ -85,6 +85,19 @@ class Limits(Document):
     jobs: Literal["Refuse", "Allow"] = Field(
         "Refuse", description="Job pods whose policy does not ignore disruption."
     )
+    gangs: Literal["Spare", "Surplus", "Whole"] = Field(
+        "Spare",
+        description="Pods that run together or not at all: members of a PodGroup (of Kubernetes, "
+        "coscheduling, Volcano or KAI Scheduler), of a LeaderWorkerSet, JobSet, MPIJob, RayCluster "
+        "or the like, and of an Indexed Job that needs all its pods at once. Spare: they are never "
+        "moved. Surplus: Ready members above the gang's minimum (minMember, minCount) are moved "
+        "like other pods; a gang whose minimum is not known needs all its pods. Whole: besides, a "
+        "complete gang may be moved as one group, all its pods in one batch or none; each of them "
+        "counts for the cycle, the hour, node, namespace and PodDisruptionBudget, and all of them "
+        "as one for movesPerWorkload and inFlightPerWorkload. A gang that Kueue starts and stops "
+        "is never moved, and neither are pods that MPIJob, RayCluster or a Job of Volcano make "
+        "themselves: what replaces them cannot be followed.",
+    )
     crashLooping: Literal["Refuse", "Allow"] = Field(
         "Refuse",
         description="Pods that are not Ready because a container of theirs waits to be started "

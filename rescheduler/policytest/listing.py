@@ -21,6 +21,7 @@ from rescheduler.kube.dra.devices import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
+from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.objects import Condition, Node, Pod
 from rescheduler.kube.pod_state import ended
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
@@ -42,6 +43,8 @@ _KINDS: dict[str, tuple[str, type]] = {
     "ResourceSlice": ("resource_slices", ResourceSlice),
     "ResourceClaim": ("resource_claims", ResourceClaim),
     "ResourceClaimTemplate": ("claim_templates", ResourceClaimTemplate),
+    "PodGroup": ("gang_objects", GangObject),
+    "Workload": ("gang_objects", GangObject),
     "Deployment": ("controllers", Controller),
     "ReplicaSet": ("controllers", Controller),
     "StatefulSet": ("controllers", Controller),

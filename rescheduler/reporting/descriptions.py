@@ -181,6 +181,8 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "budget": "The PodDisruptionBudget that it spends, or null.",
         "crashLooping": "Whether the pod crash-loops: nothing that is Ready is taken.",
         "restart": "What starts anew, as a part of the disruption; null where it is not told.",
+        "gangMinimum": "How many Ready pods its gang must keep; null: it has none, or all move.",
+        "group": "The gang that is moved as a whole with it, all or none; empty: it moves alone.",
     },
     "RestartCost": {
         "readySeconds": "How long a replacement takes to be Ready; null where it is not known.",

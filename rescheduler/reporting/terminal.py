@@ -239,9 +239,11 @@ def _measured(screen: Screen, seen: View) -> None:
 
 def _batch(seen: View, row: MoveRow) -> Text | None:
     """A line above the first move of each batch, where batches say more than the numbers do."""
-    if seen.batches in (1, len(seen.moves)):
-        return None
     if any(other.move.batch == row.move.batch for other in seen.moves[: row.number - 1][-1:]):
+        return None
+    if row.move.group:
+        return Text(f"batch {row.move.batch}: gang {row.move.group}, all or none", style="dim")
+    if seen.batches in (1, len(seen.moves)):
         return None
     return Text(f"batch {row.move.batch}", style="dim")
 

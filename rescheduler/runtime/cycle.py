@@ -132,7 +132,7 @@ def carry_out(
             pinned={each.name: each.digest for each in plan.schedulers},
             finding_history=finding_history,
         )
-        return Recheck(copy)
+        return Recheck(copy, plan.moves)
 
     with parts.phase("act"):
         return acting.act(plan, replace(actor, recheck=recheck), fence=fence)

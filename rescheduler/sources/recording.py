@@ -18,6 +18,7 @@ import numpy as np
 from rescheduler.kube import controllers as kinds
 from rescheduler.kube import extensions, storage
 from rescheduler.kube.dra import devices
+from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import (
     Labels,
@@ -128,6 +129,7 @@ class _Body(msgspec.Struct):
     resource_claims: list[devices.ResourceClaim] | None = None
     claim_templates: list[devices.ResourceClaimTemplate] | None = None
     topologies: list[NodeResourceTopology] | None = None
+    gang_objects: list[GangObject] | None = None
     failed: list[Pod] | None = None
     validating_webhooks: list[extensions.WebhookConfiguration] = []
     mutating_webhooks: list[extensions.WebhookConfiguration] = []
@@ -146,6 +148,7 @@ _LATER = {
     "resource_claims": "ResourceClaim",
     "claim_templates": "ResourceClaimTemplate",
     "topologies": "NodeResourceTopology",
+    "gang_objects": "Workload.kueue.x-k8s.io",
 }
 """Fields that older recordings lack: their kinds are unread there, which is not "none"."""
 

@@ -17,6 +17,7 @@ from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.sources.kubernetes.client import connect
 from rescheduler.sources.kubernetes.cluster import read_cluster, read_pods
 from rescheduler.sources.kubernetes.transport import Connection
+from rescheduler.sources.recording import load, save
 from tests.sources.objects import Api, named, node, pod, refusal, reply
 from tests.sources.server import Reply, Request, Served, serving
 
@@ -300,3 +301,27 @@ def test_get_raises_for_what_is_not_there(tmp_path: Path) -> None:
             connection.get("/api/v1/pods/none")
         api.fail = lambda _request: reply({"ok": True})
         assert json.loads(connection.get("/readyz")) == {"ok": True}
+
+
+def test_pod_groups_are_read_where_they_are_served(tmp_path: Path) -> None:
+    api = small()
+    ours = {"metadata": {"name": "ring", "namespace": "team"}, "spec": {"minMember": 3}}
+    api.lists["/apis/scheduling.x-k8s.io/v1alpha1/podgroups"] = [ours]
+    owned = {"metadata": {"name": "w", "namespace": "team"}, "spec": {"podSets": [{"count": 2}]}}
+    api.lists["/apis/kueue.x-k8s.io/v1beta1/workloads"] = [owned]
+    del api.served["scheduling.run.ai/v2alpha2"]
+    api.served["scheduling.volcano.sh/v1beta1"].clear()
+    del api.served["scheduling.k8s.io/v1alpha2"]
+    groups = ("podgroups", "workloads")
+    api.fail = lambda r: (
+        refusal(404, "not found") if r.path.endswith(groups) and r.path not in api.lists else None
+    )
+    with connected(api, tmp_path) as (connection, _):
+        made = read_cluster(connection)
+    assert made.unread == []
+    assert [(each.apiVersion, each.minimum) for each in made.gang_objects] == [
+        ("scheduling.x-k8s.io/v1alpha1", 3),
+        ("kueue.x-k8s.io/v1beta1", 2),
+    ]
+    save(made, tmp_path / "snapshot")
+    assert load(tmp_path / "snapshot").gang_objects == made.gang_objects

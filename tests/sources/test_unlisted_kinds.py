@@ -6,13 +6,14 @@ import pytest
 
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.sources.kubernetes.cluster import read_cluster
-from rescheduler.sources.kubernetes.listed_kinds import CONTROLLERS, LISTS
+from rescheduler.sources.kubernetes.listed_kinds import CONTROLLERS, GANG_OBJECTS, LISTS
 from tests.sources.objects import Api, node, pod, refusal
 from tests.sources.server import Reply, Request
 from tests.sources.test_kubernetes import NODES, PODS, connected
 
 DEVICES = {"DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"}
-EXTENSIONS = {kind.path: kind.name for kind in LISTS.values() if kind.extension}
+GANGS = {kind.name for kind in GANG_OBJECTS}
+EXTENSIONS = {kind.path: kind.name for kind in (*LISTS.values(), *GANG_OBJECTS) if kind.extension}
 BUILT_IN = [PODS, NODES] + [
     kind.path for kind in (*LISTS.values(), *CONTROLLERS) if not kind.extension
 ]
@@ -33,7 +34,7 @@ def fault_of(api: Api, folder: Path) -> str:
 
 
 def test_extensions_are_what_a_supported_cluster_may_lack() -> None:
-    assert set(EXTENSIONS.values()) == DEVICES | {"NodeResourceTopology"}
+    assert set(EXTENSIONS.values()) == DEVICES | GANGS | {"NodeResourceTopology"}
 
 
 @pytest.mark.parametrize("status", [403, 404, 500, 503])

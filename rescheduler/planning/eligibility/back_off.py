@@ -3,7 +3,7 @@
 All of it follows from the ledger's entries and the snapshot; nothing is counted beside them. A move
 went wrong when its replacement came back to the node that the pod had left, was not Ready in time
 or much later than usual, crash-loops, or was taken away by somebody else within a day. Each such
-move doubles the cool-down of its workload. A node where arrivals go wrong again and again is
+move doubles the cool-down of its workload, the moves of a whole gang once together. A node where arrivals go wrong again and again is
 neither left nor counted on for a while: there, pods that come back count once a workload, since
 where they land is as much the workload's doing as the node's.
 """
@@ -52,7 +52,7 @@ class BackOff:
         if not moves:
             return None
         wrong = [move for move in moves if move.podUid in self._wrong]
-        until = max(move.at for move in moves) + self._quiet(len(wrong))
+        until = max(move.at for move in moves) + self._quiet(len(set(map(_event, wrong))))
         if self._snapshot.taken >= until:
             return None
         name = f"{workload.kind} {workload.name} cools down until {instant(until)}"
@@ -65,8 +65,8 @@ class BackOff:
         arrived = self._arrived.get(name, [])
         wrong = [move for move in arrived if move.podUid in self._wrong]
         came_back = {move.workload for move in wrong if self._wrong[move.podUid] == _RETURNED}
-        failed = sum(self._wrong[move.podUid] != _RETURNED for move in wrong)
-        events = failed + len(came_back)
+        failed = {_event(move) for move in wrong if self._wrong[move.podUid] != _RETURNED}
+        events = len(failed) + len(came_back)
         if events < _REPEATED:
             return None
         until = max(move.settled or move.at for move in wrong) + self._quiet(events - 1)
@@ -199,6 +199,11 @@ def _first(undone: Iterable[PastMove], younger: Counter[tuple[str, str]]) -> set
             younger[key] -= 1
             found.add(move.podUid)
     return found
+
+
+def _event(move: PastMove) -> tuple[str, ...]:
+    """What tells a move from others: a gang that moved as a whole, in a batch of its own, is one."""
+    return (move.plan, str(move.batch)) if move.together else (move.podUid,)
 
 
 def _place(move: PastMove, way: str) -> str:

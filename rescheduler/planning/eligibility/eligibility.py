@@ -1,4 +1,4 @@
-"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG025, DAT001."""
+"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG030, DAT001."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,8 +12,9 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.crash_loops import CrashLoops
+from rescheduler.planning.eligibility.gang_checks import GangChecks
 from rescheduler.planning.eligibility.needed_pods import NeededPods
-from rescheduler.planning.eligibility.opt_outs import refuse_gang, refuse_opt_out
+from rescheduler.planning.eligibility.opt_outs import refuse_opt_out
 from rescheduler.planning.eligibility.pod_checks import (
     refuse_kind,
     refuse_namespace,
@@ -35,6 +36,7 @@ class _Shared:
 
     kind: Problem | None
     template: Problem | None
+    storage: Problem | None
     workload: Problem | None
     namespace: Problem | None
 
@@ -55,6 +57,7 @@ class Eligibility:
         self._surroundings = Surroundings(snapshot, limits, history, plan)
         self._needed = NeededPods(snapshot)
         self._crash_loops = CrashLoops(snapshot, history)
+        self._gangs = GangChecks(snapshot, limits, history)
         self._namespaces = {each.metadata.name: each.metadata for each in snapshot.namespaces}
         self._nodes: dict[int, Problem | None] = {}
         self._unstable: dict[int, BoolArray] = {}
@@ -67,13 +70,18 @@ class Eligibility:
         """Ready pods of a workload, by its index."""
         return self._surroundings.ready(workload)
 
-    def refusal(self, pod: int) -> Problem | None:
-        """Why the pod must be left alone, or None. The first reason that holds is given."""
+    def refusal(self, pod: int, *, whole: bool = False) -> Problem | None:
+        """Why the pod must be left alone, or None. The first reason that holds is given.
+
+        whole: whether it is asked for a move of the pod's whole gang.
+        """
         each, shared = self._snapshot.pods[pod], self._shared_checks(pod)
         return (
             shared.kind
             or refuse_state(each, self._limits, self._snapshot.taken)
             or shared.template
+            or self._refuse_gang(pod, whole=whole)
+            or shared.storage
             or self._surroundings.refuse_moved(each.metadata.uid)
             or shared.workload
             or self._crash_loops.refusal(pod)
@@ -95,7 +103,7 @@ class Eligibility:
         yield ("ELG008", "ELG009"), refuse_rank(each, limits)
         yield ("ELG019",), self._needed.refusal(each)
         yield ("ELG011",), refuse_opt_out(each, self._above(pod), now)
-        yield ("ELG016",), refuse_gang(each)
+        yield self._gangs.asked(pod)
         yield ("ELG010",), refuse_local_storage(each, limits)
         yield ("ELG017",), self._attachments.refuse_pinned(each)
         if workload >= 0:
@@ -167,24 +175,26 @@ class Eligibility:
         each, limits, now = self._snapshot.pods[pod], self._limits, self._snapshot.taken
         kind = refuse_kind(each)
         if kind is not None:
-            return _Shared(kind, None, None, None)
+            return _Shared(kind, None, None, None, None)
         template = (
             self._refuse_namespace(each)
             or refuse_rank(each, limits)
             or self._needed.refusal(each)
             or refuse_opt_out(each, self._above(pod), now)
-            or refuse_gang(each)
-            or refuse_local_storage(each, limits)
-            or self._attachments.refuse_pinned(each)
         )
         return _Shared(
             kind,
             template,
+            refuse_local_storage(each, limits) or self._attachments.refuse_pinned(each),
             self._surroundings.refuse_workload(
                 int(self._snapshot.pod_workload[pod]), crash_looping=each.crash_looping
             ),
             self._refuse_undecodable(each.metadata.namespace),
         )
+
+    def _refuse_gang(self, pod: int, *, whole: bool) -> Problem | None:
+        gang = self._snapshot.gangs.of(pod) if whole else None
+        return self._gangs.alone(pod) if gang is None else self._gangs.whole(gang)
 
     def controllers_of(self, pod: int) -> tuple[ObjectMeta, ...]:
         """The metadata of the objects above the pod that we know: its controller, the top owner."""

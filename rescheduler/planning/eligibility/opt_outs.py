@@ -1,4 +1,4 @@
-"""Who asked that a pod be left alone: annotations, gangs, and the parts we depend on ourselves."""
+"""Who asked that a pod be left alone: annotations, and the parts we depend on ourselves."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -23,17 +23,6 @@ _NAME_LABELS = ("app.kubernetes.io/name", "k8s-app")
 
 _OFF = "false"
 """The only value that protects nothing: an empty one says that somebody meant to."""
-
-
-def refuse_gang(pod: Pod) -> Problem | None:
-    """ELG016: whether the pod is a member of a gang, by any of the known marks."""
-    if pod.spec.schedulingGroup:
-        return Problem(code="ELG016", message="it is a member of a scheduling group")
-    for mark in sorted(annotations.GANG_LABELS.intersection(pod.metadata.labels or ())):
-        return Problem(code="ELG016", message=f"it is a member of a gang: label {mark}")
-    for mark in sorted(annotations.GANGS.intersection(pod.metadata.annotations or ())):
-        return Problem(code="ELG016", message=f"it is a member of a gang: annotation {mark}")
-    return None
 
 
 def refuse_needed(pod: Pod) -> Problem | None:

@@ -154,7 +154,8 @@ class Surroundings:
                     reason = condition.reason or "ReplicaFailure"
                     return Problem(code="ELG015", message=f"{name} cannot make pods: {reason}")
         above = top.metadata.controller
-        if above is not None and top.kind == "Job" and above.kind != "CronJob":
+        runners = ("CronJob", "JobSet") if self._limits.gangs == "Whole" else ("CronJob",)
+        if above is not None and top.kind == "Job" and above.kind not in runners:
             return Problem(code="ELG015", message=f"{name} is run by {above.kind} {above.name}")
         return None
 

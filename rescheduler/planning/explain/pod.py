@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 
 from rescheduler.kube.pod_state import waits_for_a_node
-from rescheduler.model.explanation import Check, Header, PodExplanation, Verdict
+from rescheduler.model.explanation import Check, GangView, Header, PodExplanation, Verdict
 from rescheduler.model.problem import Problem
+from rescheduler.planning.eligibility.gang_members import SpareMembers
 from rescheduler.planning.explain.fate import Fates, pod_views
 from rescheduler.planning.explain.place import place
 from rescheduler.planning.references import owner_ref, pod_ref
+from rescheduler.planning.search.evaluator import ONLY_WHOLE
 from rescheduler.planning.search.working_copy import WorkingCopy
 
 _BUDGETS = ("BUD001", "BUD003")
@@ -34,6 +36,9 @@ def _groups(copy: WorkingCopy, pod: int) -> Iterator[tuple[tuple[str, ...], Prob
     yield from copy.eligibility.checks(pod)
     permanent = copy.budgets.permanent(pod)
     yield _BUDGETS, permanent
+    gang, refusal = copy.snapshot.gangs.of(pod), copy.eligibility.refusal(pod)
+    if gang is not None and refusal is not None and refusal.code == ONLY_WHOLE:
+        yield ("ELG030",), copy.budgets.too_large(gang)
     if permanent is None and copy.snapshot.pod_node[pod] >= 0:
         yield _LIMITS, copy.budgets.refusal(pod)
 
@@ -90,4 +95,20 @@ def explain_pod(copy: WorkingCopy, pod: int, header: Header) -> PodExplanation:
         event=seen.event,
         refusal=seen.refusal,
         policies=views,
+        gang=_gang(copy, pod),
+    )
+
+
+def _gang(copy: WorkingCopy, pod: int) -> GangView | None:
+    gang = copy.snapshot.gangs.of(pod)
+    if gang is None:
+        return None
+    facts = copy.snapshot.gangs.facts(gang)
+    return GangView(
+        name=gang.name,
+        mark=gang.mark,
+        minimum=facts.minimum,
+        members=len(facts.members),
+        ready=SpareMembers(copy.snapshot, copy.history).ready(gang),
+        kueue=facts.kueue,
     )

@@ -1,11 +1,13 @@
 """In which batch each move is sent: replacements are awaited between batches."""
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 
 
 def number(
     moves: Iterable[tuple[int, Sequence[int]]],
     size: int,
+    groups: Sequence[str] = (),
 ) -> list[int]:
     """The batch of each move, counted from 1 and never falling along the plan.
 
@@ -13,17 +15,21 @@ def number(
     A batch holds at most `size` moves, and never two of one workload or of one budget, because
     evictions under one budget must not race. The order of the plan is kept, because each landing
     was predicted with the moves before it done.
+
+    groups: the group of each move, "" alone. A group has a batch of its own and is never split,
+    whatever its size: from the first eviction on it is not whole, so the others follow at once.
     """
     answer: list[int] = []
-    batch, held = 1, 0
+    batch, held, current = 1, 0, ""
     workloads: set[int] = set()
     budgets: set[int] = set()
-    for workload, selected in moves:
-        if held >= size or workload in workloads or budgets.intersection(selected):
+    for (workload, selected), group in zip(moves, groups or repeat(""), strict=False):
+        races = held >= size or workload in workloads or not budgets.isdisjoint(selected)
+        if held and (group != current or (races and not group)):
             batch, held = batch + 1, 0
             workloads, budgets = set(), set()
         answer.append(batch)
-        held += 1
+        held, current = held + 1, group
         workloads.add(workload)
         budgets.update(selected)
     return answer

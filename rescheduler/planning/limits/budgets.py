@@ -2,10 +2,13 @@
 
 from collections import Counter
 
+from rescheduler.model.gangs import Gang
 from rescheduler.model.history import History
 from rescheduler.model.plan import BudgetUse
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
+from rescheduler.planning.eligibility.gang_members import SpareMembers
 from rescheduler.planning.limits.pace import Pace
 from rescheduler.planning.limits.quotas import Quotas
 from rescheduler.policies.limits import Limits
@@ -18,6 +21,9 @@ class Budgets:
     no replacement became Ready in between: the plan never counts on time. A pod that is not Ready
     spends none where the Eviction API lets it go without (`unhealthyPodEvictionPolicy`).
     Our own limits count the moves of the past too, as the history holds them at the beginning.
+
+    follows: the pod is moved with others of its gang, of which one of the same workload was charged
+    already: to `movesPerWorkload` they are one move.
     """
 
     def __init__(
@@ -29,6 +35,10 @@ class Budgets:
         self._quotas = Quotas(snapshot)
         self._spent: Counter[int] = Counter()
         self._unspent: set[int] = set()
+        self._spare = SpareMembers(snapshot, history)
+        self._spared: Counter[Gang] = Counter()
+        self._together: set[int] = set()
+        self._following: set[int] = set()
         self._selected: dict[tuple[str, int], list[int]] = {}
         self._start_cycle()
 
@@ -64,17 +74,21 @@ class Budgets:
             )
         return None
 
-    def refusal(self, pod: int) -> Problem | None:
-        """BUD001-BUD004 and PAC001-PAC007: the first budget that has nothing left for this pod."""
-        return self.closed() or self.used_up(pod)
+    def refusal(self, pod: int, *, whole: bool = False, follows: bool = False) -> Problem | None:
+        """BUD001-BUD004, PAC001-PAC007, ELG027: the first budget without anything for this pod.
 
-    def used_up(self, pod: int) -> Problem | None:
+        whole: whether all of its gang is moved.
+        """
+        return self.closed() or self.used_up(pod, whole=whole, follows=follows)
+
+    def used_up(self, pod: int, *, whole: bool = False, follows: bool = False) -> Problem | None:
         """What `refusal` answers while the plan may have more moves."""
-        return self._refuse_pace(pod) or self.exhausted(pod)
+        return self._refuse_pace(pod, follows=follows) or self.exhausted(pod, whole=whole)
 
-    def exhausted(self, pod: int) -> Problem | None:
-        """BUD001-BUD004: the cluster's own budget that has nothing left for this pod."""
-        return self._refuse_pdb(pod) or self._quotas.refusal(pod)
+    def exhausted(self, pod: int, *, whole: bool = False) -> Problem | None:
+        """BUD001-BUD004 and ELG027: what the cluster allows, and has nothing left for this pod."""
+        spared = None if whole else self._refuse_spared(pod)
+        return spared or self._refuse_pdb(pod) or self._quotas.refusal(pod)
 
     def closed(self) -> Problem | None:
         """PAC001 or PAC005-PAC007: nothing more may be planned, whatever the pod."""
@@ -99,19 +113,47 @@ class Budgets:
                 )
         return None
 
-    def spend(self, pod: int) -> None:
-        """Charge a move of this pod to every budget that it touches."""
+    def too_large(self, gang: Gang) -> Problem | None:
+        """ELG030: whether the gang has more pods than the Limits ever let move at once.
+
+        It stands still from its first eviction on, so a later cycle cannot move the rest of it.
+        """
+        snapshot = self._snapshot
+        pods = snapshot.gangs.facts(gang).members.tolist()
+        nodes = Counter(int(snapshot.pod_node[pod]) for pod in pods)
+        namespace = snapshot.pods[pods[0]].metadata.namespace
+        allowance = self._pace.too_many(len(pods), namespace, nodes)
+        if allowance is None:
+            return None
+        text = f"gang {gang.name} needs {counted(len(pods), 'move')} at once, more than"
+        return Problem(code="ELG030", message=f"{text} {allowance} allows")
+
+    def spend(self, pod: int, *, whole: bool = False, follows: bool = False) -> None:
+        """Charge a move of this pod to every budget that it touches.
+
+        whole: whether all of its gang is moved, so that nothing is asked of what it can spare.
+        """
+        if whole:
+            self._together.add(pod)
+        if follows:
+            self._following.add(pod)
         self._charge(pod, 1)
 
     def release(self, pod: int) -> None:
         """Give back what a move of this pod was charged: it was dropped from the plan."""
         self._charge(pod, -1)
+        self._together.discard(pod)
+        self._following.discard(pod)
 
     def _charge(self, pod: int, sign: int) -> None:
         self._moves += sign
         self._nodes[int(self._snapshot.pod_node[pod])] += sign
         self._namespaces[self._snapshot.pods[pod].metadata.namespace] += sign
-        self._workloads[int(self._snapshot.pod_workload[pod])] += sign
+        if pod not in self._following:
+            self._workloads[int(self._snapshot.pod_workload[pod])] += sign
+        gang = None if pod in self._together else self._snapshot.gangs.of(pod)
+        if gang is not None:
+            self._spared[gang] += sign
         for index in self.budgets_of(pod):
             if sign > 0 and self._free(pod, index):
                 self._unspent.add(pod)
@@ -156,9 +198,21 @@ class Budgets:
                 )
         return None
 
-    def _refuse_pace(self, pod: int) -> Problem | None:
+    def _refuse_spared(self, pod: int) -> Problem | None:
+        """ELG027: whether earlier moves of the plan leave the gang no member above its minimum.
+
+        What it can spare without them is a matter of eligibility.
+        """
+        gang = self._snapshot.gangs.of(pod)
+        spared = 0 if gang is None else self._spared[gang]
+        if gang is None or not spared or spared < self._spare.of(gang):
+            return None
+        text = f"gang {gang.name} can spare {self._spare.of(gang)}, and the plan moves {spared}"
+        return Problem(code="ELG027", message=text)
+
+    def _refuse_pace(self, pod: int, *, follows: bool) -> Problem | None:
         node = int(self._snapshot.pod_node[pod])
         namespace = self._snapshot.pods[pod].metadata.namespace
         workload = int(self._snapshot.pod_workload[pod])
         planned = (self._nodes[node], self._namespaces[namespace], self._workloads[workload])
-        return self._pace.refusal(node, namespace, workload, planned)
+        return self._pace.refusal(node, namespace, workload, planned, follows=follows)

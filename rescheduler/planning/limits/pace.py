@@ -6,6 +6,7 @@ when the pace was made.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import cached_property
 
@@ -86,11 +87,14 @@ class Pace:
         namespace: str,
         workload: int,
         planned: tuple[int, int, int] = (0, 0, 0),
+        *,
+        follows: bool = False,
     ) -> Problem | None:
         """PAC002-PAC004: why no pod of these may be moved.
 
         planned: moves of the plan that is being made off the node, in the namespace and of the
-        workload, which the history does not hold.
+        workload, which the history does not hold. follows: the pod is moved with others of its
+        gang, of which one of the same workload was counted: to `movesPerWorkload` they are one.
         """
         allowances, since = self._allowances, self._since
         of_node, of_namespace, of_workload = planned
@@ -101,9 +105,26 @@ class Pace:
         if full := self._full(allowances.namespace(namespace), found, of_namespace, since):
             return Problem(code="PAC003", message=f"namespace {namespace}: {full}")
         found = self._workloads[workload]
+        if follows:
+            return None
         if full := self._full(allowances.workload(workload), found, of_workload, since):
             return Problem(code="PAC004", message=f"its workload: {full}")
         return None
+
+    def too_many(self, moves: int, namespace: str, nodes: Mapping[int, int]) -> Allowance | None:
+        """The first limit that never lets so many pods of a namespace move at once, or None.
+
+        nodes: how many of them each node has, by its index.
+        """
+        allowances = self._allowances
+        asked = [
+            (allowances.cycle, moves),
+            (allowances.hour, moves),
+            (allowances.day, moves),
+            (allowances.namespace(namespace), moves),
+            *((allowances.node(node), number) for node, number in sorted(nodes.items())),
+        ]
+        return next((each for each, number in asked if number > each.most), None)
 
     def _full(self, limit: Allowance, past: int, planned: int, since: datetime) -> str:
         """How so many moves reach the limit; "" if they do not."""

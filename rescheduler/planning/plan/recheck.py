@@ -22,12 +22,18 @@ LEAST_OVERLAP = 0.5
 class Recheck:
     """Evaluates the moves of one batch again, one after the other, on one fresh snapshot."""
 
-    def __init__(self, copy: WorkingCopy) -> None:
+    def __init__(self, copy: WorkingCopy, moves: Iterable[PlannedMove] = ()) -> None:
         """copy: of a snapshot read just now, with the plan's policies, limits and seed.
 
         Its history holds the moves that were made since, and its `plan` is the plan's id.
+        moves: of the plan, among which the others of a move's group are found.
         """
         self._copy = copy
+        self._groups: dict[str, list[PlannedMove]] = {}
+        for move in moves:
+            if move.group:
+                self._groups.setdefault(move.group, []).append(move)
+        self._answers: dict[str, dict[str, PlannedMove] | Problem] = {}
         self._evaluator = Evaluator(copy)
         self._evaluated: dict[str, Evaluation] = {}
 
@@ -43,19 +49,52 @@ class Recheck:
         """
         for past in made:
             self._follow(past)
+        if move.group:
+            return self._in_group(move)
+        found = self._check([move])
+        return found if isinstance(found, Problem) else found[0]
+
+    def _in_group(self, move: PlannedMove) -> PlannedMove | Problem:
+        """The move where its whole group may be moved as one; the group is evaluated once."""
+        if move.group not in self._answers:
+            moves = self._groups.get(move.group, [move])
+            found = self._check(moves)
+            self._answers[move.group] = (
+                found if isinstance(found, Problem) else {each.pod.uid: each for each in found}
+            )
+        answer = self._answers[move.group]
+        return answer if isinstance(answer, Problem) else answer[move.pod.uid]
+
+    def _check(self, moves: list[PlannedMove]) -> list[PlannedMove] | Problem:
+        """These moves, all of them or none, one after the other."""
         copy = self._copy
-        pod = copy.snapshot.pod_index.get(move.pod.uid)
-        drift = _drift(move, copy, pod)
-        if drift is not None or pod is None:
-            return drift or _gone(move)
-        evaluated = self._evaluator.evaluate((pod,), self._gate)
+        pods: list[int] = []
+        for move in moves:
+            pod = copy.snapshot.pod_index.get(move.pod.uid)
+            drift = _drift(move, copy, pod)
+            if drift is not None or pod is None:
+                return drift or _gone(move)
+            pods.append(pod)
+        evaluated = self._evaluator.evaluate(tuple(pods), self._gate)
         refusal = evaluated.refusal
         if refusal is not None:
             if refusal.code.startswith(("FEA", "MRG", "ELG018")):
                 return Problem(code="DRF004", message=f"{refusal.code}: {refusal.message}")
             return refusal
-        evaluation = evaluated.moves[0]
-        landing = evaluation.landing
+        fresh = [
+            self._as_now(move, evaluation)
+            for move, evaluation in zip(moves, evaluated.moves, strict=True)
+        ]
+        problem = next((each for each in fresh if isinstance(each, Problem)), None)
+        if problem is not None:
+            return problem
+        for evaluation in evaluated.moves:
+            self._evaluated[copy.snapshot.pods[evaluation.pod].metadata.uid] = evaluation
+        return [each for each in fresh if isinstance(each, PlannedMove)]
+
+    def _as_now(self, move: PlannedMove, evaluation: Evaluation) -> PlannedMove | Problem:
+        """The move with the landing that is predicted now, or why that is another one."""
+        copy, landing = self._copy, evaluation.landing
         if landing is None:
             raise AssertionError("a pod that is not refused has a landing")
         shares = landing_shares(copy.snapshot, landing)
@@ -66,7 +105,6 @@ class Recheck:
                 code="DRF004",
                 message=f"its landing has changed: {overlap:.0%} of it is where the plan predicted",
             )
-        self._evaluated[move.pod.uid] = evaluation
         return structs.replace(
             move, landing=shares, returns=landing.returns, unschedulable=landing.unschedulable
         )

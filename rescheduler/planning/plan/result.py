@@ -9,6 +9,7 @@ from rescheduler.documents.envelope import to_document
 from rescheduler.model.plan import ClusterRef, Mode, Plan, PlannedMove, Refusal, Totals
 from rescheduler.model.plan_digest import sealed
 from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.batches import number
 from rescheduler.planning.limits.landing_trust import calibration
 from rescheduler.planning.plan.views import (
@@ -96,6 +97,7 @@ def _moves(copy: WorkingCopy, passes: list[tuple[Mode, list[Evaluation]]]) -> li
                 for j in found
             ),
             copy.limits.batchSize,
+            [each.group for each in found],
         )
         answer += [
             _move(copy, evaluation, last + batch, mode)
@@ -131,7 +133,16 @@ def _move(copy: WorkingCopy, evaluation: Evaluation, batch: int, mode: Mode) -> 
         budget=evaluation.budget,
         crashLooping=snapshot.pods[evaluation.pod].crash_looping,
         restart=copy.disruptions.restart(evaluation.pod),
+        group=evaluation.group,
+        gangMinimum=None if evaluation.group else _least(snapshot, evaluation.pod),
     )
+
+
+def _least(snapshot: Snapshot, pod: int) -> int | None:
+    """How many Ready pods the gang of this pod must keep, where it may spare any."""
+    gang = snapshot.gangs.of(pod)
+    facts = None if gang is None else snapshot.gangs.facts(gang)
+    return None if facts is None or len(facts.members) == 1 else facts.minimum
 
 
 def _refused(copy: WorkingCopy, refusals: dict[int, Problem]) -> list[Refusal]:

@@ -6,6 +6,10 @@ snapshot shows is asked here.
 
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
+from rescheduler.kube.controllers import Controller
+from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
@@ -23,6 +27,9 @@ class Around:
     before: the snapshot of the batch. now: what was read right before the request: the pods of the
     pod's controller, its node, owners, namespace, and the budgets and autoscalers there, and no
     more. plan: the id of the plan that is carried out; its own moves start no cool-down.
+    group: UIDs of the pods of the gang that is moved with it as a whole.
+    broken: whether one of them went already. What follows from that is no reason to stop: the
+    others are as good as gone, and their budgets are the API server's to hold.
     """
 
     before: Snapshot
@@ -30,12 +37,13 @@ class Around:
     limits: Limits
     history: History
     plan: str
+    group: frozenset[str] = frozenset()
+    broken: bool = False
 
 
 def refuse_changed(move: PlannedMove, around: Around) -> Problem | None:
     """Why the pod, which is there as planned, must not be evicted now: DRF005-DRF007 or ELG."""
     now = around.now
-    pod = now.pod_index[move.pod.uid]
     fresh = {node.metadata.name: node for node in now.nodes}
     # What is not read again (other nodes, volumes, quotas, ...) is that of the batch.
     nodes = [
@@ -46,9 +54,9 @@ def refuse_changed(move: PlannedMove, around: Around) -> Problem | None:
     merged = replace(
         around.before,
         taken=now.taken,
-        pods=now.pods,
+        pods=_pods(move, around),
         nodes=nodes,
-        controllers=now.controllers,
+        controllers=_controllers(move, around),
         namespaces=now.namespaces,
         budgets=now.budgets,
         autoscalers=now.autoscalers,
@@ -59,13 +67,81 @@ def refuse_changed(move: PlannedMove, around: Around) -> Problem | None:
     refusal = _refuse_owners(move, around) or _refuse_namespace(move, around)
     if refusal is not None:
         return refusal
-    refusal = Eligibility(merged, around.limits, around.history, plan=around.plan).refusal(pod)
+    pod, history = merged.pod_index[move.pod.uid], around.history
+    if around.group:
+        others = [past for past in history.moves if past.podUid not in around.group]
+        history = structs.replace(history, moves=others)
+    whole = bool(around.group)
+    eligibility = Eligibility(merged, around.limits, history, plan=around.plan)
+    refusal = eligibility.refusal(pod, whole=whole)
     if refusal is not None:
         return Problem("DRF005", refusal.message) if refusal.code == "ELG020" else refusal
-    exhausted = Budgets(merged, around.limits, around.history).exhausted(pod)
+    if around.broken:
+        return None
+    budgets = Budgets(merged, around.limits, history)
+    for uid in sorted(around.group - {move.pod.uid}):
+        budgets.spend(merged.pod_index[uid], whole=True)
+    exhausted = budgets.exhausted(pod, whole=whole)
     if exhausted is not None:
         return Problem("DRF007", f"{exhausted.code}: {exhausted.message}")
     return None
+
+
+def _pods(move: PlannedMove, around: Around) -> list[Pod]:
+    """The pods that were read, with the others of the pod's gang as they were in the batch.
+
+    Of a gang that is broken up all pods count as they were then, and none that has come since; but
+    what people have written into its pods meanwhile counts.
+    """
+    before, now = around.before, around.now
+    fresh = {pod.metadata.uid: pod for pod in now.pods}
+    gone = [
+        before.pods[index]
+        for index in _members(move, around)
+        if before.pods[index].metadata.uid not in fresh
+        and (around.group or not _of_controller(move, before.pods[index]))
+    ]
+    if not around.broken:
+        return [*now.pods, *gone]
+    kept = [_unbroken(pod, before) for pod in now.pods if pod.metadata.uid in before.pod_index]
+    return [*kept, *gone]
+
+
+def _members(move: PlannedMove, around: Around) -> list[int]:
+    """All pods of the pod's gang in the batch's snapshot, and those that are moved with it."""
+    before = around.before
+    found = {before.pod_index[uid] for uid in around.group if uid in before.pod_index}
+    own = before.pod_index.get(move.pod.uid)
+    gang = None if own is None else before.gangs.of(own)
+    if gang is not None:
+        found.update(before.gangs.facts(gang).members.tolist())
+    return sorted(found)
+
+
+def _unbroken(pod: Pod, before: Snapshot) -> Pod:
+    """The pod with the state that it had in the batch."""
+    earlier = before.pods[before.pod_index[pod.metadata.uid]]
+    metadata = structs.replace(pod.metadata, deletionTimestamp=earlier.metadata.deletionTimestamp)
+    return structs.replace(pod, metadata=metadata, status=earlier.status)
+
+
+def _of_controller(move: PlannedMove, pod: Pod) -> bool:
+    return pod.controller is not None and pod.controller.uid == move.owner.controllerUid
+
+
+def _controllers(move: PlannedMove, around: Around) -> list[Controller]:
+    """The controllers that were read; of a gang that is broken up with their earlier counts."""
+    before = {each.metadata.uid: each for each in around.before.controllers}
+    fresh = {each.metadata.uid: each for each in around.now.controllers}
+    if around.broken:
+        fresh = {
+            uid: structs.replace(each, status=before[uid].status) if uid in before else each
+            for uid, each in fresh.items()
+        }
+    pods = (around.before.pods[index] for index in _members(move, around))
+    makers = {owner.uid for pod in pods if (owner := pod.controller)}
+    others = [before[uid] for uid in sorted(makers - fresh.keys()) if uid in before]
+    return [*fresh.values(), *others]
 
 
 def _refuse_owners(move: PlannedMove, around: Around) -> Problem | None:

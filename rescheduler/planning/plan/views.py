@@ -21,6 +21,7 @@ from rescheduler.model.plan import (
 )
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray, ReadingRequest
+from rescheduler.model.wording import counted
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.limits.demotion import result
 from rescheduler.planning.search.evaluation import Evaluation
@@ -201,7 +202,19 @@ def notes(copy: WorkingCopy) -> list[Problem]:
             Problem(code=warning.code, message=f"{binding.policy.name}: {warning.message}")
             for warning in binding.warnings()
         ]
+        found += _spared(binding, copy)
     return found
+
+
+def _spared(binding: Binding, copy: WorkingCopy) -> list[Problem]:
+    """ELG016 where the groups of a policy are gangs, and the Limits let no pod of one be moved."""
+    if copy.limits.gangs != "Spare" or not any(binding.policy.grouped_by_gang()):
+        return []
+    gangs = {copy.snapshot.gangs.of(pod) for pod in binding.candidates().tolist()} - {None}
+    if not gangs:
+        return []
+    text = f"findings on {counted(len(gangs), 'gang')} are told and not acted on: gangs is Spare"
+    return [Problem(code="ELG016", message=f"{binding.policy.name}: {text}")]
 
 
 def _known(value: float) -> float | None:

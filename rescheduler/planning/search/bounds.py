@@ -1,5 +1,6 @@
 """Bounds on single moves: what each candidate could gain at best, before any landing is known."""
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,15 +25,25 @@ class Bounds:
     gate: Gate
 
 
-def bounds(copy: WorkingCopy, candidates: list[int], refusals: dict[int, Problem]) -> Bounds:
-    """The bounds of the candidates that are not refused already."""
-    free = np.array([pod for pod in candidates if pod not in refusals], dtype=np.int32)
-    best = dict(zip(free.tolist(), _best(copy, free).tolist(), strict=True))
-    worth = [pod for pod, bound in best.items() if bound > 0]
+def bounds(
+    copy: WorkingCopy,
+    candidates: list[int],
+    refusals: dict[int, Problem],
+    together: AbstractSet[int] = frozenset(),
+) -> Bounds:
+    """The bounds of the candidates that are not refused already.
+
+    together: those that are refused alone and may move with their gangs. A gain is measured against
+    theirs too.
+    """
+    counted = [pod for pod in candidates if pod not in refusals or pod in together]
+    found = _best(copy, np.array(counted, dtype=np.int32)).tolist()
+    worth = {pod: bound for pod, bound in zip(counted, found, strict=True) if bound > 0}
+    best = {pod: bound for pod, bound in zip(counted, found, strict=True) if pod not in refusals}
     gate = Gate(
         margin=copy.limits.margin,
         share=copy.limits.gainShare,
-        removable=min(sum(best[pod] for pod in worth), copy.cost()),
+        removable=min(sum(worth.values()), copy.cost()),
         disruption=sum(copy.disruptions[pod] for pod in worth),
     )
     return Bounds(best, refusals, gate)

@@ -19,7 +19,7 @@ class Evaluation:
     likely_gain: the decrease of the weighted cost at the destination.
     disruption: in pods. landing: where the replacement will be put.
     reasons, budget: the findings that the move serves, and the PodDisruptionBudget that it spends;
-    published once it is committed.
+    published once it is committed. group: what it is moved with, all or none; "" alone.
     """
 
     pod: int
@@ -32,6 +32,7 @@ class Evaluation:
     landing: Landing | None = None
     reasons: tuple[Problem, ...] = ()
     budget: BudgetUse | None = None
+    group: str = ""
 
     @property
     def shift(self) -> Shift:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from rescheduler.model.gangs import Gang
 from rescheduler.model.move import Landing
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray, IntArray
@@ -18,6 +19,9 @@ from rescheduler.planning.search.pending_pods import Waiting
 from rescheduler.planning.search.stability import Stability
 from rescheduler.planning.search.ties import precedence
 from rescheduler.planning.search.working_copy import WorkingCopy
+
+ONLY_WHOLE = "ELG028"
+"""The pod may be moved with its whole gang."""
 
 
 class Evaluator:
@@ -44,7 +48,8 @@ class Evaluator:
             for pod in candidates:
                 if (refusal := self.refuse_always(pod)) is not None:
                     refusals[pod] = refusal
-            self._bounds = (copy.version, bounds(copy, candidates, refusals))
+            together = {pod for pod, each in refusals.items() if each.code == ONLY_WHOLE}
+            self._bounds = (copy.version, bounds(copy, candidates, refusals, together))
         return self._bounds[1]
 
     def evaluate(self, pods: tuple[int, ...], gate: Gate | None = None) -> JointEvaluation:
@@ -62,23 +67,34 @@ class Evaluator:
             self._permanent[pod] = eligibility.refusal(pod) or budgets.permanent(pod)
         return self._permanent[pod]
 
+    def _refuse_in_gang(self, pod: int, gang: Gang) -> Problem | None:
+        """As `refuse_always`, where the whole gang of the pod moves with it."""
+        eligibility, budgets = self.copy.eligibility, self.copy.budgets
+        refusal = eligibility.refusal(pod, whole=True) or budgets.permanent(pod)
+        return refusal or budgets.too_large(gang)
+
     def refuse_pods(self, pods: tuple[int, ...], *, closed: bool = True) -> Problem | None:
         """Why these pods may not be moved, or not all of them with what budgets allow now.
 
         closed: whether to ask first if the plan may have more moves at all.
         """
         budgets = self.copy.budgets
+        gang = self.copy.whole_gang(pods)
+        whole = gang is not None
         for pod in pods:
-            if (refusal := self.refuse_always(pod)) is not None:
+            refusal = self._refuse_in_gang(pod, gang) if gang else self.refuse_always(pod)
+            if refusal is not None:
                 return self._named(pod, pods, refusal)
         spent: list[int] = []
         try:
             for pod in pods:
-                refusal = budgets.refusal(pod) if closed else budgets.used_up(pod)
+                follows = whole and self.copy.follows(pod, spent)
+                asked = budgets.refusal if closed else budgets.used_up
+                refusal = asked(pod, whole=whole, follows=follows)
                 if refusal is not None:
                     return self._named(pod, pods, refusal)
                 if pod != pods[-1]:
-                    budgets.spend(pod)
+                    budgets.spend(pod, whole=whole, follows=follows)
                     spent.append(pod)
         finally:
             for pod in reversed(spent):
@@ -100,12 +116,13 @@ class Evaluator:
     def work_out(self, pods: tuple[int, ...]) -> tuple[Evaluation, ...] | Problem:
         """Where each would land and what it would gain, the ones before it being made."""
         found: list[Evaluation] = []
+        group = self.copy.group(pods)
         with ExitStack() as made:
             for pod in pods:
                 move = self._move(pod)
                 if isinstance(move, Problem):
                     return self._named(pod, pods, move)
-                found.append(move)
+                found.append(replace(move, group=group) if group else move)
                 if pod != pods[-1]:
                     made.enter_context(self.copy.trying(move.shift))
         return tuple(found)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from rescheduler.model.problem import Problem
 from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
-from rescheduler.planning.search.evaluator import Evaluator
-from rescheduler.planning.search.strategy import Candidate, SingleMoves, Strategy
+from rescheduler.planning.search.evaluator import ONLY_WHOLE, Evaluator
+from rescheduler.planning.search.strategy import AllMoves, Candidate, Strategy
 from rescheduler.planning.search.ties import tie_break
 
 _NEVER = -1
@@ -32,13 +32,19 @@ class SearchResult:
 
     @property
     def refusals(self) -> dict[int, Problem]:
-        """Why each pod stays: alone, or in the first of the smallest groups if never alone."""
+        """Why each pod stays: alone, or in the first of the smallest groups if never alone.
+
+        Of a pod that is moved with its gang or not at all it is why its gang stays.
+        """
         moved = {move.pod for move in self.moves}
-        answer = {pods[0]: why for pods, why in self.refused.items() if len(pods) == 1}
+        alone = {pods[0]: why for pods, why in self.refused.items() if len(pods) == 1}
+        answer = {pod: why for pod, why in alone.items() if why.code != ONLY_WHOLE}
         groups = [each for each in self.refused.items() if len(each[0]) > 1]
         for pods, refusal in sorted(groups, key=lambda each: len(each[0])):
             for pod in pods:
                 answer.setdefault(pod, refusal)
+        for pod, refusal in alone.items():
+            answer.setdefault(pod, refusal)
         return {pod: refusal for pod, refusal in answer.items() if pod not in moved}
 
 
@@ -54,7 +60,7 @@ def search(evaluator: Evaluator, strategy: Strategy | None = None) -> SearchResu
     It ends: what is taken lowers the cost of the working copy, what is taken back does not raise
     it, and what was taken back twice stays.
     """
-    return _Search(evaluator, strategy or SingleMoves()).run()
+    return _Search(evaluator, strategy or AllMoves()).run()
 
 
 class _Search:

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from rescheduler.model.gangs import Gang
 from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.planning.search.working_copy import WorkingCopy
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +48,45 @@ class SingleMoves:
         """The pods that may be moved, with what each could gain at best."""
         for pod, bound in evaluator.bounds().best.items():
             yield Candidate((pod,), bound)
+
+
+class WholeGangs:
+    """Each gang of which a policy would move a pod: all its pods, in the order of their names.
+
+    At most it gains what all findings cost that name a pod of it.
+    """
+
+    def candidates(self, evaluator: Evaluator) -> Iterator[Candidate]:
+        """The gangs of which no pod has moved yet."""
+        copy = evaluator.copy
+        if copy.limits.gangs != "Whole":
+            return
+        gangs, pods, cost = copy.snapshot.gangs, copy.snapshot.pods, _costs(copy)
+        for gang in dict.fromkeys(gangs.of(pod) for pod in copy.candidates()):
+            if gang is None:
+                continue
+            members = gangs.facts(gang).members.tolist()
+            if len(members) > 1 and copy.moved.isdisjoint(members):
+                order = sorted(members, key=lambda pod: pods[pod].key)
+                yield Candidate(tuple(order), cost.get(gang, 0.0))
+
+
+def _costs(copy: WorkingCopy) -> dict[Gang, float]:
+    """The weighted cost of the findings that name a pod of each gang; a finding counts for each."""
+    cost: dict[Gang, float] = {}
+    for binding in copy.active:
+        for finding in binding.findings:
+            weighted = binding.policy.weight * finding.cost
+            for gang in {copy.snapshot.gangs.of(pod) for pod in finding.pods}:
+                if gang is not None:
+                    cost[gang] = cost.get(gang, 0.0) + weighted
+    return cost
+
+
+class AllMoves:
+    """Each candidate of the policies alone, and whole gangs."""
+
+    def candidates(self, evaluator: Evaluator) -> Iterator[Candidate]:
+        """Pods that may be moved alone, then gangs that may be moved as a whole."""
+        yield from SingleMoves().candidates(evaluator)
+        yield from WholeGangs().candidates(evaluator)

@@ -8,6 +8,7 @@ from itertools import count
 import numpy as np
 
 from rescheduler.model.finding_history import FindingHistory
+from rescheduler.model.gangs import Gang
 from rescheduler.model.history import History
 from rescheduler.model.move import Landing, Shift
 from rescheduler.model.plan import Mode
@@ -168,13 +169,41 @@ class WorkingCopy:
             raise ValueError(f"pods {evaluation.pods} were refused and cannot be moved")
         if not self.moved.isdisjoint(evaluation.pods):
             raise ValueError(f"of the pods {evaluation.pods} some were moved before")
-        return replace(evaluation, moves=tuple(self._make(each) for each in evaluation.moves))
+        whole = self.whole_gang(evaluation.pods) is not None
+        made: list[Evaluation] = []
+        for move in evaluation.moves:
+            before = [each.pod for each in made]
+            made.append(
+                self._make(move, whole=whole, follows=whole and self.follows(move.pod, before))
+            )
+        return replace(evaluation, moves=tuple(made))
 
-    def _make(self, move: Evaluation) -> Evaluation:
+    def whole_gang(self, pods: Sequence[int]) -> Gang | None:
+        """The gang of which these are all the pods, where they are several."""
+        gang = self.snapshot.gangs.of(pods[0]) if len(pods) > 1 else None
+        if gang is None:
+            return None
+        return gang if set(pods) == set(self.snapshot.gangs.facts(gang).members.tolist()) else None
+
+    def group(self, pods: Sequence[int]) -> str:
+        """The name of these pods as a group that is moved together; "" of one alone."""
+        if len(pods) < 2:
+            return ""
+        gang = self.whole_gang(pods)
+        if gang is not None:
+            return f"{gang.name} ({gang.mark})"
+        return ", ".join(self.snapshot.pods[pod].key for pod in pods)
+
+    def follows(self, pod: int, earlier: Iterable[int]) -> bool:
+        """Whether one of the earlier pods is of the same workload."""
+        owners = self.snapshot.pod_workload
+        return any(owners[each] == owners[pod] for each in earlier)
+
+    def _make(self, move: Evaluation, *, whole: bool, follows: bool) -> Evaluation:
         budget = self.budgets.use(move.pod)
         reasons = self._reasons(move)
         self._apply(move.shift)
-        self.budgets.spend(move.pod)
+        self.budgets.spend(move.pod, whole=whole, follows=follows)
         self.moved.add(move.pod)
         self.reversals.commit(move)
         return replace(move, budget=budget, reasons=reasons)

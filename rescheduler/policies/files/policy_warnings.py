@@ -47,7 +47,10 @@ def warnings(policies: PolicySet) -> list[PlacedWarning]:
     found += [
         _placed(policies, policy, warning.at, warning)
         for policy in policies.policies
-        for warning in _protected(policy, policies.limits)
+        for warning in (
+            *_protected(policy, policies.limits),
+            *_spared(policy, policies.limits),
+        )
     ]
     return sorted(
         found,
@@ -97,6 +100,14 @@ def _protected(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
         which = f"{', '.join(left)} {agreed(len(left), 'is', 'are')}"
         message = f"{which} protected by the Limits, so what is found there is shown and stays"
         yield FieldWarning(("match", "namespaces"), message)
+
+
+def _spared(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
+    """Whether a policy groups by gangs, and the Limits let no pod of a gang be moved."""
+    if limits.gangs == "Spare":
+        for at in policy.grouped_by_gang():
+            message = "findings on gangs are told and not acted on: the Limits have gangs: Spare"
+            yield FieldWarning(at, message, hint="set `gangs: Surplus` or `gangs: Whole` there.")
 
 
 def _placed(

@@ -20,7 +20,6 @@ from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stran
 from rescheduler.policies.fragmentation.term import FragmentationTerm
 from rescheduler.policies.shared.acceptance import Acceptance
 from rescheduler.policies.shared.demand import WHOLE, Demand, Devices
-from rescheduler.policies.shared.gangs import gang_of
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 
 _GPU_ALONE: tuple[Resource, ...] = ("gpu",)
@@ -184,7 +183,7 @@ def _gangs(pending: Iterable[int], snapshot: Snapshot) -> list[tuple[list[int], 
     for pod in pending:
         workload = int(snapshot.pod_workload[pod])
         own = workload if workload >= 0 else ("pod", pod)
-        found.setdefault(gang_of(snapshot.pods[pod]) or own, []).append(pod)
+        found.setdefault(snapshot.gangs.of(pod) or own, []).append(pod)
     alone: dict[int, list[int]] = {}
     gangs: list[tuple[int, list[int], bool]] = []
     for pods in found.values():
@@ -201,7 +200,7 @@ def _together(pod: int, snapshot: Snapshot) -> bool:
     """Whether the pod is of no use without the others: not so for plain replicas."""
     workload = int(snapshot.pod_workload[pod])
     replica = workload >= 0 and snapshot.workloads[workload].kind in _REPLICAS
-    return gang_of(snapshot.pods[pod]) is not None or not replica
+    return snapshot.gangs.of(pod) is not None or not replica
 
 
 def _free(snapshot: Snapshot) -> BoolArray:

@@ -47,8 +47,11 @@ class PodGroup(Strict):
     )
 
     pods: Match = Field(description="The pods to evaluate.")
-    by: Literal["Workload", "All"] = Field(
-        "Workload", description="Whether each workload is a group, or all of them are one."
+    by: Literal["Workload", "Gang", "All"] = Field(
+        "Workload",
+        description="Whether each workload is a group, each gang (pods in none by their workload), "
+        "or all of them are one. Gangs are moved only where the Limits have `gangs: Surplus` or "
+        "`gangs: Whole`.",
     )
     together: str | None = Field(
         None, min_length=1, description="The level within which they shall be, such as `rack`."
@@ -324,6 +327,12 @@ class Locality(Policy):
         if self.distances is not None:
             yield ("distances", "level"), self.distances.level
 
+    def grouped_by_gang(self) -> Iterator[FieldPath]:
+        """The groups that are gangs."""
+        for number, group in enumerate(self.groups):
+            if group.by == "Gang":
+                yield "groups", number, "by"
+
     def without_effect(self) -> Iterator[str]:
         """Besides, distances where every source counts only domains."""
         yield from super().without_effect()
@@ -352,7 +361,7 @@ class Locality(Policy):
         for group in self.groups:
             preferences.add_groups(
                 group.pods,
-                one=group.by == "All",
+                by=group.by,
                 together=group.together,
                 apart=group.apart,
                 weight=group.weight,

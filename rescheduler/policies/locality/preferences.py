@@ -1,12 +1,14 @@
 """The preferences of a Locality policy on one snapshot: each source made into parts of its term."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 
 from rescheduler.kube.annotations import DATASET
 from rescheduler.kube.node_labels import NodeLabels
+from rescheduler.model.gangs import Gang
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
@@ -26,6 +28,8 @@ from rescheduler.policies.locality.term import LocalityTerm, Part
 from rescheduler.policies.locality.traffic import Traffic, measured_traffic
 from rescheduler.policies.locality.traffic_term import TrafficPair, TrafficTerm
 from rescheduler.policies.shared.matching import select_pods
+
+GroupBy = Literal["Workload", "Gang", "All"]
 
 
 class Preferences:
@@ -95,7 +99,7 @@ class Preferences:
         self._pairs.append(TrafficPair(one, other, amount, f"{_words(pods)} and {_words(near)}"))
 
     def add_groups(
-        self, pods: Match, *, one: bool, together: str | None, apart: str | None, weight: float
+        self, pods: Match, *, by: GroupBy, together: str | None, apart: str | None, weight: float
     ) -> None:
         """Declared groups; a level that is not in the tree is left out, with a warning."""
         self._sources += 1
@@ -109,13 +113,27 @@ class Preferences:
                 )
         if max(levels) < 0:
             return
-        found = self._select(pods)
-        workload = self._snapshot.pod_workload[found]
-        for number in [-2] if one else np.unique(workload[workload >= 0]).tolist():
-            members = found if one else found[workload == number]
-            subject = _words(pods) if one else _named(self._snapshot, number)
+        for subject, members in self._grouped(pods, by):
             if len(members) > 1:
                 self._groups.append(Group(members, levels[0], levels[1], weight, subject))
+
+    def _grouped(self, pods: Match, by: GroupBy) -> Iterator[tuple[str, IntArray]]:
+        """The pods of each group, and how people call it."""
+        found, snapshot = self._select(pods), self._snapshot
+        if by == "All":
+            yield _words(pods), found
+            return
+        if by == "Gang":
+            gangs: dict[Gang | None, list[int]] = {None: []}
+            for pod in found.tolist():
+                gangs.setdefault(snapshot.gangs.of(pod), []).append(pod)
+            found = np.array(gangs.pop(None), dtype=np.int32)
+            for gang, members in gangs.items():
+                if gang is not None:
+                    yield f"gang {gang.name}", np.array(members, dtype=np.int32)
+        workload = snapshot.pod_workload[found]
+        for number in np.unique(workload[workload >= 0]).tolist():
+            yield _named(snapshot, number), found[workload == number]
 
     def add_affinity(self) -> None:
         """The podAffinity of all pods."""

@@ -21,7 +21,6 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch
-from rescheduler.policies.shared.gangs import gang_of
 from rescheduler.policies.shared.matching import select_pods
 from rescheduler.policies.spread.domain_counts import DomainCounts, EligibleDomains
 from rescheduler.policies.spread.follow import Following
@@ -175,12 +174,12 @@ def _groups(match: Match, group_by: GroupBy, snapshot: Snapshot) -> dict[_Key, l
     owners = snapshot.pod_workload.tolist()
     for pod in _staying(select_pods(match, snapshot), snapshot).tolist():
         workload = owners[pod]
-        gang = gang_of(snapshot.pods[pod]) if group_by == "Gang" else None
+        gang = snapshot.gangs.of(pod) if group_by == "Gang" else None
         if gang is None and workload < 0:
             continue
         if workload >= 0 and snapshot.workloads[workload].kind in _BOUND_TO_NODES:
             continue
-        key = gang or named.get(workload)
+        key = (f"gang {gang.name}", gang.mark) if gang else named.get(workload)
         if key is None:
             each = snapshot.workloads[workload]
             key = (f"{each.kind} {each.namespace}/{each.name}", each.uid, each.controller_kind)

@@ -1,10 +1,11 @@
 """Spread: keep pods evenly over the domains of a topology."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
-from rescheduler.documents.field_problems import FieldError
+from rescheduler.documents.field_problems import FieldError, FieldPath
 from rescheduler.documents.fields import Strict
 from rescheduler.documents.label_names import LabelKey
 from rescheduler.model.snapshot import Snapshot
@@ -155,7 +156,8 @@ class Spread(Policy):
     groupBy: GroupBy = Field(
         "Workload",
         description="Whose pods are counted together: those of a workload, of a gang (a job group; "
-        "pods in none by their workload), or all that match. Not for FromPods.",
+        "pods in none by their workload), or all that match. Not for FromPods. Gangs are moved "
+        "only where the Limits have `gangs: Surplus` or `gangs: Whole`.",
     )
     topologyKey: LabelKey | None = Field(
         None,
@@ -199,6 +201,11 @@ class Spread(Policy):
             short = {key: getattr(self, key) for key in _SHORT}
             return [SpreadConstraint.model_validate(short)]
         return [] if isinstance(self.constraints, str) else list(self.constraints)
+
+    def grouped_by_gang(self) -> Iterator[FieldPath]:
+        """`groupBy: Gang`."""
+        if self.groupBy == "Gang":
+            yield ("groupBy",)
 
     def compile(self, snapshot: Snapshot) -> SpreadTerm:
         """The term for this snapshot; spreading needs no readings, so it is always evaluated."""

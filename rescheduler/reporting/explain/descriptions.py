@@ -42,6 +42,15 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "scores": "The best nodes by plugin, and its own where that is feasible.",
         "state": "overlap: scheduled while the old pod holds its place; gone: after it.",
         "policies": "What each policy says of it.",
+        "gang": "The gang that it is a member of, or null.",
+    },
+    "GangView": {
+        "name": "Its namespace and name.",
+        "mark": "The label, annotation or field that makes the pod a member.",
+        "minimum": "How many of its pods must run; null: all of them.",
+        "members": "How many pods it has now, also Pending ones.",
+        "ready": "How many of them are Ready, and not being deleted or evicted.",
+        "kueue": "Whether Kueue starts and stops it.",
     },
     "NodeExplanation": {
         **_HEAD,

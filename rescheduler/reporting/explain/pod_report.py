@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from rescheduler.model.explanation import Check, PodExplanation, PolicyView
+from rescheduler.model.explanation import Check, GangView, PodExplanation, PolicyView
 from rescheduler.model.wording import counted
 from rescheduler.reporting.alerts import advice
 from rescheduler.reporting.columns import Column, Grid
@@ -34,6 +34,8 @@ def draw_pod(screen: Screen, seen: PodExplanation) -> None:
     screen.line()
     _fact(screen, "Verdict", _verdict(seen))
     _fact(screen, "Owner", Text(f"{owner.kind} {owner.name}" if owner else "none: a bare pod"))
+    if seen.gang is not None:
+        _fact(screen, "Gang", Text(_gang_words(seen.gang)))
     place = f"{seen.node}, {seen.phase}" if seen.node else f"on no node, {seen.phase}"
     _fact(screen, "Node", Text(f"{place}; placed by {seen.scheduler}"))
     _landing(screen, seen)
@@ -43,6 +45,12 @@ def draw_pod(screen: Screen, seen: PodExplanation) -> None:
     _filters(screen, seen)
     _scores(screen, seen)
     _steps(screen, seen)
+
+
+def _gang_words(gang: GangView) -> str:
+    least = "all its pods" if gang.minimum is None else f"at least {counted(gang.minimum, 'pod')}"
+    run = "; Kueue starts and stops it" if gang.kueue else ""
+    return f"{gang.name} ({gang.mark}): needs {least}, {gang.ready} of {gang.members} Ready{run}"
 
 
 def _fact(screen: Screen, label: str, text: Text) -> None:

@@ -26,8 +26,9 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.runtime.enforce.actor import Actor
-from rescheduler.runtime.enforce.attempt import Attempts, Halted, problem
+from rescheduler.runtime.enforce.attempt import Halted, problem
 from rescheduler.runtime.enforce.awaiting import STAYS, await_replacements, awaited
+from rescheduler.runtime.enforce.groups import GroupAttempts
 from rescheduler.runtime.enforce.reconcile import holding
 
 DONE = "ACT013"
@@ -60,7 +61,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
             known = history
             _unguarded(plan)
             _trusted(history, actor, plan.cluster.version)
-            attempts = Attempts(plan.id, actor, history, results)
+            attempts = GroupAttempts(plan.id, actor, history, results)
             for batch in _batches(plan.moves):
                 _carry_out(plan, batch, attempts, actor)
         verdict = problem(DONE)
@@ -123,7 +124,7 @@ def _batches(moves: list[PlannedMove]) -> Iterator[list[PlannedMove]]:
         yield list(batch)
 
 
-def _carry_out(plan: Plan, batch: list[PlannedMove], attempts: Attempts, actor: Actor) -> None:
+def _carry_out(plan: Plan, batch: list[PlannedMove], attempts: GroupAttempts, actor: Actor) -> None:
     """One batch: a fresh snapshot, its evictions one after the other, then their replacements."""
     reason = actor.stop()
     if reason:
@@ -139,8 +140,12 @@ def _carry_out(plan: Plan, batch: list[PlannedMove], attempts: Attempts, actor: 
     _trusted(attempts.history, actor, snapshot.cluster.version)
     attempts.begin(snapshot, batch)
     try:
-        for move in batch:
-            attempts.attempt(move)
+        for group, moves in groupby(batch, key=lambda move: move.group):
+            if group:
+                attempts.attempt_group(list(moves))
+                continue
+            for move in moves:
+                attempts.attempt(move)
     finally:
         # Even a run that breaks off learns what became of what it evicted, if it may wait.
         entries = [past for _, past in attempts.evicted]

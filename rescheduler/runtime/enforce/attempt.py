@@ -21,6 +21,7 @@ from rescheduler.planning.plan.surroundings import Around, refuse_changed
 from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.actor import Actor, Checks
 from rescheduler.runtime.enforce.awaiting import MOST_KNOWN, STAYS, follow
+from rescheduler.runtime.enforce.sparing import not_spared
 
 FRESH = 5.0
 """Seconds that what an eviction hangs on may be old when it is sent."""
@@ -114,10 +115,12 @@ class Attempts:
     def _report(self, move: PlannedMove, result: Result, code: Problem) -> None:
         self.results[move.pod.uid] = MoveResult.of(move, result, code)
 
-    def _objection(self, move: PlannedMove) -> Problem | None:
+    def _objection(self, move: PlannedMove, earlier: Sequence[PlannedMove] = ()) -> Problem | None:
         """Why our own budgets and what was answered before forbid it, whatever the snapshot shows.
 
         The re-check covers these too; they are held here once more because they must hold.
+        earlier: moves of its group that come before it, of which none is charged yet; those of one
+        workload are one move to the limits of that.
         """
         namespace = move.pod.namespace
         budget = move.budget.name if move.budget else ""
@@ -136,7 +139,15 @@ class Attempts:
             self._snapshot.node_index.get(move.source, -1),
             pace.workload(move.owner.uid),
         )
-        full = pace.closed() or pace.refusal(node, namespace, workload)
+        planned = (
+            sum(each.source == move.source for each in earlier),
+            sum(each.pod.namespace == namespace for each in earlier),
+            0,
+        )
+        follows = any(each.owner.uid == move.owner.uid for each in earlier)
+        full = pace.closed(len(earlier)) or pace.refusal(
+            node, namespace, workload, planned, follows=follows
+        )
         return None if full is None else problem(full.code, full.message)
 
     def _ask(self, move: PlannedMove) -> EvictionAnswer | None:
@@ -149,19 +160,34 @@ class Attempts:
         if changed is not None:
             self._report(move, "refused", changed)
             return None
-        past = self._intend(move, fresh)
+        (past,) = self._intend([(move, fresh)])
         try:
             self._may_send()
             self._is_fresh(move, actor.steady() - began)
         except Halted:
-            past.refuse("ACT010", actor.clock())
-            if actor.lease.valid_for(actor.pace.call):
-                actor.ledger.write(self.history)
+            self._withdraw([past])
             raise
+        return self._send(move, past)
+
+    def _withdraw(self, intents: Iterable[PastMove]) -> None:
+        """Give the budgets of these intents back: nothing was sent for them."""
+        for past in intents:
+            past.refuse("ACT010", self._actor.clock())
+        if self._actor.lease.valid_for(self._actor.pace.call):
+            self._actor.ledger.write(self.history)
+
+    def _send(self, move: PlannedMove, past: PastMove) -> EvictionAnswer:
+        """Send one eviction whose intent is stored, and keep what came of it."""
+        actor = self._actor
         self._last = actor.clock()
         answer = actor.evict(move, self._plan, actor.ledger.fence)
         if answer.result == "unknown":
             answer = self._resolved(move, answer)
+        self._answered(move, past, answer)
+        return answer
+
+    def _answered(self, move: PlannedMove, past: PastMove, answer: EvictionAnswer) -> None:
+        actor = self._actor
         actor.record(trail_records.answered(move, self._plan, answer))
         self._report(move, answer.result, Problem(code=answer.code, message=answer.message))
         if answer.result == "evicted":
@@ -171,7 +197,6 @@ class Attempts:
             past.refuse(answer.code, actor.clock())
         actor.announce(move, self.results[move.pod.uid], self._plan)
         actor.ledger.write(self.history)
-        return answer
 
     def _keep_pace(self) -> None:
         if self._last is not None:
@@ -202,31 +227,57 @@ class Attempts:
                 "pass until its eviction: the API server is slow.",
             )
 
-    def _changed(self, move: PlannedMove, fresh: Snapshot) -> Problem | None:
-        """Why what was read right before the request forbids it."""
+    def _changed(
+        self,
+        move: PlannedMove,
+        fresh: Snapshot,
+        group: frozenset[str] = frozenset(),
+        *,
+        broken: bool = False,
+    ) -> Problem | None:
+        """Why what was read right before the request forbids it; group, broken: as in `Around`."""
         if self._snapshot is None:
             raise ValueError("no batch was begun")
         named = (pod for pod in fresh.pods if pod.metadata.name == move.pod.name)
-        drift = drifted(move, next(named, None))
+        drift = drifted(move, next(named, None), broken=broken)
+        if drift is None and move.gangMinimum is not None:
+            around = self._actor.pods(move.pod.namespace, "", "")
+            drift = not_spared(move, move.gangMinimum, around)
         if drift is not None:
             return drift
         if len(_of_controller(move, fresh.pods)) > MOST_KNOWN:
             said = f"Its controller has more than {MOST_KNOWN} pods, too many to tell apart."
             return problem("DRF006", said)
-        around = Around(self._snapshot, fresh, self._actor.limits, self.history, self._plan)
-        refusal = refuse_changed(move, around)
+        limits = self._actor.limits
+        refusal = refuse_changed(
+            move, Around(self._snapshot, fresh, limits, self.history, self._plan, group, broken)
+        )
         if refusal is None and not _selector(move, fresh):
             return problem("DRF006", "The pods of its controller cannot be listed by a selector.")
         return refusal
 
-    def _intend(self, move: PlannedMove, fresh: Snapshot) -> PastMove:
+    def _intend(self, moves: Sequence[tuple[PlannedMove, Snapshot]]) -> list[PastMove]:
         """Store what we are about to do; from here on the budgets are charged.
 
-        fresh: read right before, with all pods of the controller.
+        Each move comes with what was read right before, with all pods of the controller.
         """
+        intents = [self._intent(move, fresh) for move, fresh in moves]
+        for (move, _), past in zip(moves, intents, strict=True):
+            self._actor.record(trail_records.intent(move, past))
+        before = list(self.history.moves)
+        self.history.moves.extend(intents)
+        try:
+            self._actor.ledger.write(self.history)
+        except ActionError:
+            # Nothing was sent. Whether they are stored is not known; the next run finds out.
+            self.history.moves[:] = before
+            raise
+        return intents
+
+    def _intent(self, move: PlannedMove, fresh: Snapshot) -> PastMove:
         now = self._actor.clock()
         controller = move.owner.controllerUid or move.owner.uid
-        past = PastMove(
+        return PastMove(
             plan=self._plan,
             podUid=move.pod.uid,
             namespace=move.pod.namespace,
@@ -238,6 +289,7 @@ class Attempts:
             at=now,
             fence=self._actor.ledger.fence,
             batch=move.batch,
+            together=bool(move.group),
             policies=sorted(name for name, gain in move.gains.items() if gain > 0),
             gains={name: float(f"{gain:.4g}") for name, gain in move.gains.items() if gain > 0},
             landing=likeliest(chances(move.landing), IN_FLIGHT_NODES),
@@ -248,15 +300,6 @@ class Attempts:
             selector=_selector(move, fresh),
             known=sorted(mark(pod.metadata.uid) for pod in _of_controller(move, fresh.pods)),
         )
-        self._actor.record(trail_records.intent(move, past))
-        self.history.moves.append(past)
-        try:
-            self._actor.ledger.write(self.history)
-        except ActionError:
-            # Nothing was sent. Whether the intent is stored is not known; the next run finds out.
-            self.history.moves.remove(past)
-            raise
-        return past
 
     def _resolved(self, move: PlannedMove, answer: EvictionAnswer) -> EvictionAnswer:
         """Find out by UID whether an unanswered eviction took effect; it is never sent again."""
@@ -295,8 +338,11 @@ def _selector(move: PlannedMove, fresh: Snapshot) -> str:
     return next((selector_text(c) for c in fresh.controllers if c.metadata.uid == uid), "")
 
 
-def drifted(move: PlannedMove, pod: Pod | None) -> Problem | None:
-    """Why the pod, read right before the request, is not the one that was planned for."""
+def drifted(move: PlannedMove, pod: Pod | None, *, broken: bool = False) -> Problem | None:
+    """Why the pod, read right before the request, is not the one that was planned for.
+
+    broken: whether its gang is broken up already, so that it need not be Ready any more.
+    """
     if pod is None:
         return problem("ACT002")
     if pod.metadata.uid != move.pod.uid:
@@ -305,6 +351,8 @@ def drifted(move: PlannedMove, pod: Pod | None) -> Problem | None:
         return problem("ACT002", "It is being deleted.")
     if pod.node != move.source:
         return problem("DRF001", f"It is on node {pod.node or '(none)'}, not {move.source}.")
+    if broken:
+        return None
     if move.crashLooping:
         if not pod.crash_looping:
             return problem("DRF001", "It does not crash-loop any more, or not just now.")

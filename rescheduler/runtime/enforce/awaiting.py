@@ -43,15 +43,18 @@ def find_replacement(move: PastMove, pods: Iterable[Pod], taken: set[str]) -> Po
 
 def _fits(move: PastMove, pod: Pod, taken: set[str]) -> bool:
     metadata, owner = pod.metadata, pod.controller
+    named = move.controllerKind == "StatefulSet"
     return (
         owner is not None
-        and owner.uid == move.controller
+        # A StatefulSet made anew gives the same names: so LeaderWorkerSet restarts a group.
+        and (owner.kind == "StatefulSet" if named else owner.uid == move.controller)
+        and metadata.namespace == move.namespace
         and metadata.uid != move.podUid
         and metadata.uid not in taken
         and bool(move.known)
         and mark(metadata.uid) not in move.known
         and metadata.deletionTimestamp is None
-        and (move.controllerKind != "StatefulSet" or metadata.name == move.pod)
+        and (not named or metadata.name == move.pod)
     )
 
 

@@ -9,13 +9,22 @@ from typing import Any
 import msgspec
 
 from rescheduler.kube import controllers as kinds
+from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.objects import Node, Pod, PodSpec
 from rescheduler.kube.pod_state import ended
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.sources.kubernetes.decode import Sharing, Unreadable, collector_off, decode_page
 from rescheduler.sources.kubernetes.discovery import Discovery
-from rescheduler.sources.kubernetes.listed_kinds import CONTROLLERS, LISTS, MAKERS, NODE, POD, Kind
+from rescheduler.sources.kubernetes.listed_kinds import (
+    CONTROLLERS,
+    GANG_OBJECTS,
+    LISTS,
+    MAKERS,
+    NODE,
+    POD,
+    Kind,
+)
 from rescheduler.sources.kubernetes.transport import MAX_PAGE, Answer, AnswerTooLarge, Connection
 
 PAGE = 500
@@ -55,6 +64,7 @@ def read_cluster(
         _once("node", [node.metadata.name for node in nodes])
         _once("pod with UID", [pod.metadata.uid for pod in pods])
         fields: dict[str, Any] = {name: reader.objects(kind) for name, kind in LISTS.items()}
+        fields["gang_objects"] = [o for kind in GANG_OBJECTS for o in reader.gang_objects(kind)]
         owners = {owner.uid for pod in pods for owner in pod.metadata.ownerReferences or ()}
         controllers = [each for kind in CONTROLLERS for each in reader.controllers(kind, owners)]
     return Snapshot(
@@ -132,6 +142,13 @@ class _Reader:
             return None if item.metadata.name else "it has no name"
 
         return self._list(kind, kind.path, {}, thin)
+
+    def gang_objects(self, kind: Kind) -> list[GangObject]:
+        """The PodGroups or Workloads of one API group, each with its API version."""
+        found: list[GangObject] = self.objects(kind)
+        for each in found:
+            each.apiVersion = kind.path.removeprefix("/apis/").rpartition("/")[0]
+        return found
 
     def controllers(self, kind: Kind, owners: set[str]) -> list[kinds.Controller]:
         """The controllers of a kind; old ReplicaSets and ended Jobs without pods are left out."""

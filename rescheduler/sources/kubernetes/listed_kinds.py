@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from rescheduler.kube import controllers as kinds
 from rescheduler.kube import extensions, storage
 from rescheduler.kube.dra import devices
+from rescheduler.kube.gangs import COSCHEDULING, KAI, KUEUE, NATIVE, VOLCANO, GangObject
 from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Base, Node, Pod
 
@@ -136,6 +137,24 @@ CONTROLLERS = tuple(
         ("ReplicationController", "/api/v1/replicationcontrollers", ""),
     )
 )
+
+GANG_OBJECTS = tuple(
+    Kind(
+        f"{name}.{group}",
+        f"/apis/{group}/{version}/{name.lower()}s",
+        GangObject,
+        f"list {name.lower()}s.{group}",
+        extension=True,
+    )
+    for name, group, version in (
+        ("PodGroup", NATIVE, "v1alpha2"),
+        ("PodGroup", COSCHEDULING, "v1alpha1"),
+        ("PodGroup", VOLCANO, "v1beta1"),
+        ("PodGroup", KAI, "v2alpha2"),
+        ("Workload", KUEUE, "v1beta1"),
+    )
+)
+"""What says how many pods of a gang must run, by API group."""
 
 MAKERS = frozenset({"ReplicaSet", "StatefulSet", "Job", "ReplicationController"})
 """The kinds whose templates pods are made from."""

@@ -22,6 +22,8 @@ from rescheduler.policies.limits import Limits
 from rescheduler.reporting.explain.words import TITLES
 from tests.cluster import NOW, node, pod, snapshot
 from tests.planning.full_cluster import full_cluster, index, working_copy
+from tests.planning.gang_worlds import FREE, in_one_rack
+from tests.planning.test_gangs import scattered
 from tests.runtime.skewed import skewed, spread
 
 HEADER = Header(cluster=ClusterRef(uid="c"), taken=NOW)
@@ -144,8 +146,32 @@ def test_checks_agree_with_the_verdict_on_eligibility() -> None:
 
 def test_every_check_has_a_title_and_a_meaning() -> None:
     asked = {check.code for check in checks(working_copy(skewed()), 0)}
+    for how in ("Surplus", "Whole"):
+        limits = Limits.model_validate({"gangs": how})
+        asked |= {check.code for check in checks(working_copy(scattered(), limits=limits), 0)}
     assert asked == set(TITLES)
     assert asked <= set(CATALOG)
+
+
+def test_a_member_of_a_gang_is_reported_with_its_gang() -> None:
+    reported = explained(scattered(), "ring-0")
+    assert reported.gang is not None
+    assert (reported.gang.name, reported.gang.minimum) == ("default/ring", 3)
+    assert (reported.gang.members, reported.gang.ready, reported.gang.kueue) == (3, 3, False)
+    assert "ELG016" in codes(reported, "failed")
+    assert explained(skewed(), skewed().pods[0].metadata.name).gang is None
+
+
+def test_a_gang_that_may_move_as_a_whole_has_no_failed_check() -> None:
+    free = {**FREE, "gangs": "Whole"}
+    reported = explained(scattered(), "ring-0", in_one_rack(), **free)
+    assert codes(reported, "failed") == []
+    assert reported.verdict.fate == "moves"
+    assert reported.verdict.disruption is not None
+    paced = explained(scattered(), "ring-0", in_one_rack(), **{**free, "movesPerNode": 1})
+    assert codes(paced, "failed") == ["ELG030"]
+    surplus = explained(scattered(), "ring-0", in_one_rack(), **{**free, "gangs": "Surplus"})
+    assert codes(surplus, "failed") == ["ELG027"]
 
 
 def test_a_node_reports_its_pods_by_what_moving_them_could_save() -> None:

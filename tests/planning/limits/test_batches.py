@@ -26,3 +26,25 @@ def test_a_batch_holds_few_and_no_two_that_could_race(
 
 def test_moves_that_cannot_race_go_together() -> None:
     assert number([(0, []), (1, [5]), (0, []), (2, [5]), (3, [])], 2) == [1, 1, 2, 2, 3]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.integers(1, 4)), max_size=6),
+       st.integers(1, 4))  # fmt: skip
+def test_a_group_has_a_batch_of_its_own_whatever_its_size(
+    runs: list[tuple[str, int]], size: int
+) -> None:
+    groups = [
+        f"{group}{number}" if group else ""
+        for number, (group, count) in enumerate(runs)
+        for _ in range(count)
+    ]
+    moves = [(0 if group else index, [0] if group else []) for index, group in enumerate(groups)]
+    batches = number(moves, size, groups)
+    assert batches == sorted(batches)
+    for batch in set(batches):
+        held = [group for group, its in zip(groups, batches, strict=True) if its == batch]
+        assert len(set(held)) == 1
+        assert held[0] or len(held) <= size
+    for group in set(groups) - {""}:
+        pairs = zip(groups, batches, strict=True)
+        assert len({batch for each, batch in pairs if each == group}) == 1

@@ -138,3 +138,26 @@ def test_check_prints_warnings_and_marks_their_lines(tmp_path: Path) -> None:
     )
     marked = CliRunner().invoke(program, ["check", str(tmp_path), "-o", "github"])
     assert f"::warning file={tmp_path}/a.yaml,line=5,col=23::spec.match.namesp" in marked.output
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "place"),
+    [
+        ("Spread", "{match: {all: true}, groupBy: Gang}", "spec.groupBy"),
+        (
+            "Locality",
+            "{match: {all: true}, groups: [{pods: {all: true}, by: Gang, together: rack}]}",
+            "spec.groups.0.by",
+        ),
+    ],
+)
+def test_groups_that_are_gangs_and_never_moved_are_told(
+    tmp_path: Path, kind: str, spec: str, place: str
+) -> None:
+    (answer,) = reported(tmp_path, kind, spec)
+    text = "findings on gangs are told and not acted on: the Limits have gangs: Spare"
+    assert f"warning: {place}: {text}" in answer
+    assert "Maybe set `gangs: Surplus` or `gangs: Whole` there." in answer
+    for how in ("Surplus", "Whole"):
+        assert reported(tmp_path, kind, spec, f"{{gangs: {how}}}") == []
+    assert reported(tmp_path, kind, spec.replace("Gang", "Workload")) == []

@@ -332,3 +332,29 @@ def test_pods_on_one_host_without_the_label_are_together_and_not_apart() -> None
         group = {"pods": WEB, **preference}
         policy = locality(groups=[group], levels=[*HOST, ACCELERATOR])
         assert term(policy, before).cost() == (0 if "together" in preference else 1)
+
+
+def test_the_groups_may_be_gangs_whoever_owns_their_pods() -> None:
+    nodes = [node(f"n{rack}", labels={"rack": f"r{rack}"}) for rack in range(2)]
+    owners = [deployment(name, replicas=2) for name in ("driver", "worker", "web")]
+    mark = {"jobset.sigs.k8s.io/jobset-name": "train"}
+    pods = [
+        pod(f"{name}-{n}", f"n{on}", owner=owner, labels=labels)
+        for n, (name, on, owner, labels) in enumerate(
+            [
+                ("driver", 0, owners[0][1], mark),
+                ("worker", 0, owners[1][1], mark),
+                ("worker", 1, owners[1][1], mark),
+                ("web", 0, owners[2][1], {"app": "web"}),
+                ("web", 1, owners[2][1], {"app": "web"}),
+            ]
+        )
+    ]
+    made = snapshot(nodes, pods, controllers=[each for pair in owners for each in pair])
+    group = {"pods": {"all": True}, "by": "Gang", "together": "rack"}
+    levels = [{"name": "rack", "labels": ["rack"]}]
+    found = list(term(locality(groups=[group], levels=levels), made).findings())
+    assert [(each.subject, each.pods) for each in found] == [
+        ("gang default/train", (0, 1, 2)),
+        ("Deployment default/web", (3, 4)),
+    ]

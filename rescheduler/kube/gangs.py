@@ -1,0 +1,206 @@
+"""Gangs: what says that pods run together or not at all, and how many of them must.
+
+Sources: PodGroup of scheduling.k8s.io/v1alpha2 (Kubernetes 1.36), of scheduling.x-k8s.io/v1alpha1
+(coscheduling), of scheduling.volcano.sh/v1beta1 and of scheduling.run.ai/v2alpha2 (KAI Scheduler);
+Workload of kueue.x-k8s.io/v1beta1; the labels of LeaderWorkerSet, JobSet, the Kubeflow trainer
+(MPIJob, PyTorchJob), KubeRay, Grove and Koordinator; the gangs of the Job controller.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from rescheduler.kube.controllers import Controller
+from rescheduler.kube.objects import Base, ObjectMeta, Pod
+
+NATIVE = "scheduling.k8s.io"
+COSCHEDULING = "scheduling.x-k8s.io"
+VOLCANO = "scheduling.volcano.sh"
+KAI = "scheduling.run.ai"
+KUEUE = "kueue.x-k8s.io"
+
+_KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
+_KUEUE_TOTAL = "kueue.x-k8s.io/pod-group-total-count"
+QUEUE = "kueue.x-k8s.io/queue-name"
+"""The label with which a job asks Kueue to start and stop it."""
+_LWS = "leaderworkerset.sigs.k8s.io/name"
+_LWS_GROUP = "leaderworkerset.sigs.k8s.io/group-index"
+_LWS_SIZE = "leaderworkerset.sigs.k8s.io/size"
+_KOORDINATOR = "gang.scheduling.koordinator.sh/name"
+_KOORDINATOR_LEAST = "gang.scheduling.koordinator.sh/min-available"
+
+
+class GangPolicy(Base):
+    """spec.schedulingPolicy.gang of a PodGroup of Kubernetes."""
+
+    minCount: int = 0
+
+
+class SchedulingPolicy(Base):
+    """spec.schedulingPolicy of a PodGroup of Kubernetes: one of the two."""
+
+    basic: dict[str, Any] | None = None
+    gang: GangPolicy | None = None
+
+
+class PodSet(Base):
+    """spec.podSets[] of a Workload of Kueue."""
+
+    name: str = ""
+    count: int = 0
+
+
+class GangSpec(Base):
+    """spec of a PodGroup of any API group, or of a Workload of Kueue: the union of their fields."""
+
+    schedulingPolicy: SchedulingPolicy | None = None
+    disruptionMode: Any = None
+    minMember: int | None = None
+    minTaskMember: dict[str, int] | None = None
+    minSubGroup: int | None = None
+    subGroups: list[dict[str, Any]] | None = None
+    podSets: list[PodSet] | None = None
+
+
+class GangObject(Base):
+    """A PodGroup or a Workload; `apiVersion` is filled in by whoever listed it."""
+
+    apiVersion: str = ""
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: GangSpec = msgspec.field(default_factory=GangSpec)
+
+    @property
+    def group(self) -> str:
+        """Its API group."""
+        return self.apiVersion.partition("/")[0]
+
+    @property
+    def minimum(self) -> int | None:
+        """How many pods of the group must run; None where that is not known, so that all must.
+
+        Minima of parts of a group (Volcano's tasks, KAI's subgroups) are not followed.
+        """
+        spec = self.spec
+        if self.group == NATIVE:
+            policy = spec.schedulingPolicy
+            if policy is None or spec.disruptionMode not in (None, "Pod"):
+                return None
+            if policy.gang is not None:
+                return policy.gang.minCount if policy.gang.minCount > 0 else None
+            return 0 if policy.basic is not None else None
+        if self.group == KUEUE:
+            return sum(each.count for each in spec.podSets or ()) or None
+        if spec.minTaskMember or spec.subGroups or spec.minSubGroup is not None:
+            return None
+        return spec.minMember if spec.minMember is not None and spec.minMember > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One thing that makes a pod a member of a gang.
+
+    what: the label, annotation or field. name: of the gang, in the pod's namespace.
+    group: the API group of the PodGroup that describes it; "" where there is none, and the gang
+    stands and falls with all its pods. minimum: where the pod itself says how many it needs.
+    """
+
+    what: str
+    name: str
+    group: str = ""
+    minimum: int | None = None
+
+
+_VOLCANO_JOB = "volcano.sh/job-name"
+_VOLCANO_GROUPS = frozenset({"scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"})
+"""Annotations of Volcano with the name of the PodGroup, which is not that of its Job."""
+
+_Source = Literal["label", "annotation"]
+
+_KNOWN: tuple[tuple[_Source, str, str], ...] = (
+    ("label", "scheduling.x-k8s.io/pod-group", COSCHEDULING),
+    ("label", "pod-group.scheduling.sigs.k8s.io", COSCHEDULING),  # before v0.24, and Koordinator
+    ("annotation", "pod-group.scheduling.sigs.k8s.io/name", COSCHEDULING),
+    ("annotation", "scheduling.k8s.io/group-name", VOLCANO),  # and kube-batch
+    ("annotation", "scheduling.volcano.sh/group-name", VOLCANO),
+    ("annotation", "pod-group-name", KAI),
+    ("label", "runai/pod-group-name", KAI),
+    ("annotation", _KOORDINATOR, ""),
+    ("label", _LWS, ""),
+    ("label", "jobset.sigs.k8s.io/jobset-name", ""),
+    ("label", _KUEUE_GROUP, ""),
+    ("annotation", _KUEUE_TOTAL, ""),
+    ("label", "training.kubeflow.org/job-name", ""),  # MPIJob, PyTorchJob and the others
+    ("label", "ray.io/cluster", ""),
+    ("label", _VOLCANO_JOB, ""),
+    ("label", "grove.io/podgang", ""),
+    ("annotation", "batch.x-k8s.io/pod-group", ""),
+)
+"""The marks in the order in which they name a gang: what the scheduler goes by comes first."""
+
+
+def marks(pod: Pod, controller: Controller | None) -> Iterator[Mark]:
+    """All that makes this pod a member of a gang; the first of them names it.
+
+    controller: what makes the pod, where it is known.
+    """
+    found = pod.spec.schedulingGroup
+    if found:
+        yield Mark("spec.schedulingGroup", str(found.get("podGroupName") or "?"), NATIVE)
+    labels, notes = pod.metadata.labels or {}, pod.metadata.annotations or {}
+    if labels or notes:
+        for source, key, group in _KNOWN:
+            name = (labels if source == "label" else notes).get(key)
+            if name is not None and (key != _VOLCANO_JOB or not _VOLCANO_GROUPS & notes.keys()):
+                yield _read(key, name, group, pod)
+    if controller is not None and _is_indexed(controller):
+        yield Mark(
+            "completionMode: Indexed",
+            controller.metadata.name,
+            minimum=controller.spec.parallelism,
+        )
+
+
+def kueue_marked(pod: Pod, above: Iterable[Controller]) -> bool:
+    """Whether labels or annotations say that Kueue starts and stops the gang of this pod.
+
+    above: the controllers of the pod that are known.
+    """
+    labels, notes = pod.metadata.labels or {}, pod.metadata.annotations or {}
+    queued = any(QUEUE in (each.metadata.labels or {}) for each in above)
+    return queued or QUEUE in labels or _KUEUE_GROUP in labels or _KUEUE_TOTAL in notes
+
+
+def _read(key: str, name: str, group: str, pod: Pod) -> Mark:
+    labels, notes = pod.metadata.labels or {}, pod.metadata.annotations or {}
+    if key == _LWS:
+        # Each replica of a LeaderWorkerSet is a gang: a leader and its workers.
+        index = labels.get(_LWS_GROUP)
+        group_name = name if index is None else f"{name}/{index}"
+        return Mark(key, group_name, group, _count(notes, _LWS_SIZE))
+    if key == _KOORDINATOR:
+        return Mark(key, name, group, _count(notes, _KOORDINATOR_LEAST))
+    if key == _KUEUE_GROUP:
+        return Mark(key, name, group, _count(notes, _KUEUE_TOTAL))
+    return Mark(key, name, group)
+
+
+def _count(notes: dict[str, str], key: str) -> int | None:
+    text = notes.get(key, "")
+    return int(text) if text.isdecimal() and int(text) > 0 else None
+
+
+def _is_indexed(controller: Controller) -> bool:
+    """Whether the Job controller takes the Job for a gang.
+
+    Source: IsGangSchedulingCandidate in pkg/controller/job/util, Kubernetes 1.36.
+    """
+    spec = controller.spec
+    several = spec.parallelism is not None and spec.parallelism > 1
+    return (
+        controller.kind == "Job"
+        and spec.completionMode == "Indexed"
+        and several
+        and spec.completions == spec.parallelism
+    )

@@ -1,0 +1,159 @@
+"""The gangs of a snapshot: which pods belong together, how many of them must run, who says so."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from rescheduler.kube.arrays import IntArray
+from rescheduler.kube.controllers import Controller
+from rescheduler.kube.gangs import KUEUE, GangObject, Mark, kueue_marked, marks
+from rescheduler.kube.objects import Pod
+
+
+class Gang(NamedTuple):
+    """Which gang it is. name: `namespace/name`. mark: the label, annotation or field of it."""
+
+    name: str
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Membership:
+    """What one pod says of its gang. marks: all of its own. minimum, kueue: as in `Facts`."""
+
+    gang: Gang
+    marks: tuple[Gang, ...]
+    minimum: int | None
+    kueue: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a gang.
+
+    members: its pods, ascending: all that have not ended, also Pending ones.
+    minimum: how many of them must run; None: all that there are.
+    kueue: whether Kueue starts and stops it.
+    entangled: whether some of its pods, and not just all of them, are another gang too, or a part
+    of one; then nothing can be moved that would not move a part of a gang.
+    """
+
+    members: IntArray
+    minimum: int | None
+    kueue: bool
+    entangled: bool = False
+
+
+class Gangs:
+    """Finds the gang of any pod. What pods of one template share is worked out once."""
+
+    def __init__(
+        self,
+        pods: Sequence[Pod],
+        controllers: Iterable[Controller],
+        objects: Iterable[GangObject],
+    ) -> None:
+        """objects: the PodGroups and Workloads that were read."""
+        self._pods = pods
+        self._controllers = {each.metadata.uid: each for each in controllers}
+        self._objects: dict[tuple[str, str, str], GangObject] = {}
+        self._workloads: dict[str, GangObject] = {}  # of Kueue, by the UID of what they are for
+        for each in objects:
+            if each.group == KUEUE:
+                for owner in each.metadata.ownerReferences or ():
+                    self._workloads[owner.uid] = each
+            else:
+                key = (each.group, each.metadata.namespace, each.metadata.name)
+                self._objects[key] = each
+        self._known: dict[tuple[object, ...], _Membership | None] = {}
+
+    def of(self, pod: int) -> Gang | None:
+        """The gang of this pod, or None."""
+        found = self._membership(pod)
+        return None if found is None else found.gang
+
+    def facts(self, gang: Gang) -> Facts:
+        """All that is known of a gang of this snapshot."""
+        return self._facts[gang]
+
+    @cached_property
+    def _facts(self) -> dict[Gang, Facts]:
+        """Where the pods of a gang differ in what they say of it, the most cautious holds."""
+        members: dict[Gang, list[int]] = {}
+        said: dict[Gang, set[_Membership]] = {}
+        marked: dict[Gang, list[int]] = {}
+        for pod in range(len(self._pods)):
+            found = self._membership(pod)
+            if found is not None:
+                members.setdefault(found.gang, []).append(pod)
+                said.setdefault(found.gang, set()).add(found)
+                for mark in found.marks:
+                    marked.setdefault(mark, []).append(pod)
+        answer: dict[Gang, Facts] = {}
+        for gang, pods in members.items():
+            minima = [each.minimum for each in said[gang]]
+            known = [each for each in minima if each is not None]
+            answer[gang] = Facts(
+                np.array(pods, dtype=np.int32),
+                max(known) if len(known) == len(minima) else None,
+                any(each.kueue for each in said[gang]),
+                any(marked[mark] != pods for each in said[gang] for mark in each.marks),
+            )
+        return answer
+
+    def _membership(self, pod: int) -> _Membership | None:
+        metadata, spec = self._pods[pod].metadata, self._pods[pod].spec
+        # The snapshot keeps all of these alive, so an id stands for one object.
+        key = (
+            metadata.namespace,
+            id(metadata.labels),
+            id(metadata.annotations),
+            id(metadata.ownerReferences),
+            id(spec) if spec.schedulingGroup else 0,
+        )
+        if key not in self._known:
+            self._known[key] = self._find(self._pods[pod])
+        return self._known[key]
+
+    def _find(self, pod: Pod) -> _Membership | None:
+        chain = self._above(pod)
+        workload = next((self._workloads[uid] for uid in chain if uid in self._workloads), None)
+        found = list(marks(pod, self._controllers.get(chain[0]) if chain else None))
+        if workload is not None and not found and workload.minimum != 1:
+            found = [Mark(f"Workload of {KUEUE}", workload.metadata.name)]
+        if not found:
+            return None
+        known = [self._controllers[uid] for uid in chain if uid in self._controllers]
+        own = tuple(Gang(f"{pod.metadata.namespace}/{each.name}", each.what) for each in found)
+        return _Membership(
+            own[0],
+            own,
+            self._minimum(pod, found),
+            workload is not None or kueue_marked(pod, known),
+        )
+
+    def _minimum(self, pod: Pod, found: Iterable[Mark]) -> int | None:
+        """The most that any of the marks asks for; None as soon as one asks for all."""
+        answer = 0
+        for mark in found:
+            least = mark.minimum
+            if mark.group:
+                described = self._objects.get((mark.group, pod.metadata.namespace, mark.name))
+                least = None if described is None else described.minimum
+            if least is None:
+                return None
+            answer = max(answer, least)
+        return answer
+
+    def _above(self, pod: Pod) -> list[str]:
+        """UIDs of the pod's controllers from below, also of the first one that is not known."""
+        answer: list[str] = []
+        reference = pod.controller
+        while reference is not None and reference.uid not in answer:
+            answer.append(reference.uid)
+            controller = self._controllers.get(reference.uid)
+            reference = None if controller is None else controller.metadata.controller
+        return answer

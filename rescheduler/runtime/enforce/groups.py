@@ -1,0 +1,143 @@
+"""Gangs that are moved as a whole: all their pods are evicted, one right after the other, or none."""
+
+from collections.abc import Sequence
+
+from rescheduler.actions.evict import EvictionAnswer, was_evicted
+from rescheduler.kube.pod_state import ended
+from rescheduler.model.history import PastMove
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.problem import Problem
+from rescheduler.model.reasons import CATALOG
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.runtime import trail_records
+from rescheduler.runtime.enforce.attempt import Attempts, Halted, problem
+
+_Intents = list[tuple[PlannedMove, PastMove]]
+
+
+class GroupAttempts(Attempts):
+    """Sends the evictions of one plan, those of a gang together."""
+
+    def attempt_group(self, moves: Sequence[PlannedMove]) -> None:
+        """Try all moves of a group, one right after the other; none where one may not be made.
+
+        The intents of all are stored before the first eviction is sent, and each pod is read again
+        right before its own. One that is refused ends the group, also after others were made: what
+        was evicted comes back and completes the gang, and going on would split it no less, against
+        what protects the pod that was refused. A pod that is gone by itself once the group has
+        begun left with its gang, and is charged.
+
+        Raises:
+            Halted: the run must end; the results say what became of each move.
+            ActionError, SourceError: a fault that ends the run; intents may stay open, and are
+                closed by UID in the next run.
+        """
+        self._keep_pace()
+        fresh = self._all_or_none(moves)
+        if isinstance(fresh, Problem):
+            for move in moves:
+                self._report(move, "refused", fresh)
+            return
+        self._may_send()
+        ready = [move for move, _ in fresh]
+        group = frozenset(move.pod.uid for move in ready)
+        rest = list(zip(ready, self._intend(fresh), strict=True))
+        begun = False
+        while rest:
+            move, past = rest[0]
+            told = past.selector, past.known
+            answer = self._try(rest, group, begun=begun)
+            wait = None if answer is None else answer.retry_after
+            if answer is not None and wait is not None and wait <= self._actor.pace.retry_cap:
+                past.selector, past.known = told
+                answer = self._again(rest, group, wait, begun=begun)
+            if answer is None or answer.result != "evicted":
+                self._leave(rest[1:], f"{move.pod.namespace}/{move.pod.name} of its gang stays.")
+                if answer is not None:
+                    self._heed(move, answer)
+                return
+            begun = True
+            del rest[0]
+
+    def _all_or_none(
+        self, moves: Sequence[PlannedMove]
+    ) -> list[tuple[PlannedMove, Snapshot]] | Problem:
+        """All these moves as they stand now, with what was read; or why one must not be made."""
+        if self._checks is None:
+            raise ValueError("no batch was begun")
+        ready: list[PlannedMove] = []
+        for number, move in enumerate(moves):
+            found = self._objection(move, moves[:number]) or self._checks.check(move, [])
+            if isinstance(found, Problem):
+                return _of_member(move, found)
+            ready.append(found)
+        group = frozenset(move.pod.uid for move in ready)
+        answer: list[tuple[PlannedMove, Snapshot]] = []
+        for move in ready:
+            self._may_send()
+            fresh = self._actor.reread(move.pod.namespace, move.pod.name)
+            changed = self._changed(move, fresh, group)
+            if changed is not None:
+                return _of_member(move, changed)
+            answer.append((move, fresh))
+        return answer
+
+    def _try(self, rest: _Intents, group: frozenset[str], *, begun: bool) -> EvictionAnswer | None:
+        """One request for the first of these, with all its gates; None when the pod forbids it."""
+        (move, past), actor = rest[0], self._actor
+        try:
+            self._may_send()
+            began = actor.steady()
+            fresh = actor.reread(move.pod.namespace, move.pod.name)
+            if begun and _went(move, fresh):
+                answer = EvictionAnswer("evicted", "ACT001", _GONE)
+                self._answered(move, past, answer)
+                return answer
+            changed = self._changed(move, fresh, group, broken=begun)
+            if changed is not None:
+                self._withdraw([past])
+                self._report(move, "refused", _of_member(move, changed))
+                return None
+            self._may_send()
+            self._is_fresh(move, actor.steady() - began)
+        except Halted:
+            self._withdraw(past for _, past in rest)
+            raise
+        return self._send(move, past)
+
+    def _again(
+        self, rest: _Intents, group: frozenset[str], wait: float, *, begun: bool
+    ) -> EvictionAnswer | None:
+        """Ask once more after the wait that the server asked for; the intent is stored anew."""
+        move, past = rest[0]
+        self._actor.sleep(wait)
+        try:
+            self._may_send()
+        except Halted:
+            self._withdraw(past for _, past in rest)
+            raise
+        past.state, past.code, past.settled = "intended", "", None
+        self._actor.record(trail_records.intent(move, past))
+        self._actor.ledger.write(self.history)
+        return self._try(rest, group, begun=begun)
+
+    def _leave(self, rest: _Intents, why: str) -> None:
+        if rest:
+            self._withdraw(past for _, past in rest)
+        for move, _ in rest:
+            self._report(move, "skipped", problem("ACT010", why))
+
+
+_GONE = f"{CATALOG['ACT001'].sentence} It was gone once its gang was broken up."
+
+
+def _went(move: PlannedMove, fresh: Snapshot) -> bool:
+    """Whether the pod went with those of its gang that were evicted, and needs no eviction."""
+    pod = next((each for each in fresh.pods if each.metadata.name == move.pod.name), None)
+    return was_evicted(pod, move.pod.uid) or (pod is not None and ended(pod))
+
+
+def _of_member(move: PlannedMove, found: Problem) -> Problem:
+    """Why a group is not moved, with the pod that it is about."""
+    name = f"{move.pod.namespace}/{move.pod.name}"
+    return Problem(code=found.code, message=f"{found.message} ({name} of {move.group})")

@@ -1,0 +1,87 @@
+"""A gang that is moved as a whole is checked again as a whole: one answer for all its moves."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rescheduler.kube.objects import Taint
+from rescheduler.model.history import History
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.plan.recheck import Recheck
+from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.limits import Limits
+from tests.cluster import budget
+from tests.planning.gang_worlds import FREE, in_one_rack, planned
+from tests.planning.test_gangs import scattered
+
+LIMITS = Limits.model_validate(FREE | {"gangs": "Whole", "movesPerWorkload": 9})
+
+
+def checked(change: Callable[[Snapshot], Any]) -> list[PlannedMove | Problem]:
+    """The re-check of every move of the gang, after something has changed."""
+    made = planned(scattered(), in_one_rack(), gangs="Whole")
+    assert len(made.moves) == 3
+    fresh = scattered()
+    change(fresh)
+    copy = WorkingCopy(fresh, [in_one_rack()], LIMITS, History(), plan=made.id)
+    check = Recheck(copy, made.moves).check
+    return [check(move) for move in made.moves]
+
+
+def test_all_moves_of_a_gang_pass_together() -> None:
+    answers = checked(lambda _: None)
+    assert [isinstance(each, PlannedMove) for each in answers] == [True] * 3
+
+
+def not_ready(fresh: Snapshot) -> None:
+    condition = fresh.pods[2].condition("Ready")
+    assert condition is not None
+    condition.status = "False"
+
+
+def joined(fresh: Snapshot) -> None:
+    """The gang was scaled up: what was planned is a part of it now, and it can spare one."""
+    labels = fresh.pods[0].metadata.labels
+    more = scattered().pods[0]
+    more.metadata.name, more.metadata.uid, more.metadata.labels = "ring-9", "new", labels
+    fresh.pods.append(more)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (not_ready, "DRF001"),
+        (lambda fresh: fresh.pods.pop(), "DRF001"),
+        (joined, "ELG027"),
+        (lambda fresh: fresh.budgets.append(budget("b", "ring", allowed=2, healthy=3)), "BUD002"),
+        (
+            lambda fresh: setattr(
+                fresh.nodes[2].spec, "taints", [Taint(key="x", effect="NoSchedule")]
+            ),
+            "DRF004",
+        ),
+        (
+            lambda fresh: fresh.controllers[0].metadata.__setattr__(
+                "labels", {"kueue.x-k8s.io/queue-name": "q"}
+            ),
+            "ELG029",
+        ),
+    ],
+)
+def test_what_holds_for_one_member_holds_for_all(
+    change: Callable[[Snapshot], Any], code: str
+) -> None:
+    answers = checked(change)
+    assert {each.code for each in answers if isinstance(each, Problem)} == {code}
+    assert all(isinstance(each, Problem) for each in answers)
+
+
+def test_a_move_of_a_group_whose_others_are_not_known_is_not_made() -> None:
+    made = planned(scattered(), in_one_rack(), gangs="Whole")
+    copy = WorkingCopy(scattered(), [in_one_rack()], LIMITS, History(), plan=made.id)
+    answer = Recheck(copy).check(made.moves[0])
+    assert isinstance(answer, Problem)
+    assert answer.code == "ELG028"
