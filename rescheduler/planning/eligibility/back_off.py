@@ -3,7 +3,8 @@
 All of it follows from the ledger's entries and the snapshot; nothing is counted beside them. A move
 went wrong when its replacement came back to the node that the pod had left, was not Ready in time
 or much later than usual, crash-loops, or was taken away by somebody else within a day. Each such
-move doubles the cool-down of its workload, the moves of a whole gang once together. A node where arrivals go wrong again and again is
+move doubles the cool-down of its workload, the moves of a whole gang once together. A node where
+arrivals go wrong again and again is
 neither left nor counted on for a while: there, pods that come back count once a workload, since
 where they land is as much the workload's doing as the node's.
 """
