@@ -89,8 +89,6 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     batch: int = 0
     """Its batch in the plan, whose `Baseline` it is measured against."""
-    together: bool = False
-    """Whether the batch was a gang that was moved as a whole."""
     gains: dict[str, float] = {}
     """The gain that was predicted, unweighted, for each policy that has one."""
     gain: Gain | None = None

@@ -187,6 +187,8 @@ class Process:
         self.observed += 1
         pods = self._pods("default")
         nodes = [node(name) for name in sorted({pod.node for pod in pods if pod.node})]
+        for kind, namespace, name in list(self.stage.world.objects):
+            self.stage.world._count_pods(kind, namespace, name)
         return Snapshot(
             taken=self.clock.now(),
             cluster=Cluster(uid="cluster-1"),

@@ -3,10 +3,10 @@
 All of it follows from the ledger's entries and the snapshot; nothing is counted beside them. A move
 went wrong when its replacement came back to the node that the pod had left, was not Ready in time
 or much later than usual, crash-loops, or was taken away by somebody else within a day. Each such
-move doubles the cool-down of its workload, the moves of a whole gang once together. A node where
-arrivals go wrong again and again is
-neither left nor counted on for a while: there, pods that come back count once a workload, since
-where they land is as much the workload's doing as the node's.
+move doubles the cool-down of its workload; those of a gang that moved as a whole are one. A node
+where arrivals go wrong again and again is neither left nor counted on for a while: there, pods that
+come back count once a workload, since where they land is as much the workload's doing as the
+node's.
 """
 
 from collections import Counter, defaultdict
@@ -203,8 +203,11 @@ def _first(undone: Iterable[PastMove], younger: Counter[tuple[str, str]]) -> set
 
 
 def _event(move: PastMove) -> tuple[str, ...]:
-    """What tells a move from others: a gang that moved as a whole, in a batch of its own, is one."""
-    return (move.plan, str(move.batch)) if move.together else (move.podUid,)
+    """What tells a move from others; those of a whole gang are one for each workload.
+
+    A batch holds two pods of one workload only where it is such a gang.
+    """
+    return (move.plan, str(move.batch), move.workload) if move.batch else (move.podUid,)
 
 
 def _place(move: PastMove, way: str) -> str:

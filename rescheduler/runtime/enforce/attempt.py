@@ -289,7 +289,6 @@ class Attempts:
             at=now,
             fence=self._actor.ledger.fence,
             batch=move.batch,
-            together=bool(move.group),
             policies=sorted(name for name, gain in move.gains.items() if gain > 0),
             gains={name: float(f"{gain:.4g}") for name, gain in move.gains.items() if gain > 0},
             landing=likeliest(chances(move.landing), IN_FLIGHT_NODES),

@@ -1,4 +1,4 @@
-"""Gangs that are moved as a whole: all their pods are evicted, one right after the other, or none."""
+"""Gangs that are moved as a whole: all pods are evicted, one right after the other, or none."""
 
 from collections.abc import Sequence
 

@@ -9,17 +9,18 @@ from rescheduler.model.history import PastMove
 from rescheduler.model.plan import Outcome, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
-from rescheduler.runtime.enforce.acting import act, exit_code
+from rescheduler.runtime.enforce.acting import act
+from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of, planned
-from tests.fakes.stage import Killed, Process, Stage
+from tests.fakes.stage import WIDE, Killed, Process, Stage, warm
 
 GANG = "default/ring (scheduling.x-k8s.io/pod-group)"
-ROOM = Limits.model_validate({"movesPerHour": 50, "movesPerCycle": 50})
+ROOM = Limits.model_validate({**WIDE, "movesPerHour": 50, "gangs": "Whole"})
 
 
 @pytest.fixture
 def stage() -> Stage:
-    return Stage()
+    return warm(Stage())
 
 
 def gang(stage: Stage, size: int = 3, owner: str = "rs-1", **more: Any) -> list[PlannedMove]:
@@ -28,6 +29,8 @@ def gang(stage: Stage, size: int = 3, owner: str = "rs-1", **more: Any) -> list[
         stage.world.add_pod(f"ring-{n}", f"n{n}", owner=("ReplicaSet", owner), app="ring")
         for n in range(size)
     ]
+    for each in made:
+        each["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "ring"
     return [planned(each, group=GANG, **more) for each in made]
 
 
@@ -85,30 +88,61 @@ def test_a_member_that_does_not_pass_the_check_keeps_all_of_them(stage: Stage, w
     assert exit_code(outcome) == 3
 
 
-@pytest.mark.parametrize("which", [0, 2])
-def test_a_member_that_has_drifted_keeps_all_of_them(stage: Stage, which: int) -> None:
+@pytest.mark.parametrize(("which", "code"), [(0, "DRF001"), (2, "ELG030")])
+def test_a_member_that_has_drifted_keeps_all_of_them(stage: Stage, which: int, code: str) -> None:
     moves = gang(stage)
     stage.world.crash(stage.world.objects["pods", "default", f"ring-{which}"])
     process = Process(stage, "a", limits=ROOM)
-    assert results(run(stage, *moves, process=process)) == [("refused", "DRF001")] * 3
+    assert results(run(stage, *moves, process=process)) == [("refused", code)] * 3
     assert evictions(process) == []
 
 
 def test_a_gang_is_not_begun_where_the_hour_does_not_hold_all_of_it(stage: Stage) -> None:
-    process = Process(stage, "a", limits=Limits.model_validate({"movesPerHour": 2}))
+    process = Process(
+        stage, "a", limits=Limits.model_validate({**WIDE, "movesPerHour": 2, "gangs": "Whole"})
+    )
     outcome = run(stage, *gang(stage), process=process)
     assert results(outcome) == [("refused", "PAC005")] * 3
     assert evictions(process) == []
-    exact = Process(stage, "b", limits=Limits.model_validate({"movesPerHour": 3}))
+    other = warm(Stage())
+    exact = Process(
+        other, "b", limits=Limits.model_validate({**WIDE, "movesPerHour": 3, "gangs": "Whole"})
+    )
     assert len(evictions(exact)) == 0
-    assert results(run(stage, *gang(stage), process=exact)) == [("evicted", "ACT001")] * 3
+    assert results(run(other, *gang(other), process=exact)) == [("evicted", "ACT001")] * 3
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 2])
+def test_a_gang_is_not_begun_where_its_budget_does_not_hold_all_of_it(
+    stage: Stage, allowed: int
+) -> None:
+    stage.world.add_budget("ring", "ring", allowed=allowed)
+    process = Process(stage, "a", limits=ROOM)
+    assert results(run(stage, *gang(stage), process=process)) == [("refused", "DRF007")] * 3
+    assert evictions(process) == []
+
+
+def test_a_member_that_opts_out_as_the_others_go_stays(stage: Stage) -> None:
+    """People's word counts up to the last moment, also for a gang that is broken up."""
+    moves = gang(stage)
+
+    def opt_out(*_: object) -> None:
+        last = stage.world.objects["pods", "default", "ring-2"]["metadata"]
+        last["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}
+
+    stage.world.on_accept = opt_out
+    outcome = run(stage, *moves)
+    assert results(outcome)[:2] == [("evicted", "ACT001")] * 2
+    assert results(outcome)[2] == ("refused", "ELG011")
+    assert [past.charged for past in history(stage)] == [True, True, False]
 
 
 def test_where_the_first_is_refused_nothing_more_of_the_gang_is_sent(stage: Stage) -> None:
-    stage.world.add_budget("ring", "ring", allowed=0)
+    stage.world.add_budget("ring", "ring", allowed=3)
     process = Process(stage, "a", limits=ROOM)
+    process.before = lambda _, __, path: 429 if path.endswith("/eviction") else None
     outcome = run(stage, *gang(stage), process=process)
-    assert results(outcome) == [("refused", "ACT004"), ("skipped", "ACT010"), ("skipped", "ACT010")]
+    assert results(outcome) == [("refused", "ACT005"), ("skipped", "ACT010"), ("skipped", "ACT010")]
     assert "default/ring-0 of its gang stays" in outcome.moves[1].message
     assert len(evictions(process)) == 1
     assert [past.charged for past in history(stage)] == [False] * 3, "all budgets are given back"
@@ -118,7 +152,10 @@ def test_where_the_first_is_refused_nothing_more_of_the_gang_is_sent(stage: Stag
 def test_where_a_later_one_is_refused_the_rest_stays_and_what_went_is_followed(
     stage: Stage,
 ) -> None:
-    stage.world.add_budget("ring", "ring", allowed=1)
+    stage.world.add_budget("ring", "ring", allowed=3)
+    budget = stage.world.objects["poddisruptionbudgets", "default", "ring"]
+    # Somebody else spends the rest meanwhile.
+    stage.world.on_accept = lambda *_: budget["status"].update(disruptionsAllowed=0)
     outcome = run(stage, *gang(stage))
     assert results(outcome) == [("evicted", "ACT001"), ("refused", "ACT004"), ("skipped", "ACT010")]
     assert [past.state for past in history(stage)] == ["ready", "refused", "refused"]
@@ -208,10 +245,14 @@ def test_a_member_is_counted_against_the_minimum_right_before_its_eviction(
     stage: Stage, least: int, code: str
 ) -> None:
     """Of four members one was lost and one is being deleted since the plan: two are Ready."""
-    moves = gang(stage, size=4)
+    gang(stage, size=4, owner="rs-2")
+    moves = gang(stage, size=1)
     for n in range(4):
-        pod = stage.world.objects["pods", "default", f"ring-{n}"]
-        pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "ring"
+        metadata = stage.world.objects["pods", "default", f"ring-{n}"]["metadata"]
+        del metadata["labels"]["scheduling.x-k8s.io/pod-group"]
+        koordinator = "gang.scheduling.koordinator.sh"
+        notes = {f"{koordinator}/name": "ring", f"{koordinator}/min-available": str(least)}
+        metadata["annotations"] = notes
     stage.world.crash(stage.world.objects["pods", "default", "ring-2"])
     last = stage.world.objects["pods", "default", "ring-3"]
     last["metadata"]["deletionTimestamp"] = "2026-11-21T13:00:30Z"
@@ -224,6 +265,9 @@ def test_a_member_is_counted_against_the_minimum_right_before_its_eviction(
 
 def test_a_member_that_left_its_gang_is_not_moved_for_its_surplus(stage: Stage) -> None:
     (move,) = gang(stage, size=1)
+    del stage.world.objects["pods", "default", "ring-0"]["metadata"]["labels"][
+        "scheduling.x-k8s.io/pod-group"
+    ]
     outcome = run(stage, structs.replace(move, group="", gangMinimum=1))
     assert results(outcome) == [("refused", "DRF001")]
 
@@ -261,7 +305,7 @@ def test_a_batch_that_holds_a_gang_and_others_keeps_their_order(stage: Stage) ->
 
 
 def test_a_crash_at_any_request_evicts_nothing_twice_and_forgets_no_budget() -> None:
-    whole = Stage()
+    whole = warm(Stage())
     moves = gang(whole)
     sent = Process(whole, "a", limits=ROOM)
     run(whole, *moves, process=sent)
@@ -269,7 +313,7 @@ def test_a_crash_at_any_request_evicts_nothing_twice_and_forgets_no_budget() -> 
     assert count > 10
     for moment in ("before", "after"):
         for number in range(count):
-            stage = Stage()
+            stage = warm(Stage())
             moves = gang(stage)
             process = Process(stage, "a", limits=ROOM)
 
