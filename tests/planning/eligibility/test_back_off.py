@@ -144,6 +144,17 @@ def test_it_doubles_with_each_up_to_the_cap(wrong: int, minutes: int) -> None:
     assert (code(before, *moves) == "ELG022") == (ago < quiet)
 
 
+@pytest.mark.parametrize(("batches", "minutes"), [((1, 1, 1), 60), ((1, 2, 2), 120)])
+def test_a_gang_that_came_back_doubles_it_once(batches: tuple[int, ...], minutes: int) -> None:
+    before, ago = cluster(), timedelta(minutes=minutes)
+    for age, expected in ((ago - timedelta(seconds=1), "ELG022"), (ago, "")):
+        moves = [
+            past(before, age, podUid=f"web-{number}", batch=batch, landedOn="n1")
+            for number, batch in enumerate(batches)
+        ]
+        assert code(before, *moves) == expected
+
+
 def test_slow_is_by_what_is_usual_for_the_workload() -> None:
     before = cluster()
     day = timedelta(hours=23)
