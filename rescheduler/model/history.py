@@ -27,6 +27,12 @@ RAMP_CYCLES = 3
 LOOK_BACK = timedelta(hours=48)
 """How far back everything looks but budgets and cool-downs, which may look further."""
 
+WATCHED = timedelta(hours=1)
+"""So long after an unanswered eviction was given back a process that stood still may yet send it.
+
+Its gates were passed before, and the API server does not know of fences.
+"""
+
 State = Literal[
     "intended",  # written before the request was sent; the outcome is not known
     "refused",  # the API server said no; nothing was evicted
@@ -42,7 +48,8 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     usage: what the pod used when the move was planned, by reading name, in the pods' unit.
     landing: the predicted probability of each node. unschedulable: that of staying Pending.
     scheduler: its version, such as `1.36`. compared: whether its landing was counted.
-    at: when the intent was written. settled: when the state became ready, refused or lost.
+    at: when the intent was written, or when it was found long after that it was carried out.
+    settled: when the state became ready, refused or lost.
     """
 
     plan: str
@@ -98,6 +105,25 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         """Nothing was evicted: it is charged no more, and nothing of it has to be followed."""
         self.state, self.code, self.settled = "refused", code, now
         self.known, self.selector = [], ""
+
+    def give_back(self, now: datetime) -> None:
+        """An unanswered eviction shows no effect: it is charged no more, but watched for a while.
+
+        What its replacement is told by is kept meanwhile.
+        """
+        self.state, self.code, self.settled = "refused", "ACT009", now
+
+    def watched(self, now: datetime) -> bool:
+        """Whether what was given back may still take effect."""
+        given_back = self.state == "refused" and self.code == "ACT009"
+        return given_back and self.settled is not None and now - self.settled < WATCHED
+
+    def charge_late(self, now: datetime) -> None:
+        """It has taken effect after all, long after the intent, at a time that was not seen.
+
+        It counts from now on, so that no window and no cool-down ends too early.
+        """
+        self.state, self.code, self.settled, self.at = "evicted", "ACT001", None, now
 
     @property
     def charged(self) -> bool:

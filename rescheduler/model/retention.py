@@ -22,7 +22,8 @@ RESERVED_BYTES = 250_000
 """For what is in flight, the refused, and what was learned of landings."""
 
 MOST_REFUSED, REFUSED_FOR = 100, timedelta(hours=24)
-"""Refused moves decide nothing. So many are kept, and for so long, for people to read."""
+"""Refused moves decide nothing. So many are kept, and for so long, for people to read; those that
+are `watched` beside them, whole."""
 
 WHOLE_LANDINGS = 10
 """So many of the newest moves in flight keep every node that was predicted."""
@@ -50,13 +51,16 @@ def pruned(history: History, now: datetime, keep: timedelta) -> History:
     now: a time that has surely come, by more than one clock. keep: what the limits of now need;
     a move that was made under limits that need it longer is kept for that long.
     """
-    refused = sorted((m.last for m in history.moves if m.state == "refused"), reverse=True)
-    since = max([now - REFUSED_FOR, *refused[MOST_REFUSED - 1 : MOST_REFUSED]])
+    refused = [m for m in history.moves if m.state == "refused" and not m.watched(now)]
+    latest = sorted((m.last for m in refused), reverse=True)
+    since = max([now - REFUSED_FOR, *latest[MOST_REFUSED - 1 : MOST_REFUSED]])
     in_flight = sorted((m.at for m in history.moves if m.in_flight), reverse=True)
     whole = min(in_flight[:WHOLE_LANDINGS], default=now)
     kept = []
     for move in history.moves:
-        if move.state == "refused":
+        if move.watched(now):
+            kept.append(move)
+        elif move.state == "refused":
             if move.last >= since:
                 kept.append(_refused(move))
         elif move.in_flight:

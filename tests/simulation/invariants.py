@@ -103,8 +103,8 @@ def i03_attempts(ground: Ground, process: Process, cycle: Cycle) -> Found:
 def i21_charged(ground: Ground, process: Process, cycle: Cycle) -> Found:
     """After any crash and reconcile, the charged set contains every accepted eviction.
 
-    Not one that was sent by a process that had stood still for minutes since its last gate: by then
-    its intent was settled as one that came to nothing.
+    One that was sent by a process that had stood still for minutes since its last gate is charged
+    by the next cycle that begins after it, as its intent may be settled by then.
     """
     state = ground.universe.state()
     if state is None or not isinstance(cycle.report, Outcome):
@@ -112,7 +112,11 @@ def i21_charged(ground: Ground, process: Process, cycle: Cycle) -> Found:
     if cycle.report.verdict.code in ("GRD004", "GRD005", "GRD007", "ACT015", "ACT016"):
         return
     charged = {move.podUid for move in state.history.moves if move.charged}
-    recent = {e.uid for e in ground.evicted if ground.seconds - e.at < 24 * 3600 and not e.late}
+    recent = {
+        e.uid
+        for e in ground.evicted
+        if ground.seconds - e.at < 24 * 3600 and not (e.late and e.at >= cycle.began)
+    }
     if missing := recent - charged:
         yield f"{sorted(missing)} were evicted and are not charged"
 

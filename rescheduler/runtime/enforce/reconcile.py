@@ -53,12 +53,22 @@ def reconcile(actor: Actor, history: History) -> None:
 
     An intent whose pod is gone, replaced or terminating was carried out. One that shows no effect
     after `APPLY_DELAY` was not, and its budget is given back; younger ones keep their charge and
-    their workload is left alone. A lost replacement that has become Ready after all is not lost.
+    their workload is left alone. A process may have stood still right before its request and send
+    it later, so what was given back is watched on, and charged where its pod is gone after all:
+    also where somebody else took it, which cannot be told apart. A lost replacement that has become
+    Ready after all is not lost.
     """
     changed = False
     for move in history.moves:
         if move.state == "intended":
             changed |= _resolve(actor, move)
+    charged = {move.podUid for move in history.moves if move.charged}
+    # A pod that was tried again may have several; the latest stands for them.
+    for move in reversed(history.moves):
+        if move.watched(actor.clock()) and move.podUid not in charged:
+            found = _charge_late(actor, move)
+            charged |= {move.podUid} if found else set()
+            changed |= found
     open_moves = [move for move in history.moves if move.state in ("evicted", "lost")]
     changed |= follow(actor, history, open_moves)
     if changed:
@@ -67,12 +77,24 @@ def reconcile(actor: Actor, history: History) -> None:
 
 def _resolve(actor: Actor, move: PastMove) -> bool:
     now = actor.clock()
+    overdue = now - move.at >= APPLY_DELAY
     if was_evicted(actor.pod(move.namespace, move.pod), move.podUid):
-        move.state, move.code = "evicted", "ACT001"
+        if overdue:
+            move.charge_late(now)
+        else:
+            move.state, move.code = "evicted", "ACT001"
         actor.record(resolved(move))
         return True
-    if now - move.at >= APPLY_DELAY:
-        move.refuse("ACT009", now)
+    if overdue:
+        move.give_back(now)
         actor.record(resolved(move))
         return True
     return False
+
+
+def _charge_late(actor: Actor, move: PastMove) -> bool:
+    if not was_evicted(actor.pod(move.namespace, move.pod), move.podUid):
+        return False
+    move.charge_late(actor.clock())
+    actor.record(resolved(move))
+    return True

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -10,10 +11,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from rescheduler.model.errors import ActionError
+from rescheduler.model.history import PastMove
 from rescheduler.model.plan import Plan, PlannedMove
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.enforce.actor import Lock
+from rescheduler.runtime.enforce.reconcile import holding
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import WIDE, Killed, Process, Stage, warm
 
@@ -94,6 +98,94 @@ def test_an_intent_without_an_effect_is_refunded_after_two_minutes_and_not_befor
     process = Process(stage, "b", limits=limits)
     other = planned(web(stage, "w2", "n2", "rs-2"))
     assert code(stage, process, other) == then
+
+
+def look(stage: Stage, name: str, limits: Limits) -> list[PastMove]:
+    """The moves, once a run of this name has settled what was left open."""
+    with holding(Process(stage, name, limits=limits).actor()) as history:
+        return history.moves
+
+
+def frozen(stage: Stage, move: PlannedMove, limits: Limits, meanwhile: Callable[[], Any]) -> None:
+    """A run that stands still right before its eviction, and sends it when that has happened."""
+
+    def freeze(_: int, __: str, path: str) -> None:
+        if "eviction" in path:
+            meanwhile()
+
+    with suppress(ActionError):
+        act(plan(stage, "a", move), Process(stage, "a", limits=limits, before=freeze).actor())
+
+
+def states(moves: list[PastMove]) -> list[tuple[str, str, bool]]:
+    return [(move.state, move.code, move.charged) for move in moves]
+
+
+@pytest.mark.parametrize("asleep", [200, 1800, 3500])
+def test_an_eviction_that_comes_after_its_refund_is_charged(stage: Stage, asleep: int) -> None:
+    """The process wakes long after another one has settled its intent as without an effect."""
+    limits = Limits(**WIDE, movesPerHour=1)
+
+    def meanwhile() -> None:
+        stage.seconds += 150
+        assert states(look(stage, "b", limits)) == [("refused", "ACT009", False)]
+        stage.seconds += asleep
+
+    frozen(stage, planned(web(stage, "w1", "n1", "rs-1")), limits, meanwhile)
+    assert len(stage.world.accepted) == 1
+    # Its lock may have to run out first; within the first minutes its slot is taken as well.
+    stage.seconds += 61
+    other = planned(web(stage, "w2", "n2", "rs-2"))
+    assert code(stage, Process(stage, "c", limits=limits), other) == "PAC005"
+    stage.seconds += limits.minReadyTime.total_seconds() + 60
+    (found,) = look(stage, "d", limits)
+    assert (found.state, found.landedOn, found.fence) == ("ready", "spare", 2)
+    assert stage.now() - found.at < timedelta(minutes=10), "it counts from when it was found"
+
+
+def test_a_refunded_pod_that_somebody_deletes_is_charged_to_us(stage: Stage) -> None:
+    limits = Limits(**WIDE)
+    pod = web(stage, "w1", "n1", "rs-1")
+
+    def killed() -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        frozen(stage, planned(pod), limits, killed)
+    stage.seconds += 150
+    assert states(look(stage, "b", limits)) == [("refused", "ACT009", False)]
+    stage.world.swap("default", "w1")
+    assert states(look(stage, "c", limits)) == [("evicted", "ACT001", True)]
+
+
+def test_a_refunded_pod_is_watched_for_an_hour(stage: Stage) -> None:
+    limits = Limits(**WIDE)
+
+    def killed() -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        frozen(stage, planned(web(stage, "w1", "n1", "rs-1")), limits, killed)
+    stage.seconds += 150
+    assert states(look(stage, "b", limits)) == [("refused", "ACT009", False)]
+    stage.seconds += 3700
+    stage.world.swap("default", "w1")
+    assert states(look(stage, "c", limits)) == [("refused", "ACT009", False)]
+
+
+def test_a_refunded_pod_that_we_evict_later_is_charged_once(stage: Stage) -> None:
+    limits = Limits(**WIDE)
+    move = planned(web(stage, "w1", "n1", "rs-1"))
+
+    def killed() -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        frozen(stage, move, limits, killed)
+    stage.seconds += 150
+    assert code(stage, Process(stage, "b", limits=limits), move) == "ACT001"
+    stage.seconds += 30
+    assert [move.charged for move in look(stage, "c", limits)] == [False, True]
 
 
 @dataclass
