@@ -81,6 +81,31 @@ def test_the_report_reports_what_each_gains_and_loses() -> None:
     assert {each.code for each in refused} == {"FEA003"}
 
 
+def test_what_only_the_moves_before_it_make_worth_moving_has_a_reason_too() -> None:
+    """The api pods are near all web pods until one of these is moved for Spread's sake."""
+    follows = NEAR.model_copy(
+        update={
+            "match": NEAR.match.model_validate(named("api")),
+            "pairs": [
+                pair.model_validate({"pods": named("api"), "near": named("web")})
+                for pair in NEAR.pairs
+            ],
+        }
+    )
+    before = picture("""
+        zone a | n0 | -
+        zone b | n1 | web web api api api
+    """)
+    policies = [APART.model_copy(update={"weight": 5}), follows]
+    made = plan(before, policy_set(policies, ROOMY), History(), mode="Enforce")
+    first, then = made.moves
+    assert [reason.code for reason in first.reasons] == ["SPR001"]
+    (reason,) = then.reasons
+    assert then.pod.name == "api-0"
+    assert reason.code == "LOC001"
+    assert reason.message.startswith("once other moves of this plan are made, ")
+
+
 def test_a_move_that_would_leave_the_zone_of_the_data_is_refused() -> None:
     before = picture("""
         zone a | n1 | cache cache web web

@@ -160,17 +160,14 @@ def i26_audit(ground: Ground, process: Process, cycle: Cycle) -> Found:
 
 
 def i29_explained(ground: Ground, process: Process, cycle: Cycle) -> Found:
-    """Each planned item and each rejected candidate has a reason code; each plan a verdict.
-
-    A pod that only another move of its plan makes worth moving has the gain for a reason.
-    """
+    """Each planned item and each rejected candidate has a reason code; each plan a verdict."""
     if cycle.report is None:
         return
     plan = plan_in(cycle.report)
     codes = {each.code for each in plan.refused} | {each.code for each in plan.guards}
     for move in plan.moves:
         codes |= {reason.code for reason in move.reasons}
-        if not move.reasons and not any(gain > 0 for gain in move.gains.values()):
+        if not move.reasons:
             yield f"{move.pod.name} is moved for no reason"
     if isinstance(cycle.report, Outcome):
         codes |= {cycle.report.verdict.code, *(move.code for move in cycle.report.moves)}

@@ -9,7 +9,8 @@ class Justifications:
     """The findings of every policy, by pod.
 
     They are taken from the working copy when a pass begins, so each reason describes the state that
-    the operator sees, not one in the middle of the plan.
+    the operator sees. Only what other moves of the plan make worth moving has its reason from the
+    state in the middle of the plan.
     """
 
     def __init__(self, bindings: tuple[Binding, ...]) -> None:
@@ -19,15 +20,15 @@ class Justifications:
     def of(self, pod: int, source: int, binding: Binding, gain: float) -> Problem | None:
         """The reason that one policy gives for moving this pod, or None if it has none."""
         finding = self._of_policy(binding.policy.name).get(pod)
+        return None if finding is None else _reason(finding, pod, source, binding, gain)
+
+    def now(self, pod: int, source: int, binding: Binding, gain: float) -> Problem | None:
+        """The same in the working copy as it is now, after other moves."""
+        finding = next((each for each in binding.findings if pod in each.pods), None)
         if finding is None:
             return None
-        message = f"{finding.subject}: {finding.message}"
-        load = _utilization(binding, pod, source)
-        weight = binding.policy.weight
-        weighted = "" if weight == 1 else f" \N{MULTIPLICATION SIGN} weight {weight:g}"
-        return Problem(
-            code=finding.code,
-            message=f"{message}{load} ({binding.policy.name} {gain:+.2f}{weighted})",
+        return _reason(
+            finding, pod, source, binding, gain, "once other moves of this plan are made, "
         )
 
     def _of_policy(self, name: str) -> dict[int, Finding]:
@@ -38,6 +39,19 @@ class Justifications:
             for finding in reversed(self._findings.get(name, ())):
                 known.update(dict.fromkeys(finding.pods, finding))
         return known
+
+
+def _reason(
+    finding: Finding, pod: int, source: int, binding: Binding, gain: float, when: str = ""
+) -> Problem:
+    load = _utilization(binding, pod, source)
+    weight = binding.policy.weight
+    weighted = "" if weight == 1 else f" \N{MULTIPLICATION SIGN} weight {weight:g}"
+    return Problem(
+        code=finding.code,
+        message=f"{when}{finding.subject}: {finding.message}{load} "
+        f"({binding.policy.name} {gain:+.2f}{weighted})",
+    )
 
 
 def _utilization(binding: Binding, pod: int, source: int) -> str:

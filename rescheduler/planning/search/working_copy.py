@@ -236,9 +236,9 @@ class WorkingCopy:
         self.version = next(self._versions)
 
     def _reasons(self, move: Evaluation) -> tuple[Problem, ...]:
-        found = (
-            self._justifications.of(move.pod, move.source, each, move.gains[each.policy.name])
-            for each in self.active
-            if move.gains.get(each.policy.name, 0.0) > 0
-        )
-        return tuple(reason for reason in found if reason is not None)
+        gaining = [each for each in self.active if move.gains.get(each.policy.name, 0.0) > 0]
+        for ask in (self._justifications.of, self._justifications.now):
+            found = [ask(move.pod, move.source, b, move.gains[b.policy.name]) for b in gaining]
+            if reasons := tuple(reason for reason in found if reason is not None):
+                return reasons
+        return ()
