@@ -30,7 +30,7 @@ def _gone(process: Process, phase: str, chance: random.Random) -> str | None:
         return "404"
     if phase == "state":
         gone = cluster.objects.pop(STATE, None)
-        process.universe.backup = process.universe.backup or gone
+        process.universe.back_up(gone)
     for pod in _targets(process) if phase in ("evict", "watch") else ():
         cluster.delete(pod)
         cluster._vanish(uid_of(pod))

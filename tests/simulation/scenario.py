@@ -212,7 +212,7 @@ class Run:
         universe, stored = self.universe, self.cluster.objects.get(STATE)
         if stored is None or universe.backup is not None or self.saved is None:
             return
-        universe.backup = stored
+        universe.back_up(stored)
         if self.chance.random() < 0.5:
             del self.cluster.objects[STATE]
             universe.reached["state lost"] += 1

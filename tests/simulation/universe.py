@@ -168,6 +168,14 @@ class Universe:
             return msgspec.json.decode(b'{"fence":0,"history":{}}', type=State)
         return _decoded(encoded)
 
+    def back_up(self, lost: Object | None) -> None:
+        """Keep the latest state of those that are lost until people put it right."""
+        if lost is None:
+            return
+        latest = self.backup and self.state_in(self.backup)
+        if latest is None or self.state_in(lost).sequence > latest.sequence:
+            self.backup = lost
+
     def digest(self) -> str:
         """Stands for the whole run: equal where every request was."""
         said = hashlib.sha256()
