@@ -42,7 +42,7 @@ class Recheck:
         return guards_on(self._copy)
 
     def check(self, move: PlannedMove, made: Iterable[PastMove] = ()) -> PlannedMove | Problem:
-        """The move with the landing that is predicted now; or why it must not be made.
+        """The move with the landing and gains predicted now; or why it must not be made.
 
         made: the moves of this batch that were made already. Each stands where its replacement has
         landed, or where it will most likely land as long as that cannot be seen.
@@ -106,7 +106,12 @@ class Recheck:
                 message=f"its landing has changed: {overlap:.0%} of it is where the plan predicted",
             )
         return structs.replace(
-            move, landing=shares, returns=landing.returns, unschedulable=landing.unschedulable
+            move,
+            landing=shares,
+            returns=landing.returns,
+            unschedulable=landing.unschedulable,
+            gain=evaluation.gain,
+            gains=evaluation.gains,
         )
 
     @cached_property

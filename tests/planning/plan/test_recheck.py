@@ -7,6 +7,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from rescheduler.actions.evict import annotations
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import PlannedMove
 from rescheduler.planning.plan.recheck import Recheck
@@ -164,3 +165,20 @@ def test_where_the_others_of_a_batch_landed_decides_where_the_next_one_can() -> 
 
     assert taken in likely([])
     assert taken not in likely([past])
+
+
+def test_what_it_gains_and_for_whom_is_what_is_true_now() -> None:
+    world = hot_gpus()
+    made = world.plan()
+    (hot,) = world.policies
+    world.policies = [hot.model_copy(update={"name": "warm", "weight": 0.9})]
+    fresh = WorkingCopy(world.snapshot, world.policies, world.limits, world.history, plan=made.id)
+    move = made.moves[0]
+    answer = Recheck(fresh).check(move)
+    assert isinstance(answer, PlannedMove)
+    assert list(move.gains) == [hot.name]
+    assert list(answer.gains) == ["warm"]
+    assert answer.gain == pytest.approx(0.9 * move.gain)
+    told = annotations(answer, made.id, 1)
+    assert told["rescheduler.io/policies"] == "warm"
+    assert told["rescheduler.io/gain"] == f"{answer.gain:.4g}"
