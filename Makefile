@@ -69,9 +69,10 @@ bench-landing: $(READY) controlplane ## 5,000 predicted landings against the rea
 	$(BIN)/python -m tests.e2e.landing --out $(OUT)/landing
 
 soak: CYCLES := $(or $(CYCLES),1000000)
-soak: $(READY) ## a million simulated cycles with faults, and 30 virtual days at rest (hours)
+soak: $(READY) ## a million simulated cycles, a crash at every call, 30 virtual days at rest (hours)
 	@mkdir -p $(OUT)
 	$(BIN)/python -m tests.simulation.quiescence --days 30
+	$(BIN)/python -m tests.simulation.crash_points
 	$(BIN)/python -m tests.simulation.soak --cycles $(CYCLES) --out $(OUT)/soak.json
 
 faults: $(READY) ## the fault matrix: 135 cells, 20 simulated runs each, as a table

@@ -265,15 +265,3 @@ class History(msgspec.Struct, omit_defaults=True):
     def in_flight(self, workload: str) -> int:
         """How many replacements of this workload (by UID) are still awaited."""
         return sum(move.workload == workload and move.in_flight for move in self.moves)
-
-    def cool_until(self, workload: str, cool_down: timedelta, cap: timedelta) -> datetime | None:
-        """Until when this workload must be left alone, or None if it was never moved.
-
-        The cool-down doubles with each boomerang of the workload, up to the cap.
-        """
-        charged = [move for move in self.moves if move.charged and move.workload == workload]
-        if not charged:
-            return None
-        boomerangs = sum(move.boomerang for move in charged)
-        quiet = min(cool_down * 2.0**boomerangs, max(cap, cool_down))
-        return max(move.at for move in charged) + quiet

@@ -58,8 +58,6 @@ class World:
         self.on_accept: Callable[[dict[str, Any], dict[str, Any]], None] = lambda *_: None
         self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.accepted: list[str] = []
-        self.swapped: set[str] = set()
-        """UIDs of pods that somebody else replaced, and of those that came for them."""
         self._version = 0
         for name in ("default", "kube-system"):
             self.put("namespaces", "", name, {})
@@ -358,7 +356,7 @@ class World:
             return
         owner = old["metadata"]["ownerReferences"][0]
         del self.objects["pods", namespace, name]
-        new = self.add_pod(
+        self.add_pod(
             name if owner["kind"] == "StatefulSet" else f"{name}-s{self._version}",
             old["spec"]["nodeName"],
             owner=(owner["kind"], owner["uid"]),
@@ -366,7 +364,6 @@ class World:
             namespace=namespace,
             age=timedelta(0),
         )
-        self.swapped |= {old["metadata"]["uid"], new["metadata"]["uid"]}
 
     def tick(self) -> None:
         """Let controllers and kubelets catch up with the time."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from rescheduler.model.plan import Outcome, plan_in
 from rescheduler.model.reasons import CATALOG
 from tests.simulation.ground import Ground
+from tests.simulation.invariants_of_evictions import RE_READ
 from tests.simulation.objects import leaving
 from tests.simulation.process import DEADLINE, Cycle, Process
 from tests.simulation.universe import Request
@@ -159,6 +160,24 @@ def i26_audit(ground: Ground, process: Process, cycle: Cycle) -> Found:
                 yield f"no Event about {each}"
 
 
+def i26_replacements(ground: Ground, process: Process, cycle: Cycle) -> Found:
+    """A replacement came after the eviction, stands for one move, and its landing is counted."""
+    state = ground.universe.state()
+    if state is None or not isinstance(cycle.report, Outcome):
+        return
+    evicted = {each.uid: each.at for each in ground.evicted if not each.late}
+    replacements = [move.replacement for move in state.history.moves if move.replacement]
+    if len(set(replacements)) < len(replacements):
+        yield f"one of {replacements} stands for two moves"
+    for move in state.history.moves:
+        if move.landedOn and move.scheduler and not move.compared:
+            yield f"the landing of {move.pod} is not counted"
+        there = ground.universe.cluster.by_uid(move.replacement)
+        before = evicted.get(move.podUid, 0.0) - RE_READ - ground.slack()
+        if there is not None and ground.seconds - ground.age(there) < before:
+            yield f"{move.replacement} was there before {move.pod} was evicted"
+
+
 def i29_explained(ground: Ground, process: Process, cycle: Cycle) -> Found:
     """Each planned item and each rejected candidate has a reason code; each plan a verdict."""
     if cycle.report is None:
@@ -232,6 +251,7 @@ ON_END: tuple[Callable[[Ground, Process, Cycle], Found], ...] = (
     i21_charged,
     i23_strict,
     i26_audit,
+    i26_replacements,
     i29_explained,
     i30_bounded,
     i31_resolved,

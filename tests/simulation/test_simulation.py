@@ -15,7 +15,7 @@ from tests.simulation.invariants_of_evictions import ON_EVICTION
 from tests.simulation.matrix import sure
 from tests.simulation.scenario import simulated, storm
 
-CYCLES = 7_000
+CYCLES = 8_800
 """With those of the fault matrix and of the crash points the suite has more than 10,000."""
 PARTS = 4
 LEAST = 50

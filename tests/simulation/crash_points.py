@@ -1,0 +1,81 @@
+"""Killed, or stopped until another one has taken over, at every single call of a cycle.
+
+    python -m tests.simulation.crash_points
+
+The suite has a part of it.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+from tests.simulation.faults import FAULTS
+from tests.simulation.matrix import sure
+from tests.simulation.process import Process
+from tests.simulation.scenario import Run, recovered, simulated
+
+SEED = 5
+AT_EVERY_CALL = ("killed", "killed after", "lease stolen")
+
+
+class At:
+    """A fault at the nth call of a process, whatever its phase; counts the calls."""
+
+    def __init__(self, number: int, fault: str) -> None:
+        self.number = number
+        self.fault = fault
+        self.calls = 0
+        self.path = ""
+
+    def __call__(self, process: Process, phase: str, path: str) -> str | None:
+        if process.busy:
+            return None
+        self.calls += 1
+        if self.calls != self.number + 1:
+            return None
+        self.path = path
+        if self.fault.startswith("killed"):
+            return self.fault
+        return FAULTS[self.fault](process, phase, process.universe.chance)
+
+
+def play(number: int, fault: str) -> tuple[Run, At]:
+    run = sure(SEED, Counter(), nodes=5)
+    weather = At(number, fault)
+    process = run.process()
+    process.weather = weather
+    process.run()
+    run.cluster.timeline.advance(1.0 if number % 2 else 150.0)
+    run.process().run()
+    recovered(run)
+    return run, weather
+
+
+def calls_of_a_calm_cycle() -> int:
+    run, weather = play(-1, "killed")
+    assert run.ground.evicted
+    return weather.calls
+
+
+def broken(fault: str, first: int = 0, step: int = 1) -> Iterator[str]:
+    """What is wrong after this fault at each call from the first on, in steps."""
+    with simulated():
+        for number in range(first, calls_of_a_calm_cycle(), step):
+            run, weather = play(number, fault)
+            where = f"{fault} at call {number} ({weather.path})"
+            yield from (f"{where}: {each}" for each in run.ground.broken)
+            uids = [each.uid for each in run.ground.evicted]
+            if len(set(uids)) < len(uids) or not uids:
+                yield f"{where}: evicted {uids}, each once and at least one is right"
+
+
+def main() -> int:
+    """Every fault at every call; 1 where something is broken."""
+    found = [each for fault in AT_EVERY_CALL for each in broken(fault)]
+    sys.stdout.write("".join(f"{each}\n" for each in found))
+    sys.stdout.write(f"crash points: {len(found)} broken\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
