@@ -62,13 +62,15 @@ def hot_gpus(cluster: Cluster, count: int = 60, hot: int = 5) -> LoadScenario:
     return scenario
 
 
-def hot_nodes(cluster: Cluster, busy: Load, use: float, capacity: float) -> LoadScenario:
-    """3 of 20 nodes at about 78 % of something, while requests are 25 to 35 % everywhere.
+def hot_nodes(
+    cluster: Cluster, busy: Load, use: float, capacity: float, count: int = 20
+) -> LoadScenario:
+    """3 of `count` nodes at about 78 % of something, while requests are 25 to 35 % everywhere.
 
     busy: the load of each of the 10 pods on a hot node. use: the same in units of `capacity`.
     """
-    cluster.create(*nodes(20, cpu=64, memory="256Gi", zones=["a", "b"], load=BaseLoad(cpu=1.0)))
-    names = [f"n{number}" for number in range(1, 21)]
+    cluster.create(*nodes(count, cpu=64, memory="256Gi", zones=["a", "b"], load=BaseLoad(cpu=1.0)))
+    names = [f"n{number}" for number in range(1, count + 1)]
     hot, calm = names[:3], names[3:]
     scenario = LoadScenario(hot=hot, capacity=capacity)
     rows: list[tuple[Manifest, Sequence[str] | Mapping[str, int]]] = []
@@ -77,7 +79,7 @@ def hot_nodes(cluster: Cluster, busy: Load, use: float, capacity: float) -> Load
         rows.append((deployment(app, 3, cpu=1, memory="4Gi", load=busy), hot))
         scenario.use[app] = use
     rows.append((deployment("idle", 3, cpu=12, memory="48Gi", load=Load(cpu=0.2)), hot))
-    rows.append((deployment("calm", 17, cpu=16, memory="64Gi", load=Load(cpu=2.0)), calm))
+    rows.append((deployment("calm", len(calm), cpu=16, memory="64Gi", load=Load(cpu=2.0)), calm))
     cluster.create(*(budget(app, max_unavailable=1) for app in [*scenario.use, "idle", "calm"]))
     cluster.arrange(rows, deadline=120)
     return scenario

@@ -165,10 +165,11 @@ def together(report: Json) -> Json:
 
 @dataclass
 class Loop:
-    """Runs `run --once` again and again, and keeps every report."""
+    """Runs `run --once` again and again, and keeps every report. more: further arguments."""
 
     program: Program
     policies: Path
+    more: tuple[str | Path, ...] = ()
     reports: list[Json] = field(default_factory=list)
     codes: list[int] = field(default_factory=list)
 
@@ -186,9 +187,11 @@ class Loop:
             mode,
             "-o",
             "json",
+            *self.more,
             timeout=timeout,
         )
         assert code is None or done.code == code, f"exit {done.code}\n{done.stderr}\n{done.stdout}"
+        assert done.stdout, f"exit {done.code}\n{done.stderr}"
         report = together(json.loads(done.stdout))
         self.reports.append(report)
         self.codes.append(done.code)

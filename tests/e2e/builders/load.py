@@ -45,6 +45,7 @@ class BaseLoad:
     """What a node uses without any pod: the system's own share. Units as in Load.
 
     speed: bytes per second of the node's network card (None: 10 Gbit/s).
+    least_cpu: cores that are busy in any case: something outside of pods takes what they leave.
     """
 
     cpu: float | None = None
@@ -52,6 +53,7 @@ class BaseLoad:
     transmit: float | None = None
     receive: float | None = None
     speed: float | None = None
+    least_cpu: float | None = None
 
     def annotations(self) -> dict[str, str]:
         """For a node."""
@@ -62,6 +64,7 @@ class BaseLoad:
                 "base-network-tx": self.transmit,
                 "base-network-rx": self.receive,
                 "network-speed": self.speed,
+                "least-cpu": self.least_cpu,
             }
         )
 

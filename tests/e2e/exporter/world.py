@@ -89,7 +89,8 @@ class RunningNode:
             base = self.node.metadata.load(f"base-{key}")
             asked = base + sum(p.pod.metadata.load(key) for p in self.pods.values())
             scale[key] = min(1.0, limit / asked) if asked else 1.0
-            rates[key] = min(asked, limit)
+            least = self.node.metadata.load(f"least-{key}")
+            rates[key] = min(max(asked, least), limit)
         for pod in self.pods.values():
             pod.refresh(scale, now)
         self.busy.grow(rates["cpu"], now)

@@ -1,0 +1,281 @@
+"""Moves that help are found to help; a policy that does not is demoted; falling load is neither."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.builders.cluster import Cluster
+from tests.e2e.builders.load import PREFIX, BaseLoad, Load
+from tests.e2e.exporter.metrics import Metrics
+from tests.e2e.load_scenarios import LoadScenario, hot_nodes
+from tests.e2e.loop import NAMESPACE, USER, WINDOW, Loop, swift, utilization, write_policies
+from tests.e2e.program import Program
+from tests.e2e.test_service import Replica
+
+pytestmark = pytest.mark.e2e
+
+SIZE = 64.0
+"""Cores of each node."""
+
+MAX_AGE = 5
+QUIET = WINDOW + MAX_AGE + 2
+"""Seconds after which a move can be measured: the window and the greatest age, and a margin."""
+
+LIMITS = swift(per_cycle=6, per_node=2) + "  minMeasuredSample: 5\n"
+"""So few moves in a cycle leave the three hot nodes hot."""
+
+
+def too_hot(name: str, high: float) -> str:
+    """A policy that is measured soon."""
+    text = utilization(cpu=f"{high:.0%}").replace("name: hot", f"name: {name}")
+    return text.replace("maxAge: 15s", f"maxAge: {MAX_AGE}s")
+
+
+def hot_cpus(cluster: Cluster) -> LoadScenario:
+    """3 of 12 nodes with 50.2 of their 64 cores busy, the others with 3."""
+    busy = Load(cpu=4.9, memory=1 << 30)
+    return hot_nodes(cluster, busy, use=4.9, capacity=SIZE, count=12)
+
+
+def declared(manifest: Mapping[str, Any], key: str) -> float:
+    """What the exporter reads from an annotation."""
+    return float(manifest["metadata"].get("annotations", {}).get(PREFIX + key, 0.0))
+
+
+def cores(cluster: Cluster) -> dict[str, float]:
+    """Busy cores of every node, as the exporter has them."""
+    used: Counter[str] = Counter()
+    for pod in cluster.pods():
+        used[pod["spec"]["nodeName"]] += declared(pod, "cpu")
+    return {
+        name: max(declared(node, "base-cpu") + used[name], declared(node, "least-cpu"))
+        for node in cluster.api.items("v1", "Node")
+        for name in [node["metadata"]["name"]]
+    }
+
+
+def shown(cluster: Cluster, metrics: Metrics) -> None:
+    """Wait until Prometheus shows over a whole window what the exporter has."""
+    names = {
+        f"{address['address']}:9100": node["metadata"]["name"]
+        for node in cluster.api.items("v1", "Node")
+        for address in node["status"]["addresses"]
+        if address["type"] == "InternalIP"
+    }
+    idle = f'avg by (instance) (rate(node_cpu_seconds_total{{mode="idle"}}[{WINDOW}s]))'
+    truth = cores(cluster)
+
+    def differing() -> list[str]:
+        found = {names[each["instance"]]: v for each, v in metrics.prometheus.query(idle)}
+        return [
+            f"{name}: {SIZE * (1 - found.get(name, 0.0)):.2f} of {busy:.2f} cores"
+            for name, busy in truth.items()
+            if abs(SIZE * (1 - found.get(name, 0.0)) - busy) > 0.02 * SIZE
+        ]
+
+    cluster.until_empty(differing, "Prometheus shows another load", 60)
+
+
+def cost(cluster: Cluster, used: Mapping[str, float], high: float) -> float:
+    """What the policy is to charge: cores above `high`, in what a pod uses that is not idle."""
+    uses = [declared(pod, "cpu") for pod in cluster.pods()]
+    counted = [use for use in uses if use >= 0.01 * SIZE]
+    above = sum(max(0.0, busy - high * SIZE) for busy in used.values())
+    return above * len(counted) / sum(counted)
+
+
+def measured(report: Mapping[str, Any], policy: str) -> float:
+    """What all moves that were measured have brought."""
+    return float(sum(each["measured"].get(policy, 0.0) for each in report["measuredMoves"]))
+
+
+def promised(report: Mapping[str, Any], policy: str) -> float:
+    """What they promised under the load when they were measured."""
+    return float(sum(each["promised"].get(policy, 0.0) for each in report["measuredMoves"]))
+
+
+def brought(report: Mapping[str, Any], policy: str) -> Any:
+    """What the report says about a policy's moves."""
+    return next(each for each in report["policies"] if each["name"] == policy).get("brought")
+
+
+def demotions(cluster: Cluster) -> list[str]:
+    """The notes of the Events that say so."""
+    events = cluster.api.items("events.k8s.io/v1", "Event", NAMESPACE)
+    return [each["note"] for each in events if each["reason"] == "PolicyDemoted"]
+
+
+def evictions(cluster: Cluster, mark: Any) -> int:
+    """How many the API server has accepted since."""
+    return sum(r.code == 201 for r in cluster.control_plane.audit.since(mark).evictions(by=USER))
+
+
+def test_moves_that_help_are_measured_to_help(
+    binary: Path, cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
+) -> None:
+    hot_cpus(cluster)
+    metrics.warm(2 * WINDOW)
+    before = cost(cluster, cores(cluster), 0.5)
+    limits = swift() + "  minMeasuredSample: 5\n"
+    policies = write_policies(tmp_path / "policies", too_hot("hot", 0.5), limits)
+    trail = tmp_path / "trail.jsonl"
+    loop = Loop(actor, policies, more=("--audit-trail", trail))
+
+    moves = loop.until_content()
+
+    assert 12 <= len(moves) <= 14
+    cluster.settled()
+    metrics.warm(QUIET)
+    shown(cluster, metrics)
+    truth = before - cost(cluster, cores(cluster), 0.5)
+    assert truth > 12
+    report = loop.once(code=0)
+    assert len(report["measuredMoves"]) == len(moves)
+    assert not any(each.get("problem") for each in report["measuredMoves"])
+    assert measured(report, "hot") == pytest.approx(truth, rel=0.1)
+    assert promised(report, "hot") == pytest.approx(truth, rel=0.1)
+    found = brought(report, "hot")
+    assert found["moves"] == len(moves)
+    assert found["measured"] == pytest.approx(truth, rel=0.1)
+    assert found.get("problem") is None
+    assert demotions(cluster) == []
+    assert report["moves"] == []
+
+    reader = Program(binary)
+    done = reader.run("history", "--audit-trail", trail, "-o", "json")
+    assert done.code == 0, done.stderr
+    history = done.json()
+    totals = history["totals"]
+    assert [totals[key] for key in ("evicted", "landed", "ready", "compared")] == [len(moves)] * 4
+    assert totals["measured"] == pytest.approx(truth, rel=0.1)
+    assert totals["cycles"] == len(loop.reports)
+    assert totals["failed"] == totals["unfinished"] == history["integrity"]["broken"] == 0
+    told = {step["pod"]["uid"]: step for step in history["moves"]}
+    assert told.keys() == {move["pod"]["uid"] for move in moves}
+    for move in moves:
+        step = told[move["pod"]["uid"]]
+        assert (step["source"], step["landedOn"]) == (move["node"], move["landedOn"])
+        assert step["readySeconds"] is not None
+        assert step["brought"] is not None
+        assert step["measured"].keys() == {"hot"}
+
+    lines = trail.read_text(encoding="utf-8").splitlines(keepends=True)
+    number = next(n for n, line in enumerate(lines) if '"type":"landing"' in line)
+    record = json.loads(lines[number])
+    assert lines[number].count(f'"{record["record"]["node"]}"') == 1
+    lines[number] = lines[number].replace(f'"{record["record"]["node"]}"', '"n99"')
+    trail.write_text("".join(lines), encoding="utf-8")
+    done = reader.run("history", "--audit-trail", trail)
+    assert done.code == 1
+    assert f"trail.jsonl:{number + 1}: the line was changed" in done.stderr
+
+
+def test_a_policy_that_does_not_help_is_demoted_until_a_person_brings_it_back(
+    cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
+) -> None:
+    scenario = hot_cpus(cluster)
+    least = BaseLoad(least_cpu=cores(cluster)[scenario.hot[0]]).annotations()
+    for name in scenario.hot:
+        cluster.annotate(cluster.api.read("v1", "Node", name), **least)
+    metrics.warm(2 * WINDOW)
+    before = cost(cluster, cores(cluster), 0.5)
+    policies = write_policies(tmp_path / "policies", too_hot("hot", 0.5), LIMITS)
+    loop = Loop(actor, policies)
+
+    loop.once()
+
+    assert len(loop.evicted()) == 6
+    cluster.settled()
+    metrics.warm(QUIET)
+    shown(cluster, metrics)
+    assert cost(cluster, cores(cluster), 0.5) == pytest.approx(before), "they change nothing"
+    mark = cluster.control_plane.audit.mark()
+    report = loop.once(code=3)
+    assert len(report["measuredMoves"]) == 6
+    assert promised(report, "hot") > 5
+    assert abs(measured(report, "hot")) < 0.1 * promised(report, "hot")
+    found = brought(report, "hot")
+    assert found["problem"]["code"] == "MSR001"
+    assert found["demotedUntil"] is not None
+    assert report["moves"], "it still reports what it would do"
+    assert {each["mode"] for each in report["moves"]} == {"Audit"}
+    (note,) = demotions(cluster)
+    assert note.startswith("MSR001 Policy hot counts as Audit until")
+
+    replica = Replica(actor, policies, tmp_path, "service")
+    try:
+        cluster.until(lambda: replica.cycles() >= 2, f"two cycles: {replica.log}", 60)
+        answer = replica.get("/metrics")
+        assert answer is not None
+        assert 'rescheduler_policy_demoted{policy="hot"} 1.0' in answer.text.splitlines()
+    finally:
+        replica.process.terminate()
+        replica.process.wait(60)
+    loop.once(code=3)
+    assert evictions(cluster, mark) == 0
+    assert len(demotions(cluster)) == 1, "an Event is written once"
+
+    state = cluster.api.read("v1", "ConfigMap", "rescheduler-state", NAMESPACE)
+    cluster.api.patch(state, {"data": {"demoted": "forget"}})
+    report = loop.once(code=0)
+    assert brought(report, "hot") is None
+    assert evictions(cluster, mark) > 0
+    state = cluster.api.read("v1", "ConfigMap", "rescheduler-state", NAMESPACE)
+    assert "demoted" not in state["data"]
+
+
+def test_load_that_falls_by_itself_is_no_success_and_no_failure(
+    cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
+) -> None:
+    hot_cpus(cluster)
+    metrics.warm(2 * WINDOW)
+    policies = write_policies(
+        tmp_path / "policies", too_hot("hot", 0.5), too_hot("warm", 0.3), LIMITS
+    )
+    loop = Loop(actor, policies)
+    started = cost(cluster, cores(cluster), 0.3)
+
+    loop.once()
+
+    moves = loop.evicted()
+    assert len(moves) == 6
+    cluster.settled()
+    halve(cluster)
+    metrics.warm(QUIET)
+    shown(cluster, metrics)
+    now = cores(cluster)
+    without = dict(now)
+    for move in moves:
+        without[move["node"]] += 4.9 / 2
+        without[move["landedOn"]] -= 4.9 / 2
+    assert cost(cluster, without, 0.5) == 0, "they would not be needed any more"
+    truth = cost(cluster, without, 0.3) - cost(cluster, now, 0.3)
+    naive = started - cost(cluster, now, 0.3)
+    assert 0 < truth < 0.5 * naive
+
+    report = loop.once(code=0)
+
+    assert len(report["measuredMoves"]) == 6
+    assert all("hot" in each["neutral"] for each in report["measuredMoves"])
+    assert brought(report, "hot") is None, "it is counted neither for nor against it"
+    assert measured(report, "warm") == pytest.approx(truth, rel=0.1)
+    found = brought(report, "warm")
+    assert found["moves"] == 6
+    assert found.get("problem") is None
+    assert demotions(cluster) == []
+
+
+def halve(cluster: Cluster) -> None:
+    """Let every pod and every node's system use half of what they use."""
+    used = [(pod, "cpu") for pod in cluster.pods()]
+    used += [(node, "base-cpu") for node in cluster.api.items("v1", "Node")]
+    cluster.api.parallel(
+        lambda each: cluster.annotate(
+            each[0], **{PREFIX + each[1]: repr(declared(each[0], each[1]) / 2)}
+        ),
+        used,
+    )
