@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 
-.PHONY: help demo test draw check format e2e controlplane bench bench-search bench-scheduler bench-published bench-landing soak faults lock clean
+.PHONY: help demo test draw check format e2e controlplane bench bench-search bench-scheduler bench-published bench-landing soak soak-e2e crash-points faults lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -51,7 +51,16 @@ controlplane: $(READY) ## build the real control plane into the cache, unless it
 	$(BIN)/python -m tests.e2e.controlplane.build
 
 e2e: $(READY) controlplane ## the suite on a real control plane and a real Prometheus
-	$(BIN)/python -m pytest -q tests/e2e -m e2e -o addopts="--strict-markers --strict-config -ra" -p no:randomly
+	$(E2E) tests/e2e
+
+E2E := $(BIN)/python -m pytest -q -m e2e -o addopts="--strict-markers --strict-config -ra" -p no:randomly
+
+crash-points: $(READY) controlplane ## killed around every write of a run, on a real control plane (half an hour)
+	$(E2E) tests/e2e/every_crash_point.py
+
+soak-e2e: $(READY) controlplane ## 2,000 evictions on a real control plane, with churn and faults (an hour)
+	@mkdir -p $(OUT)
+	OUT=$(OUT)/soak-e2e.json $(E2E) tests/e2e/long_soak.py
 
 bench: $(READY) ## time and memory at 5,000 nodes and 150,000 pods
 	$(BIN)/python -m tests.bench

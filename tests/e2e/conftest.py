@@ -5,17 +5,21 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.between import Between
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.audit import Audit
 from tests.e2e.controlplane.cleaning import Cleaner
 from tests.e2e.controlplane.kubeconfig import connect
 from tests.e2e.controlplane.server import ControlPlane
+from tests.e2e.crashing import Crashes
 from tests.e2e.exporter.faults import HEALTHY, Faults
 from tests.e2e.exporter.metrics import Metrics
+from tests.e2e.load_scenarios import zone_outage
 from tests.e2e.loop import install
 from tests.e2e.program import Program, install_program
 
@@ -133,3 +137,17 @@ def reporter(binary: Path, cluster: Cluster, metrics: Metrics, tmp_path: Path) -
 def actor(binary: Path, cluster: Cluster, metrics: Metrics, tmp_path: Path) -> Program:
     """The program with the rights of acting."""
     return Program(binary, install(cluster, "enforce-cronjob", tmp_path), metrics.url)
+
+
+@pytest.fixture
+def crashes(cluster: Cluster, actor: Program, tmp_path: Path) -> Iterator[Crashes]:
+    """The program behind a proxy that can kill it, where 16 workloads of 6 pods want to spread."""
+    plane = cluster.control_plane
+    assert actor.kubeconfig is not None
+    between = Between(plane.url, plane.layout.authority)
+    try:
+        proxied = between.kubeconfig(actor.kubeconfig, tmp_path / "between.kubeconfig")
+        zone_outage(cluster, workloads=16)
+        yield Crashes(cluster, between, replace(actor, kubeconfig=proxied), tmp_path)
+    finally:
+        between.stop()

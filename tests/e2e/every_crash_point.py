@@ -1,0 +1,29 @@
+"""Killed around every single write of a run, in both modes: `make crash-points`, half an hour.
+
+Not collected with the suite: its name does not begin with `test_`.
+"""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.e2e.crashing import ONCE, SERVICE, Crashes, Point
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.mark.parametrize("mode", [ONCE, SERVICE], ids=["once", "service"])
+def test_a_kill_around_every_write_repeats_and_forgets_nothing(
+    crashes: Crashes, mode: Sequence[str]
+) -> None:
+    writes = crashes.calm()
+    assert {each.kind for each in writes} == {"lease", "state", "eviction", "event"}
+    for number, effect in enumerate(writes):
+        crashes.crash(Point(effect.kind, effect.nth, "before"), mode)
+        crashes.crash(Point(effect.kind, effect.nth, "after"), mode)
+        if number % 8 == 7:
+            crashes.recover()
+            crashes.tilt()
+    crashes.recover()
+    # A write late in a run is not reached where a workload is left alone for an open intent.
+    assert len(crashes.reached) >= 1.6 * len(writes)
