@@ -174,9 +174,13 @@ class Lease:
                 self.problem = error.message  # it expires by itself
 
     def renew(self) -> bool:
-        """Renew once; past the renewal deadline the lock counts as lost, whatever comes."""
+        """Renew once; past the renewal deadline the lock counts as lost, whatever comes.
+
+        One that has expired is not taken again, even if it is free: another may have had it.
+        """
         with self._guard:
-            if self._renewed_at is None:
+            if not self.held:
+                self._renewed_at = None
                 return False
             try:
                 renewed = self._attempt()

@@ -133,6 +133,18 @@ def test_a_paused_holder_knows_that_its_time_is_over_before_anybody_can_take_the
     assert spec(stage)["holderIdentity"] == "b"
 
 
+def test_a_paused_holder_does_not_take_back_a_lock_that_another_one_had_meanwhile() -> None:
+    stage = Stage()
+    a, b = Process(stage, "a"), Process(stage, "b")
+    a.lease.acquire()
+    stage.seconds += 1
+    b.lease.acquire()
+    b.lease.release()
+    assert not a.lease.renew()
+    assert not a.lease.held
+    assert "holderIdentity" not in spec(stage)
+
+
 def test_the_lock_counts_from_before_the_request_since_the_server_stamps_it_after() -> None:
     stage = Stage()
     a = Process(stage, "a")
