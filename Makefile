@@ -55,10 +55,10 @@ e2e: $(READY) controlplane ## the suite on a real control plane and a real Prome
 
 E2E := $(BIN)/python -m pytest -q -m e2e -o addopts="--strict-markers --strict-config -ra" -p no:randomly
 
-crash-points: $(READY) controlplane ## killed around every write of a run, on a real control plane (half an hour)
+crash-points: $(READY) controlplane ## killed around every write of a run, on a real control plane (20 minutes)
 	$(E2E) tests/e2e/every_crash_point.py
 
-soak-e2e: $(READY) controlplane ## 2,000 evictions on a real control plane, with churn and faults (an hour)
+soak-e2e: $(READY) controlplane ## 2,000 evictions on a real control plane, with churn and faults (1.5 hours)
 	@mkdir -p $(OUT)
 	OUT=$(OUT)/soak-e2e.json $(E2E) tests/e2e/long_soak.py
 

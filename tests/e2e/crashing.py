@@ -119,9 +119,7 @@ class Crashes:
                 time.sleep(0.05)
             code = running[0].wait(30)
         finally:
-            if running[0].poll() is None:
-                running[0].kill()
-                running[0].wait()
+            end(running[0])
         self.between.forget()
         if hit.is_set():
             assert code == -9, code
@@ -161,6 +159,13 @@ class Crashes:
         self.judge("the run after the last crash")
         left = intents(self.cluster)
         assert not left, f"intents that nobody closed: {left}"
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill it unless it has ended."""
+    if process.poll() is None:
+        process.kill()
+        process.wait()
 
 
 def _zone(node: Json) -> str:

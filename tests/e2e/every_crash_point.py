@@ -1,13 +1,16 @@
-"""Killed around every single write of a run, in both modes: `make crash-points`, half an hour.
+"""Killed around every single write of a run, in both modes: `make crash-points`, 20 minutes.
 
 Not collected with the suite: its name does not begin with `test_`.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from tests.e2e.crashing import ONCE, SERVICE, Crashes, Point
+from tests.e2e.program import Program
+from tests.e2e.stopping import stop_and_continue
 
 pytestmark = pytest.mark.e2e
 
@@ -27,3 +30,11 @@ def test_a_kill_around_every_write_repeats_and_forgets_nothing(
     crashes.recover()
     # A write late in a run is not reached where a workload is left alone for an open intent.
     assert len(crashes.reached) >= 1.6 * len(writes)
+
+
+def test_a_service_that_was_stopped_evicts_nothing_more_in_its_cycle(
+    crashes: Crashes, actor: Program, tmp_path: Path
+) -> None:
+    first = stop_and_continue(crashes, actor, SERVICE, tmp_path / "first.log")
+    assert "eviction" not in {effect.kind for effect in first.continued}
+    assert '"verdict": "good"' not in first.said

@@ -1,4 +1,4 @@
-"""2,000 evictions under churn, tight budgets and faults: `make soak-e2e`, about an hour.
+"""2,000 evictions under churn, tight budgets and faults: `make soak-e2e`, about an hour and a half.
 
 Not collected with the suite: its name does not begin with `test_`.
 """

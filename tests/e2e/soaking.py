@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from itertools import count
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import msgspec
 from tests.e2e.between import Cut, Effect, Spoiled, When
 from tests.e2e.builders.cluster import Cluster, is_ready
 from tests.e2e.builders.workloads import deployment
-from tests.e2e.crashing import Crashes, accepted, judge, moves, state, uid
+from tests.e2e.crashing import Crashes, accepted, end, judge, moves, state, uid
 from tests.e2e.loop import NAMESPACE, USER, install, only_evictions_and_own_state, swift
 
 ROUND = 700
@@ -32,8 +32,9 @@ _QUICK = (
   minMeasuredShare: 0
 """
 )
-_TURNS, _CLOSED = 13, 3
-"""Turns of about 3 s for each zone, and for how many of them it is drained."""
+_LEFT = 3
+"""So many workloads may still want to spread when the next zone is drained."""
+_GUEST = deployment("guest", 3, cpu="500m", memory="1Gi")
 _FAULTS = (429, 500, 503, "cut before", "cut after")
 
 
@@ -180,15 +181,16 @@ def _round(crashes: Crashes, found: Soaked, wanted: int, limit: float, weather: 
     log = crashes.folder / f"soak-{found.rounds}.log"
     process = crashes.start(("--every", "1s"), log)
     memory: list[int] = []
+    churn = Churn(cluster)
     found.memory.append(memory)
     try:
-        for turn in count():
+        while True:
             assert process.poll() is None, f"it ended\n{log.read_text(encoding='utf-8')[-4000:]}"
             done = len(accepted(cluster.control_plane.audit.since(mark)))
             if done >= wanted:
                 break
             assert time.monotonic() < limit, f"{found.evictions + done} evictions until now"
-            found.drained += _churn(cluster, turn)
+            churn.turn()
             memory.append(_resident(process.pid))
             found.stored = max(found.stored, _stored(cluster))
             time.sleep(3)
@@ -196,9 +198,8 @@ def _round(crashes: Crashes, found: Soaked, wanted: int, limit: float, weather: 
         process.terminate()
         assert process.wait(60) == 0, log.read_text(encoding="utf-8")[-4000:]
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        end(process)
+        churn.open()
     records = cluster.control_plane.audit.since(mark)
     judge(records, f"round {found.rounds}")
     only_evictions_and_own_state(records)
@@ -210,30 +211,56 @@ def _round(crashes: Crashes, found: Soaked, wanted: int, limit: float, weather: 
     found.evictions += len(ours)
     found.refused += len(by_us) - len(ours)
     found.faults += weather.done
+    found.drained += churn.evicted
 
 
-def _churn(cluster: Cluster, turn: int) -> int:
-    """Drain one zone as an administrator does, or let it come back; workloads come and go."""
-    zone, step = "abc"[turn // _TURNS % 3], turn % _TURNS
-    inside = [
-        node
-        for node in cluster.api.items("v1", "Node")
-        if node["metadata"]["labels"]["topology.kubernetes.io/zone"] == zone
-    ]
-    for node in inside:
-        closed = True if step < _CLOSED else None
-        if node["spec"].get("unschedulable") != closed:
-            cluster.api.patch(node, {"spec": {"unschedulable": closed}})
-    app = deployment(f"guest-{zone}", 2, cpu="500m", memory="1Gi")
-    if step == 0:
-        cluster.create(app)
-    if step == _TURNS - 1:
-        cluster.api.delete(app)
-    if step >= _CLOSED:
-        return 0
-    names = {node["metadata"]["name"] for node in inside}
-    leaving = [pod for pod in cluster.pods() if pod["spec"].get("nodeName") in names]
-    return sum(cluster.api.evict(pod) == 201 for pod in leaving)
+class Churn:
+    """Drains one zone after the other as an administrator does; workloads come and go."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.evicted = 0
+        self._cluster = cluster
+        self._zones = cycle("abc")
+        self._closed: set[str] = set()
+        """Names of the nodes that are being drained."""
+
+    def turn(self) -> None:
+        """Go on with the drain, or begin the next one once most workloads are spread."""
+        pods = self._cluster.pods()
+        if not self._closed:
+            if self._uneven(pods) <= _LEFT:
+                self._close(next(self._zones))
+            return
+        leaving = [pod for pod in pods if pod["spec"].get("nodeName") in self._closed]
+        if not leaving:
+            self.open()
+        for pod in leaving:
+            self.evicted += self._cluster.api.evict(pod) == 201
+
+    def _uneven(self, pods: Iterable[dict[str, Any]]) -> int:
+        zones: dict[str, Counter[str]] = {}
+        for pod in pods:
+            if node := pod["spec"].get("nodeName"):
+                zones.setdefault(pod["metadata"]["labels"]["app"], Counter("abc"))[node[0]] += 1
+        return sum(max(each.values()) - min(each.values()) > 1 for each in zones.values())
+
+    def _close(self, zone: str) -> None:
+        api = self._cluster.api
+        for node in api.items("v1", "Node"):
+            if node["metadata"]["name"].startswith(zone):
+                self._closed.add(node["metadata"]["name"])
+                api.patch(node, {"spec": {"unschedulable": True}})
+        self._cluster.create(_GUEST)
+
+    def open(self) -> None:
+        """Let the drained nodes come back."""
+        if not self._closed:
+            return
+        api = self._cluster.api
+        for name in self._closed:
+            api.patch(api.read("v1", "Node", name), {"spec": {"unschedulable": None}})
+        self._closed = set()
+        api.delete(_GUEST)
 
 
 def _install_anew(crashes: Crashes) -> None:

@@ -3,19 +3,16 @@
 `make crash-points` does the same for every write of a run.
 """
 
-import signal
-import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.between import Effect, When
-from tests.e2e.crashing import ONCE, SERVICE, Crashes, Point, intents, state, unpacked
+from tests.e2e.crashing import ONCE, SERVICE, Crashes, Point, end, intents, state
 from tests.e2e.loop import install
 from tests.e2e.program import Program
+from tests.e2e.stopping import stop_and_continue
 
 pytestmark = pytest.mark.e2e
 
@@ -83,7 +80,7 @@ def test_a_state_that_went_back_stops_it(
                 process.terminate()
             assert process.wait(60) == (0 if mode == SERVICE else 1), _said(log)
         finally:
-            _end(process)
+            end(process)
         assert len(crashes.evictions()) == done, f"{what}: it evicted all the same"
 
     api.patch(state(crashes.cluster), newest)
@@ -92,66 +89,14 @@ def test_a_state_that_went_back_stops_it(
     crashes.judge("after the newest state was restored")
 
 
-@pytest.mark.parametrize("mode", [ONCE, SERVICE], ids=["once", "service"])
 def test_stopped_for_longer_than_its_lock_it_evicts_nothing_more(
-    crashes: Crashes, actor: Program, mode: Sequence[str], tmp_path: Path
+    crashes: Crashes, actor: Program, tmp_path: Path
 ) -> None:
-    """It is held still with its intent written; another takes over meanwhile."""
-    stopped: list[subprocess.Popen[bytes]] = []
-
-    def hold(effect: Effect, when: When) -> None:
-        intended = Effect("state", 2) in crashes.between.effects
-        if effect.kind == "lease" and when == "after" and intended and not stopped:
-            first.send_signal(signal.SIGSTOP)
-            stopped.append(first)
-
-    crashes.between.forget(hold)
-    first = crashes.start(mode, tmp_path / "first.log")
-    try:
-        crashes.cluster.until(lambda: bool(stopped), "the intent", 60)
-        held = {move["podUid"] for move in intents(crashes.cluster)}
-        assert len(held) == 1
-        second = replace(crashes, program=actor, trail="second.jsonl")
-        follower = second.start(ONCE, tmp_path / "second.log")
-        try:
-            # The lock is free 65 s after its last renewal.
-            assert follower.wait(150) == 0, _said(tmp_path / "second.log")
-        finally:
-            _end(follower)
-        done = len(crashes.evictions())
-        assert done, "the second has not acted"
-        fence = unpacked(state(crashes.cluster))
-
-        crashes.between.forget()
-        first.send_signal(signal.SIGCONT)
-        crashes.cluster.until(
-            lambda: "lock" in _said(tmp_path / "first.log"), "what it says of its lock", 60
-        )
-        if mode == ONCE:
-            assert first.wait(60) not in (0, 3), _said(tmp_path / "first.log")
-            assert len(crashes.evictions()) == done
-            assert unpacked(state(crashes.cluster)) == fence, "it wrote after it had lost the lock"
-        else:
-            first.terminate()
-            first.wait(60)
-            assert Effect("eviction", 1) not in crashes.between.effects or _reacquired(crashes)
-    finally:
-        _end(first)
-    crashes.judge("the first was continued")
-
-
-def _reacquired(crashes: Crashes) -> bool:
-    """Whether the lock was written before the first eviction since `forget`: as a new holder."""
-    effects = crashes.between.effects
-    fence = effects.index(Effect("state", 1))
-    return effects.index(Effect("lease", 1)) < fence < effects.index(Effect("eviction", 1))
+    """`make crash-points` does the same with the service."""
+    first = stop_and_continue(crashes, actor, ONCE, tmp_path / "first.log")
+    assert first.continued == []
+    assert first.code not in (0, 3), first.said
 
 
 def _said(log: Path) -> str:
     return log.read_text(encoding="utf-8")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        process.kill()
-        process.wait()
