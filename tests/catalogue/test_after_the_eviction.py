@@ -1,0 +1,231 @@
+"""F33-F44: after the eviction."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rescheduler.kube import annotations as names
+from rescheduler.model.history import History
+from rescheduler.planning.plan.planner import plan as planned
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.policies.conformity.policy import Conformity
+from rescheduler.runtime.enforce.acting import act
+from tests.catalogue.kit import codes, cycles, drawn, hot, moved, plan_of
+from tests.cluster import deployment, node, pod, snapshot
+from tests.fakes import moves
+from tests.fakes.stage import Process, Stage, warm
+from tests.planning.cases import settled
+from tests.planning.search.test_pending_pods import codes as beside_a_pending_pod
+from tests.simulation.loads import constant
+from tests.simulation.objects import Object
+from tests.simulation.scenario import Run
+
+virtual = pytest.mark.usefixtures("virtual")
+
+
+@virtual
+def test_f33_a_replacement_that_stays_pending_is_the_last_one() -> None:
+    """Each further eviction would add one more pod that runs nowhere."""
+    run = hot()
+    run.cluster.pick = lambda *_: ""
+    made = cycles(run, 4)
+    assert len(moved(run)) <= 2, "no more than the batch that was sent at once"
+    assert made[0].code == 3
+    assert "GRD003" in codes(made[-1].report)
+
+
+@virtual
+def test_f34_where_new_pods_are_refused_at_most_one_batch_is_evicted() -> None:
+    """A quota, a LimitRange or a webhook does not admit the replacement."""
+    run = hot()
+    run.cluster.quota_refuses = True
+    made = cycles(run, 4)
+    assert len(moved(run)) <= 2
+    assert made[0].code == 3
+    assert "GRD003" in codes(made[-1].report)
+
+
+@virtual
+def test_f35_where_every_eviction_is_useless_acting_ends() -> None:
+    """The scheduler is alive and does not do what is predicted: the outcome counts."""
+    apps = {f"app{n}": ("n0", f"n{1 + n % 3}") for n in range(8)}
+    run = drawn(apps, dict.fromkeys(apps, 0.5), nodes=12)
+
+    def elsewhere(pod: Object, nodes: list[str]) -> str:
+        state = run.universe.state()
+        predicted = (
+            {name for move in state.history.moves if move.in_flight for name in move.landing}
+            if state
+            else ()
+        )
+        return next((name for name in nodes if name not in predicted), nodes[0])
+
+    run.cluster.pick = elsewhere
+    made = cycles(run, 12, every=900.0)
+    print([(c.code, codes(c.report), c.report.landings) for c in made])
+    assert any("GRD009" in codes(each.report) for each in made if each.report), made[-1].error
+    held = next(n for n, each in enumerate(made) if each.report and "GRD009" in codes(each.report))
+    assert all(each.code != 0 for each in made[held:])
+    assert max(each.at for each in run.ground.evicted) <= made[held].began
+
+
+@virtual
+def test_f36_images_that_cannot_be_pulled_stop_the_run() -> None:
+    """The registry throttles; each further replacement only joins the herd."""
+    run = hot()
+
+    def throttled(pod: Object) -> None:
+        waiting = {"waiting": {"reason": "ErrImagePull", "message": "429 Too Many Requests"}}
+        pod["status"] = {
+            "phase": "Pending",
+            "conditions": [],
+            "containerStatuses": [
+                {"name": "main", "restartCount": 0, "ready": False, "state": waiting}
+            ],
+        }
+
+    run.cluster.sound = lambda _: False
+    run.cluster.crash = throttled
+    made = cycles(run, 4)
+    assert len(moved(run)) <= 2
+    assert made[0].code == 3
+    assert {move.code for move in made[0].report.moves if move.result == "evicted"} == {"ACT011"}
+    assert "GRD003" in codes(made[-1].report)
+
+
+@pytest.mark.parametrize(("nodes", "tied"), [(["n1"], True), (["n1", "n4"], False)])
+def test_f37_a_pod_whose_volume_is_on_its_node_stays(nodes: list[str], tied: bool) -> None:
+    """Its replacement could only run there again, or nowhere."""
+    case = settled(lambda c: c.claim(nodes=nodes))
+    assert (case.verdict() == "ELG017") == tied
+
+
+def test_f38_no_move_causes_a_preemption() -> None:
+    """A cascade of preemptions took a service down for half an hour."""
+    assert "GRD008" in beside_a_pending_pod(priority=10), "who waits comes first"
+    top, owner = deployment("web")
+    low_top, low = deployment("low", replicas=1)
+    same = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": HOSTNAME}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [same]}}
+    pods = [
+        pod(f"web-{n}", "n1", owner=owner, labels=WEB, affinity=apart, priority=9) for n in "abc"
+    ]
+    full = pod("low-1", "n2", owner=low, labels={"app": "low"}, requests={"cpu": "8"}, priority=0)
+    nodes = [node("n1", allocatable=ROOM), node("n2", allocatable=ROOM)]
+    owners = [top, owner, low_top, low]
+    policy = Conformity(name="apart", match=ALL, podAntiAffinity=True)
+    for others, code in (([full], {"FEA009"}), ([], set())):
+        before = snapshot(nodes, [*pods, *others], controllers=owners)
+        made = planned(before, policy_set([policy]), History(), mode="Enforce")
+        assert bool(made.moves) != bool(code)
+        assert {each.code for each in made.refused} >= code
+
+
+ROOM = {"cpu": "8", "memory": "32Gi", "pods": "20"}
+HOSTNAME = "kubernetes.io/hostname"
+WEB = {"app": "web"}
+ALL: Any = {"all": True}
+
+
+@virtual
+def test_f39_no_pod_is_taken_out_of_a_gang() -> None:
+    """One pod of each of ten jobs kills ten jobs."""
+    marked = {"pod-group.scheduling.sigs.k8s.io": "train"}
+    apps = {"train": ("n0", "n1", "n2")}
+    run = drawn(
+        {**apps, "web": ("n0", "n3")}, {"train": 2.0, "web": 0.6}, kind="Job", labels=marked
+    )
+    (cycle,) = cycles(run, 1)
+    assert moved(run) == []
+    assert "ELG016" in codes(cycle.report)
+
+
+def test_f40_requests_in_flight_are_left_the_time_that_the_pod_asks_for() -> None:
+    """preStop and grace are the pod's; a new one counts once it has been Ready for a while."""
+    stage = warm(Stage())
+    stage.world.grace = 590.0
+    slow = stage.world.add_pod("db-0", "n1", owner=("StatefulSet", "db"), app="db")
+    slow["spec"]["terminationGracePeriodSeconds"] = 600
+    other = stage.world.add_pod("web-1", "n1", owner=("ReplicaSet", "web"), app="web")
+    times: list[float] = []
+    bodies: list[dict[str, Any]] = []
+    stage.world.on_accept = lambda _, body: (times.append(stage.seconds), bodies.append(body))
+    process = Process(stage, "a")
+    plan = [moves.planned(slow), moves.planned(other, batch=2)]
+    act(moves.plan_of(stage.world, plan, expires=timedelta(hours=9)), process.actor())
+    assert len(times) == 2
+    enough = stage.world.grace + process.limits.minReadyTime.total_seconds()
+    assert times[1] - times[0] >= enough, "also where no readiness probe says when it serves"
+    assert all(set(body["deleteOptions"]) == {"preconditions"} for body in bodies)
+
+
+@virtual
+@pytest.mark.parametrize(("desired", "ago"), [(3, 3600), (2, 60)])
+def test_f41_a_workload_that_is_being_scaled_is_left_alone(desired: int, ago: float) -> None:
+    """An autoscaler that removes the pod that we have just moved, and so on."""
+    run = hot()
+    for app in ("web", "api"):
+        scaled(run, app, desired, ago)
+    (cycle,) = cycles(run, 1)
+    assert moved(run) == []
+    assert "ELG013" in codes(cycle.report)
+
+
+def scaled(run: Run, app: str, desired: int, ago: float) -> None:
+    """An autoscaler over the app's two pods, which scaled so many seconds ago."""
+    last = run.cluster.now() - timedelta(seconds=ago)
+    status = {
+        "currentReplicas": 2,
+        "desiredReplicas": desired,
+        "lastScaleTime": last.isoformat(),
+    }
+    spec = {"scaleTargetRef": {"kind": "Deployment", "name": app}, "maxReplicas": 9}
+    run.cluster.put("horizontalpodautoscalers", "default", app, {"spec": spec, "status": status})
+
+
+@virtual
+def test_f42_a_node_that_has_just_come_is_neither_left_nor_counted_on() -> None:
+    """It may be gone again in five minutes, or hold only what was started first."""
+    run = hot()
+    born = run.cluster.now().isoformat()
+    for name in ("n4", "n5"):
+        run.cluster.objects["nodes", "", name]["metadata"]["creationTimestamp"] = born
+    (cycle,) = cycles(run, 1)
+    landing = {share.node for move in plan_of(cycle).moves for share in move.landing}
+    assert landing.isdisjoint({"n4", "n5"})
+    young = hot()
+    young.cluster.objects["nodes", "", "n0"]["metadata"]["creationTimestamp"] = born
+    (cycle,) = cycles(young, 1)
+    assert moved(young) == []
+    assert "ELG020" in codes(cycle.report)
+
+
+@virtual
+def test_f43_what_it_needs_itself_is_never_evicted() -> None:
+    """Itself, DNS, the metrics pipeline, everything of kube-system, and what is critical."""
+    run = drawn({"web": ("n3", "n4")}, {"web": 0.1})
+    add = run.cluster.add_workload
+    add("Deployment", "dns", ["n0", "n1"], namespace="kube-system")
+    add("StatefulSet", "prometheus", ["n0", "n2"], labels=PROMETHEUS)
+    add("Deployment", "rescheduler", ["n0", "n2"], labels={"app.kubernetes.io/name": "rescheduler"})
+    run.metrics.loads |= {"dns": constant(1.0), "prometheus": constant(1.0)}
+    run.metrics.loads["rescheduler"] = constant(1.0)
+    run.metrics.begin()
+    (cycle,) = cycles(run, 1)
+    assert moved(run) == []
+    assert "ELG008" in codes(cycle.report)
+    case = settled(lambda c: setattr(c.pod.spec, "priorityClassName", "system-node-critical"))
+    case.limit(maxPriority=2_000_001_000)
+    assert case.verdict() == "ELG009", "no limit switches that off"
+
+
+PROMETHEUS = {"app.kubernetes.io/name": "prometheus"}
+TYPED = ("true", "True", "ture", "yes", "1", "", " ", "on", "until", "until tomorrow", "fals")
+
+
+@pytest.mark.parametrize("value", TYPED)
+@pytest.mark.parametrize("name", [names.OPT_OUT, names.DO_NOT_DISRUPT])
+def test_f44_an_opt_out_that_is_mistyped_still_protects(name: str, value: str) -> None:
+    """Taken for absent, a slip of the hand would cost the pod its protection."""
+    assert settled(lambda case: case.annotate(**{name: value})).verdict() == "ELG011"
