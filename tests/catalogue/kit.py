@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rescheduler.model.plan import Plan, Report, plan_in
+from rescheduler.model.plan import Outcome, Plan, Report, plan_in
 from tests.simulation.loads import constant
 from tests.simulation.policies import POLICIES
 from tests.simulation.process import Cycle
@@ -73,8 +73,9 @@ def plan_of(cycle: Cycle) -> Plan:
 
 
 def codes(report: Report | None) -> set[str]:
-    """Every code that a plan gives for what it leaves alone."""
+    """Every code that a report gives for what was left alone, its verdict among them."""
     assert report is not None
     plan = plan_in(report)
+    verdict = {report.verdict.code} if isinstance(report, Outcome) else set()
     policies = {each.problem.code for each in plan.policies if each.problem}
-    return {*plan.totals.refused, *(each.code for each in plan.guards), *policies}
+    return {*plan.totals.refused, *(each.code for each in plan.guards), *policies, *verdict}

@@ -1,0 +1,343 @@
+"""F45-F60: process, time and state."""
+
+import json
+import random
+import threading
+import time
+import tracemalloc
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from apscheduler.triggers.interval import IntervalTrigger
+
+from rescheduler.actions.lease import Durations
+from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.model.plan import MoveResult, Outcome, Plan, Report
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import ReadingRequest
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.runtime.cycle import run_cycle
+from rescheduler.runtime.service.cron import parse_cron
+from rescheduler.runtime.service.health import Health
+from rescheduler.runtime.service.service import Service
+from rescheduler.runtime.service.telemetry import Telemetry
+from rescheduler.runtime.settings import Settings
+from rescheduler.runtime.stopping import Stop
+from rescheduler.sources.kubernetes.cluster import read_cluster
+from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
+from tests import cluster
+from tests.catalogue.kit import codes, cycles, drawn, hot, moved, plan_of, sent
+from tests.deploy.policies_configmap import ROOT
+from tests.fakes.stage import Process, Stage, warm
+from tests.runtime.skewed import parts
+from tests.runtime.test_cron import NIGHTS, on
+from tests.simulation.faults import FAULTS
+from tests.simulation.weather import Strike
+from tests.sources.objects import refusal
+from tests.sources.server import Reply, serving
+from tests.sources.test_kubernetes import PODS, connected, small
+
+virtual = pytest.mark.usefixtures("virtual")
+
+
+def strike(fault: str, phase: str, **more: Any) -> Strike:
+    return Strike(fault, phase, random.Random(1), **more)
+
+
+@virtual
+def test_f45_what_was_done_is_known_to_the_next_process() -> None:
+    """Counters in memory begin at zero with each run of a CronJob."""
+    run = hot()
+    process = run.process()
+    process.weather = lambda _, phase, path: "killed after" if path.endswith("/eviction") else None
+    assert process.run().code is None
+    assert len(moved(run)) == 1
+    run.cluster.timeline.advance(90.0)
+    cycles(run, 2, every=30.0)
+    assert len(moved(run)) == len(set(moved(run))), "its workload rests, whoever looks"
+    state = run.universe.state()
+    assert state is not None
+    assert state.history.moves[0].podUid == run.ground.evicted[0].uid
+
+
+@virtual
+def test_f46_of_two_runs_at_once_one_acts() -> None:
+    """A CronJob may start twice, and a Deployment may run beside it."""
+    run = hot()
+    first, second = run.process(), run.process()
+    started: list[Any] = []
+
+    def overlap(process: Any, phase: str, _: str) -> None:
+        if phase == "plan" and not started:
+            started.append(second)
+            process.apart(second.run)
+
+    first.weather = overlap
+    cycle = first.run()
+    assert started
+    assert {each.process for each in run.ground.evicted} == {first}
+    held = run.universe.cycles[0]
+    assert held.error.startswith("LockHeld") or "GRD005" in codes(held.report)
+    assert cycle.code == 0
+
+
+@virtual
+def test_f47_a_cycle_that_hangs_ends_and_is_noticed() -> None:
+    """With `Forbid` one stuck run disabled everything for 50 days."""
+    run = hot()
+    process = run.process()
+    process.weather = strike("hang", "snap", times=10_000)
+    cycle = process.run()
+    assert cycle.code not in (0, None)
+    assert cycle.ended - cycle.began <= 605, "the cycle's deadline, which is 10 minutes here"
+    now = [0.0]
+    health = Health(timedelta(seconds=100), lambda: now[0])
+    health.begin()
+    now[0] = 161.0
+    assert health.live(), "the kubelet restarts it"
+    path = ROOT / "deploy" / "kustomize" / "cronjob" / "cronjob.yaml"
+    job = next(yaml.safe_load_all(path.read_text()))["spec"]
+    longest = Settings().cycle_deadline.total_seconds()
+    assert longest < job["jobTemplate"]["spec"]["activeDeadlineSeconds"]
+
+
+@virtual
+@pytest.mark.parametrize(
+    ("fault", "phase"),
+    [
+        ("connection refused", "metric"),
+        ("401 or 403", "snap"),
+        ("503 or 504", "state"),
+        ("30% NotReady", "snap"),
+        ("429 by a budget", "evict"),
+        ("reply lost", "evict"),
+    ],
+)
+def test_f48_a_failure_is_never_reported_as_success(fault: str, phase: str) -> None:
+    """Exit code 0 means that all was done, or held on purpose."""
+    run = hot(nodes=12)
+    process = run.process()
+    process.weather = strike(fault, phase, times=10_000)
+    cycle = process.run()
+    assert process.weather.struck
+    lost = fault == "reply lost" and moved(run) and cycle.code == 0
+    assert cycle.code in (1, 2, 3, 6) or lost, "a lost reply may be found out in time"
+
+
+@virtual
+@pytest.mark.parametrize("when", ["killed", "killed after"])
+def test_f49_half_of_a_move_is_carried_on_or_given_back(when: str) -> None:
+    """Between the intent, the request and its answer a process may die anywhere."""
+    run = hot()
+    process = run.process()
+    process.weather = lambda _, phase, path: when if path.endswith("/eviction") else None
+    process.run()
+    assert len(moved(run)) == (when == "killed after")
+    run.cluster.timeline.advance(300.0)
+    cycles(run, 2)
+    state = run.universe.state()
+    assert state is not None
+    assert [each for each in state.history.moves if each.state == "intended"] == []
+    assert len({each.uid for each in run.ground.evicted}) == len(run.ground.evicted) >= 1
+    assert run.ground.broken == []
+
+
+def test_f50_the_lock_of_a_dead_holder_is_taken_after_its_time() -> None:
+    """Its node is gone, and nobody will ever release it."""
+    stage = Stage()
+    dead, next_one = Process(stage, "a"), Process(stage, "b")
+    dead.lease.acquire()
+    began = stage.seconds
+    next_one.lease.acquire()
+    lasts = Durations().lease
+    assert lasts <= stage.seconds - began <= lasts + 3 * Durations().retry
+    assert next_one.lease.held
+
+
+@virtual
+def test_f51_who_has_lost_the_lock_sends_nothing_more() -> None:
+    """Stopped for minutes, it wakes up and believes that it still leads."""
+    run = hot()
+    process = run.process()
+    struck: list[float] = []
+
+    def stolen(each: Any, phase: str, path: str) -> str | None:
+        if phase != "wal" or struck:
+            return None
+        FAULTS["lease stolen"](each, phase, random.Random(1))
+        struck.append(run.ground.seconds)
+        return None
+
+    process.weather = stolen
+    cycle = process.run()
+    assert struck
+    late = [e for e in run.ground.evicted if e.process is process and e.at >= struck[0]]
+    assert late == []
+    assert cycle.code != 0
+    assert run.ground.broken == []
+
+
+@virtual
+@pytest.mark.parametrize("offset", [3600.0, -3600.0, 45.0])
+def test_f52_clocks_that_differ_hold_everything(offset: float) -> None:
+    """Cool-downs and ages are compared with times of the API server."""
+    run = hot()
+    cycle = run.process(offset=offset).run()
+    assert sent(run) == []
+    assert cycle.code == 1
+    assert "GRD007" in codes(cycle.report) or "clock" in cycle.error
+
+
+@pytest.mark.parametrize("zone", NIGHTS)
+def test_f53_a_daily_run_comes_once_also_when_the_clock_changes(zone: str) -> None:
+    """02:30 comes twice in one night of autumn, and never in one of spring."""
+    for night in NIGHTS[zone]:
+        for minute in (0, 15, 30, 45):
+            for hour in range(4):
+                assert len(on(parse_cron(f"{minute} {hour} * * *", zone), night)) == 1
+
+
+def test_f54_weekdays_are_those_of_kubernetes() -> None:
+    """APScheduler counts from Monday: `1-5` would be Tuesday to Saturday."""
+    monday = date(2026, 6, 1)
+    assert [each[:3] for each in on(parse_cron("0 9 * * 1-5", "UTC"), monday, 7)] == [
+        *("Mon", "Tue", "Wed", "Thu", "Fri")
+    ]
+    assert on(parse_cron("0 9 * * 7", "UTC"), monday, 7) == on(
+        parse_cron("0 9 * * 0", "UTC"), monday, 7
+    )
+
+
+def test_f55_a_late_cycle_is_run_once_and_missed_ones_are_counted() -> None:
+    """By default one second late is too late, and nothing says so."""
+    stop = Stop()
+    inside, most = [0], [0]
+    runs: list[Report] = []
+
+    def observe(_: Any) -> Snapshot:
+        inside[0] += 1
+        most[0] = max(most[0], inside[0])
+        time.sleep(0.25)
+        inside[0] -= 1
+        return parts().observe([])
+
+    def report(made: Report) -> None:
+        runs.append(made)
+        if len(runs) == 2:
+            stop.request("enough")
+
+    telemetry = Telemetry()
+    trigger = IntervalTrigger(seconds=0.05, timezone=UTC)
+    made = replace(parts(), observe=observe)
+    service = Service(
+        Settings(every=timedelta(seconds=1)), made, trigger, stop, telemetry, report=report
+    )
+    assert service.run() == 0
+    assert most == [1]
+    skipped = telemetry.registry.get_sample_value(
+        "rescheduler_cycles_total", {"verdict": "skipped"}
+    )
+    missed = telemetry.registry.get_sample_value("rescheduler_cycles_total", {"verdict": "missed"})
+    assert (skipped or 0) + (missed or 0) >= 1
+
+
+def test_f56_nothing_is_believed_of_a_broken_list(tmp_path: Path) -> None:
+    """No watch to go stale: pages of one list, begun anew when they expire, or an error."""
+    api = small(pods=5, page=2)
+    with connected(api, tmp_path) as (connection, served):
+        assert len(read_cluster(connection).pods) == 5
+    assert not any("watch" in each.query for each in served.requests)
+    expired = small(pods=5, page=2)
+    expired.fail = lambda r: refusal(410, "expired") if r.query.get("continue") else None
+    broken = small()
+    broken.fail = lambda r: Reply(b'{"items": [{"metadata"') if r.path == PODS else None
+    for each in (expired, broken):
+        with connected(each, tmp_path) as (connection, _), pytest.raises(ClusterUnavailable):
+            read_cluster(connection)
+
+
+def test_f57_a_pod_costs_little_memory(tmp_path: Path) -> None:
+    """Typed models of 5,000 pods took 415 MB: pages are projected as they come."""
+    count = 1000
+    api = small(pods=count, page=500)
+    size = len(json.dumps(api.lists[PODS]))
+    with connected(api, tmp_path) as (connection, served):
+        tracemalloc.start()
+        snapshot = read_cluster(connection)
+        kept, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert len(snapshot.pods) == count
+    pages = [each for each in served.requests if each.path == PODS]
+    assert [each.query["limit"] for each in pages] == ["500"] * 2
+    assert kept / count < 2500, f"bytes a pod, of {size / count:.0f} in the list"
+
+
+def test_f58_a_server_that_stays_silent_is_left_in_time() -> None:
+    """No client has a deadline by default, and one with 2 s takes 14, as it tries again."""
+    end = threading.Event()
+    with serving(lambda _: Reply(hang=end)) as served:
+        prometheus = Prometheus(served.url, timeout=0.2)
+        began = time.monotonic()
+        readings = read_readings(
+            prometheus,
+            [ReadingRequest("node.memory"), ReadingRequest("node.cpu")],
+            cluster.snapshot([cluster.node("n1")], []),
+        )
+        took = time.monotonic() - began
+        end.set()
+        prometheus.close()
+    assert took < 2
+    assert {each.problem.code for each in readings.entries if each.problem} == {"RDG001"}
+
+
+def test_f59_counters_follow_what_is_reported() -> None:
+    """A success that was lost in a race, an eviction that was never counted."""
+    plan = run_cycle(parts())
+    assert isinstance(plan, Plan)
+    telemetry = Telemetry("Enforce")
+    results = ["evicted", "refused", "unknown", "evicted"]
+    for each in results:
+        move = MoveResult.of(plan.moves[0], each, Problem("ACT001", ""))
+        now = datetime(2026, 11, 21, tzinfo=UTC)
+        telemetry.observe(
+            Outcome(
+                started=now, finished=now, verdict=Problem("ACT013", ""), plan=plan, moves=[move]
+            )
+        )
+    name = "rescheduler_moves_total"
+    counted = {
+        each: telemetry.registry.get_sample_value(name, {"outcome": each, "policy": "zones"})
+        for each in set(results)
+    }
+    assert counted == {"evicted": 2, "refused": 1, "unknown": 1}
+
+
+@virtual
+def test_f60_odd_nodes_are_neither_left_nor_reached() -> None:
+    """Cordoned, not Ready, the only one, of another architecture."""
+    single = drawn({"web": ("n0", "n0")}, {"web": 1.6}, nodes=1)
+    (cycle,) = cycles(single, 1)
+    assert (moved(single), plan_of(cycle).moves) == ([], [])
+    run = hot()
+    for name, ready in (("n4", False), ("n5", False)):
+        run.cluster.set_ready(run.cluster.objects["nodes", "", name], ready)
+    (cycle,) = cycles(run, 1)
+    landing = {share.node for move in plan_of(cycle).moves for share in move.landing}
+    assert landing.isdisjoint({"n4", "n5"})
+    source = hot()
+    source.cluster.set_ready(source.cluster.objects["nodes", "", "n0"], ready=False)
+    cycles(source, 1)
+    assert moved(source) == []
+    arm = hot(notes={})
+    for each in arm.cluster.of("pods"):
+        each["spec"]["nodeSelector"] = {"kubernetes.io/arch": "amd64"}
+    for each in arm.cluster.of("nodes"):
+        kind = "amd64" if each["metadata"]["name"] in ("n0", "n1", "n2") else "arm64"
+        each["metadata"]["labels"]["kubernetes.io/arch"] = kind
+    (cycle,) = cycles(arm, 1)
+    landing = {share.node for move in plan_of(cycle).moves for share in move.landing}
+    assert landing <= {"n1", "n2"}
