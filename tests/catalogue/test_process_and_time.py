@@ -101,8 +101,11 @@ def test_f47_a_cycle_that_hangs_ends_and_is_noticed() -> None:
     assert health.live(), "the kubelet restarts it"
     path = ROOT / "deploy" / "kustomize" / "cronjob" / "cronjob.yaml"
     job = next(yaml.safe_load_all(path.read_text()))["spec"]
-    longest = Settings().cycle_deadline.total_seconds()
-    assert longest < job["jobTemplate"]["spec"]["activeDeadlineSeconds"]
+    pod = job["jobTemplate"]["spec"]["template"]["spec"]
+    said = {each["name"]: each.get("value") for each in pod["containers"][0]["env"]}
+    assert said["RESCHEDULER_CYCLE_DEADLINE"] == "10m"
+    assert 600 < job["jobTemplate"]["spec"]["activeDeadlineSeconds"] < 900, "within its period"
+    assert job["schedule"] == "*/15 * * * *"
 
 
 @virtual
@@ -153,7 +156,7 @@ def test_f50_the_lock_of_a_dead_holder_is_taken_after_its_time() -> None:
     dead.lease.acquire()
     began = stage.seconds
     next_one.lease.acquire()
-    lasts = Durations().lease
+    lasts = Durations().hold
     assert lasts <= stage.seconds - began <= lasts + 3 * Durations().retry
     assert next_one.lease.held
 

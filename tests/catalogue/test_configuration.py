@@ -1,0 +1,108 @@
+"""F61-F66: configuration, limits and reports."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rescheduler.documents.amounts import allowed
+from rescheduler.model.errors import PolicyError
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.policies.limits import Limits
+from rescheduler.runtime.checking import dead
+from rescheduler.sources.policy_files import load_policies
+from tests.catalogue.kit import codes, cycles, hot, moved, plan_of
+from tests.deploy.policies_configmap import FILE
+from tests.planning.limits.test_budgets import cluster, code, spent
+from tests.runtime.skewed import spread
+from tests.simulation.policies import POLICIES, SPREAD
+
+virtual = pytest.mark.usefixtures("virtual")
+TEXT = POLICIES + SPREAD
+
+
+def refuses(text: str, folder: Path) -> bool:
+    """Whether these policies are refused, and nothing is planned by them."""
+    file = folder / "policies.yaml"
+    file.write_text(text)
+    try:
+        load_policies(file)
+    except PolicyError:
+        return True
+    return False
+
+
+def test_f61_each_key_with_a_letter_too_many_is_refused(tmp_path: Path) -> None:
+    """A typo that is ignored is a limit that does not hold; and what is shipped must load."""
+    assert not refuses(TEXT, tmp_path)
+    shipped = yaml.safe_load(FILE.read_text())["data"]
+    for name, text in shipped.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "policies.yaml").unlink()
+    assert load_policies(tmp_path).policies
+    for name in shipped:
+        (tmp_path / name).unlink()
+    keys = [each.span(1) for each in re.finditer(r"(\w+):(?=\s)", TEXT)]
+    assert len(keys) > 30
+    for start, end in keys:
+        wrong = f"{TEXT[: end - 1]}{TEXT[end - 1] * 2}{TEXT[end:]}"
+        assert refuses(wrong, tmp_path), TEXT[start:end]
+
+
+def test_f62_yaml_means_what_it_says(tmp_path: Path) -> None:
+    """In YAML 1.1 `010` is 8, `1_000` is 1000, `no` is False, and of two keys the last counts."""
+    for value in ("010", "1_000", "no", "'7'", "22:30", "1e1", "0x5", "-1", "five", "true"):
+        assert refuses(TEXT.replace("movesPerHour: 6", f"movesPerHour: {value}"), tmp_path), value
+    twice = TEXT.replace("movesPerHour: 6", "movesPerHour: 6\n  movesPerHour: 600")
+    assert refuses(twice, tmp_path)
+    assert not refuses(TEXT.replace("movesPerHour: 6", "movesPerHour: 7"), tmp_path)
+
+
+@virtual
+def test_f63_an_empty_selector_does_not_stand_for_all(tmp_path: Path) -> None:
+    """Left empty by mistake, a selector of pods means all pods; and the report says how many."""
+    everything = "match: {all: true}"
+    for scope in (
+        "match: {labels: {}}",
+        "match: {labels: {matchLabels: {}}}",
+        "match: {namespaceSelector: {}}",
+        "match: {all: true, namespaces: [default]}",
+    ):
+        assert refuses(TEXT.replace(everything, scope), tmp_path), scope
+    (cycle,) = cycles(hot(), 1)
+    (policy,) = [each for each in plan_of(cycle).policies if each.name == "hot"]
+    assert (policy.scope, policy.subject) == (6, "nodes")
+
+
+def test_f64_percentages_of_budgets_round_down() -> None:
+    """100 % that becomes 0, and 10 % of three pods that becomes one."""
+    for pods in range(11):
+        for percent in range(101):
+            least = allowed(f"{percent}%", pods)
+            assert least * 100 <= percent * pods < (least + 1) * 100
+        assert allowed("100%", pods) == pods
+        assert allowed(0, pods) == allowed("0%", pods) == 0
+
+
+def test_f65_limits_that_allow_nothing_say_so() -> None:
+    """A protection that blocks everything in silence looks like a healthy cluster."""
+    never = Limits.model_validate({"movesPerNode": 0})
+    assert [
+        each for each in dead(policy_set([spread()], never)) if "nothing will ever move" in each
+    ]
+    made = spent(cluster(), {"movesPerCycle": 1}, 0)
+    assert {code(made, each) for each in (1, 4)} == {"PAC001"}
+
+
+@virtual
+def test_f66_what_is_shown_is_what_is_done() -> None:
+    """A dry run that lists what would never be evicted is not trusted for long."""
+    shown, acted = (hot(), hot())
+    audit = shown.process("Audit").run()
+    act = acted.process("Enforce").run()
+    assert plan_of(audit).digest == plan_of(act).digest
+    assert [m.pod for m in plan_of(audit).moves] == [m.pod for m in plan_of(act).moves]
+    assert moved(shown) == []
+    assert moved(acted)
+    assert codes(audit.report) <= codes(act.report)
