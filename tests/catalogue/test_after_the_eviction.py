@@ -8,8 +8,8 @@ import pytest
 from rescheduler.kube import annotations as names
 from rescheduler.model.history import History
 from rescheduler.planning.plan.planner import plan as planned
-from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.conformity.policy import Conformity
+from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.enforce.acting import act
 from tests.catalogue.kit import codes, cycles, drawn, hot, moved, plan_of
 from tests.cluster import deployment, node, pod, snapshot

@@ -32,7 +32,7 @@ from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
 from tests.catalogue.kit import codes, cycles, drawn, hot, moved, plan_of, sent
 from tests.deploy.policies_configmap import ROOT
-from tests.fakes.stage import Process, Stage, warm
+from tests.fakes.stage import Process, Stage
 from tests.runtime.skewed import parts
 from tests.runtime.test_cron import NIGHTS, on
 from tests.simulation.faults import FAULTS
