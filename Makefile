@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 
-.PHONY: help demo test draw check format e2e controlplane bench bench-search bench-scheduler bench-published bench-landing soak soak-e2e crash-points faults lock clean
+.PHONY: help demo test draw check format e2e controlplane bench bench-search bench-scheduler bench-published bench-landing soak soak-e2e crash-points faults mutants lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -86,6 +86,9 @@ soak: $(READY) ## a million simulated cycles, a crash at every call, 30 virtual 
 
 faults: $(READY) ## the fault matrix: 135 cells, 20 simulated runs each, as a table
 	$(BIN)/python -m tests.simulation.matrix --seeds 20
+
+mutants: $(READY) ## seeded faults, each of which a test must find; SAMPLE=20 takes so many of them
+	$(BIN)/python -m tests.mutants $(if $(SAMPLE),--sample $(SAMPLE))
 
 lock: $(READY) ## resolve the dependencies again
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --universal --generate-hashes --custom-compile-command "make lock" -o requirements.lock

@@ -350,3 +350,31 @@ def test_another_turn_of_the_lock_is_not_the_one_of_the_plan(stage: Stage) -> No
         assert outcome.verdict.code == "ACT015"
         assert stage.world.accepted == []
         process.ledger.open()
+
+
+def test_pods_that_no_selector_lists_could_not_be_followed(stage: Stage) -> None:
+    pod = web(stage)
+    process = after_the_snapshot(stage, on(*OWNER, spec={"selector": {}}))
+    outcome = run(stage, planned(pod), process=process)
+    assert outcome.moves[0].code == "DRF006"
+    assert "selector" in outcome.moves[0].message
+    assert not any("eviction" in path for _, path in process.sent)
+
+
+def test_nothing_is_read_for_a_workload_with_enough_in_flight(stage: Stage) -> None:
+    moves = [planned(web(stage)), planned(web(stage, "web-2", "n2"))]
+    process = Process(stage, "a")
+    outcome = run(stage, *moves, process=process)
+    assert [move.code for move in outcome.moves] == ["ACT001", "ELG022"]
+    assert not any(path.endswith("/pods/web-2") for _, path in process.sent)
+
+
+def test_a_pod_whose_eviction_may_be_under_way_is_not_asked_for_again(stage: Stage) -> None:
+    move = planned(web(stage))
+    lost = Process(stage, "a", before=lambda _, __, p: "lost" if "eviction" in p else None)
+    assert run(stage, move, process=lost).verdict.code == "ACT009"
+    process = Process(stage, "b", limits=Limits(**WIDE, inFlightPerWorkload=2))
+    (refused,) = run(stage, move, process=process).moves
+    assert refused.code == "ELG022"
+    assert "was evicted before" in refused.message
+    assert not any("eviction" in path for _, path in process.sent)

@@ -1,0 +1,37 @@
+"""Every fault can still be put in place, and the list names the test that kills it."""
+
+import pytest
+
+from tests.mutants.table import ROOT, Fault, faults, killers, sample
+
+EVERY = faults()
+
+
+@pytest.mark.parametrize("fault", EVERY, ids=lambda fault: fault.id)
+def test_it_applies_and_leaves_python(fault: Fault) -> None:
+    assert not fault.problem
+    assert fault.old != fault.new
+    text = (ROOT / fault.file).read_text()
+    compile(text.replace(fault.old, fault.new), fault.file, "exec")
+
+
+def test_there_are_enough_and_each_has_one_id() -> None:
+    assert len({fault.id for fault in EVERY}) == len(EVERY) >= 100
+    assert len({(fault.file, fault.old, fault.new) for fault in EVERY}) == len(EVERY)
+
+
+def test_the_list_names_tests_that_are_there() -> None:
+    listed = killers()
+    assert listed
+    assert set(listed) <= {fault.id for fault in EVERY}
+    for fault, test in listed.items():
+        module, _, rest = test.partition("::")
+        name = rest.partition("[")[0]
+        assert f"def {name}(" in (ROOT / module).read_text(), fault
+
+
+def test_a_sample_is_spread_over_the_table() -> None:
+    chosen = sample(EVERY, 20)
+    assert len(set(chosen)) == 20
+    assert chosen == sample(EVERY, 20)
+    assert {fault.file.split("/")[1] for fault in chosen} >= {"actions", "planning", "runtime"}
