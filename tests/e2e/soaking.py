@@ -1,12 +1,11 @@
 """The service on a real control plane for hundreds of evictions, under churn and faults."""
 
-import json
 import random
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -149,7 +148,7 @@ class Soaked:
 
     def text(self) -> str:
         """As JSON, for a person or a file."""
-        return json.dumps(asdict(self), indent=2)
+        return msgspec.json.format(msgspec.json.encode(self), indent=2).decode()
 
 
 def soak(crashes: Crashes, evictions: int, deadline: float, seed: int = 1) -> Soaked:
