@@ -26,7 +26,7 @@ from tests.simulation.objects import (
 )
 
 _ITEM = re.compile(
-    r"^/(?:api|apis/(?P<group>[^/]+))/(?P<version>v1|v2|v1alpha2)"
+    r"^/(?:api|apis/(?P<group>[^/]+))/(?P<version>v\d+(?:(?:alpha|beta)\d+)?)"
     r"(?:/namespaces/(?P<ns>[^/]+))?"
     r"/(?P<kind>[a-z]+)(?:/(?P<name>[^/]+)(?:/(?P<sub>[a-z]+))?)?$"
 )
@@ -45,6 +45,8 @@ _NEVER = frozenset(
         "resourceclaims",
         "resourceclaimtemplates",
         "noderesourcetopologies",
+        "podgroups",
+        "workloads",
         "persistentvolumes",
         "persistentvolumeclaims",
         "replicationcontrollers",

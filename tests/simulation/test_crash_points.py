@@ -7,6 +7,6 @@ from tests.simulation.crash_points import AT_EVERY_CALL, broken
 STEP = 4
 
 
-@pytest.mark.parametrize(("first", "fault"), enumerate(AT_EVERY_CALL))
+@pytest.mark.parametrize(("first", "fault"), list(enumerate(AT_EVERY_CALL)))
 def test_at_every_fourth_call(first: int, fault: str) -> None:
     assert list(broken(fault, first, STEP)) == []
