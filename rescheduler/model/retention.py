@@ -14,11 +14,11 @@ MAX_BYTES = 900_000
 """Of the compressed state. A ConfigMap holds 1 MiB in all, binary data counted as decoded.
 Source: ValidateConfigMap, pkg/apis/core/validation/validation.go, Kubernetes 1.36."""
 
-RECENT_BYTES, OLD_BYTES = 370, 200
+RECENT_BYTES, OLD_BYTES = 345, 200
 """What a closed move takes, compressed, within `LOOK_BACK` and after it, with names of 90 random
 characters and four readings; real names, which repeat, take less."""
 
-RESERVED_BYTES = 250_000
+RESERVED_BYTES = 230_000
 """For what is in flight, the refused, and what was learned of landings."""
 
 MOST_REFUSED, REFUSED_FOR = 100, timedelta(hours=24)

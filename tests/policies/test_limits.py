@@ -42,8 +42,8 @@ def test_what_fits(limits: dict[str, Any]) -> None:
     ("limits", "words"),
     [
         ({"movesPerHour": 50, "movesPerDay": 1200}, "1200 moves in a day, each kept for 2d"),
-        ({"movesPerHour": 50, "movesPerDay": "50%"}, "lower movesPerDay to 984"),
-        ({"coolDownCap": 40 * DAY}, "50 moves in a day, each kept for 80d.*movesPerDay to 39"),
+        ({"movesPerHour": 50, "movesPerDay": "50%"}, "lower movesPerDay to 971"),
+        ({"coolDownCap": 40 * DAY}, "50 moves in a day, each kept for 80d.*movesPerDay to 41"),
         ({"coolDownCap": 9_000 * DAY}, "no room.*lower coolDownCap"),
     ],
 )

@@ -141,8 +141,16 @@ def i12_breakers(ground: Ground, evicted: Evicted) -> Found:
         yield f"{bad} of {total} nodes were not Ready"
     late = limits.readyTimeout.total_seconds() + 15
     seen = known.read.get("pods", evicted.at)
+    state, pod = ground.universe.state(), ground.universe.cluster.by_uid
+    # Whose replacement has come and stands is not what its workload lacks.
+    stand = {
+        move.podUid
+        for move in (state.history.moves if state else ())
+        if move.state == "ready" and pod(move.replacement) is not None
+    }
     for each in ground.evicted:
         lacking = ground.ready(each.controller) < ground.wanted(each.controller)
+        lacking = lacking and each.uid not in stand
         if each.replaced is None and seen - each.at > late and lacking:
             yield f"{each} has had no Ready replacement for {seen - each.at:.0f} s"
     if _by_load(evicted):
@@ -174,7 +182,8 @@ def i13_protected(ground: Ground, evicted: Evicted) -> Found:
     if app in ground.protected:
         yield f"app {app} is protected"
     lasting = ground.lasting(f"namespace/{evicted.pod['metadata']['namespace']}")
-    if lasting is not None and lasting > RE_READ:
+    # What is done while a process is stopped, after its last gate, no gate of its can see.
+    if lasting is not None and lasting > RE_READ and not evicted.late:
         yield f"its namespace opted out {lasting:.0f} s before"
 
 

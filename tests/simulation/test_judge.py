@@ -136,7 +136,7 @@ def no_opt_outs(patch: pytest.MonkeyPatch) -> None:
 
 @mutant("I13", in_a_gang)
 def no_gangs(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(eligibility, "refuse_gang", never)
+    patch.setattr(eligibility.Eligibility, "_refuse_gang", never)
 
 
 @mutant("I14", cordoned)

@@ -184,10 +184,11 @@ def test_a_return_is_seen_whatever_the_clocks(stage: Stage, skew: float) -> None
     assert outcome.moves[0].code == "ACT012"
 
 
-def of(uid: str, owner: str = "rs-1", **metadata: Any) -> Pod:
-    """A Ready pod with this UID, of that ReplicaSet."""
-    reference = {"kind": "ReplicaSet", "name": "rs", "uid": owner, "controller": True}
-    pod = {"metadata": {"name": uid, "uid": uid, "ownerReferences": [reference], **metadata}}
+def of(uid: str, owner: str = "rs-1", kind: str = "ReplicaSet", **more: Any) -> Pod:
+    """A Ready pod with this UID, of that controller."""
+    reference = {"kind": kind, "name": "rs", "uid": owner, "controller": True}
+    named = {"name": uid, "namespace": "default", "uid": uid}
+    pod = {"metadata": {**named, "ownerReferences": [reference], **more}}
     return msgspec.convert(pod, Pod)
 
 
@@ -228,8 +229,8 @@ def test_times_say_nothing_about_who_it_is() -> None:
 
 def test_in_a_stateful_set_it_has_the_name_of_the_old_one() -> None:
     past = moved(controllerKind="StatefulSet", pod="db-0")
-    assert find_replacement(past, [of("fresh", name="db-1")], set()) is None
-    fresh = of("fresh", name="db-0")
+    assert find_replacement(past, [of("fresh", kind="StatefulSet", name="db-1")], set()) is None
+    fresh = of("fresh", kind="StatefulSet", name="db-0")
     assert find_replacement(past, [fresh], set()) is fresh
 
 
