@@ -7,7 +7,6 @@ follows their workload's other pods; and pods that came since would have come in
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 import numpy as np
 from msgspec import structs
@@ -40,18 +39,10 @@ class Obstacle:
 class Before:
     """What the readings of one group's nodes and pods would be without its moves."""
 
-    def __init__(self, snapshot: Snapshot, group: Group, others: Sequence[Group]) -> None:
-        """others: all groups, of which the nodes do not show how load changes by itself."""
+    def __init__(self, snapshot: Snapshot, group: Group) -> None:
         self._snapshot = snapshot
         self._group = group
-        touched = {
-            node: baseline
-            for each in others
-            if each is not group
-            for node in each.nodes
-            if (baseline := each.baseline(node)) is not None
-        }
-        self._trends = Trends(snapshot, group.nodes, touched)
+        self._trends = Trends(snapshot, group.nodes)
         moved = [each.replacement for each in group.measured]
         self._moved: IntArray = np.array(moved, dtype=np.int32)
         self._known: dict[tuple[str, str, int], float] = {}
@@ -177,8 +168,7 @@ class Before:
             ):
                 if node >= 0 and name not in then and each.move.at >= since.at:
                     values[node] += sign * used / self._unit(reading, node)
-        span = timedelta(seconds=reading.request.window + reading.request.max_age)
-        answer = self._trends.of(reading.request.key, values, since, span)
+        answer = self._trends.of(reading.request.key, values, since)
         self._known[reading.request.key, since.plan, since.batch] = answer
         return answer
 
@@ -257,9 +247,9 @@ class Before:
         return None
 
 
-def without(snapshot: Snapshot, groups: Sequence[Group], others: Sequence[Group]) -> Snapshot:
-    """The snapshot as it would be without the moves of these groups. others: see Before."""
-    befores = [Before(snapshot, group, others) for group in groups]
+def without(snapshot: Snapshot, groups: Sequence[Group]) -> Snapshot:
+    """The snapshot as it would be without the moves of these groups."""
+    befores = [Before(snapshot, group) for group in groups]
     pods = list(snapshot.pods)
     for group in groups:
         for each in group.measured:

@@ -42,7 +42,7 @@ def measure(snapshot: Snapshot, policies: PolicySet, history: History) -> Measur
         by_name = {each.name: each for each in policies.policies}
         found = groups(history, snapshot, by_name, policies.limits)
         now = corrected(snapshot, history)
-        for group, outcome in _outcomes(now, by_name, found):
+        for group, outcome in _outcomes(now, by_name, [each for each in found if not each.waits]):
             if isinstance(outcome, Obstacle) and outcome.passes and not group.overdue:
                 continue
             answer.changed = True
@@ -61,12 +61,12 @@ def measure(snapshot: Snapshot, policies: PolicySet, history: History) -> Measur
 
 
 def _outcomes(
-    now: Snapshot, policies: Mapping[str, Policy], found: Sequence[Group]
+    now: Snapshot, policies: Mapping[str, Policy], settled: Sequence[Group]
 ) -> Iterator[tuple[Group, dict[str, GroupGain] | Obstacle]]:
-    """For each group that has settled what it has brought by policy, or why that is not known."""
+    """For each group what it has brought by policy, or why that cannot be measured now."""
     ready = []
-    for group in (each for each in found if not each.waits):
-        obstacle = _obstacle(Before(now, group, found), group, policies)
+    for group in settled:
+        obstacle = _obstacle(group, now, policies)
         if obstacle is None:
             ready.append(group)
         else:
@@ -79,18 +79,19 @@ def _outcomes(
         if not wanting:
             continue
         if undone is None and needs_readings(policy):
-            undone = without(now, ready, found)
-        gained = gains(policy, ready, now, undone if needs_readings(policy) else None)
+            undone = without(now, ready)
+        found = gains(policy, ready, now, undone if needs_readings(policy) else None)
         for number in wanting:
-            if isinstance(gained, Problem):
-                failed[number] = Obstacle(f"policy {name}: {gained.message}", passes=True)
+            if isinstance(found, Problem):
+                failed[number] = Obstacle(f"policy {name}: {found.message}", passes=True)
             else:
-                known[number][name] = gained[number]
+                known[number][name] = found[number]
     for number, group in enumerate(ready):
         yield group, failed.get(number, known[number])
 
 
-def _obstacle(before: Before, group: Group, policies: Mapping[str, Policy]) -> Obstacle | None:
+def _obstacle(group: Group, now: Snapshot, policies: Mapping[str, Policy]) -> Obstacle | None:
+    before = Before(now, group)
     found = (
         before.obstacle(policy) for name, policy in policies.items() if group.predicted(name) > 0
     )

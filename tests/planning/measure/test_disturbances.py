@@ -225,30 +225,6 @@ def test_each_group_gets_what_happened_on_its_own_nodes() -> None:
     assert gain(stuck) == pytest.approx(0.0, abs=0.1)
 
 
-@pytest.mark.parametrize("size", [8, 4, 1])
-def test_other_moves_are_no_sign_of_how_load_changes_by_itself(size: int) -> None:
-    lab = Laboratory(sticks=True)
-    pairs = [(f"pod-default-p{number}-0", f"n{12 + number}") for number in range(8)]
-    moves = []
-    for begin in range(0, 8, size):
-        moves += lab.move_together(pairs[begin : begin + size])
-        lab.wait(10)
-    lab.wait()
-    lab.measure()
-    assert [gain(move) for move in moves] == pytest.approx([0.0] * 8, abs=0.02)
-
-
-def test_where_every_node_is_touched_the_moves_are_measured_by_the_others() -> None:
-    lab = Laboratory()
-    moves = lab.move_together(
-        [(f"pod-default-p{number}-0", f"n{12 + number}") for number in range(12)]
-    )
-    truth = lab.truth(moves)
-    lab.wait()
-    lab.measure()
-    assert sum(map(gain, moves)) == pytest.approx(truth, rel=0.1)
-
-
 def test_moves_of_before_a_demotion_do_not_count_on_probation() -> None:
     lab = Laboratory(sticks=True)
     lab.rounds(9)
