@@ -118,7 +118,7 @@ def test_moves_that_help_are_measured_to_help(
     binary: Path, cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
     hot_cpus(cluster)
-    metrics.warm(WINDOW)
+    metrics.warm(2 * WINDOW)
     shown(cluster, metrics)
     before = cost(cluster, cores(cluster), 0.5)
     limits = swift() + "  minMeasuredSample: 5\n"
@@ -159,7 +159,7 @@ def test_a_policy_that_does_not_help_is_demoted_until_a_person_brings_it_back(
             cluster.annotate(pod, **Load(cpu=2.0).annotations())
     least = BaseLoad(least_cpu=cores(cluster)[node]).annotations()
     cluster.annotate(cluster.api.read("v1", "Node", node), **least)
-    metrics.warm(WINDOW)
+    metrics.warm(2 * WINDOW)
     shown(cluster, metrics)
     before = cost(cluster, cores(cluster), 0.5)
     limits = swift(per_cycle=3, per_node=3) + "  minMeasuredSample: 3\n"
@@ -212,7 +212,7 @@ def test_load_that_falls_by_itself_is_no_success_and_no_failure(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
     hot_cpus(cluster)
-    metrics.warm(WINDOW)
+    metrics.warm(2 * WINDOW)
     shown(cluster, metrics)
     policies = write_policies(
         tmp_path / "policies", too_hot("hot", 0.5), too_hot("warm", 0.3), LIMITS
