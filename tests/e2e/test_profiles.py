@@ -31,7 +31,8 @@ from tests.e2e.landing.mix import Mix
 pytestmark = pytest.mark.e2e
 
 FOLDER = Path(__file__).parent / "profiles"
-READER = Path(__file__).parents[2] / "deploy" / "kustomize" / "base" / "reader.yaml"
+KUSTOMIZE = Path(__file__).parents[2] / "deploy" / "kustomize"
+READER = KUSTOMIZE / "scheduler-reading" / "scheduler-reader.yaml"
 CONFIGURATION = FOLDER / "kube-scheduler.yaml"
 NAMES = [each["schedulerName"] for each in yaml.safe_load(CONFIGURATION.read_text())["profiles"]]
 CONFIGURED = [name for name in NAMES if name != "default-scheduler"]
@@ -190,7 +191,8 @@ def test_the_program_says_whom_it_asked_and_holds_where_nobody_answers(
         command += ["--policies", str(FOLDER / "policies"), "--scheduler-url", url]
         command += ["--kubeconfig", str(landing_cluster.plane.kubeconfig)]
         command += ["--scheduler-ca-file", str(authority(landing_cluster))]
-        subprocess.run(command, check=True, capture_output=True)
+        done = subprocess.run(command, check=False, capture_output=True)
+        assert done.returncode == (1 if guards else 0), done.stderr
         plan = json.loads(out.read_text())
         assert [each["code"] for each in plan["guards"]] == guards
         reported = {each["name"]: each for each in plan["schedulers"]}
