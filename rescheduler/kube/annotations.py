@@ -61,22 +61,6 @@ BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """The node for which a claim is being provisioned."""
 
-GANG_LABELS = frozenset(
-    {
-        "scheduling.x-k8s.io/pod-group",
-        "pod-group.scheduling.sigs.k8s.io",
-        "kueue.x-k8s.io/pod-group-name",
-        "jobset.sigs.k8s.io/jobset-name",
-        "leaderworkerset.sigs.k8s.io/name",
-        "training.kubeflow.org/job-name",
-        "ray.io/cluster",
-        "volcano.sh/job-name",
-        "grove.io/podgang",
-        "runai/pod-group-name",
-    }
-)
-"""Labels that make a pod a member of a gang."""
-
 READ = GANGS | {
     BETA_CLASS,
     DEFAULT_CLASS,

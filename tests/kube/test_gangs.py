@@ -10,6 +10,20 @@ from rescheduler.kube.controllers import Controller
 from rescheduler.kube.gangs import GangObject, Mark, kueue_marked, marks
 from rescheduler.kube.objects import Pod
 
+LABELS = {
+    "scheduling.x-k8s.io/pod-group",
+    "pod-group.scheduling.sigs.k8s.io",
+    "kueue.x-k8s.io/pod-group-name",
+    "jobset.sigs.k8s.io/jobset-name",
+    "leaderworkerset.sigs.k8s.io/name",
+    "training.kubeflow.org/job-name",
+    "ray.io/cluster",
+    "volcano.sh/job-name",
+    "grove.io/podgang",
+    "runai/pod-group-name",
+}
+"""Labels that make a pod a member of a gang."""
+
 
 def pod(
     labels: dict[str, str] | None = None, notes: dict[str, str] | None = None, **spec: Any
@@ -86,7 +100,7 @@ def test_kubernetes_own_group_comes_before_all_others() -> None:
 
 
 def test_every_label_and_annotation_of_gangs_is_read() -> None:
-    for key in annotations.GANG_LABELS:
+    for key in LABELS:
         assert [each.what for each in marks(pod({key: "g"}), None)] == [key]
     for key in annotations.GANGS:
         assert [each.what for each in marks(pod(notes={key: "g"}), None)] == [key]

@@ -33,7 +33,6 @@ from rescheduler.model.trail_history import (
 )
 
 UNFINISHED = "unfinished"
-RETURNED = "ACT012"
 
 
 @dataclass
