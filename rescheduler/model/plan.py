@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from rescheduler.model.problem import Problem
+from rescheduler.model.steering import Steered
 
 SCHEMA_VERSION = "2"
 
@@ -103,11 +104,14 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     gains: dict[str, float] = {}
     usage: dict[str, float] = {}
     budget: BudgetUse | None = None
-    crashLooping: bool = False
-    """Whether it is moved because it is not Ready: as long as it crash-loops."""
+    crashLooping: bool = False  # it is moved because it is not Ready, as long as it crash-loops
     restart: RestartCost | None = None
     group: str = ""
     """The gang that is moved as a whole: all moves of the plan with this group, or none of them."""
+    steered: Steered | None = None
+    """How its replacement is steered, as the landing has it; None: not at all."""
+    unsteered: list[LandingShare] = []
+    """The landing of a steered move without steering."""
     gangMinimum: int | None = None
     """How many Ready pods the gang of a pod that is moved alone must keep; None: it is in none."""
 

@@ -20,6 +20,7 @@ from rescheduler.model.plan import Mode, Subject
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.steering import Steering
 
 _NARROWING = ("namespaces", "namespaceSelector", "labels")
 _Namespaces = Annotated[list[NamespaceName], Field(min_length=1)]
@@ -265,6 +266,17 @@ class Policy(Document):
         "times larger. Any other finding is remembered from cycle to cycle in the ConfigMap "
         "`rescheduler-finding-history`: its time starts anew when one cycle does not find it, and "
         "when no cycle ran for this long or for 3 hours, whichever is longer.",
+    )
+
+    steering: Steering | None = Field(
+        None,
+        description="Whether the replacements of pods that are moved for this policy's sake are "
+        "told where to go. As the Limits say, unless given.",
+    )
+    onlyIfSteered: bool = Field(
+        False,
+        description="Whether pods are moved for this policy's sake only where their replacements "
+        "can be told where to go.",
     )
 
     @property

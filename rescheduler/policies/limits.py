@@ -14,6 +14,7 @@ from rescheduler.documents.fields import Duration, PositiveDuration, Ratio, dura
 from rescheduler.documents.label_names import NamespaceName
 from rescheduler.model.gains import MOST_PAIRS
 from rescheduler.model.retention import kept_for, room_per_day
+from rescheduler.policies.steering import Steering
 
 ALWAYS_PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease"})
 """Namespaces that are never touched: Kubernetes' own."""
@@ -122,6 +123,10 @@ class Limits(Document):
     maxNotReadyShare: Ratio = Field(
         0.1,
         description="If a greater share of nodes (and over 3) is not Ready, nothing is evicted.",
+    )
+    steering: Steering = Field(
+        default_factory=Steering,
+        description="Whether replacements are told where to go; a policy may say it otherwise.",
     )
     planExpiry: Duration = Field(
         timedelta(minutes=30), description="How long a plan may be applied."

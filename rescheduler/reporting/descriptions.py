@@ -182,7 +182,14 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "crashLooping": "Whether the pod crash-loops: nothing that is Ready is taken.",
         "restart": "What starts anew, as a part of the disruption; null where it is not told.",
         "gangMinimum": "How many Ready pods its gang must keep; null: it has none, or all move.",
+        "steered": "How its replacement is steered, as `landing` has it; null: not at all.",
+        "unsteered": "The landing of a steered move if it were not steered; empty otherwise.",
         "group": "The gang that is moved as a whole with it, all or none; empty: it moves alone.",
+    },
+    "Steered": {
+        "by": "What tells the replacement where to go.",
+        "strength": "Prefer: more points for these nodes. Require: nowhere but there.",
+        "nodes": "The acceptable nodes, best first.",
     },
     "RestartCost": {
         "readySeconds": "How long a replacement takes to be Ready; null where it is not known.",

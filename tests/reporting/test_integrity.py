@@ -122,6 +122,7 @@ CANDIDATES: list[Any] = [
         None,
     ),
     *({"code": "X", "message": "y"}, {"name": "other", "allowed": 3}),
+    {"by": "Webhook", "strength": "Require", "nodes": ["other"]},
 ]
 """What may stand instead of a leaf; which of them fits is up to the leaf's type."""
 

@@ -1,0 +1,50 @@
+"""A pod that is steered: its node affinity with one more term, merged into what it has."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from rescheduler.kube.objects import Affinity, PodSpec
+
+HOSTNAME = "kubernetes.io/hostname"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+WEIGHT = 100
+"""The highest that Kubernetes allows for a preferred term."""
+
+
+def steered_affinity(
+    affinity: dict[str, Any] | None, hostnames: Sequence[str], *, require: bool
+) -> dict[str, Any]:
+    """`spec.affinity` as JSON with one more node affinity; what is there stays as it is.
+
+    require False: one more preferred term, of weight 100. require True: ANDed into every term of
+    `nodeSelectorTerms`, of which one must hold; an empty term matches no node, and stays so
+    (k8s.io/component-helpers/scheduling/corev1/nodeaffinity `isEmptyNodeSelectorTerm`). By label,
+    as `matchFields` takes a single node name.
+    """
+    asked = {"key": HOSTNAME, "operator": "In", "values": list(hostnames)}
+    found = dict(affinity or {})
+    node = dict(found.get("nodeAffinity") or {})
+    if require:
+        selector = dict(node.get(REQUIRED) or {"nodeSelectorTerms": [{"matchExpressions": []}]})
+        first = not node.get(REQUIRED)
+        selector["nodeSelectorTerms"] = [
+            {**term, "matchExpressions": [*(term.get("matchExpressions") or []), asked]}
+            if first or term.get("matchExpressions") or term.get("matchFields")
+            else term
+            for term in selector.get("nodeSelectorTerms") or []
+        ]
+        node[REQUIRED] = selector
+    else:
+        term = {"weight": WEIGHT, "preference": {"matchExpressions": [asked]}}
+        node[PREFERRED] = [*(node.get(PREFERRED) or []), term]
+    return {**found, "nodeAffinity": node}
+
+
+def steered(spec: PodSpec, hostnames: Sequence[str], *, require: bool) -> PodSpec:
+    """The spec of a replacement that is steered to one of these nodes; see `steered_affinity`."""
+    before = None if spec.affinity is None else msgspec.to_builtins(spec.affinity)
+    after = steered_affinity(before, hostnames, require=require)
+    return msgspec.structs.replace(spec, affinity=msgspec.convert(after, Affinity))

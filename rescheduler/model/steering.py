@@ -1,0 +1,44 @@
+"""Steering: which nodes a replacement is told to go to, by whom, and how strictly."""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+Means = Literal["None", "AdmissionPolicy", "Webhook", "SoftTaint", "Extender"]
+"""What puts it into effect; None: replacements go where the scheduler puts them."""
+
+Strength = Literal["Prefer", "Require"]
+"""Prefer: one more wish among the scheduler's scores. Require: nowhere but there."""
+
+
+class Steered(msgspec.Struct, frozen=True, kw_only=True):
+    """How the replacement of one move is steered, as the plan says it.
+
+    nodes: the acceptable nodes by name, best first; never one alone with Require.
+    """
+
+    by: Means
+    strength: Strength
+    nodes: list[str]
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of the table of intents: where one replacement of a controller shall go.
+
+    owner: UID of the controller that will make it; pods of one controller are fungible, so a
+    controller's entries are a multiset. template: the `pod-template-hash` or
+    `controller-revision-hash` of the pod that leaves, "" without one; a pod of another template is
+    not steered. hostnames: the `kubernetes.io/hostname` labels of the acceptable nodes.
+    deadline: nobody is steered by it any more from then on. plan, pod: whose move it is.
+    """
+
+    owner: str
+    namespace: str
+    template: str = ""
+    hostnames: tuple[str, ...]
+    strength: Strength
+    deadline: datetime
+    plan: str
+    pod: str
+    """UID of the pod that leaves."""
