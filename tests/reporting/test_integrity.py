@@ -123,6 +123,7 @@ CANDIDATES: list[Any] = [
     ),
     *({"code": "X", "message": "y"}, {"name": "other", "allowed": 3}),
     {"by": "Webhook", "strength": "Require", "nodes": ["other"]},
+    [{"node": "other", "probability": 0.25}],
 ]
 """What may stand instead of a leaf; which of them fits is up to the leaf's type."""
 
