@@ -5,13 +5,20 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.kube.objects import Affinity, PodSpec
+from rescheduler.kube.objects import Affinity, Labels, PodSpec
 
 HOSTNAME = "kubernetes.io/hostname"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 WEIGHT = 100
 """The highest that Kubernetes allows for a preferred term."""
+TEMPLATES = ("pod-template-hash", "controller-revision-hash")
+"""Labels of which a controller changes the value with the pods' template."""
+
+
+def template_hash(labels: Labels | None) -> str:
+    """What tells pods of one template of a controller from those of another; "" without one."""
+    return next(((labels or {})[key] for key in TEMPLATES if (labels or {}).get(key)), "")
 
 
 def steered_affinity(

@@ -2,7 +2,8 @@
 
 Families: ELG eligibility, BUD budgets, FEA feasibility and landing, MRG margin, PAC limits per
 cycle and hour, GRD guards, RDG readings, SPR, UTL, LOC, HLT, NUM, FRG and CNF policies, STB
-stability, MSR measured gain, ACT outcomes, DRF drift, DAT the data itself. A code is never reused for another meaning.
+stability, MSR measured gain, ACT outcomes, DRF drift, STR steering, DAT the data itself. A code is never reused
+for another meaning.
 """
 
 from dataclasses import dataclass
@@ -52,6 +53,9 @@ _ALL = (
     Reason("ELG028", "The pod is moved with its whole gang or not at all.", "Nothing to do: its gang is evaluated as a whole."),
     Reason("ELG029", "Kueue starts and stops the gang, and would not know of the evictions.", "Set `active: false` and then `true` in its Workload to let Kueue place it anew; if the message says that they were not read, record the cluster anew."),
     Reason("ELG030", "The gang cannot be moved as a whole: it is not complete, a part of it is another gang, or the Limits do not let so many pods move at once.", "Wait until all its pods are Ready, or raise the limit that the message names."),
+    Reason("ELG031", "The replacement cannot be told where to go: the pod, its template or a volume names nodes already, or its controller is not known.", "Nothing to do; it is moved without steering where that helps."),
+    Reason("ELG032", "The replacement is not told where to go: Kueue decides it.", "Nothing to do; it is moved without steering where that helps."),
+    Reason("ELG033", "The replacement is not told where to go: its gang is steered as a whole or not at all.", "Set `gangs: Whole` to move and steer gangs as a whole."),
     # Budgets
     Reason("BUD001", "Two PodDisruptionBudgets select the pod; the API server then refuses evictions.", "Change the budgets so that only one selects it."),
     Reason("BUD002", "The PodDisruptionBudget allows no disruption now.", "Wait, or add replicas."),
@@ -165,6 +169,8 @@ _ALL = (
     Reason("DRF005", "The pod's node is cordoned, not Ready or being taken away.", "Make a new plan."),
     Reason("DRF006", "The pod's workload has changed: a rollout, a pause, a deletion, or missing pods.", "Make a new plan once it is stable."),
     Reason("DRF007", "A PodDisruptionBudget or the namespace of the pod forbids the eviction now.", "A later cycle tries again."),
+    # Steering: replacements that are told where to go
+    Reason("STR003", "The table of replacements to steer has no room for this one.", "Name fewer nodes; or wait until others have landed."),
     # The data itself
     Reason("DAT001", "An object could not be decoded; it is left out, and its node is left alone.", "Report the object to the maintainers."),
     Reason("DAT002", "An optional kind of object could not be read.", "Install it, or grant the right to list it, if your policies need it."),

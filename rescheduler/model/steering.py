@@ -1,7 +1,8 @@
 """Steering: which nodes a replacement is told to go to, by whom, and how strictly."""
 
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -10,6 +11,10 @@ Means = Literal["None", "AdmissionPolicy", "Webhook", "SoftTaint", "Extender"]
 
 Strength = Literal["Prefer", "Require"]
 """Prefer: one more wish among the scheduler's scores. Require: nowhere but there."""
+
+
+MOST_NODES = 100
+"""Acceptable nodes of one replacement; each of them is written into its affinity."""
 
 
 class Steered(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,3 +47,26 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     plan: str
     pod: str
     """UID of the pod that leaves."""
+    name: str = ""
+    """The name that the replacement will have, where it is known: of a StatefulSet."""
+
+
+class Wanted(NamedTuple):
+    """Where a pod that is being created shall go. hostnames: no label twice, best first."""
+
+    hostnames: tuple[str, ...]
+    strength: Strength
+
+
+def wanted(intents: Iterable[Intent], template: str, name: str) -> Wanted | None:
+    """What the intents of its controller ask for a pod of that template and name, or None.
+
+    name: "" while the API server has not made one up. Pods of one controller are fungible, so each
+    may go where any of them may; it is required only where all of them require it.
+    """
+    fitting = [each for each in intents if each.template == template and each.name in ("", name)]
+    if not fitting:
+        return None
+    hostnames = dict.fromkeys(host for each in fitting for host in each.hostnames)
+    require = all(each.strength == "Require" for each in fitting)
+    return Wanted(tuple(hostnames), "Require" if require else "Prefer")

@@ -1,0 +1,100 @@
+"""How the table of intents is stored in its ConfigMap, such that CEL can read it too.
+
+    data.<UID of the controller>   a line for each set of nodes:
+        strength|template|name|hostname,hostname|namespace|deadline,plan,pod;deadline,plan,pod
+
+CEL splits strings and knows no JSON, and has no clock and no count: what it reads are the first
+four fields. Replacements to the same nodes share a line. The other fields are for those who sweep.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any, get_args
+
+from rescheduler.model.steering import Intent, Strength
+
+FENCE = "rescheduler.io/fence"
+"""Annotation: the lease transition of the last writer."""
+MOST_BYTES = 900 * 2**10
+"""Of all keys and values; a ConfigMap holds 1 MiB."""
+
+_MARKS = frozenset("|,;\n")
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def written(intents: Iterable[Intent]) -> dict[str, str]:
+    """The `data` of the ConfigMap with these intents.
+
+    Raises:
+        ValueError: a name of them cannot be written.
+    """
+    lines: dict[str, list[str]] = {}
+    for shared, same in groupby(sorted(intents, key=_shared), key=_shared):
+        owner, strength, template, name, hostnames, namespace = shared
+        items = [(_text(each.deadline), each.plan, each.pod) for each in same]
+        for text in (template, name, *hostnames, namespace, *(t for item in items for t in item)):
+            if _MARKS & set(text):
+                raise ValueError(f"{text!r} cannot be written into a line")
+        line = (strength, template, name, ",".join(hostnames), namespace)
+        item = ";".join(",".join(each) for each in items)
+        lines.setdefault(owner, []).append("|".join((*line, item)))
+    return {owner: "\n".join(each) for owner, each in lines.items()}
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime(_TIME)
+
+
+def _shared(intent: Intent) -> tuple[str, Strength, str, str, tuple[str, ...], str]:
+    each = intent
+    return each.owner, each.strength, each.template, each.name, each.hostnames, each.namespace
+
+
+def read(data: Mapping[str, Any]) -> tuple[list[Intent], dict[str, str]]:
+    """The intents in the `data` of a ConfigMap, and the keys that hold no such lines, with why."""
+    intents: list[Intent] = []
+    broken: dict[str, str] = {}
+    for owner, value in data.items():
+        try:
+            intents += [each for line in str(value).split("\n") for each in _read_line(owner, line)]
+        except ValueError as error:
+            broken[owner] = str(error)
+    return intents, broken
+
+
+def _read_line(owner: str, line: str) -> list[Intent]:
+    fields = line.split("|")
+    if len(fields) != 6:
+        raise ValueError(f"a line has {len(fields)} fields, not 6")
+    strength, template, name, hostnames, namespace, items = fields
+    if strength not in get_args(Strength):
+        raise ValueError("a line begins with neither Prefer nor Require")
+    if not all(hostnames.split(",")):
+        raise ValueError("a line has an empty hostname")
+    answer = []
+    for item in items.split(";"):
+        deadline, plan, pod = item.split(",")
+        answer.append(
+            Intent(
+                owner=owner,
+                namespace=namespace,
+                template=template,
+                name=name,
+                hostnames=tuple(hostnames.split(",")),
+                strength="Require" if strength == "Require" else "Prefer",
+                deadline=datetime.strptime(deadline, _TIME).replace(tzinfo=UTC),
+                plan=plan,
+                pod=pod,
+            )
+        )
+    return answer
+
+
+def size(data: Mapping[str, str]) -> int:
+    """Bytes that the API server counts of it.
+
+    Source: ValidateConfigMap in pkg/apis/core/validation/validation.go: the values only; the keys
+    are counted here too.
+    """
+    return sum(len(key) + len(value.encode()) for key, value in data.items())

@@ -1,0 +1,153 @@
+"""The table of intents: where replacements shall go, in a ConfigMap that the lock's holder writes.
+
+An intent is in it from right before its eviction until its replacement is seen, or its deadline:
+what steers cannot count, so whatever stays longer steers others of the controller. Whoever begins
+sweeps what a process that ended left. Every write is a compare-and-swap with the fence of the
+writer, and leaves nothing there but intents.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from rescheduler.actions.lease import Store
+from rescheduler.actions.steering_format import FENCE, MOST_BYTES, read, size, written
+from rescheduler.actions.stored import config_map
+from rescheduler.model.errors import ActionError, LockLost
+from rescheduler.model.problem import Problem
+from rescheduler.model.steering import MOST_NODES, Intent
+
+TABLE = "rescheduler-steering"
+"""The name of the ConfigMap, which the policies of deploy/ name too."""
+_ATTEMPTS = 3
+_Change = Callable[[list[Intent], dict[str, str]], Iterable[Intent]]
+"""From the intents, and the keys that cannot be read, to those to store."""
+
+
+class SteeringTable:
+    """The table, read and written under the lock."""
+
+    def __init__(self, store: Store, *, where: str) -> None:
+        """where: `namespace/name` of the ConfigMap."""
+        self._store = store
+        self._where = where
+        self._blank = config_map(where)
+
+    def read(self) -> tuple[list[Intent], dict[str, str]]:
+        """The intents, and the keys that cannot be read, with why; nothing is created.
+
+        Raises:
+            ActionError: the API server does not answer, or refuses.
+        """
+        return read(_data(self._store.read() or self._blank))
+
+    def add(self, intents: Collection[Intent], fence: int) -> Problem | None:
+        """Put these in, all or none: None once they are stored, or why they do not fit (STR003).
+
+        Raises:
+            LockLost: somebody with a later fence wrote.
+            ActionError: they could not be stored, or it is not known whether they were.
+        """
+        problem = _unwritable(intents)
+        if problem is not None:
+            return problem
+        mine = {each.pod for each in intents}
+
+        def added(found: list[Intent], _broken: object) -> list[Intent]:
+            return [*(each for each in found if each.pod not in mine), *intents]
+
+        return self._change(added, fence)
+
+    def remove(self, pods: Collection[str], fence: int) -> None:
+        """Take out the intents of these pods that left, by UID.
+
+        Raises:
+            LockLost, ActionError: as `add`.
+        """
+
+        def left(found: list[Intent], _broken: object) -> list[Intent]:
+            return [each for each in found if each.pod not in pods]
+
+        self._change(left, fence)
+
+    def sweep(self, fence: int) -> list[str]:
+        """Take out everything, once the lock is won; answers what was there, for a warning.
+
+        From here on nobody with another fence can write; one that is higher is of a state that was
+        lost.
+
+        Raises:
+            ActionError: as `add`.
+        """
+        left: list[str] = []
+
+        def nothing(found: list[Intent], broken: dict[str, str]) -> list[Intent]:
+            left[:] = [f"{e.strength} for pod {e.pod} in {e.namespace}" for e in found]
+            left.extend(f"key {key}, which cannot be read: {why}" for key, why in broken.items())
+            return []
+
+        self._change(nothing, fence, begins=True)
+        return left
+
+    def _change(self, change: _Change, fence: int, *, begins: bool = False) -> Problem | None:
+        for _ in range(_ATTEMPTS):
+            current = self._store.read()
+            before = _data(current or self._blank)
+            data = written(change(*read(before)))
+            if size(data) > MOST_BYTES:
+                return Problem(
+                    code="STR003",
+                    message=f"ConfigMap {self._where} would hold {size(data)} bytes of intents, "
+                    f"more than {MOST_BYTES}",
+                )
+            if current is None:
+                if not data:
+                    return None
+                current = self._store.create(self._blank)
+                if current is None:
+                    continue  # somebody else has created it meanwhile
+            other = _fence_of(current)
+            if other > fence and not begins:
+                raise LockLost(
+                    f"ConfigMap {self._where} has fence {other}, ours is {fence}",
+                    "check for a second instance; this one stops.",
+                )
+            if data == before and other == fence:
+                return None
+            if self._store.replace(_filled(current, data, fence)) is not None:
+                return None
+        raise ActionError(
+            f"ConfigMap {self._where} changed {_ATTEMPTS} times while it was written",
+            "check who else writes it.",
+        )
+
+
+def _filled(current: dict[str, Any], data: dict[str, str], fence: int) -> dict[str, Any]:
+    """The ConfigMap with nothing but this data: what others wrote there takes the room."""
+    metadata = current.get("metadata") or {}
+    notes = {**(metadata.get("annotations") or {}), FENCE: str(fence)}
+    kept = {key: value for key, value in current.items() if key in ("apiVersion", "kind")}
+    return {**kept, "metadata": {**metadata, "annotations": notes}, "data": data}
+
+
+def _fence_of(current: dict[str, Any]) -> int:
+    text = str(((current.get("metadata") or {}).get("annotations") or {}).get(FENCE, ""))
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
+
+
+def _data(current: dict[str, Any]) -> dict[str, Any]:
+    data = current.get("data")
+    return data if isinstance(data, dict) else {}
+
+
+def _unwritable(intents: Iterable[Intent]) -> Problem | None:
+    for each in intents:
+        if len(each.hostnames) > MOST_NODES:
+            return Problem(
+                code="STR003",
+                message=f"it names {len(each.hostnames)} nodes; at most {MOST_NODES} can be named",
+            )
+        try:
+            written([each])
+        except ValueError as error:
+            return Problem(code="STR003", message=str(error))
+    return None

@@ -1,0 +1,142 @@
+"""Whether the replacement of a pod may be told where to go: codes ELG001 and ELG031-ELG033.
+
+A pod that is not steered may still be moved. For many pods of one snapshot make one `Steerable`.
+"""
+
+from collections import Counter
+from functools import cached_property
+
+import numpy as np
+
+from rescheduler.kube.controllers import Controller
+from rescheduler.kube.gangs import kueue_marked
+from rescheduler.kube.node_selection import node_affinity
+from rescheduler.kube.objects import NodeSelector, Pod
+from rescheduler.kube.steered import HOSTNAME
+from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.eligibility.pod_checks import refuse_kind
+
+
+class Steerable:
+    """Answers for any pod of one snapshot; what pods share is worked out once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._known: dict[tuple[object, ...], Problem | None] = {}
+
+    def problem(self, pod: int, *, whole: bool = False) -> Problem | None:
+        """Why the replacement of this pod must not be steered, or None.
+
+        whole: whether it is asked for a move of the pod's whole gang.
+        """
+        each = self._snapshot.pods[pod]
+        metadata = each.metadata
+        # The snapshot keeps all of these alive, so an id stands for one object.
+        key = (
+            id(each.spec),
+            id(metadata.labels),
+            id(metadata.annotations),
+            id(metadata.ownerReferences),
+            metadata.namespace,
+            whole,
+        )
+        if key not in self._known:
+            self._known[key] = self._evaluate(pod, whole=whole)
+        return self._known[key]
+
+    @cached_property
+    def nodes(self) -> BoolArray:
+        """(nodes,) the nodes that can be named: their hostname label is there, and theirs alone."""
+        labels = [(node.metadata.labels or {}).get(HOSTNAME, "") for node in self._snapshot.nodes]
+        count = Counter(labels)
+        return np.array([bool(each) and count[each] == 1 for each in labels], dtype=np.bool_)
+
+    def _evaluate(self, pod: int, *, whole: bool) -> Problem | None:
+        each = self._snapshot.pods[pod]
+        kind = refuse_kind(each)
+        if kind is not None:
+            return kind
+        pinned = self._pinned(each) or self._claimed(each)
+        if pinned:
+            return Problem(code="ELG031", message=pinned)
+        workload = int(self._snapshot.pod_workload[pod])
+        above = [self._controllers[uid] for uid in self._chain(each) if uid in self._controllers]
+        if workload < 0 or not above:
+            return Problem(code="ELG031", message="its controller could not be read")
+        if kueue_marked(each, above):
+            return Problem(code="ELG032", message="Kueue decides where its pods go")
+        gang = self._snapshot.gangs.of(pod)
+        if gang is not None and not whole:
+            said = f"it is moved without the others of its gang {gang.name}"
+            return Problem(code="ELG033", message=said)
+        return None
+
+    def _pinned(self, pod: Pod) -> str:
+        """What names its node in the pod or in its controller's template, or ""."""
+        owner = pod.controller
+        controller = self._controllers.get(owner.uid) if owner is not None else None
+        template = controller.spec.template if controller is not None else None
+        if template is not None and template.spec.nodeName:
+            return f"the template of its controller names node {template.spec.nodeName}"
+        if HOSTNAME in (pod.spec.nodeSelector or {}):
+            return f"its nodeSelector names a {HOSTNAME}"
+        required = node_affinity(pod.spec).requiredDuringSchedulingIgnoredDuringExecution
+        return "its node affinity names nodes" if _names_nodes(required) else ""
+
+    def _claimed(self, pod: Pod) -> str:
+        """Which volume claim of it is bound to some nodes, or ""."""
+        for each in pod.spec.volumes or ():
+            if each.persistentVolumeClaim is None:
+                continue
+            name = each.persistentVolumeClaim.claimName
+            claim = self._claims.get((pod.metadata.namespace, name))
+            volume = self._volumes.get(claim.spec.volumeName) if claim is not None else None
+            if volume is None:
+                return f"its volume claim {name} is not known, or not bound"
+            affinity = volume.spec.nodeAffinity
+            if affinity is not None and _names_nodes(affinity.required):
+                return (
+                    f"its volume claim {name} is bound to volume {volume.metadata.name} of a node"
+                )
+        return ""
+
+    def _chain(self, pod: Pod) -> list[str]:
+        """The UIDs of the controllers above the pod, the nearest first."""
+        answer: list[str] = []
+        owner = pod.controller
+        while owner is not None and owner.uid not in answer:
+            answer.append(owner.uid)
+            found = self._controllers.get(owner.uid)
+            owner = found.metadata.controller if found is not None else None
+        return answer
+
+    @cached_property
+    def _controllers(self) -> dict[str, Controller]:
+        return {each.metadata.uid: each for each in self._snapshot.controllers}
+
+    @cached_property
+    def _claims(self) -> dict[tuple[str, str], PersistentVolumeClaim]:
+        return {(e.metadata.namespace, e.metadata.name): e for e in self._snapshot.claims}
+
+    @cached_property
+    def _volumes(self) -> dict[str, PersistentVolume]:
+        return {each.metadata.name: each for each in self._snapshot.volumes}
+
+
+def steerable(snapshot: Snapshot, pod: int, *, whole: bool = False) -> Problem | None:
+    """Why the replacement of one pod of a fresh snapshot must not be steered, or None."""
+    return Steerable(snapshot).problem(pod, whole=whole)
+
+
+def _names_nodes(selector: NodeSelector | None) -> bool:
+    """Whether any term selects nodes by name or hostname; one that only excludes some does not."""
+    terms = (selector.nodeSelectorTerms if selector is not None else None) or ()
+    return any(
+        each.operator == "In" and (field or each.key == HOSTNAME)
+        for term in terms
+        for field, asked in ((True, term.matchFields), (False, term.matchExpressions))
+        for each in asked or ()
+    )
