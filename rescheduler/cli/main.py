@@ -18,6 +18,8 @@ _VERBS = {
     "explain": "Show why a pod or a node is as it is, or why pods are Pending.",
     "apply": "Carry out a reviewed plan.",
     "run": "Plan and, in mode Enforce, act: once, or on a schedule.",
+    "extender": "Answer a scheduler of your own about nodes.",
+    "webhook": "Steer replacements as they are created, for the API server.",
     "history": "Show what was moved, whether it helped, and what was prevented.",
     "render": "Show a saved plan or outcome again.",
     "record": "Save the cluster and its readings to a file.",

@@ -100,6 +100,10 @@ class Settings:
         "Where to serve /livez, /readyz, /metrics and the last report; port 0 takes a free one.",
         metavar="HOST:PORT",
     )
+    tls_cert_file: Path | None = _option(
+        None, "File with the certificate that the webhook presents, read again once a minute."
+    )
+    tls_key_file: Path | None = _option(None, "File with the key of that certificate.")
     cycle_deadline: timedelta = _option(
         timedelta(minutes=15), "After so long a cycle sends nothing more and ends."
     )

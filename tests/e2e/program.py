@@ -59,8 +59,8 @@ def _dependencies() -> Path:
     key = hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()[:16]
     environment = cache_folder() / f"dependencies-{key}"
     environment.parent.mkdir(parents=True, exist_ok=True)
-    with environment.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with environment.with_suffix(".lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
         marker = environment / ".complete"
         if not marker.exists():
             subprocess.run([sys.executable, "-m", "venv", "--clear", str(environment)], check=True)

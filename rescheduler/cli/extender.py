@@ -1,0 +1,26 @@
+"""`rescheduler extender`: answers a scheduler of your own."""
+
+import click
+
+from rescheduler.cli.options import SOURCES, takes
+from rescheduler.runtime.settings import Settings
+
+
+@click.command()
+@takes("policies", *SOURCES, "every", "listen", policies=True)
+def command(settings: Settings) -> int:
+    """Answer a kube-scheduler of your own about nodes, as an extender.
+
+    It gives the nodes that a plan chose for a replacement the highest score (steering by Extender),
+    keeps replacements from all others where the strength is Require, and scores every other pod by
+    what the Enforce policies say of pods like it. Without data all nodes are alike to it. The
+    cluster is read every minute, or as --every says.
+
+    \b
+      rescheduler extender -p policies/ --listen 127.0.0.1:8888
+    """  # noqa: D301 - click wants the character
+    from rescheduler.runtime.extender.extender import serve_extender  # noqa: PLC0415
+    from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
+
+    configure(settings, usual="info")
+    return serve_extender(settings)

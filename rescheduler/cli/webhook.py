@@ -1,0 +1,25 @@
+"""`rescheduler webhook`: the webhook that steers replacements."""
+
+import click
+
+from rescheduler.cli.options import takes
+from rescheduler.runtime.settings import Settings
+
+
+@click.command()
+@takes("kubeconfig", "context", "listen", "tls_cert_file", "tls_key_file")
+def command(settings: Settings) -> int:
+    """Serve the admission webhook that tells replacements where to go (steering by Webhook).
+
+    It follows the table of intents, and adds node affinity to the pods that stand in it as they
+    are created. It reads nothing else. Its certificate is its own, kept in the Secret
+    rescheduler-webhook and renewed there, unless one is given as files.
+
+    \b
+      rescheduler webhook --listen 0.0.0.0:8443
+    """  # noqa: D301 - click wants the character
+    from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
+    from rescheduler.runtime.steering.webhook import serve_webhook  # noqa: PLC0415
+
+    configure(settings, usual="info")
+    return serve_webhook(settings)

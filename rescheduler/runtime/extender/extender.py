@@ -1,0 +1,71 @@
+"""`rescheduler extender`: a server that kube-scheduler asks about nodes, until it is stopped."""
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from rescheduler.actions.steering_watch import SteeringWatch
+from rescheduler.runtime.enforce.live_actor import NAMESPACE
+from rescheduler.runtime.extender.answers import Answers, Known
+from rescheduler.runtime.extender.protocol import ExtenderArgs
+from rescheduler.runtime.extender.refreshing import Refreshing
+from rescheduler.runtime.logs import logger
+from rescheduler.runtime.parts import connection_of, policies_of
+from rescheduler.runtime.settings import Settings
+from rescheduler.runtime.steering.claims import Claims
+from rescheduler.runtime.steering.request_metrics import RequestMetrics
+from rescheduler.runtime.steering.serving import Answer, JsonServer
+from rescheduler.runtime.stopping import Stop
+
+PERIOD = timedelta(minutes=1)
+
+_args = msgspec.json.Decoder(ExtenderArgs)
+_encode = msgspec.json.Encoder().encode
+
+
+def serve_extender(settings: Settings) -> int:
+    """Answer until SIGTERM or SIGINT; the exit code.
+
+    Raises:
+        ReschedulerError: it cannot be started with these settings.
+    """
+    stop = Stop()
+    policies_of(settings)  # what is wrong with them must show at once
+    connection = connection_of(settings)
+    claims = Claims(lambda: datetime.now(UTC))
+    answers = Answers(claims)
+
+    def tell(known: Known | None) -> None:
+        answers.known = known
+
+    refreshing = Refreshing(settings, settings.every or PERIOD, stop, tell)
+    watch = None if connection is None else SteeringWatch(connection.api, NAMESPACE, claims.replace)
+    metrics = RequestMetrics("rescheduler_extender")
+    server = JsonServer(
+        settings.listen,
+        answers_by_path(answers),
+        healthy=lambda: "",  # without data it answers too: neutrally
+        metrics=metrics.text,
+        observe=metrics.observe,
+    )
+    stop.on_signals()
+    if watch is not None:
+        watch.start()
+    server.start()
+    logger().info("answering", port=server.port)
+    try:
+        refreshing.run()
+    finally:
+        server.stop()
+        if watch is not None:
+            watch.stop()
+    logger().info("stopped", reason=stop.reason())
+    return 0
+
+
+def answers_by_path(answers: Answers) -> dict[str, Answer]:
+    """What answers each verb of the extender, from JSON to JSON."""
+    return {
+        "/filter": lambda body: _encode(answers.filter(_args.decode(body))),
+        "/prioritize": lambda body: _encode(answers.prioritize(_args.decode(body))),
+    }

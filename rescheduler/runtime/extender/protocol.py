@@ -1,0 +1,74 @@
+"""What kube-scheduler sends an extender, and what it expects back.
+
+Source: k8s.io/kube-scheduler/extender/v1/types.go, Kubernetes 1.36. The Go types have no JSON tags,
+so the fields have their Go names.
+"""
+
+from typing import Any
+
+import msgspec
+
+from rescheduler.kube.objects import ObjectMeta
+
+MAX_PRIORITY = 10
+"""The highest score that an extender may give."""
+
+
+class AskedPod(msgspec.Struct, frozen=True):
+    """The pod that is being placed."""
+
+    metadata: ObjectMeta
+
+
+class NodeList(msgspec.Struct, frozen=True):
+    """Whole nodes, sent where `nodeCacheCapable` is false; each is passed back as it came."""
+
+    items: list[msgspec.Raw] = []
+
+
+class ExtenderArgs(msgspec.Struct, frozen=True):
+    """The pod, and the nodes that passed the scheduler's own filters: whole, or by name."""
+
+    Pod: AskedPod
+    Nodes: NodeList | None = None
+    NodeNames: list[str] | None = None
+
+
+class FilterResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The nodes that are left, in the form in which they came, and why others are not."""
+
+    Nodes: dict[str, Any] | None = None
+    NodeNames: list[str] | None = None
+    FailedNodes: dict[str, str] = {}
+
+
+class HostPriority(msgspec.Struct, frozen=True):
+    """The score of one node, 0 to `MAX_PRIORITY`."""
+
+    Host: str
+    Score: int
+
+
+class _Named(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta
+
+
+_node = msgspec.json.Decoder(_Named)
+
+
+def names(args: ExtenderArgs) -> list[str]:
+    """The names of the nodes that are asked about."""
+    if args.NodeNames is not None:
+        return args.NodeNames
+    items = args.Nodes.items if args.Nodes is not None else []
+    return [_node.decode(each).metadata.name for each in items]
+
+
+def kept(args: ExtenderArgs, all_names: list[str], failed: dict[str, str]) -> FilterResult:
+    """The answer to a filter call: all nodes but the failed ones."""
+    if args.NodeNames is not None:
+        left = [each for each in args.NodeNames if each not in failed] if failed else all_names
+        return FilterResult(NodeNames=left, FailedNodes=failed)
+    items = args.Nodes.items if args.Nodes is not None else []
+    passed = [each for each, name in zip(items, all_names, strict=True) if name not in failed]
+    return FilterResult(Nodes={"items": passed}, FailedNodes=failed)

@@ -1,0 +1,95 @@
+"""Keeps what the policies say up to date, worked out in a process of its own.
+
+Reading a large cluster holds the interpreter for seconds, and an extender that answers late holds
+up the scheduler; so the process that answers does nothing else.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from datetime import timedelta
+from multiprocessing import get_context
+
+from rescheduler.kube.steered import HOSTNAME
+from rescheduler.model.errors import ReschedulerError
+from rescheduler.planning.advice import Advice, advise
+from rescheduler.runtime.extender.answers import Known, known_of
+from rescheduler.runtime.logs import logger
+from rescheduler.runtime.observing import observer
+from rescheduler.runtime.parts import connection_of, policies_of
+from rescheduler.runtime.settings import Settings
+from rescheduler.runtime.stopping import Stop
+
+MOST_AGE = 3
+"""After so many periods without news, what was said last is told no more."""
+
+
+def observed(settings: Settings) -> tuple[Advice, dict[str, str]]:
+    """What the policies say of the cluster now, and the hostname label of each node.
+
+    Raises:
+        ReschedulerError: the policies, the cluster or its metrics cannot be read.
+    """
+    policies = policies_of(settings)
+    observe = observer(settings, connection_of(settings))
+    snapshot = observe([each for one in policies.policies for each in one.requests()])
+    labels = {n.metadata.name: (n.metadata.labels or {}).get(HOSTNAME, "") for n in snapshot.nodes}
+    return advise(snapshot, policies.policies), labels
+
+
+class Refreshing:
+    """Asks again every period, until stopped; `tell` gets what is known, or None once it is old."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        period: timedelta,
+        stop: Stop,
+        tell: Callable[[Known | None], None],
+        observe: Callable[[Settings], tuple[Advice, dict[str, str]]] = observed,
+    ) -> None:
+        self.problem = "the cluster was not read yet"
+        self._settings = settings
+        self._period = period.total_seconds()
+        self._stop = stop
+        self._tell = tell
+        self._observe = observe
+        self._last = 0.0
+
+    def run(self) -> None:
+        """Refresh until asked to stop."""
+        while not self._stop.reason():
+            began = time.monotonic()
+            self._refresh()
+            if self._last and time.monotonic() - self._last > MOST_AGE * self._period:
+                self._tell(None)
+            self._stop.wait(max(self._period - (time.monotonic() - began), 1.0))
+
+    def _refresh(self) -> None:
+        # A new process each time gives the memory of the reading back.
+        pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        try:
+            advice, hostnames = self._awaited(pool.submit(self._observe, self._settings))
+        except (ReschedulerError, BrokenProcessPool, TimeoutError) as error:
+            self.problem = f"{type(error).__name__}: {error}"
+            logger().error("the cluster was not read", error=self.problem)
+        else:
+            self._tell(known_of(advice, hostnames))
+            self._last, self.problem = time.monotonic(), ""
+            logger().info("refreshed", nodes=len(advice.nodes), controllers=len(advice.rows))
+        finally:
+            for each in list((pool._processes or {}).values()):  # noqa: SLF001 - no public way
+                each.terminate()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _awaited(
+        self, future: "Future[tuple[Advice, dict[str, str]]]"
+    ) -> tuple[Advice, dict[str, str]]:
+        until = time.monotonic() + MOST_AGE * self._period
+        while not future.done():
+            if self._stop.wait(0.2):
+                raise TimeoutError("asked to stop")
+            if time.monotonic() > until:
+                raise TimeoutError(f"not read within {MOST_AGE * self._period:g} s")
+        return future.result()

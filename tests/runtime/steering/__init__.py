@@ -1,0 +1,1 @@
+"""Tests of what answers about pods that are being made."""

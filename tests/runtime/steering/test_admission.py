@@ -1,0 +1,68 @@
+"""The webhook's answers: always allowed, patched only where the table says so."""
+
+import base64
+from typing import Any
+
+import msgspec
+import pytest
+
+from rescheduler.kube.steered import steered_affinity
+from rescheduler.runtime.steering.admission import answer
+from rescheduler.runtime.steering.claims import Claims
+from tests.runtime.steering.intents import NOW, intent, metadata
+
+AFFINITY = {"podAntiAffinity": {"unknown": 1}}
+
+
+def claims(**more: Any) -> Claims:
+    made = Claims(lambda: NOW)
+    made.replace([intent(**more)])
+    return made
+
+
+def review(uid: str = "r1", **more: Any) -> bytes:
+    pod = {
+        "metadata": msgspec.to_builtins(metadata(uid="", name="")),
+        "spec": {"affinity": AFFINITY},
+    }
+    request = {"uid": uid, "namespace": "web", "object": pod, "unknown": {}, **more}
+    return msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "request": request})
+
+
+def asked(some: Claims, body: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.json.decode(answer(some, body))
+    assert found["kind"] == "AdmissionReview"
+    assert found["response"]["allowed"] is True
+    return dict(found["response"])
+
+
+@pytest.mark.parametrize("strength", ["Prefer", "Require"])
+def test_the_affinity_is_merged_as_planning_has_it(strength: str) -> None:
+    response = asked(claims(strength=strength), review("r7"))
+    assert response["uid"] == "r7"
+    assert response["patchType"] == "JSONPatch"
+    (operation,) = msgspec.json.decode(base64.b64decode(response["patch"]))
+    expected = steered_affinity(AFFINITY, ("h1", "h2"), require=strength == "Require")
+    assert operation == {"op": "add", "path": "/spec/affinity", "value": expected}
+
+
+def test_one_pod_more_than_there_are_entries_stays_as_it_is() -> None:
+    some = claims()
+    assert "patch" in asked(some, review("r1"))
+    assert "patch" not in asked(some, review("r2"))
+
+
+def test_a_dry_run_is_patched_and_leaves_the_entry() -> None:
+    some = claims()
+    assert "patch" in asked(some, review("r1", dryRun=True))
+    assert "patch" in asked(some, review("r2"))
+
+
+def test_a_request_without_a_pod_is_allowed() -> None:
+    assert "patch" not in asked(claims(), review("r1", object=None))
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"request": 3}', b"\xff"])
+def test_what_is_no_review_is_an_error_of_the_caller(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        answer(claims(), body)
