@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 
-.PHONY: help demo test draw check format e2e controlplane bench bench-search bench-scheduler bench-published bench-landing soak soak-e2e crash-points faults mutants lock clean
+.PHONY: help demo test draw check format e2e controlplane bench bench-search bench-scheduler bench-published bench-landing soak storms soak-e2e crash-points faults mutants lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -29,13 +29,13 @@ demo: $(READY) ## plan on a recorded cluster, and leave a report to look at
 	@echo "The same as a page: $(OUT)/report.html, and as data: $(OUT)/plan.json"
 
 test: $(READY) ## the fast suite: everything but real servers; the same in every run
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 draw: SEED := $(or $(SEED),$(shell $(PYTHON) -c 'import secrets; print(secrets.randbelow(2**31))'))
 draw: $(READY) ## the fast suite with newly drawn cases, in a new order; SEED=N repeats a run
 # The simulation draws by seeds of its own; `make soak` plays others.
 	@echo "SEED=$(SEED)"
-	$(BIN)/python -m pytest -q -n auto --hypothesis-profile=free --hypothesis-seed=$(SEED) --randomly-seed=$(SEED) --ignore=tests/simulation --ignore=tests/mutants
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup --hypothesis-profile=free --hypothesis-seed=$(SEED) --randomly-seed=$(SEED) --ignore=tests/simulation --ignore=tests/mutants
 
 check: $(READY) ## format, lint, types, import contracts, YAML
 	$(BIN)/ruff format --check .
@@ -51,8 +51,9 @@ format: $(READY) ## put the code into the house's format
 controlplane: $(READY) ## build the real control plane into the cache, unless it is there
 	$(BIN)/python -m tests.e2e.controlplane.build
 
-e2e: $(READY) controlplane ## the suite on a real control plane and a real Prometheus
-	$(E2E) tests/e2e
+e2e: $(READY) controlplane ## the suite on a real control plane and a real Prometheus, two of each
+# The servers mostly wait, so two suites share the tests, each with servers of its own.
+	$(E2E) -n 2 --dist worksteal --durations=25 tests/e2e
 
 E2E := $(BIN)/python -m pytest -q -m e2e -o addopts="--strict-markers --strict-config -ra" -p no:randomly
 
@@ -84,6 +85,10 @@ soak: $(READY) ## a million simulated cycles, a crash at every call, 30 virtual 
 	$(BIN)/python -m tests.simulation.quiescence --days 30
 	$(BIN)/python -m tests.simulation.crash_points
 	$(BIN)/python -m tests.simulation.soak --cycles $(CYCLES) --out $(OUT)/soak.json
+
+storms: $(READY) ## 10,000 simulated cycles under faults and churn, other ones than the fast suite's (a minute)
+	@mkdir -p $(OUT)
+	$(BIN)/python -m tests.simulation.soak --cycles 10000 --first 1000000 --out $(OUT)/storms.json
 
 faults: $(READY) ## the fault matrix: 135 cells, 20 simulated runs each, as a table
 	$(BIN)/python -m tests.simulation.matrix --seeds 20

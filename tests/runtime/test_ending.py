@@ -8,9 +8,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -92,97 +94,146 @@ def run_until(
 @contextmanager
 def stuck(reply: Reply) -> Iterator[tuple[str, Callable[[subprocess.Popen[str]], bool]]]:
     """A server that gives this answer to everything; and whether it was asked."""
-    reply.hang = reply.hang and threading.Event()
     with serving(lambda _request: reply) as served:
         yield served.url, lambda _process: bool(served.requests)
         if reply.hang is not None:
             reply.hang.set()
 
 
-SILENT = Reply(hang=threading.Event())
-DRIPPING = Reply(b"{}" * 5000, drip=0.05)
+def silent() -> Reply:
+    return Reply(hang=threading.Event())
 
 
-@pytest.mark.parametrize(
-    ("command", "reply"),
-    [(PLAN, SILENT), (AUDIT, DRIPPING), (ENFORCE, SILENT), (SERVICE, DRIPPING)],
-    ids=["plan", "audit", "enforce", "service"],
-)
-def test_it_ends_while_a_server_does_not_answer(
-    command: tuple[str, ...], reply: Reply, tmp_path: Path
-) -> None:
-    with stuck(reply) as (url, asked):
-        ended = run_until(asked, command, tmp_path, url)
-    assert ended.seconds < SOON
-    assert "Traceback" not in ended.said
-    if command in (PLAN, AUDIT):  # they may be left at any point, so at once
-        assert (ended.code, ended.seconds < 1.5) == (143, True)
+def dripping() -> Reply:
+    return Reply(b"{}" * 5000, drip=0.05)
 
 
-@pytest.mark.parametrize("command", [ENFORCE, ACTING_SERVICE])
-def test_it_is_cut_off_while_it_reads_under_the_lock(
-    command: tuple[str, ...], tmp_path: Path
-) -> None:
+def while_no_server_answers(
+    command: tuple[str, ...], reply: Callable[[], Reply], folder: Path
+) -> Ended:
+    with stuck(reply()) as (url, asked):
+        return run_until(asked, command, folder, url)
+
+
+def while_it_reads_under_the_lock(command: tuple[str, ...], folder: Path) -> Ended:
     with acting_server(Whole()) as server:
         server.hang = 12
         server.faults.append(Fault("GET", "/api/v1/pods", "hang", times=1))
-        ended = run_until(asked_for(server, "/api/v1/pods"), command, tmp_path, server.url)
+        return run_until(asked_for(server, "/api/v1/pods"), command, folder, server.url)
+
+
+def while_it_plans(folder: Path) -> Ended:
+    with acting_server(Whole()) as server:
+        return run_until(
+            lambda _process: "busy" in (folder / "stderr").read_text(),
+            ENFORCE,
+            folder,
+            server.url,
+            program=("-c", BUSY),
+        )
+
+
+def while_it_waits_for_the_lock(folder: Path) -> Ended:
+    with acting_server(Whole()) as server:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        spec = {"holderIdentity": "other", "leaseDurationSeconds": 3600, "renewTime": now}
+        server.world.put("leases", "rescheduler", "rescheduler", {"spec": spec})
+        ended = run_until(asked_for(server, "/leases"), ENFORCE, folder, server.url)
+        assert server.sent("PUT", "/leases") == []
+        return ended
+
+
+def between_two_cycles(folder: Path) -> Ended:
+    with acting_server(Whole()) as server:
+        ended = run_until(
+            lambda _process: "cycle ends" in (folder / "stderr").read_text(),
+            ACTING_SERVICE,
+            folder,
+            server.url,
+        )
+        released = server.sent("PUT", "/leases")[-1]
+        assert released is not None
+        assert "holderIdentity" not in released["spec"]
+        return ended
+
+
+def while_a_renewal_hangs(folder: Path) -> Ended:
+    with acting_server(Whole()) as server:
+        server.hang = 12
+
+        def renewing(_process: subprocess.Popen[str]) -> bool:
+            if "cycle ends" in (folder / "stderr").read_text() and not server.faults:
+                server.faults.append(Fault("PUT", "/leases", "hang", times=9))
+            return bool(server.faults) and server.faults[0].times < 9
+
+        return run_until(renewing, ACTING_SERVICE, folder, server.url)
+
+
+WHERE: dict[str, Callable[[Path], Ended]] = {
+    "renewal": while_a_renewal_hangs,
+    "silent plan": partial(while_no_server_answers, PLAN, silent),
+    "silent audit": partial(while_no_server_answers, AUDIT, dripping),
+    "silent enforce": partial(while_no_server_answers, ENFORCE, silent),
+    "silent service": partial(while_no_server_answers, SERVICE, dripping),
+    "reading": partial(while_it_reads_under_the_lock, ENFORCE),
+    "reading service": partial(while_it_reads_under_the_lock, ACTING_SERVICE),
+    "planning": while_it_plans,
+    "lock": while_it_waits_for_the_lock,
+    "between": between_two_cycles,
+}
+pytestmark = pytest.mark.xdist_group("ending")
+"""One worker runs them all: side by side, as each mostly waits."""
+
+
+@pytest.fixture(scope="module")
+def ends(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Ended]]]:
+    folders = {name: tmp_path_factory.mktemp(name.replace(" ", "-")) for name in WHERE}
+    with ThreadPoolExecutor(2) as pool:
+        yield {name: pool.submit(run, folders[name]) for name, run in WHERE.items()}
+
+
+@pytest.mark.parametrize("command", ["plan", "audit", "enforce", "service"])
+def test_it_ends_while_a_server_does_not_answer(
+    command: str, ends: dict[str, Future[Ended]]
+) -> None:
+    ended = ends[f"silent {command}"].result()
+    assert ended.seconds < SOON
+    assert "Traceback" not in ended.said
+    if command in ("plan", "audit"):  # they may be left at any point, so at once
+        assert ended.code == 143
+        assert "cut off" not in ended.said
+
+
+@pytest.mark.parametrize("where", ["reading", "reading service"])
+def test_it_is_cut_off_while_it_reads_under_the_lock(
+    where: str, ends: dict[str, Future[Ended]]
+) -> None:
+    ended = ends[where].result()
     assert ended.code == 143
     assert ended.seconds < SOON
     assert "this was not done: reading the cluster or its metrics; it was cut off" in ended.said
 
 
-def test_it_ends_while_it_plans(tmp_path: Path) -> None:
-    with acting_server(Whole()) as server:
-        ended = run_until(
-            lambda _process: "busy" in (tmp_path / "stderr").read_text(),
-            ENFORCE,
-            tmp_path,
-            server.url,
-            program=("-c", BUSY),
-        )
+def test_it_ends_while_it_plans(ends: dict[str, Future[Ended]]) -> None:
+    ended = ends["planning"].result()
     assert "this was not done: planning; it was cut off" in ended.said
     assert ended.code == 143
     assert ended.seconds < SOON
 
 
-def test_it_ends_while_it_waits_for_the_lock(tmp_path: Path) -> None:
-    with acting_server(Whole()) as server:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        spec = {"holderIdentity": "other", "leaseDurationSeconds": 3600, "renewTime": now}
-        server.world.put("leases", "rescheduler", "rescheduler", {"spec": spec})
-        ended = run_until(asked_for(server, "/leases"), ENFORCE, tmp_path, server.url)
-    assert ended.seconds < SOON
-    assert server.sent("PUT", "/leases") == []
+def test_it_ends_while_it_waits_for_the_lock(ends: dict[str, Future[Ended]]) -> None:
+    assert ends["lock"].result().seconds < SOON
 
 
-def test_a_service_between_two_cycles_ends_in_order(tmp_path: Path) -> None:
-    with acting_server(Whole()) as server:
-        ended = run_until(
-            lambda _process: "cycle ends" in (tmp_path / "stderr").read_text(),
-            ACTING_SERVICE,
-            tmp_path,
-            server.url,
-        )
-        released = server.sent("PUT", "/leases")[-1]
+def test_a_service_between_two_cycles_ends_in_order(ends: dict[str, Future[Ended]]) -> None:
+    ended = ends["between"].result()
     assert ended.code == 0
     assert ended.seconds < 3
     assert "cut off" not in ended.said
-    assert released is not None
-    assert "holderIdentity" not in released["spec"]
 
 
-def test_a_renewal_that_hangs_does_not_hold_up_the_end(tmp_path: Path) -> None:
-    with acting_server(Whole()) as server:
-        server.hang = 12
-
-        def renewing(_process: subprocess.Popen[str]) -> bool:
-            if "cycle ends" in (tmp_path / "stderr").read_text() and not server.faults:
-                server.faults.append(Fault("PUT", "/leases", "hang", times=9))
-            return bool(server.faults) and server.faults[0].times < 9
-
-        ended = run_until(renewing, ACTING_SERVICE, tmp_path, server.url)
-    assert ended.seconds < SOON
+def test_a_renewal_that_hangs_does_not_hold_up_the_end(ends: dict[str, Future[Ended]]) -> None:
+    assert ends["renewal"].result().seconds < SOON
 
 
 class Whole(World):

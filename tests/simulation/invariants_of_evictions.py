@@ -157,11 +157,13 @@ def i12_breakers(ground: Ground, evicted: Evicted) -> Found:
         loads = ground.universe.metrics.nodes
         high = hot_target(ground) + 0.03
         capacity, window = ground.universe.metrics.capacity, 300.0
+        # What has left a node since the window began is taken off what was measured there.
+        left = {e.node for e in ground.evicted if 0 < evicted.at - e.at <= window}
         hot = [
             name
             for name, each in loads.items()
             if each.mean(evicted.at, window) / capacity(name) > high
-            and name not in known.odd
+            and name not in known.odd | left
             and is_ready(ground.universe.cluster.objects["nodes", "", name])
         ]
         if len(hot) > max(1, limits.maxHotShare * len(loads)):

@@ -2,7 +2,8 @@
 
     python -m tests.simulation.soak --cycles 1000000 --out soak.json
 
-A run that breaks a promise is printed with its seed; the same seed replays it.
+A run that breaks a promise is printed with its seed; the same seed replays it. It also fails where
+too little came to pass for that to say something.
 """
 
 import argparse
@@ -13,6 +14,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from tests.simulation.reach import too_seldom
 from tests.simulation.scenario import simulated, storm
 
 CHUNK = 50
@@ -71,7 +73,10 @@ def main() -> int:
     if given.out is not None:
         given.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     _say(f"{reached['cycles']} cycles, {reached['evicted']} evictions, {len(broken)} broken")
-    return 1 if broken else 0
+    seldom = too_seldom(reached)
+    for each in seldom:
+        _say(f"too seldom: {each}")
+    return 1 if broken or seldom else 0
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Start a program on loopback, watch it, and stop it by its pid."""
 
+import os
 import random
 import shutil
 import socket
@@ -14,8 +15,9 @@ class StartError(Exception):
 
 
 # Below the range that Linux gives to outgoing connections, so that none of those takes a port
-# between the choice and the listening.
-_PORTS = range(20000, 32000)
+# between the choice and the listening; each of the suite's workers ("gw0", "gw1", ...) has its own.
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_PORTS = range(20000 + 2000 * (_WORKER % 6), 22000 + 2000 * (_WORKER % 6))
 
 
 def free_ports(count: int) -> list[int]:

@@ -1,0 +1,40 @@
+"""What a storm must meet often enough, or that no promise broke in it would say little."""
+
+from collections import Counter
+
+from tests.simulation.faults import FAULTS
+
+OFTEN = (
+    "evicted",
+    "unknown but done",
+    "eviction 409",
+    "eviction 429",
+    "killed",
+    "takeover",
+    "second instance",
+    "clock step",
+    "GRD001",
+    "GRD002",
+    "GRD003",
+    "GRD005",
+    "GRD006",
+    "GRD007",
+    "ACT001",
+    "ACT011",
+    "ACT012",
+    "ACT013",
+    "ACT015",
+    "ACT016",
+)
+LEAST = dict.fromkeys(FAULTS, 5) | {"ACT014": 15} | dict.fromkeys(OFTEN, 50)
+"""How often each comes in 10,000 cycles at least, on average."""
+
+
+def too_seldom(reached: Counter[str]) -> list[str]:
+    """What came less often than it must, by more than two standard deviations of a rare event."""
+    least = {each: least * reached["cycles"] / 10_000 for each, least in LEAST.items()}
+    return [
+        f"{each}: {reached[each]} times in {reached['cycles']} cycles"
+        for each, count in least.items()
+        if reached[each] < count - 2 * count**0.5
+    ]
