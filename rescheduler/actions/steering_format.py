@@ -7,6 +7,7 @@ CEL splits strings and knows no JSON, and has no clock and no count: what it rea
 four fields. Replacements to the same nodes share a line. The other fields are for those who sweep.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from itertools import groupby
@@ -18,7 +19,14 @@ FENCE = "rescheduler.io/fence"
 """Annotation: the lease transition of the last writer."""
 MOST_BYTES = 900 * 2**10
 """Of all keys and values; a ConfigMap holds 1 MiB."""
+MOST_VALUE = 2**16
+MOST_LINE = 2**14
+MOST_LINES = 32
+"""Characters of one controller's value and of a line of it, and lines: the API server would need
+seconds for longer ones, so that the policy looks at no more."""
 
+_LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
+"""A value of a label: with another one in its affinity a pod would be refused."""
 _MARKS = frozenset("|,;\n")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -33,13 +41,22 @@ def written(intents: Iterable[Intent]) -> dict[str, str]:
     for shared, same in groupby(sorted(intents, key=_shared), key=_shared):
         owner, strength, template, name, hostnames, namespace = shared
         items = [(_text(each.deadline), each.plan, each.pod) for each in same]
-        for text in (template, name, *hostnames, namespace, *(t for item in items for t in item)):
+        for text in (template, name, namespace, *(t for item in items for t in item)):
             if _MARKS & set(text):
                 raise ValueError(f"{text!r} cannot be written into a line")
+        if not hostnames or not all(map(_LABEL.fullmatch, hostnames)):
+            raise ValueError(f"{', '.join(hostnames)!r} are not values of a label")
         line = (strength, template, name, ",".join(hostnames), namespace)
         item = ";".join(",".join(each) for each in items)
         lines.setdefault(owner, []).append("|".join((*line, item)))
-    return {owner: "\n".join(each) for owner, each in lines.items()}
+    data = {owner: "\n".join(each) for owner, each in lines.items()}
+    for owner, value in data.items():
+        if len(lines[owner]) > MOST_LINES:
+            said = f"has replacements to {len(lines[owner])} different sets of nodes"
+            raise ValueError(f"controller {owner} {said}, more than {MOST_LINES}")
+        if len(value) > MOST_VALUE or max(map(len, lines[owner])) >= MOST_LINE:
+            raise ValueError(f"the entries of controller {owner} take {len(value)} characters")
+    return data
 
 
 def _text(moment: datetime) -> str:
@@ -70,8 +87,8 @@ def _read_line(owner: str, line: str) -> list[Intent]:
     strength, template, name, hostnames, namespace, items = fields
     if strength not in get_args(Strength):
         raise ValueError("a line begins with neither Prefer nor Require")
-    if not all(hostnames.split(",")):
-        raise ValueError("a line has an empty hostname")
+    if not all(map(_LABEL.fullmatch, hostnames.split(","))):
+        raise ValueError("a line has a hostname that is no value of a label")
     answer = []
     for item in items.split(";"):
         deadline, plan, pod = item.split(",")

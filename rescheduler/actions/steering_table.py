@@ -92,7 +92,10 @@ class SteeringTable:
         for _ in range(_ATTEMPTS):
             current = self._store.read()
             before = _data(current or self._blank)
-            data = written(change(*read(before)))
+            try:
+                data = written(change(*read(before)))
+            except ValueError as error:
+                return Problem(code="STR003", message=str(error))
             if size(data) > MOST_BYTES:
                 return Problem(
                     code="STR003",
@@ -146,8 +149,4 @@ def _unwritable(intents: Iterable[Intent]) -> Problem | None:
                 code="STR003",
                 message=f"it names {len(each.hostnames)} nodes; at most {MOST_NODES} can be named",
             )
-        try:
-            written([each])
-        except ValueError as error:
-            return Problem(code="STR003", message=str(error))
     return None

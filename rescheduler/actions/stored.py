@@ -70,6 +70,17 @@ class StoredObject:
             return None
         return self._accepted(answer, "update")
 
+    def rehearsed(self, body: dict[str, Any]) -> dict[str, Any] | None:
+        """What `replace` would store, after admission; nothing is.
+
+        Raises:
+            ActionError: no answer, or a refusal.
+        """
+        answer = self._call("PUT", f"{self.path}?dryRun=All", body)
+        if answer.status in (404, 409):
+            return None
+        return self._accepted(answer, "update")
+
     def create(self, body: dict[str, Any]) -> dict[str, Any] | None:
         """The object as stored, or None if somebody else was first; makes the namespace if it may.
 

@@ -15,7 +15,7 @@ from rescheduler.model.steering import MOST_NODES, Intent, wanted
 from tests.fakes.stage import MAPS, START, Process, Stage
 
 KEY = ("configmaps", "rescheduler", TABLE)
-SAFE = st.text("abz09-.", min_size=1, max_size=6)
+SAFE = st.text("abz09-.", min_size=1, max_size=6).map(lambda each: f"x{each}y")
 
 
 def intent(pod: str = "p1", owner: str = "rs1", **more: Any) -> Intent:
@@ -90,8 +90,8 @@ def test_what_does_not_fit_is_refused_whole() -> None:
     stage, _, ours = begun()
     ours.add([intent("p0")], fence=1)
     big = [
-        intent(f"p{n}", owner=f"rs{n}", hostnames=tuple(f"{h:0250}" for h in range(MOST_NODES)))
-        for n in range(1, 40)
+        intent(f"p{n}", owner=f"rs{n}", hostnames=tuple(f"{h:063}" for h in range(MOST_NODES)))
+        for n in range(1, 200)
     ]
     problem = ours.add(big, fence=1)
     assert problem is not None
@@ -101,6 +101,9 @@ def test_what_does_not_fit_is_refused_whole() -> None:
     many = intent("p1", hostnames=tuple(f"h{n}" for n in range(MOST_NODES + 1)))
     assert getattr(ours.add([many], fence=1), "code", "") == "STR003"
     assert getattr(ours.add([intent("p|1")], fence=1), "code", "") == "STR003"
+    assert getattr(ours.add([intent("p1", hostnames=("h 1",))], fence=1), "code", "") == "STR003"
+    long = [intent(f"p{n}", hostnames=(f"h{n}", "h" * 60)) for n in range(1000)]
+    assert getattr(ours.add(long, fence=1), "code", "") == "STR003"
     assert list(stage.world.objects[KEY]["data"]) == ["rs1"]
 
 
@@ -109,6 +112,8 @@ GARBAGE = {
     "fields": "Require|abc||h1|web",
     "strength": "Force|abc||h1|web|2026-11-21T12:02:00Z,plan-1,p1",
     "hostname": "Prefer|abc||h1,,h2|web|2026-11-21T12:02:00Z,plan-1,p1",
+    "no label": "Prefer|abc||h 1|web|2026-11-21T12:02:00Z,plan-1,p1",
+    "too long": f"Prefer|abc||{'h' * 64}|web|2026-11-21T12:02:00Z,plan-1,p1",
     "time": "Prefer|abc||h1|web|soon,plan-1,p1",
     "item": "Prefer|abc||h1|web|2026-11-21T12:02:00Z",
     "empty": "",

@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
+from rescheduler.actions.steering_format import MOST_LINE, MOST_LINES, MOST_VALUE
+from rescheduler.actions.steering_table import TABLE
 from rescheduler.cli.main import program
 from rescheduler.kube import annotations
+from rescheduler.kube.steered import HOSTNAME, TEMPLATES, WEIGHT
+from rescheduler.model.steering import MOST_NODES
 from rescheduler.runtime.enforce.live_actor import FINDING_HISTORY, LEASE, STATE
 from rescheduler.sources.policy_files import load_policies
 from tests.deploy.policies_configmap import FILE, ROOT, rendered
@@ -218,3 +222,34 @@ def test_the_policies_are_those_of_the_policies_folder(tmp_path: Path) -> None:
     loaded, wanted = load_policies(tmp_path), load_policies(ROOT / "policies")
     assert loaded.digests.items() <= wanted.digests.items()
     assert {each.kind for each in loaded.policies} == {"Conformity", "Spread", "Utilization"}
+
+
+@pytest.mark.parametrize("name", ["steering-policy", "steering-policy-v1beta1"])
+def test_steering_adds_the_right_to_write_its_table_and_no_other(name: str) -> None:
+    found = list(documents(KUSTOMIZE / name))
+    ((rule,),) = (each["rules"] for each in found if each["kind"].endswith("Role"))
+    assert rule == {
+        "apiGroups": [""],
+        "resources": ["configmaps"],
+        "resourceNames": [TABLE],
+        "verbs": ["get", "update"],
+    }
+    (table,) = (each for each in found if each["kind"] == "ConfigMap")
+    assert (table["metadata"]["name"], "data" in table) == (TABLE, False)
+
+
+def test_the_admission_policy_never_keeps_a_pod_from_being_made() -> None:
+    found = list(documents(KUSTOMIZE / "steering-policy"))
+    (policy,) = (e["spec"] for e in found if e["kind"] == "MutatingAdmissionPolicy")
+    (binding,) = (e["spec"] for e in found if e["kind"] == "MutatingAdmissionPolicyBinding")
+    assert policy["failurePolicy"] == "Ignore"
+    assert binding["paramRef"]["parameterNotFoundAction"] == "Allow"
+    assert binding["paramRef"]["name"] == TABLE
+    said = (KUSTOMIZE / "steering-policy" / "policy.yaml").read_text()
+    # Its limits are those of the table that we write.
+    assert f"size() <= {MOST_VALUE}" in said
+    assert f"l.size() < {MOST_LINE}" in said
+    assert f"split('\\n', {MOST_LINES + 1})" in said
+    assert f"split(',', {MOST_NODES + 1}).size() <= {MOST_NODES}" in said
+    assert all(f"'{key}'" in said for key in (HOSTNAME, *TEMPLATES))
+    assert f"'weight': dyn({WEIGHT})" in said

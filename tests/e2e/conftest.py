@@ -15,6 +15,7 @@ from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.audit import Audit
 from tests.e2e.controlplane.cleaning import Cleaner
 from tests.e2e.controlplane.kubeconfig import connect
+from tests.e2e.controlplane.manifests import apply_manifests
 from tests.e2e.controlplane.server import ControlPlane
 from tests.e2e.crashing import Crashes
 from tests.e2e.exporter.faults import HEALTHY, Faults
@@ -25,6 +26,8 @@ from tests.e2e.program import Program, install_program
 
 WRITTEN = (("v1", "ConfigMap"), ("events.k8s.io/v1", "Event"), ("coordination.k8s.io/v1", "Lease"))
 """API version and kind of all that the program writes."""
+
+KEPT = Path(__file__).parent / "controlplane" / "kept-policy.yaml"
 
 _failed = pytest.StashKey[bool]()
 
@@ -63,7 +66,12 @@ def audit(control_plane: ControlPlane) -> Audit:
 
 @pytest.fixture(scope="session")
 def cleaner(control_plane: ControlPlane) -> Cleaner:
-    """Knows the empty control plane, and makes it so again."""
+    """Knows the empty control plane, and makes it so again.
+
+    A policy with a ConfigMap as parameter is there before all others and stays: an API server that
+    has seen the last one go reads such parameters no more.
+    """
+    apply_manifests(control_plane.api, [KEPT])
     return Cleaner(control_plane)
 
 
