@@ -16,6 +16,8 @@ HARD = ("NoSchedule", "NoExecute")
 """The effects that keep a pod from being placed (DoNotScheduleTaintsFilterFunc)."""
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 """What a pod has to tolerate to be placed on a node with `spec.unschedulable`."""
+SOFT_TAINT = Taint(key="rescheduler.io/relieved", effect="PreferNoSchedule")
+"""What nodes bear during a batch, to which its replacements had better not go."""
 
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 

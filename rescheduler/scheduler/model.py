@@ -17,9 +17,11 @@ from rescheduler.scheduler.chances import Weighted, chances, together
 from rescheduler.scheduler.config.default_profile import default_profile, default_profiles
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugin import ScoreArray
+from rescheduler.scheduler.plugin import ScoreArray, Steer
 from rescheduler.scheduler.plugins.default_plugins import UNRESOLVABLE, DefaultPlugins
+from rescheduler.scheduler.plugins.node_affinity import NodeAffinity
 from rescheduler.scheduler.plugins.node_resources.node_resources_fit import NodeResourcesFit
+from rescheduler.scheduler.plugins.topology_spread import TopologySpread
 from rescheduler.scheduler.preemption import Preemption
 from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.rejections import Rejection, rejections
@@ -83,6 +85,8 @@ class SchedulerModel:
         self._schedulers: dict[str, Shapes] = {}
         self._order = scan_order(nodes)
         self._rank = np.argsort(self._order).astype(np.int32)
+        self._latest: tuple[tuple[int, State, int], tuple[BoolArray, State, dict[str, int]]] | None
+        self._latest = None
 
     def _scheduler(self, pod: Pod) -> Shapes:
         """What the pod's scheduler is made of; only for a pod without a problem."""
@@ -99,13 +103,16 @@ class SchedulerModel:
         """Who is where in this working copy; to read, never to change."""
         return self._occupancy
 
-    def landing(self, pod: int) -> Landing:
-        """Where the replacement of this pod will be put, if it were evicted now."""
+    def landing(self, pod: int, steer: Steer | None = None) -> Landing:
+        """Where the replacement of this pod will be put, if it were evicted now.
+
+        steer: what will tell it where to go; None: nothing.
+        """
         problem = self._problem(pod)
         if problem is not None:
             return _refused(problem)
         states = self._states(pod)
-        answers = [self._land(pod, state) for state in states]
+        answers = [self._land(pod, state, steer) for state in states]
         for each in answers:
             if each.refusal is not None:
                 return each
@@ -216,23 +223,49 @@ class SchedulerModel:
                 found.setdefault(index[nominated], []).append(number)
         return {node: np.array(pods, dtype=np.int32) for node, pods in found.items()}
 
-    def _shape(self, pod: Pod) -> Shape:
-        return self._scheduler(pod).of(pod)
+    def _shape(self, pod: Pod, steer: Steer | None = None) -> Shape:
+        shapes = self._scheduler(pod)
+        shape = shapes.of(pod)
+        return shape if steer is None else shapes.steered(shape, steer)
 
     def _in(self, state: State, pod: int) -> AbstractContextManager[None]:
         if state == "overlap":
             return self._occupancy.terminating(pod)
         return self._occupancy.without(pod)
 
-    def _feasible(self, pod: int, state: State) -> tuple[BoolArray, State, dict[str, int]]:
-        """The feasible nodes, the state in which that is, and what each filter rejects first."""
-        shape = self._shape(self._pod(pod))
+    def _feasible(
+        self, pod: int, state: State, steer: Steer | None = None
+    ) -> tuple[BoolArray, State, dict[str, int]]:
+        """The feasible nodes, the state in which that is, and what each filter rejects first.
+
+        One pod is asked about several times in a row, unsteered and steered: what is found for it
+        unsteered is kept until something moves or another pod is asked about.
+        """
+        if steer is not None and steer.only is None:
+            return self._feasible(pod, state)
+        question = (pod, state, self._occupancy.clock)
+        if steer is None and self._latest is not None and self._latest[0] == question:
+            passing, found, rejections = self._latest[1]
+            return passing.copy(), found, dict(rejections)
+        shape = self._shape(self._pod(pod), steer)
+        if steer is not None and not any(name == TopologySpread.name for name, _ in shape.filters):
+            passing, found, rejections = self._feasible(pod, state)
+            only = dict(shape.filters).get(NodeAffinity.name)
+            if found == state and only is not None and (passing & only()).any():
+                left = int(np.count_nonzero(passing))
+                passing &= only()
+                left -= int(np.count_nonzero(passing))
+                rejections[NodeAffinity.name] = rejections.get(NodeAffinity.name, 0) + left
+                return passing, state, rejections
         with self._in(state, pod):
             passing, rejections = self._run_filters(shape)
             self._beside_nominated(pod, shape, passing, rejections)
+        answer = passing, state, rejections
         if state == "overlap" and not passing.any():
-            return self._feasible(pod, "gone")
-        return passing, state, rejections
+            answer = self._feasible(pod, "gone", steer)
+        if steer is None:
+            self._latest = question, (answer[0].copy(), answer[1], dict(answer[2]))
+        return answer
 
     def _run_filters(self, shape: Shape) -> tuple[BoolArray, dict[str, int]]:
         passing = np.ones(len(self._snapshot.nodes), dtype=np.bool_)
@@ -271,10 +304,10 @@ class SchedulerModel:
                         rejections[name] = rejections.get(name, 0) + 1
                         break
 
-    def _may_preempt(self, pod: int, state: State) -> bool:
+    def _may_preempt(self, pod: int, state: State, steer: Steer | None) -> bool:
         """Whether the scheduler, finding no node, may remove pods of a lower priority."""
         each = self._pod(pod)
-        shape, shapes = self._shape(each), self._scheduler(each)
+        shape, shapes = self._shape(each, steer), self._scheduler(each)
         with self._in(state, pod):
             hopeful = np.ones(len(self._snapshot.nodes), dtype=np.bool_)
             for name, passes in shape.evaluated(len(hopeful)):
@@ -282,9 +315,9 @@ class SchedulerModel:
                     hopeful &= passes
             return self._preemption.possible(each, shapes.replacement(each).requests, hopeful)
 
-    def _land(self, pod: int, tried: State) -> Landing:
-        passing, state, rejections = self._feasible(pod, tried)
-        if (state != tried or not passing.any()) and self._may_preempt(pod, tried):
+    def _land(self, pod: int, tried: State, steer: Steer | None) -> Landing:
+        passing, state, rejections = self._feasible(pod, tried, steer)
+        if (state != tried or not passing.any()) and self._may_preempt(pod, tried, steer):
             key = self._snapshot.pods[pod].key
             return _refused(
                 Problem("FEA009", f"{key} fits nowhere, and could preempt pods of lower priority")
@@ -295,7 +328,7 @@ class SchedulerModel:
         expected = self._expected(pod, passing)
         if expected is not None:
             return Landing(expected, np.ones(1), rejections=rejections)
-        shape = self._shape(self._pod(pod))
+        shape = self._shape(self._pod(pod), steer)
         with self._in(state, pod):
             base, relatives = _scores(shape, nodes)
         likely = self._chances(shape, nodes, base, relatives)

@@ -14,7 +14,7 @@ from rescheduler.scheduler.normalizing import MAX_SCORE, Relative
 from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.requests import Requests
 
-__all__ = ["MAX_SCORE", "Filter", "Gate", "Plugin", "Replacement", "Score", "ScoreArray"]
+__all__ = ["MAX_SCORE", "Filter", "Gate", "Plugin", "Replacement", "Score", "ScoreArray", "Steer"]
 
 ScoreArray = npt.NDArray[np.int64]
 Filter = Callable[[], BoolArray]
@@ -24,11 +24,31 @@ Score = Callable[[IntArray], ScoreArray | Relative]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Steer:
+    """What tells one replacement where to go, when the scheduler comes to place it.
+
+    chosen: (nodes,) the nodes of the term that is added to its node affinity (`kube.steered`).
+    require: whether the term is required; else it is preferred, with the greatest weight.
+    tainted: (nodes,) instead of a term, the nodes that bear `kube.tolerations.SOFT_TAINT` then.
+    """
+
+    chosen: BoolArray | None = None
+    require: bool = False
+    tainted: BoolArray | None = None
+
+    @property
+    def only(self) -> BoolArray | None:
+        """(nodes,) the nodes beside which no other is considered; None: all are."""
+        return self.chosen if self.require else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Replacement:
     """The pod that the scheduler will see after an eviction. One per shape: pods share it.
 
     labels: without what binding stamped on the old pod.
     owner: the controller, whose selector takes part in default spreading.
+    steer: what tells it where to go; None: nothing.
     """
 
     namespace: str
@@ -36,6 +56,7 @@ class Replacement:
     spec: PodSpec
     owner: OwnerReference | None
     requests: Requests
+    steer: Steer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +117,10 @@ class Plugin:
     def by_default(cls, minor: int) -> bool:
         """Whether it is in the default profile of this minor version of Kubernetes 1."""
         return cls.gate is None or cls.gate.by_default(minor)
+
+    def follows(self, steer: Steer) -> bool:  # noqa: ARG002
+        """Whether its answers for a pod are others where the pod is steered so."""
+        return False
 
     def problem(self, pod: Pod) -> str | None:  # noqa: ARG002
         """Why the plugin's result for this pod's replacement cannot be predicted, or None."""

@@ -1,7 +1,7 @@
 """Shapes: pods that the scheduler cannot distinguish, prepared once for every plugin."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -11,7 +11,14 @@ from rescheduler.kube.pod_requests import asks_for
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score, ScoreArray
+from rescheduler.scheduler.plugin import (
+    Filter,
+    Plugin,
+    Replacement,
+    Score,
+    ScoreArray,
+    Steer,
+)
 from rescheduler.scheduler.plugins.node_affinity import NodeAffinity
 from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.requests import incoming
@@ -75,6 +82,38 @@ class LocalScores:
         return total
 
 
+class SteeredScores:
+    """The scores of a shape, of which some are made anew because its pod is steered.
+
+    before: what they replace. A score that was the same for every node, as that of taints where
+    there are none, still counts in the sums: it decides nothing.
+    """
+
+    def __init__(
+        self,
+        unsteered: "LocalScores | SteeredScores",
+        before: Sequence[Score],
+        changed: Sequence[tuple[int, Score]],
+    ) -> None:
+        self._unsteered = unsteered
+        self._before = before
+        self._changed = changed
+
+    def of(self, nodes: IntArray) -> ScoreArray:
+        """(nodes,) the sums of those scores that depend on one node alone."""
+        return self._unsteered.of(nodes)
+
+    @property
+    def relative(self) -> list[tuple[int, Score]]:
+        """The other scores, with their weights; known once `of` was asked."""
+        kept = [
+            (weight, score)
+            for weight, score in self._unsteered.relative
+            if not any(score is each for each in self._before)
+        ]
+        return [*kept, *self._changed]
+
+
 _STAMPED = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
@@ -82,16 +121,18 @@ _STAMPED = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 class Shape:
     """The filters and weighted scores of one shape, by name of their plugin.
 
+    replacement: the pod that all pods of the shape are to the scheduler.
     candidates: the nodes that the pod names, where it names them; the scan is over these alone.
     profile: of the scheduler that places it.
     local: those scores that depend on one node alone, summed.
     """
 
+    replacement: Replacement
     filters: list[tuple[str, Filter]]
     scores: list[tuple[str, int, Score]]
     candidates: IntArray | None
     profile: Profile
-    local: LocalScores
+    local: "LocalScores | SteeredScores"
 
     def evaluated(self, count: int) -> Iterator[tuple[str, BoolArray]]:
         """Each filter's result for all nodes now, by name of its plugin, in the order of the scan.
@@ -194,7 +235,34 @@ class Shapes:
                 scores.append((plugin.name, weight, score))
         local = LocalScores(scores, self._occupancy)
         candidates = self._narrowing.named(pod.spec) if self._narrowing else None
-        return Shape(filters, scores, candidates, self._profile, local)
+        return Shape(pod, filters, scores, candidates, self._profile, local)
+
+    def steered(self, base: Shape, steer: Steer) -> Shape:
+        """The shape of a steered pod: that of the pod, with what steering changes made anew."""
+        pod = replace(base.replacement, steer=steer)
+        filters, scores = dict(base.filters), {name: (w, each) for name, w, each in base.scores}
+        changed: list[tuple[int, Score]] = []
+        for plugin in self._plugins:
+            if not plugin.follows(steer):
+                continue
+            passing = plugin.filter(pod) if plugin.name in self._profile.filters else None
+            if passing is not None:
+                filters[plugin.name] = passing
+            weight = self._profile.weights.get(plugin.name, 0)
+            score = plugin.score(pod) if weight else None
+            if score is not None:
+                scores[plugin.name] = (weight, score)
+                changed.append((weight, score))
+        order = [plugin.name for plugin in self._plugins]
+        before = [each for name, _, each in base.scores if scores[name][1] is not each]
+        return Shape(
+            pod,
+            [(name, filters[name]) for name in order if name in filters],
+            [(name, *scores[name]) for name in order if name in scores],
+            base.candidates,
+            self._profile,
+            SteeredScores(base.local, before, changed),
+        )
 
 
 def _scheduled(spec: PodSpec) -> PodSpec:

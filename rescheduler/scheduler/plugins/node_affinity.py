@@ -10,6 +10,7 @@ from rescheduler.kube.node_labels import NodeLabels
 from rescheduler.kube.node_selection import NodeSelection, node_affinity
 from rescheduler.kube.objects import NodeAffinity as DeclaredAffinity
 from rescheduler.kube.objects import NodeSelectorTerm, PodSpec, PreferredSchedulingTerm
+from rescheduler.kube.steered import WEIGHT
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import ByMaximum
 from rescheduler.scheduler.plugin import (
@@ -18,6 +19,7 @@ from rescheduler.scheduler.plugin import (
     Replacement,
     Score,
     ScoreArray,
+    Steer,
 )
 from rescheduler.scheduler.profile import Profile
 
@@ -63,11 +65,18 @@ class NodeAffinity(Plugin):
         index = self._labels.index
         return np.array(sorted(index[name] for name in found if name in index), dtype=np.int32)
 
+    def follows(self, steer: Steer) -> bool:
+        """A term more."""
+        return steer.chosen is not None
+
     def filter(self, pod: Replacement) -> Filter | None:
         """The nodes that the pod's selector, its required affinity and the added one accept."""
         passing = self._selection.required(pod.spec)
         if self._added is not None:
             passing = self._added if passing is None else passing & self._added
+        only = None if pod.steer is None else pod.steer.only
+        if only is not None:
+            passing = only if passing is None else passing & only
         return None if passing is None else lambda: passing
 
     def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
@@ -84,9 +93,11 @@ class NodeAffinity(Plugin):
         """More weight of satisfied preferred terms is better."""
         own = node_affinity(pod.spec).preferredDuringSchedulingIgnoredDuringExecution
         preferred: list[PreferredSchedulingTerm] = [*(own or ()), *self._added_preferred]
-        if not preferred:
+        chosen = None if pod.steer is None or pod.steer.require else pod.steer.chosen
+        if not preferred and chosen is None:
             return None
-        return partial(self._score, self._selection.preferred(preferred))
+        raw = self._selection.preferred(preferred)
+        return partial(self._score, raw if chosen is None else raw + WEIGHT * chosen)
 
     @staticmethod
     def _score(raw: ScoreArray, nodes: IntArray) -> ByMaximum:

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from rescheduler.kube.arrays import IntArray
-from rescheduler.kube.tolerations import NodeTaints
+from rescheduler.kube.tolerations import SOFT_TAINT, NodeTaints, tolerated
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import MAX_SCORE, ByMaximum, Relative
 from rescheduler.scheduler.plugin import (
@@ -16,6 +16,7 @@ from rescheduler.scheduler.plugin import (
     Replacement,
     Score,
     ScoreArray,
+    Steer,
 )
 from rescheduler.scheduler.profile import Profile
 
@@ -39,6 +40,10 @@ class TaintToleration(Plugin):
         """Of the cluster's taints, for every profile alike."""
         return cls(handle.taints)
 
+    def follows(self, steer: Steer) -> bool:
+        """A taint more on some nodes."""
+        return steer.tainted is not None
+
     def filter(self, pod: Replacement) -> Filter | None:
         """The nodes whose taints the pod tolerates."""
         passing = self._taints.passing(pod.spec.tolerations)
@@ -47,6 +52,9 @@ class TaintToleration(Plugin):
     def score(self, pod: Replacement) -> Score:
         """Fewer untolerated PreferNoSchedule taints are better."""
         disliked = self._taints.disliked(pod.spec.tolerations)
+        tainted = None if pod.steer is None else pod.steer.tainted
+        if tainted is not None and not tolerated(SOFT_TAINT, pod.spec.tolerations):
+            disliked = disliked + tainted
         return partial(self._score, disliked.astype(np.int64) if disliked.any() else None)
 
     @staticmethod

@@ -17,7 +17,7 @@ from rescheduler.kube.tolerations import NodeTaints
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement, Score
+from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement, Score, Steer
 from rescheduler.scheduler.plugins.default_selector import DefaultSelectors
 from rescheduler.scheduler.plugins.spread_score import BySpread, SpreadCount
 from rescheduler.scheduler.profile import Profile
@@ -93,6 +93,10 @@ class TopologySpread(Plugin):
                 profile=profile,
             )
         )
+
+    def follows(self, steer: Steer) -> bool:
+        """It counts in the nodes that a pod requires, by default."""
+        return steer.only is not None
 
     def filter(self, pod: Replacement) -> Filter | None:
         """Nodes that exceed no DoNotSchedule constraint; one without its key never passes."""
@@ -185,6 +189,8 @@ class TopologySpread(Plugin):
             matching = self._context.selection.required(pod.spec)
             if matching is not None:
                 answer &= matching
+            if pod.steer is not None and pod.steer.only is not None:
+                answer &= pod.steer.only
         if (declared.nodeTaintsPolicy or "Ignore") == "Honor":
             answer &= self._context.taints.passing(pod.spec.tolerations)
         return answer

@@ -1,0 +1,127 @@
+"""A steered replacement lands as the pod whose affinity, or whose nodes' taints, say the same."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rescheduler.kube.objects import Pod
+from rescheduler.kube.steered import HOSTNAME, steered
+from rescheduler.kube.tolerations import SOFT_TAINT
+from rescheduler.model.move import Shift
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.scheduler.model import SchedulerModel
+from rescheduler.scheduler.plugin import Steer
+from tests.cluster import deployment, node, pod, snapshot
+from tests.scheduler.random_clusters import snapshots
+
+
+def named(made: Snapshot, chosen: list[int]) -> list[str]:
+    return [(made.nodes[each].metadata.labels or {}).get(HOSTNAME, "") for each in chosen]
+
+
+def with_affinity(made: Snapshot, index: int, chosen: list[int], *, require: bool) -> Snapshot:
+    """The snapshot in which the pod itself has the term that its replacement is given."""
+    pods = list(made.pods)
+    old = pods[index]
+    spec = steered(old.spec, named(made, chosen), require=require)
+    pods[index] = Pod(metadata=old.metadata, spec=spec, status=old.status, node=old.node)
+    return replace(made, pods=pods)
+
+
+def with_taints(made: Snapshot, chosen: list[int]) -> Snapshot:
+    nodes = list(made.nodes)
+    for each in chosen:
+        spec = nodes[each].spec
+        taints = [*(spec.taints or ()), SOFT_TAINT]
+        nodes[each] = msgspec.structs.replace(
+            nodes[each], spec=msgspec.structs.replace(spec, taints=taints)
+        )
+    return replace(made, nodes=nodes)
+
+
+def mask(made: Snapshot, chosen: list[int]) -> Any:
+    answer = np.zeros(len(made.nodes), dtype=np.bool_)
+    answer[chosen] = True
+    return answer
+
+
+def shares(model: SchedulerModel, index: int, steer: Steer | None = None) -> Any:
+    landing = model.landing(index, steer)
+    found = dict(zip(landing.nodes.tolist(), landing.probabilities.round(12).tolist(), strict=True))
+    return found, landing.unschedulable, round(landing.returns, 12), landing.refusal
+
+
+@settings(max_examples=120, deadline=None)
+@given(snapshots(), st.data())
+def test_a_steered_pod_lands_as_if_its_own_affinity_said_so(made: Any, data: Any) -> None:
+    numbers = st.integers(0, len(made.nodes) - 1)
+    chosen = data.draw(st.lists(numbers, min_size=1, max_size=3, unique=True))
+    model = SchedulerModel(made)
+    bound = [each for each in range(len(made.pods)) if made.pod_node[each] >= 0]
+    if bound and data.draw(st.booleans()):
+        moved = data.draw(st.sampled_from(bound))
+        model.commit(Shift(moved, int(made.pod_node[moved]), data.draw(numbers)))
+    else:
+        moved = -1
+    for index in range(len(made.pods)):
+        for require in (False, True):
+            told = SchedulerModel(with_affinity(made, index, chosen, require=require))
+            if moved >= 0:
+                told.commit(
+                    Shift(moved, int(made.pod_node[moved]), int(model.occupancy.where[moved]))
+                )
+            steer = Steer(chosen=mask(made, chosen), require=require)
+            assert shares(model, index, steer) == shares(told, index)
+        assert shares(model, index) == shares(model, index, Steer())
+
+
+@settings(max_examples=60, deadline=None)
+@given(snapshots(), st.data())
+def test_taints_steer_as_if_the_nodes_bore_them(made: Any, data: Any) -> None:
+    numbers = st.integers(0, len(made.nodes) - 1)
+    chosen = data.draw(st.lists(numbers, min_size=1, max_size=3, unique=True))
+    model, told = SchedulerModel(made), SchedulerModel(with_taints(made, chosen))
+    for index in range(len(made.pods)):
+        steer = Steer(tainted=mask(made, chosen))
+        assert shares(model, index, steer) == shares(told, index)
+
+
+def many(count: int, **spec: Any) -> Snapshot:
+    web, web_set = deployment("web")
+    nodes = [node(f"n{number:03}", zone="abc"[number % 3]) for number in range(count)]
+    first = pod("web-0", "n000", owner=web_set, labels={"app": "web"}, **spec)
+    others = [
+        pod(f"o-{number}", f"n{number:03}", requests={"cpu": f"{number % 7 * 500}m"})
+        for number in range(count)
+    ]
+    return snapshot(nodes, [first, *others], controllers=[web, web_set])
+
+
+@pytest.mark.parametrize("count", [99, 240])
+@pytest.mark.parametrize("require", [False, True])
+def test_where_the_scheduler_samples_its_windows_are_the_same(count: int, require: bool) -> None:
+    zone = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone"}
+    spread = {**zone, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
+    for spec in ({}, {"topologySpreadConstraints": [spread]}):
+        made = many(count, **spec)
+        chosen = [5, 6, count - 1]
+        told = SchedulerModel(with_affinity(made, 0, chosen, require=require))
+        model = SchedulerModel(made)
+        steer = Steer(chosen=mask(made, chosen), require=require)
+        assert shares(model, 0, steer) == shares(told, 0)
+
+
+def test_a_preferred_node_is_missed_where_it_is_not_sampled_and_a_required_one_is_not() -> None:
+    made = many(240)
+    model, chosen = SchedulerModel(made), mask(made, [7, 8])
+    preferred = model.landing(0, Steer(chosen=chosen))
+    required = model.landing(0, Steer(chosen=chosen, require=True))
+    on_it = float(preferred.probabilities[np.isin(preferred.nodes, [7, 8])].sum())
+    assert 0.4 < on_it < 0.6, "115 of 240 nodes are sampled"
+    assert set(required.nodes.tolist()) <= {7, 8}
+    assert required.unschedulable == 0.0
