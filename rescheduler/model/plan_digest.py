@@ -66,9 +66,12 @@ def digest_of(plan: Plan) -> str:
 
 def _deciding(move: dict[str, Any]) -> dict[str, Any]:
     # Equally likely nodes may come in any order.
-    landing = sorted((s["node"], round(s["probability"], _DECIMALS)) for s in move.pop("landing"))
+    landings = {
+        name: sorted((s["node"], round(s["probability"], _DECIMALS)) for s in move.pop(name))
+        for name in ("landing", "unsteered")
+    }
     move["reasons"] = [_covered(each, "reasons") for each in move["reasons"]]
-    return {**canonical(move, _DECIMALS), "landing": landing}
+    return {**canonical(move, _DECIMALS), **landings}
 
 
 def checksum(value: Any) -> str:

@@ -70,6 +70,7 @@ _ALL = (
     Reason("FEA006", "The replacement could land on a node whose readings are missing or too old.", "Repair the readings of that node."),
     Reason("FEA007", "The replacement could land on a node whose kubelet may reject it (NUMA).", "Free a NUMA zone there, or repair its NodeResourceTopology; kube-scheduler does not know NUMA zones."),
     Reason("FEA009", "The replacement fits on no node unless it preempts pods of a lower priority.", "Free or add capacity; a move never causes a preemption."),
+    Reason("FEA011", "The policies that would gain move pods only where replacements are told where to go, and this one cannot be.", "Set `steering` in the Limits or the policy, or drop `onlyIfSteered`."),
     # Margin and limits
     Reason("MRG001", "The expected gain does not exceed the margin.", "Lower `margin` to let smaller gains count."),
     Reason("MRG002", "The gain is too small for the disruption that the move costs.", "Lower `gainShare`, or raise the policy's weight."),

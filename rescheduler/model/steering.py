@@ -20,12 +20,14 @@ MOST_NODES = 100
 class Steered(msgspec.Struct, frozen=True, kw_only=True):
     """How the replacement of one move is steered, as the plan says it.
 
-    nodes: the acceptable nodes by name, best first; never one alone with Require.
+    nodes: the acceptable nodes by name, best first; never one alone with Require. shunned: with
+    SoftTaint, the nodes that bear a taint until the replacement is placed.
     """
 
     by: Means
     strength: Strength
     nodes: list[str]
+    shunned: list[str] = []
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,8 +1,12 @@
 """Pods, their owners and their landings, as files refer to them."""
 
+import numpy as np
+
 from rescheduler.model.move import Landing
 from rescheduler.model.plan import LandingShare, OwnerRef, PodRef
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.steering import Steered
+from rescheduler.planning.search.evaluation import Choice
 
 
 def pod_ref(snapshot: Snapshot, pod: int) -> PodRef:
@@ -29,6 +33,20 @@ def owner_ref(snapshot: Snapshot, pod: int) -> OwnerRef | None:
         uid=workload.uid,
         controllerKind=controller.kind,
         controllerUid=controller.uid,
+    )
+
+
+def steered_ref(snapshot: Snapshot, choice: Choice | None) -> Steered | None:
+    """How a replacement is steered, by the names of the nodes; None: not at all."""
+    if choice is None:
+        return None
+    names = [node.metadata.name for node in snapshot.nodes]
+    tainted = choice.steer.tainted
+    return Steered(
+        by=choice.by,
+        strength=choice.strength,
+        nodes=[names[node] for node in choice.nodes.tolist()],
+        shunned=[] if tainted is None else [names[n] for n in np.flatnonzero(tainted).tolist()],
     )
 
 

@@ -190,6 +190,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "by": "What tells the replacement where to go.",
         "strength": "Prefer: more points for these nodes. Require: nowhere but there.",
         "nodes": "The acceptable nodes, best first.",
+        "shunned": "Nodes that are tainted until the replacement is placed, with SoftTaint.",
     },
     "RestartCost": {
         "readySeconds": "How long a replacement takes to be Ready; null where it is not known.",

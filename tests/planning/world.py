@@ -16,6 +16,7 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.model import SchedulerModel
+from rescheduler.scheduler.plugin import Steer
 
 GPUS = 8.0
 
@@ -85,12 +86,22 @@ class World:
         self.snapshot = replace(self.snapshot, taken=self.snapshot.taken + timedelta(hours=1))
         return landed
 
+    def _steer(self, move: PlannedMove) -> Steer | None:
+        """What the replacement is told, as the plan says it."""
+        if move.steered is None:
+            return None
+        names = [node.metadata.name for node in self.snapshot.nodes]
+        chosen, tainted = np.isin(names, move.steered.nodes), np.isin(names, move.steered.shunned)
+        if move.steered.by == "SoftTaint":
+            return Steer(tainted=tainted)
+        return Steer(chosen=chosen, require=move.steered.strength == "Require")
+
     def _land(self, move: PlannedMove) -> str:
         """Evict and replace one pod; a draw among the landings that the model gives now."""
         self.made += 1
         rng = np.random.default_rng([self.seed, self.made])
         index = self.snapshot.pod_index[move.pod.uid]
-        landing = SchedulerModel(self.snapshot).landing(index)
+        landing = SchedulerModel(self.snapshot).landing(index, self._steer(move))
         assert landing.refusal is None
         assert landing.unschedulable == 0.0
         node = rng.choice(landing.nodes, p=landing.probabilities / landing.probabilities.sum())

@@ -11,6 +11,7 @@ from msgspec import structs
 from rescheduler.model.errors import PlanEdited, PlanError
 from rescheduler.model.plan import Outcome, Plan, Report
 from rescheduler.model.problem import Problem
+from rescheduler.model.steering import Steered
 from rescheduler.reporting.integrity import CHECKSUMS, checksums
 from rescheduler.reporting.machine import from_json, to_json
 from tests.planning.random_worlds import worlds
@@ -109,6 +110,8 @@ CANDIDATES: list[Any] = [
     *(
         "Audit",
         "Enforce",
+        "Webhook",
+        "Require",
         "evicted",
         "refused",
         "pods",
@@ -140,7 +143,12 @@ def rich() -> Plan:
             for each in brought.measured(TAKEN)[2:3]
         ],
     )
-    short = {"nodes": full.nodes[:1], "refused": full.refused[:1], "moves": full.moves[2:4]}
+    told = Steered(by="SoftTaint", strength="Prefer", nodes=["n"], shunned=["m"])
+    moves = [
+        structs.replace(each, steered=steered, unsteered=each.landing[:1])
+        for each, steered in zip(full.moves[2:4], (told, None), strict=True)
+    ]
+    short = {"nodes": full.nodes[:1], "refused": full.refused[:1], "moves": moves}
     policies = [
         structs.replace(each, findings=each.findings[:1], brought=brought.demoted(TAKEN))
         for each in full.policies

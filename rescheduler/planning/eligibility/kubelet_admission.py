@@ -13,7 +13,7 @@ from rescheduler.kubelet.numa_zones import Zones
 from rescheduler.kubelet.zone_allocation import ZoneAllocation
 from rescheduler.model.move import Landing, Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray
+from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 
 _TOLERATED = 0.01
@@ -37,6 +37,13 @@ class Admission:
         if self._allocation is None or node == source:
             return False
         return bool(self._allocation.rejected(pod, np.array([node], dtype=np.int32))[0])
+
+    def rejected(self, pod: int, source: int, nodes: IntArray) -> BoolArray:
+        """(k,) the same as `rejects` for each of these nodes."""
+        if self._allocation is None:
+            return np.zeros(len(nodes), dtype=np.bool_)
+        answer: BoolArray = self._allocation.rejected(pod, nodes) & (nodes != source)
+        return answer
 
     def refusal(self, pod: int, source: int, landing: Landing) -> Problem | None:
         """FEA007 where the replacement may land on a node that would not admit it, or may not.

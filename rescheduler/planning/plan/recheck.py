@@ -10,7 +10,7 @@ from rescheduler.model.history import PastMove
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.planning.plan.decision import guards_on
-from rescheduler.planning.references import landing_shares
+from rescheduler.planning.references import landing_shares, steered_ref
 from rescheduler.planning.search.evaluation import Evaluation, Gate, JointEvaluation
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.working_copy import WorkingCopy
@@ -75,6 +75,7 @@ class Recheck:
             if drift is not None or pod is None:
                 return drift or _gone(move)
             pods.append(pod)
+            self._evaluator.chooser.planned[pod] = self._planned(move)
         evaluated = self._evaluator.evaluate(tuple(pods), self._gate)
         refusal = evaluated.refusal
         if refusal is not None:
@@ -92,6 +93,17 @@ class Recheck:
             self._evaluated[copy.snapshot.pods[evaluation.pod].metadata.uid] = evaluation
         return [each for each in fresh if isinstance(each, PlannedMove)]
 
+    def _planned(self, move: PlannedMove) -> list[int] | None:
+        """The nodes that were chosen for it, as far as they are still there; None: it is unsteered.
+
+        Where too few of them are acceptable now, others are chosen: of a steered landing only the
+        nodes are our own choice, and what is gained there is asked again.
+        """
+        index = self._copy.snapshot.node_index
+        if move.steered is None:
+            return None
+        return [index[name] for name in move.steered.nodes if name in index]
+
     def _as_now(self, move: PlannedMove, evaluation: Evaluation) -> PlannedMove | Problem:
         """The move with the landing that is predicted now, or why that is another one."""
         copy, landing = self._copy, evaluation.landing
@@ -100,7 +112,7 @@ class Recheck:
         shares = landing_shares(copy.snapshot, landing)
         planned = {share.node for share in move.landing}
         overlap = sum(share.probability for share in shares if share.node in planned)
-        if overlap < LEAST_OVERLAP:
+        if overlap < LEAST_OVERLAP and evaluation.choice is None:
             return Problem(
                 code="DRF004",
                 message=f"its landing has changed: {overlap:.0%} of it is where the plan predicted",
@@ -108,6 +120,10 @@ class Recheck:
         return structs.replace(
             move,
             landing=shares,
+            steered=steered_ref(copy.snapshot, evaluation.choice),
+            unsteered=landing_shares(copy.snapshot, evaluation.choice.unsteered)
+            if evaluation.choice
+            else [],
             returns=landing.returns,
             unschedulable=landing.unschedulable,
             gain=evaluation.gain,
@@ -161,8 +177,12 @@ def _drift(move: PlannedMove, copy: WorkingCopy, pod: int | None) -> Problem | N
 
 
 def _changed_nodes(move: PlannedMove, copy: WorkingCopy) -> str:
-    """What became of the pod's node or of the one where it was expected; "" if nothing did."""
+    """What became of the pod's node or of the one where it was expected; "" if nothing did.
+
+    Where a replacement is steered is chosen anew if it must be.
+    """
     expected = [share.node for share in move.landing if share.probability > LEAST_OVERLAP]
+    expected = [] if move.steered is not None else expected
     for name in [move.source, *expected]:
         index = copy.snapshot.node_index.get(name)
         if index is None:

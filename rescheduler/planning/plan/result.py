@@ -21,7 +21,7 @@ from rescheduler.planning.plan.views import (
     reading_results,
     score,
 )
-from rescheduler.planning.references import landing_shares, owner_ref, pod_ref
+from rescheduler.planning.references import landing_shares, owner_ref, pod_ref, steered_ref
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
@@ -134,6 +134,10 @@ def _move(copy: WorkingCopy, evaluation: Evaluation, batch: int, mode: Mode) -> 
         crashLooping=snapshot.pods[evaluation.pod].crash_looping,
         restart=copy.disruptions.restart(evaluation.pod),
         group=evaluation.group,
+        steered=steered_ref(snapshot, evaluation.choice),
+        unsteered=landing_shares(snapshot, evaluation.choice.unsteered)
+        if evaluation.choice
+        else [],
         gangMinimum=None if evaluation.group else _least(snapshot, evaluation.pod),
     )
 

@@ -1,13 +1,36 @@
 """What moves would gain and cost in the working copy, or why they are not made; and the gate."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rescheduler.model.move import Landing, Shift
 from rescheduler.model.plan import BudgetUse
 from rescheduler.model.problem import Problem
+from rescheduler.model.readings import IntArray
+from rescheduler.model.steering import Means, Strength
+from rescheduler.scheduler.plugin import Steer
 
 NOTHING = 1e-9
 """A gain below this is rounding."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """How the replacement of one move is steered, and what that changes.
+
+    nodes: the acceptable ones, best first. steer: as the scheduler model has it.
+    unsteered, landing: where it is put without and with it.
+    """
+
+    by: Means
+    strength: Strength
+    nodes: IntArray
+    steer: Steer
+    unsteered: Landing
+    landing: Landing
+
+    def landed(self, landing: Landing) -> "Choice":
+        """The same, with the landing that it leads to."""
+        return replace(self, landing=landing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +43,7 @@ class Evaluation:
     disruption: in pods. landing: where the replacement will be put.
     reasons, budget: the findings that the move serves, and the PodDisruptionBudget that it spends;
     published once it is committed. group: what it is moved with, all or none; "" alone.
+    choice: how its replacement is steered; None: not at all.
     """
 
     pod: int
@@ -33,6 +57,7 @@ class Evaluation:
     reasons: tuple[Problem, ...] = ()
     budget: BudgetUse | None = None
     group: str = ""
+    choice: Choice | None = None
 
     @property
     def shift(self) -> Shift:

@@ -13,6 +13,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.planning.binding import gained
 from rescheduler.planning.search.bounds import Bounds, bounds
+from rescheduler.planning.search.choosing import Chooser
 from rescheduler.planning.search.destinations import describe, refuse_counted, refuse_landing
 from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
 from rescheduler.planning.search.pending_pods import Waiting
@@ -34,6 +35,7 @@ class Evaluator:
         self.copy = copy
         self.stability = Stability(copy.bindings, copy.snapshot, copy.finding_history)
         self._waiting = Waiting(copy.snapshot, copy.scheduler)
+        self.chooser = Chooser(copy, self._waiting)
         self._permanent: dict[int, Problem | None] = {}
         self._bounds: tuple[int, Bounds] | None = None
         self._known: dict[tuple[int, ...], tuple[Evaluation, ...] | Problem] = {}
@@ -118,8 +120,9 @@ class Evaluator:
         found: list[Evaluation] = []
         group = self.copy.group(pods)
         with ExitStack() as made:
+            whole = self.copy.whole_gang(pods) is not None
             for pod in pods:
-                move = self._move(pod)
+                move = self._move(pod, whole=whole)
                 if isinstance(move, Problem):
                     return self._named(pod, pods, move)
                 found.append(replace(move, group=group) if group else move)
@@ -153,10 +156,13 @@ class Evaluator:
                         return False
         return True
 
-    def _move(self, pod: int) -> Evaluation | Problem:
-        """One move on the working copy as it is now."""
+    def _move(self, pod: int, *, whole: bool) -> Evaluation | Problem:
+        """One move on the working copy as it is now, steered where that is asked for and helps."""
         copy, source = self.copy, int(self.copy.snapshot.pod_node[pod])
         landing = copy.landing(pod)
+        choice = self.chooser.choose(pod, landing, whole=whole)
+        if choice is not None:
+            landing = choice.landing
         refusal = refuse_landing(copy.snapshot, landing, source, copy.limits)
         refusal = refusal or copy.admission.refusal(pod, source, landing)
         if refusal is not None:
@@ -175,6 +181,8 @@ class Evaluator:
             each.policy.name: -float(away @ worth[each.policy.name]) / each.policy.weight
             for each in copy.active
         }
+        if choice is None and (refusal := self._leave_unsteered(pod, gains, whole=whole)):
+            return refusal
         return Evaluation(
             pod,
             source,
@@ -184,6 +192,21 @@ class Evaluator:
             likely_gain=-float(total[landing.nodes == destination].sum()),
             disruption=copy.disruption(pod),
             landing=landing,
+            choice=choice,
+        )
+
+    def _leave_unsteered(self, pod: int, gains: dict[str, float], *, whole: bool) -> Problem | None:
+        """FEA011 where only policies gain that move nothing unsteered; their gains become 0."""
+        strict = [b.policy for b in self.copy.active if b.policy.onlyIfSteered]
+        lost = [each.name for each in strict if gains[each.name] > NOTHING]
+        for name in lost:
+            gains[name] = 0.0
+        if not lost or gained(self.copy.active, gains) > NOTHING:
+            return None
+        why = self.chooser.problem(pod, whole=whole)
+        because = "nothing is steered, or no node is better" if why is None else why.message
+        return Problem(
+            code="FEA011", message=f"{', '.join(lost)}: moves only what is steered, and {because}"
         )
 
     def _destination(self, landing: Landing, source: int, change: FloatArray) -> int:

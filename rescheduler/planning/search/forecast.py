@@ -36,7 +36,7 @@ def forecast(
     for course in range(courses):
         made: list[Shift] = []
         for move, mean, place in zip(moves, means, places[course], strict=True):
-            landing = scheduler.landing(move.pod)
+            landing = scheduler.landing(move.pod, move.choice.steer if move.choice else None)
             mean.add(landing)
             node = _drawn(landing, float(place), names)
             if node >= 0:

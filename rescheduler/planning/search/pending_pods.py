@@ -59,6 +59,15 @@ class Waiting:
             return np.ones(len(feasible), dtype=np.bool_)
         return self._scheduler.room(pod)
 
+    def wanted(self, pod: int) -> BoolArray:
+        """(nodes,) where a Pending pod could take the room that this pod's replacement needs."""
+        mine = pod_priority(self._snapshot.pods[pod].spec)
+        answer = np.zeros(len(self._snapshot.nodes), dtype=np.bool_)
+        for priority, _, feasible in self._groups:
+            if priority >= mine:
+                answer |= feasible
+        return answer
+
     def refusal(self, pod: int, landing: Landing) -> Problem | None:
         """GRD008, naming the Pending pod of the highest priority that is in the way, or None."""
         mine = pod_priority(self._snapshot.pods[pod].spec)

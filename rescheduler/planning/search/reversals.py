@@ -3,8 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable
 
+import numpy as np
+
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
+from rescheduler.model.readings import IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.search.evaluation import Evaluation
 
@@ -37,6 +40,16 @@ class Reversals:
                 )
             together.add(self._back(move))
         return None
+
+    def barred(self, pod: int, source: int) -> IntArray:
+        """The nodes to which a pod of its workload must not go from there."""
+        start = self._snapshot.nodes[source].metadata.name
+        workload = int(self._snapshot.pod_workload[pod])
+        uid = self._snapshot.workloads[workload].uid if workload >= 0 else ""
+        index = self._snapshot.node_index
+        planned = {way for way, count in self._planned.items() if count}
+        ends = [way[2] for way in self._past | planned if way[:2] == (uid, start)]
+        return np.array([index[end] for end in ends if end in index], dtype=np.int32)
 
     def commit(self, move: Evaluation) -> None:
         """Remember a move of the plan."""

@@ -47,6 +47,7 @@ class WorkingCopy:
     finding history: since when earlier cycles have had each finding.
 
     version: a number of its state; no two states have the same.
+    told: (nodes,) how many replacements of this plan are told that they may go to each node.
     """
 
     def __init__(  # noqa: PLR0913 - what a plan hangs on
@@ -79,6 +80,7 @@ class WorkingCopy:
             each.leave(Leaving(each, self.snapshot, limits, ways))
         self.reversals = Reversals(self.snapshot, history)
         self.moved: set[int] = set()
+        self.told = np.zeros(len(snapshot.nodes), dtype=np.int32)
         self.disruptions = Disruptions(self.snapshot, self.eligibility, history)
         self._landings: dict[tuple[str, int, int], Landing] = {}
         self._versions = count()
@@ -205,6 +207,8 @@ class WorkingCopy:
         self._apply(move.shift)
         self.budgets.spend(move.pod, whole=whole, follows=follows)
         self.moved.add(move.pod)
+        if move.choice is not None:
+            self.told[move.choice.nodes] += 1
         self.reversals.commit(move)
         return replace(move, budget=budget, reasons=reasons)
 
@@ -214,6 +218,8 @@ class WorkingCopy:
             self._apply(move.shift.reversed())
             self.budgets.release(move.pod)
             self.moved.discard(move.pod)
+            if move.choice is not None:
+                self.told[move.choice.nodes] -= 1
             self.reversals.take_back(move)
 
     @contextmanager

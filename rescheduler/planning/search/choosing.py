@@ -1,0 +1,244 @@
+"""The choice of destinations: which nodes a replacement is told to go to, where that may be told.
+
+The scheduler weighs room and spreading; a policy weighs what it is about. Where both agree nothing
+is told. Elsewhere the nodes are chosen by the policies' own costs, and the move is judged by where
+the scheduler puts a replacement that is steered there.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from rescheduler.model.move import Landing
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.planning.binding import Binding
+from rescheduler.planning.eligibility.steerable import Steerable
+from rescheduler.planning.search.destinations import refuse_landing
+from rescheduler.planning.search.evaluation import NOTHING, Choice
+from rescheduler.planning.search.pending_pods import Waiting
+from rescheduler.planning.search.ties import precedence
+from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.steering import Steering
+from rescheduler.scheduler.plugin import Steer
+from rescheduler.scheduler.sampling import FEW_NODES
+
+MOST = 4
+"""The most nodes that one replacement is told, where the scheduler looks at all of them."""
+MOST_SAMPLED = 64
+"""The same where it looks at some of the nodes only, and may not see those that it is told."""
+_LEAST_REQUIRED = 2
+"""One node alone may become full or not Ready, and its replacement would stay Pending."""
+_AS_GOOD = 0.9
+"""The share of the best node's gain that a node must have to be as acceptable."""
+_ALIKE = 0.98
+"""Of two sets of nodes the larger is chosen where it gains this share of the other's gain."""
+_MOST_TAINTED = 8
+"""The most nodes that are tainted for one replacement."""
+_NOBODY = np.zeros(0, dtype=np.int32)
+
+
+class Chooser:
+    """Chooses the destinations of replacements on one working copy.
+
+    planned: pod to the nodes that a plan has chosen for it, None: to leave it unsteered. Of these
+    the ones that still are acceptable are kept; where too few are, it is chosen anew.
+    """
+
+    def __init__(self, copy: WorkingCopy, waiting: Waiting) -> None:
+        self._copy = copy
+        self._waiting = waiting
+        self._steerable = Steerable(copy.snapshot)
+        self.planned: dict[int, Sequence[int] | None] = {}
+
+    def problem(self, pod: int, *, whole: bool) -> Problem | None:
+        """Why the replacement of this pod must not be steered, or None."""
+        return self._steerable.problem(pod, whole=whole)
+
+    @property
+    def asked(self) -> bool:
+        """Whether anything at all is to be steered."""
+        return any(self._said(each).by != "None" for each in self._copy.active)
+
+    def choose(self, pod: int, unsteered: Landing, *, whole: bool) -> Choice | None:
+        """How to steer the replacement of the pod; None where that must not be, or brings nothing.
+
+        unsteered: where it lands without. whole: whether all of its gang is moved.
+        """
+        copy = self._copy
+        if not self.asked or self.planned.get(pod, _NOBODY) is None:
+            return None
+        if self._steerable.problem(pod, whole=whole) is not None:
+            return None
+        nodes = np.flatnonzero(self._acceptable(pod)).astype(np.int32)
+        if not len(nodes):
+            return None
+        changes = copy.changes(pod, nodes)
+        worth = copy.worth(pod, nodes, changes)
+        gains = -sum(worth.values(), np.zeros(len(nodes)))
+        steering = self._deciding(worth, int(gains.argmax()))
+        gaining = gains > NOTHING
+        for binding in copy.active:
+            gaining &= ~(binding.unknown[nodes] & (worth[binding.policy.name] < -NOTHING))
+        if steering.by == "None" or not gaining.any():
+            return None
+        nodes, gains = self._ranked(nodes[gaining], gains[gaining], unsteered)
+        if steering.by == "SoftTaint":
+            return self._repelled(pod, nodes, gains, unsteered)
+        required = steering.strength == "Require" and len(nodes) >= _LEAST_REQUIRED
+        found = [
+            Choice(
+                by=steering.by,
+                strength="Require" if required else "Prefer",
+                nodes=chosen,
+                steer=Steer(chosen=self._mask(chosen), require=required),
+                unsteered=unsteered,
+                landing=unsteered,
+            )
+            for chosen in self._options(pod, nodes, gains, required=required)
+        ]
+        return self._best(pod, found, unsteered)
+
+    def _acceptable(self, pod: int) -> BoolArray:
+        """(nodes,) where the replacement may be sent: it fits, stays, and takes nobody's room."""
+        copy = self._copy
+        answer = copy.scheduler.feasible(pod) & self._steerable.nodes
+        source = int(copy.snapshot.pod_node[pod])
+        answer[source] = False
+        answer[copy.reversals.barred(pod, source)] = False
+        answer &= ~copy.eligibility.unstable_for(pod)
+        answer &= ~self._waiting.wanted(pod)
+        nodes = np.flatnonzero(answer).astype(np.int32)
+        for binding in copy.active:
+            if binding.fills and len(nodes):
+                answer[nodes] &= ~binding.overfills(pod, nodes)
+        answer[nodes] &= ~copy.admission.rejected(pod, source, nodes)
+        return answer
+
+    def _ranked(
+        self, nodes: IntArray, gains: FloatArray, unsteered: Landing
+    ) -> tuple[IntArray, FloatArray]:
+        """The nodes, best first; of equals those that the scheduler likes, then by the seed.
+
+        Nodes that this plan relieves come after their equals, though the scheduler likes them; and
+        those where it sends others already: within sets that overlap the scheduler chooses alike,
+        and would fill one of their nodes.
+        """
+        snapshot = self._copy.snapshot
+        liked = np.zeros(len(snapshot.nodes))
+        liked[unsteered.nodes] = unsteered.probabilities
+        relieved = np.zeros(len(snapshot.nodes), dtype=np.bool_)
+        relieved[snapshot.pod_node[sorted(self._copy.moved)]] = True
+        order = np.lexsort(
+            (
+                self._precedence[nodes],
+                -liked[nodes],
+                self._copy.told[nodes],
+                relieved[nodes],
+                -gains.round(9),
+            )
+        )
+        return nodes[order], gains[order]
+
+    def _options(
+        self, pod: int, nodes: IntArray, gains: FloatArray, *, required: bool
+    ) -> list[IntArray]:
+        """The sets of nodes to choose from, each the best so many."""
+        planned = self.planned.get(pod)
+        least = _LEAST_REQUIRED if required else 1
+        if planned is not None:
+            kept = nodes[np.isin(nodes, list(planned))]
+            if len(kept) >= least:
+                return [kept]
+        sampled = not required and len(self._copy.snapshot.nodes) >= FEW_NODES
+        good = int(np.count_nonzero(gains >= _AS_GOOD * gains[0]))
+        sizes = {least, max(least, min(good, MOST))}
+        if sampled:
+            sizes |= {min(len(nodes), size) for size in (MOST_SAMPLED // 4, MOST_SAMPLED)}
+        return [nodes[:size] for size in sorted(sizes)]
+
+    def _best(self, pod: int, found: list[Choice], unsteered: Landing) -> Choice | None:
+        """The choice of the greatest expected gain; None where the unsteered landing gains as much.
+
+        Of those that are nearly as good the one with the most nodes is taken: it bears more that
+        changes until the replacement is placed. What a plan has chosen is judged, and kept.
+        """
+        copy = self._copy
+        best: Choice | None = None
+        value = 0.0
+        if self.planned.get(pod) is None:
+            value = self._expected(pod, unsteered, steered=False)
+        for each in found:
+            landing = copy.scheduler.landing(pod, each.steer)
+            gain = self._expected(pod, landing, steered=True)
+            if gain * (1.0 if best is None else 1.0 / _ALIKE) > value + NOTHING:
+                best, value = each.landed(landing), max(gain, value)
+        return best
+
+    def _expected(self, pod: int, landing: Landing, *, steered: bool) -> float:
+        """The expected decrease of the weighted cost; 0 of a landing for which no move is made.
+
+        Policies with `onlyIfSteered` gain nothing where it is not.
+        """
+        copy, source = self._copy, int(self._copy.snapshot.pod_node[pod])
+        if refuse_landing(copy.snapshot, landing, source, copy.limits) is not None:
+            return 0.0
+        worth = copy.worth(pod, landing.nodes, copy.changes(pod, landing.nodes))
+        for policy in (each.policy for each in copy.active):
+            if policy.onlyIfSteered and not steered:
+                worth[policy.name] = np.maximum(worth[policy.name], 0.0)
+        total = sum(worth.values(), np.zeros(len(landing.nodes)))
+        away = np.where(landing.nodes == source, 0.0, landing.probabilities)
+        return max(0.0, -float(away @ total))
+
+    def _repelled(
+        self, pod: int, nodes: IntArray, gains: FloatArray, unsteered: Landing
+    ) -> Choice | None:
+        """Taints on the nodes where it would land, one after the other, until it lands well."""
+        copy = self._copy
+        tainted = [int(copy.snapshot.pod_node[pod])]
+        good = set(nodes[gains >= _AS_GOOD * gains[0]].tolist())
+        found: list[Choice] = []
+        while len(tainted) <= _MOST_TAINTED:
+            steer = Steer(tainted=self._mask(np.array(tainted, dtype=np.int32)))
+            landing = copy.scheduler.landing(pod, steer)
+            there = [node for node in nodes.tolist() if node in set(landing.nodes.tolist())]
+            found.append(
+                Choice(
+                    by="SoftTaint",
+                    strength="Prefer",
+                    nodes=np.array(there[:MOST], dtype=np.int32),
+                    steer=steer,
+                    unsteered=unsteered,
+                    landing=landing,
+                )
+            )
+            worse = [each for each in landing.nodes.tolist() if each not in good]
+            more = [each for each in worse if each not in tainted]
+            if not more:
+                break
+            tainted += more
+        return self._best(pod, [each for each in found if len(each.nodes)], unsteered)
+
+    def _deciding(self, worth: dict[str, FloatArray], best: int) -> Steering:
+        """What the policy says that gains most on the best node and says anything; the Limits."""
+        answer, most = self._copy.limits.steering, NOTHING
+        for policy in (each.policy for each in self._copy.active):
+            gain = -float(worth[policy.name][best])
+            if policy.steering is not None and gain > most:
+                answer, most = policy.steering, gain
+        return answer
+
+    def _said(self, binding: Binding) -> Steering:
+        return binding.policy.steering or self._copy.limits.steering
+
+    def _mask(self, nodes: IntArray) -> BoolArray:
+        answer = np.zeros(len(self._copy.snapshot.nodes), dtype=np.bool_)
+        answer[nodes] = True
+        return answer
+
+    @cached_property
+    def _precedence(self) -> IntArray:
+        names = [node.metadata.name for node in self._copy.snapshot.nodes]
+        return precedence(self._copy.seed, names)

@@ -1,0 +1,154 @@
+"""The nodes that replacements are told to go to, and what that does to plans."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from rescheduler.model.history import History
+from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.planning.plan.recheck import Recheck
+from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.limits import Limits
+from tests.planning.scenarios import SWIFT, coming_back, gpu_below, hot_gpus
+from tests.planning.world import World
+
+FREE = SWIFT.model_copy(update={"movesPerCycle": 1000, "movesPerWorkload": 1000})
+
+
+def steered(by: str = "AdmissionPolicy", strength: str = "Prefer") -> Limits:
+    steering = {"steering": {"by": by, "strength": strength}}
+    return Limits.model_validate(
+        {**FREE.model_dump(mode="json", exclude={"kind", "name"}), **steering}
+    )
+
+
+def loops(world: World) -> tuple[int, list[str]]:
+    """Plan and act until nothing is planned: how many moved, and the plans' landings."""
+    evictions, landed = 0, []
+    for _ in range(20):
+        made = world.plan()
+        if not made.moves:
+            break
+        for move, node in world.apply(made):
+            evictions += 1
+            landed.append(node)
+            assert node != move.source
+    return evictions, landed
+
+
+MEANS = [
+    ("AdmissionPolicy", "Prefer"),
+    ("AdmissionPolicy", "Require"),
+    ("Webhook", "Require"),
+    ("SoftTaint", "Prefer"),
+]
+
+
+@pytest.mark.parametrize(("by", "strength"), MEANS)
+def test_steered_hot_nodes_need_the_least_number_of_evictions(by: str, strength: str) -> None:
+    world = hot_gpus(limits=steered(by, strength))
+    evictions, _ = loops(world)
+    assert evictions == 20
+    assert max(world.loads().values()) <= 0.5
+
+
+@pytest.mark.parametrize(("by", "strength"), MEANS)
+def test_what_the_scheduler_likes_best_is_left_where_replacements_are_told(
+    by: str, strength: str
+) -> None:
+    assert not coming_back().plan().moves, "without steering each of them would come back"
+    world = coming_back(limits=steered(by, strength))
+    evictions, _ = loops(world)
+    assert evictions == 15
+    assert max(world.loads().values()) <= 0.5
+
+
+def one_plan(**steering: Any) -> tuple[World, Plan]:
+    world = coming_back(limits=steered(**steering))
+    return world, world.plan()
+
+
+def test_a_plan_says_where_replacements_are_told_to_go_and_where_they_would_land_else() -> None:
+    _, made = one_plan(strength="Require")
+    for move in made.moves:
+        assert move.steered is not None
+        assert move.steered.by == "AdmissionPolicy"
+        assert len(move.steered.nodes) >= 2, "one node alone may become full"
+        assert move.source not in move.steered.nodes
+        assert {share.node for share in move.landing} <= set(move.steered.nodes)
+        assert move.unsteered
+        assert move.unsteered[0].node in {"n1", "n2", "n3", "n4", "n5"}
+
+
+def test_a_policy_says_it_otherwise_than_the_limits() -> None:
+    world = coming_back(limits=steered())
+    world.policies = [gpu_below(steering={"by": "None"})]
+    assert not world.plan().moves
+    world = coming_back(limits=FREE)
+    world.policies = [gpu_below(steering={"by": "Webhook", "strength": "Require"})]
+    made = world.plan()
+    assert {m.steered.by for m in made.moves if m.steered} == {"Webhook"}
+
+
+def test_a_policy_that_moves_only_what_is_steered_moves_nothing_without() -> None:
+    world = hot_gpus(limits=FREE)
+    assert world.plan().moves
+    world.policies = [gpu_below(onlyIfSteered=True)]
+    made = world.plan()
+    assert not made.moves
+    assert "FEA011" in {refusal.code for refusal in made.refused}
+    world.limits = steered()
+    made = world.plan()
+    assert made.moves
+    assert all(move.steered for move in made.moves)
+
+
+def test_steering_that_brings_nothing_is_left_out() -> None:
+    unsteered = hot_gpus(limits=FREE).plan()
+    made = hot_gpus(limits=steered()).plan()
+    first = unsteered.moves[0]
+    assert any(move.steered is None for move in made.moves)
+    assert first.pod.uid in {move.pod.uid for move in made.moves}
+
+
+def recheck(world: World, made: Plan, move: PlannedMove) -> PlannedMove | Any:
+    fresh = WorkingCopy(world.snapshot, world.policies, world.limits, History(), plan=made.id)
+    return Recheck(fresh).check(move)
+
+
+def test_a_move_keeps_its_nodes_as_long_as_they_are_good() -> None:
+    world, made = one_plan(strength="Require")
+    again = recheck(world, made, made.moves[0])
+    assert isinstance(again, PlannedMove)
+    assert again.steered is not None
+    assert made.moves[0].steered is not None
+    assert set(again.steered.nodes) == set(made.moves[0].steered.nodes)
+
+
+def test_a_move_is_told_other_nodes_when_its_own_are_cordoned() -> None:
+    world, made = one_plan(strength="Require")
+    move = made.moves[0]
+    assert move.steered is not None
+    nodes = list(world.snapshot.nodes)
+    for name in move.steered.nodes[1:]:
+        number = world.snapshot.node_index[name]
+        spec = msgspec.structs.replace(nodes[number].spec, unschedulable=True)
+        nodes[number] = msgspec.structs.replace(nodes[number], spec=spec)
+    world.snapshot = replace(world.snapshot, nodes=nodes)
+    world.measure()
+    again = recheck(world, made, move)
+    assert isinstance(again, PlannedMove), again
+    assert again.steered is not None
+    assert not set(move.steered.nodes[1:]) & set(again.steered.nodes)
+    assert len(again.steered.nodes) >= 2
+
+
+def test_a_move_that_was_planned_unsteered_is_not_steered_later() -> None:
+    world = hot_gpus(limits=FREE)
+    made = world.plan()
+    world.limits = steered()
+    again = recheck(world, made, made.moves[0])
+    assert isinstance(again, PlannedMove)
+    assert again.steered is None
