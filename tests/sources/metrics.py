@@ -70,6 +70,10 @@ class Stub:
         if template:
             self.rows[fill(template, WINDOW, "")] = rows
 
+    def query(self, name: str, source: int = 0) -> str:
+        """What is asked for the value."""
+        return fill(CATALOG[name].sources[source].value, WINDOW, "")
+
     def __call__(self, request: Request) -> Reply:
         failed = self.fail(request)
         if failed is not None:

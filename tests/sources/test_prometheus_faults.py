@@ -179,10 +179,38 @@ def test_a_partial_answer_keeps_its_values_and_has_a_problem(
     assert words in reading.problem.message
 
 
-def test_an_info_is_harmless() -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"infos": ["PromQL info: metric might not be a counter"]},
+        {"warnings": ['PromQL info: metric might not be a counter: "node_time_seconds" (1:6)']},
+    ],
+)
+def test_an_info_is_harmless(said: dict[str, object]) -> None:
+    """Thanos puts the infos of its engine among the warnings."""
     stub = memory(0.25, 0.5)
-    stub.extra = {"infos": ["metric might not be a counter"]}
+    stub.extra = said
     assert read(stub, "node.memory", two_nodes()).problem is None
+
+
+def test_an_info_hides_no_warning_beside_it() -> None:
+    stub = memory(0.25, 0.5)
+    stub.extra = {"warnings": ["PromQL info: odd", "PromQL warning: odder", "store 7 is down"]}
+    reading = read(stub, "node.memory", two_nodes())
+    assert reading.problem is not None
+    assert reading.problem.code == "RDG002"
+    assert reading.problem.message == "the source warns: PromQL warning: odder; store 7 is down"
+
+
+def test_no_answer_may_come_from_a_cache_of_the_source() -> None:
+    """VictoriaMetrics leaves out the newest half minute unless it is told so."""
+    stub = memory(0.25, 0.5)
+    with serving(stub) as served:
+        prometheus = Prometheus(served.url)
+        read_readings(prometheus, [ReadingRequest("node.memory", span=60.0)], two_nodes())
+        prometheus.close()
+    assert {each.path[-6:] for each in served.requests} == {"/query", "_range"}
+    assert {each.query.get("nocache") for each in served.requests} == {"1"}
 
 
 def test_what_is_not_a_prometheus_is_reported_by_its_first_answer() -> None:
@@ -206,7 +234,7 @@ def test_a_token_is_read_again_for_each_request(tmp_path: Path) -> None:
         readings = read_readings(prometheus, [ReadingRequest("node.memory")], two_nodes())
         prometheus.close()
     sent = [each.headers["authorization"] for each in served.requests]
-    assert sent == ["Bearer first"] * 3 + ["Bearer second"] * 3
+    assert sent == ["Bearer first"] * 4 + ["Bearer second"] * 4
     assert readings.entries[0].problem is not None
     assert readings.entries[0].problem.code == "RDG001"
 

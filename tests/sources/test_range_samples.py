@@ -164,25 +164,56 @@ def test_a_past_that_is_partial_is_not_known() -> None:
     assert "a store is down" in reading.notes[-1]
 
 
-def test_evaluations_at_other_times_than_were_asked_for_do_not_count() -> None:
-    """Some servers move the start to a multiple of the step."""
+def aligned(request: Request) -> dict[str, str]:
+    """The query as Thanos' query frontend passes it on: at multiples of the step."""
+    step = float(request.query["step"])
+    times = {each: float(request.query[each]) for each in ("start", "end")}
+    return {**request.query, **{name: str(at - at % step) for name, at in times.items()}}
 
-    def shifted(query: str, at: float) -> Rows:
-        return history({"n1": lambda _: 0.9})(query, at)
+
+@pytest.mark.parametrize("span", [20.0, 180.0, 7200.0])
+def test_a_source_that_moves_instants_to_multiples_of_the_step_has_a_past(span: float) -> None:
+    """As the query frontends of Thanos and others do by default, to make use of a cache."""
+    then = history({"n1": lambda ago: ago / 1e4})
 
     def align(request: Request) -> Reply | None:
         if not request.path.endswith("range"):
             return None
-        moved = {
-            **request.query,
-            "start": str(float(request.query["start"]) - 13),
-            "end": str(float(request.query["end"]) - 13),
-        }
-        return matrix(shifted, moved)
+        return matrix(history({"n1": lambda _: 0.9}), aligned(request))
 
-    reading, _ = read(shifted, span=180.0, fail=align)
-    assert samples_of(reading)[0][-1] == 0.9
-    assert np.isnan(samples_of(reading)[0][:-1]).all()
+    reading, served = read(then, span=span, fail=align)
+    assert samples_of(reading)[0][:-1] == [0.9] * (len(instants(span)) - 1)
+    plain, direct = read(then, span=span)
+    past = [each.query for each in (*served.requests, *direct.requests) if "step" in each.query]
+    step = instants(span)[-2]
+    assert {float(each["start"]) % step for each in past} == {0.0}
+    # None is nearer than it counts for, and none further away than one step more.
+    assert plain.range_samples is not None
+    seconds = plain.range_samples[:, 0] * 1e4 - instants(span)
+    assert (seconds[:-1] > -1e-6).all()
+    assert (seconds[:-1] < step).all()
+
+
+def test_evaluations_at_other_times_than_were_asked_for_are_no_past() -> None:
+    def shift(request: Request) -> Reply | None:
+        if not request.path.endswith("range"):
+            return None
+        times = {each: str(float(request.query[each]) - 13) for each in ("start", "end")}
+        return matrix(history({"n1": lambda _: 0.9}), {**request.query, **times})
+
+    reading, _ = read(history({"n1": lambda _: 0.9}), span=180.0, fail=shift)
+    assert reading.values.tolist() == [0.9]
+    assert reading.range_samples is None
+    assert "it evaluates at other times than it was asked for" in reading.notes[-1]
+
+
+def test_evaluations_that_are_missing_are_said() -> None:
+    then = history({"n1": lambda ago: 0.9 if ago < 170 else None})
+    reading, _ = read(then, span=600.0)
+    assert reading.problem is None
+    assert "at 8 of 10 instants of the last 600 s nothing was measured" in reading.notes[-1]
+    whole, _ = read(history({"n1": lambda _: 0.9}), span=600.0)
+    assert whole.notes == ()
 
 
 def test_many_rows_are_asked_for_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,9 +19,11 @@ from rescheduler.sources.prometheus.measuring import (
     Row,
     Value,
     by_series,
+    going_on,
     group,
     identify,
     number,
+    own_series,
     resolve,
     show,
 )
@@ -62,6 +64,7 @@ class Assembly:
         self._problems = ReadingProblems()
         self._rows = 0
         self._parts: tuple[DeviceValue, ...] = ()
+        self._unowned: list[Mapping[str, str]] = []
         self._expected = cluster.expectation.expected(definition, request.window)
 
     def reading(self, query: str, warnings: Collection[str], clock: str) -> Reading:
@@ -106,6 +109,9 @@ class Assembly:
         have = f"{wanted - len(absent)} of {wanted} {self._request.subject}s have a value"
         if not self._rows:
             return Problem("RDG009", f"{have}: the source has no series of {self._request.name}")
+        if self._unowned:
+            what = "series of devices that name no pod with GPUs"
+            self._problems.note(what, show(self._unowned[0]), len(self._unowned))
         codes = Counter(self._problems.codes.get(int(each), "RDG003") for each in absent)
         code = max(codes, key=lambda each: (codes[each], each))
         why = "; ".join(self._problems.notes())
@@ -144,7 +150,7 @@ class Assembly:
             return ()
         holders: list[Holder] = []
         if self._definition.holders:
-            samples = self._ask(self._definition.holders).samples
+            samples = going_on(self._ask(self._definition.holders).samples, _device)
             holders = read_holders(samples, self._holder, self._at, self._request.max_age)
         return tuple(device_values(observed, holders))
 
@@ -206,6 +212,8 @@ class Assembly:
         )
         if source.per_capacity:
             groups = self._per_capacity(groups)
+        if self._definition.only == "gpu" and self._request.subject == "node":
+            groups = {key: own_series(rows) for key, rows in groups.items()}
         return resolve(
             groups,
             highest=self._definition.highest,
@@ -228,6 +236,8 @@ class Assembly:
             return lambda _key, _labels: 0.0
         samples = self._ask(source.fresh).samples
         self._rows += len(samples)
+        if self._definition.only == "gpu":
+            samples = going_on(samples, _device)
         at = self._at
         if self._request.subject == "node" or self._definition.fold == "pod-gpu":
             times = by_series(samples)
@@ -271,6 +281,7 @@ class Assembly:
             # An idle device carries the exporter's own pod here, or none.
             wanted = self._cluster.expectation.pod_gpus
             if found.number < 0 or wanted[found.number] == 0:
+                self._unowned.append(labels)
                 return None
         if found.number < 0:
             self._problems.note(f"series of {found.reason}", show(labels))

@@ -10,13 +10,23 @@ Why the forms are what they are:
 Pods' rates are not corrected: while a cAdvisor is silent they sink until `maxAge` is reached.
 """
 
-from rescheduler.sources.prometheus.definition import GPU, GPU_KEY, LINKS, Definition, Source, fill
+from rescheduler.sources.prometheus.definition import (
+    GPU,
+    GPU_KEY,
+    LINKS,
+    OWNER,
+    Definition,
+    Source,
+    fill,
+)
 from rescheduler.sources.prometheus.signals import SIGNALS
 
 __all__ = ["CATALOG", "GPU", "Definition", "Source", "fill"]
 
 _MIB = 2.0**20
-_POD_GPU_KEY = f"{GPU_KEY},exported_namespace,exported_pod"
+_NODE_GPU_KEY = f"{GPU_KEY},vgpu"
+"""With virtual GPUs, exporters add series of pods to the device's own, or copy it for each."""
+_POD_GPU_KEY = f"{GPU_KEY},{OWNER}"
 _POD_KEY = "cluster,job,instance,node,namespace,pod"
 _CONTAINERS = '$match container!="",container!="POD"'
 
@@ -111,14 +121,14 @@ CATALOG: dict[str, Definition] = {
         ),
         Definition("node.network.receive", "ratio", 1e13, "link", _link("receive"), _SPEED),
         Definition("node.network.transmit", "ratio", 1e13, "link", _link("transmit"), _SPEED),
-        Definition("node.gpu", "ratio", 1.0, "gpu", _gpu(GPU_KEY), resource=GPU, only="gpu"),
+        Definition("node.gpu", "ratio", 1.0, "gpu", _gpu(_NODE_GPU_KEY), resource=GPU, only="gpu"),
         Definition(
             "node.gpu.memory",
             "ratio",
             1e15,
             "gpu-memory",
-            (_samples("DCGM_FI_DEV_FB_USED", GPU_KEY, _MIB),),
-            _samples("DCGM_FI_DEV_FB_FREE", GPU_KEY, _MIB),
+            (_samples("DCGM_FI_DEV_FB_USED", _NODE_GPU_KEY, _MIB),),
+            _samples("DCGM_FI_DEV_FB_FREE", _NODE_GPU_KEY, _MIB),
             only="gpu",
         ),
         Definition(

@@ -11,6 +11,9 @@ GPU_KEY = (
     "cluster,job,instance,namespace,pod,node,Hostname,hostname,UUID,uuid,gpu,GPU_I_ID,GPU_I_PROFILE"
 )
 """Labels that distinguish a device, or a partition of it, from all others."""
+OWNER = "exported_namespace,exported_pod,pod_namespace,pod_name"
+"""Labels that may name the pod that has a device, where `namespace` and `pod` are the exporter's;
+the last two are those of dcgm-exporter's `--use-old-namespace`."""
 LINKS = "(en[abcdopsuvxP]|eth|bond|ib).*"
 """The node's own links, as systemd.net-naming-scheme(7) or the kernel names them; never those of
 pods, such as the `eni...` of Amazon's CNI."""

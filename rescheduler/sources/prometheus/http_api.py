@@ -33,6 +33,9 @@ evaluations of each fit as well."""
 _SAME = 0.01
 """Seconds by which an evaluation may miss the time that it was asked for."""
 
+_INFO = "PromQL info:"
+"""How Prometheus' engine begins what it says of a query, and not of the data (util/annotations)."""
+
 _RETRIED = frozenset({429, 502, 503})
 _SELECTOR = re.compile(r'[a-zA-Z_]\w*(=|!=|=~|!~)"[^"\\]*"(,[a-zA-Z_]\w*(=|!=|=~|!~)"[^"\\]*")*')
 _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
@@ -170,7 +173,8 @@ class Prometheus:
     ) -> list[Vector]:
         """The instant vectors that the query had at `count` times, from `start` every `step`.
 
-        start, step: seconds, in whole milliseconds. An evaluation that the answer lacks has no row.
+        start, step: seconds, in whole milliseconds. An evaluation that the answer lacks has no row;
+        one at another time than was asked for makes the whole answer unfit.
 
         Raises:
             MetricsUnavailable: no valid answer, with the reason.
@@ -182,8 +186,12 @@ class Prometheus:
         for series in self._decoded(answer, "matrix", _Series):
             for at, value in series.values:
                 index = round((at - start) / step)
-                if 0 <= index < count and abs(start + index * step - at) < _SAME:
-                    rows[index].append(Sample(series.metric, (at, value)))
+                if not 0 <= index < count or abs(start + index * step - at) >= _SAME:
+                    raise self._fault(
+                        f"it evaluates at other times than it was asked for: {at:.3f}",
+                        "a query frontend moves them; give the address of what is behind it.",
+                    )
+                rows[index].append(Sample(series.metric, (at, value)))
         return [Vector(samples, *_notices(answer)) for samples in rows]
 
     def _ask(self, endpoint: str, form: dict[str, str], until: float) -> _Envelope:
@@ -206,7 +214,9 @@ class Prometheus:
         raise AssertionError  # the last attempt returned or raised
 
     def _send(self, endpoint: str, query: dict[str, str], timeout: float) -> tuple[int, Any, bytes]:
-        form = {**query, "timeout": f"{max(int(timeout * 1000), 1)}ms"}
+        # VictoriaMetrics answers from a cache that lacks the newest half minute, and moves the
+        # instants of a range to multiples of the step, unless `nocache` is set; others ignore it.
+        form = {**query, "timeout": f"{max(int(timeout * 1000), 1)}ms", "nocache": "1"}
         try:
             self._authorize()
             response = self._session.send(self._method, endpoint, form, timeout)
@@ -259,9 +269,11 @@ class Prometheus:
 
 
 def _notices(answer: _Envelope) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The warnings and the warnings of an answer."""
+    """The warnings and the infos of an answer; Thanos puts the infos among the warnings."""
     partial = ("the answer is flagged as partial",) if answer.isPartial else ()
-    return (*(answer.warnings or ()), *partial), tuple(answer.infos or ())
+    warnings = [each for each in answer.warnings or () if not each.startswith(_INFO)]
+    infos = [each for each in answer.warnings or () if each.startswith(_INFO)]
+    return (*warnings, *partial), (*infos, *(answer.infos or ()))
 
 
 _ADVICE = {

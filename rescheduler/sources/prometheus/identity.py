@@ -97,14 +97,9 @@ class Identity:
         """The pod that a series is about, if it is where the API server has it.
 
         A StatefulSet's pod keeps its name when it changes its node, so the series' node has to be
-        the pod's. `exported_` labels go first: the bare ones are then the exporter's own.
+        the pod's.
         """
-        get = labels.get
-        exported = bool(get("exported_pod"))
-        if exported:
-            name = (get("exported_namespace", ""), labels["exported_pod"])
-        else:
-            name = (get("namespace", ""), get("pod", ""))
+        name, exported = _workload(labels)
         index = self._pods.get(name, -1)
         if index < 0:
             return PodFound(-1, "pods that are not in the cluster")
@@ -127,6 +122,19 @@ class Identity:
             return int(self._pod_node[exporter])
         host = _host(labels.get("instance", ""))
         return self._nodes.get(host, self._addresses.get(host, -1))
+
+
+def _workload(labels: Mapping[str, str]) -> tuple[tuple[str, str], bool]:
+    """Namespace and name of the pod, and whether the bare labels are the exporter's own.
+
+    A collector renames a label of the exporter's to `exported_...` only where it sets one of that
+    name itself, which may be one of the two or both.
+    """
+    get = labels.get
+    namespace = get("exported_namespace") or get("pod_namespace")
+    name = get("exported_pod") or get("pod_name")
+    own = (namespace or get("namespace", ""), name or get("pod", ""))
+    return own, bool(name)
 
 
 def _addresses(snapshot: Snapshot) -> dict[str, int]:

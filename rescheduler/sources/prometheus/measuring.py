@@ -78,6 +78,33 @@ def by_series(samples: Iterable[Sample]) -> dict[frozenset[tuple[str, str]], flo
     return {identify(each.metric): number(each.value[1]) for each in samples}
 
 
+def going_on(
+    samples: Iterable[Sample], device_of: Callable[[Mapping[str, str]], str]
+) -> list[Sample]:
+    """The times of the newest samples of devices' series, without those that have ended.
+
+    Prometheus forgets a series with the scrape that lacks it; other sources answer with its last
+    sample for minutes. All series of one scrape have one time, so of a device's series from one
+    target those that are older than its newest have ended.
+    """
+    rows = [(each, number(each.value[1]), _target(each, device_of)) for each in samples]
+    newest: dict[tuple[str, ...], float] = {}
+    for _, time, target in rows:
+        newest[target] = max(newest.get(target, time), time)
+    return [each for each, time, target in rows if not (target[0] and time < newest[target] - 1)]
+
+
+def _target(sample: Sample, device_of: Callable[[Mapping[str, str]], str]) -> tuple[str, ...]:
+    get = sample.metric.get
+    return get("instance", ""), get("job", ""), get("cluster", ""), device_of(sample.metric)
+
+
+def own_series(rows: list[Row]) -> list[Row]:
+    """A device's own series, where its pods have some of their own beside it (label `vgpu`)."""
+    own = [row for row in rows if not row.labels.get("vgpu")]
+    return own if any(row.age is not None for row in own) else rows
+
+
 def resolve(
     groups: Mapping[Key, list[Row]], *, highest: float, max_age: float, problems: ReadingProblems
 ) -> dict[Key, Value]:

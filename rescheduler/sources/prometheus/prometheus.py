@@ -5,7 +5,7 @@ A reading never raises for bad data: it carries a problem, and whoever uses it m
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes.decode import collector_off
 from rescheduler.sources.prometheus.assembly import Assembly, Cluster
 from rescheduler.sources.prometheus.catalog import CATALOG, Definition, fill
+from rescheduler.sources.prometheus.clusters import QUESTION, several_in, several_of
 from rescheduler.sources.prometheus.http_api import Prometheus, Vector
 from rescheduler.sources.prometheus.measuring import number
 from rescheduler.sources.prometheus.pairs import DISTANCE, TRAFFIC, read_pairs, unnarrowed, unread
@@ -35,7 +36,7 @@ def read_readings(
     with collector_off():
         # What a policy needs to be evaluated at all comes first, should the time not do for more.
         found = [cycle.read(request) for request in sorted(set(requests))]
-        return Readings(tuple(map(cycle.with_past, found)))
+        return Readings(tuple(map(cycle.with_past, map(cycle.of_one_cluster, found))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class _Cycle:
         self._until = time.monotonic() + prometheus.deadline
         self._at: float | None = None
         self._fault: MetricsUnavailable | None = None
+        self._several: Problem | None = None
         self._answers: dict[str, Vector] = {}
 
     def read(self, request: ReadingRequest) -> Reading:
@@ -82,15 +84,22 @@ class _Cycle:
         def ask(template: str) -> Vector:
             answer = self._ask(fill(template, request.window, self._prometheus.match))
             warnings.update(dict.fromkeys(answer.warnings))
+            self._several = self._several or several_of(answer.samples)
             return answer
 
         try:
             at = self._begin()
+            if self._several is not None:
+                return self._empty(request, definition, self._several)
             assembly = Assembly(request, definition, self._cluster, at, ask)
             query = fill(definition.sources[0].value, request.window, self._prometheus.match)
             return assembly.reading(query, warnings, self._clock_note(at))
         except MetricsUnavailable as error:
             return self._empty(request, definition, Problem("RDG001", error.sentence))
+
+    def of_one_cluster(self, reading: Reading) -> Reading:
+        """The reading, unless an answer to it or to another had rows of several clusters."""
+        return reading if self._several is None else replace(reading, problem=self._several)
 
     def with_past(self, reading: Reading) -> Reading:
         """The reading with its past, where that was asked for and the reading is fit."""
@@ -124,7 +133,10 @@ class _Cycle:
             return self._ask(fill(template, request.window, self._prometheus.match))
 
         try:
-            return read_pairs(request, self._cluster.snapshot, self._begin(), ask)
+            at = self._begin()
+            if self._several is not None:
+                return unread(request, self._several)
+            return read_pairs(request, self._cluster.snapshot, at, ask)
         except MetricsUnavailable as error:
             return unread(request, Problem("RDG001", error.sentence))
 
@@ -145,6 +157,8 @@ class _Cycle:
                 )
                 raise self._fault
             self._at = probe.samples[0].value[0]
+            clusters = self._ask(fill(QUESTION, 0.0, self._prometheus.match))
+            self._several = several_in(clusters.samples)
         return self._at
 
     def _ask(self, promql: str) -> Vector:

@@ -33,19 +33,43 @@ def with_range_samples(
     at: the evaluation time of the reading itself, which is the last row of the range samples.
     Where the past cannot be read, the reading has none, and a note has the reason.
     """
-    ago = instants(reading.request.span)
-    past = _Past(np.full((len(ago), len(reading.values)), np.nan), [{} for _ in ago])
-    past.add(len(ago) - 1, reading)
+    times = _times(reading.request.span, at)
+    past = _Past(np.full((len(times) + 1, len(reading.values)), np.nan), [{} for _ in (*times, at)])
+    past.add(len(times), reading)
     devices = int(cluster.expectation.gpus.sum()) if definition.only == "gpu" else 0
     rows = max(len(reading.values), devices, 1)
     try:
-        for first, piece in _pieces(ago[:-1], max(MOST_ROWS // rows, 1)):
-            for row, then in enumerate(_asked(piece, reading, definition, cluster, at, ask)):
+        for first, piece in _pieces(times, max(MOST_ROWS // rows, 1)):
+            for row, then in enumerate(_asked(piece, reading, definition, cluster, ask)):
                 past.add(first + row, then)
     except MetricsUnavailable as error:
         note = f"what it was in the last {reading.request.span:g} s is not known: {error}"
         return replace(reading, notes=(*reading.notes, note))
-    return replace(reading, range_samples=past.values, devices=tuple(map(past.of, reading.devices)))
+    missing = int(np.isnan(past.values[:-1]).all(axis=1).sum())
+    return replace(
+        reading,
+        range_samples=past.values,
+        devices=tuple(map(past.of, reading.devices)),
+        notes=(*reading.notes, *_missing(missing, len(times), reading.request.span)),
+    )
+
+
+def _times(span: float, at: float) -> FloatArray:
+    """(k-1,) the times of `instants` but the last, each moved back to a multiple of their step.
+
+    The query frontends of Thanos and others move what they are asked for to such multiples, and
+    would otherwise answer for other instants. Moved back, a value counts for no longer than it
+    has been; the oldest is up to one step older.
+    """
+    ago = instants(span)
+    step = ago[-2]
+    return np.asarray(np.floor(at / step) * step - ago[:-1], dtype=np.float64)
+
+
+def _missing(missing: int, asked: int, span: float) -> tuple[str, ...]:
+    if not missing:
+        return ()
+    return (f"at {missing} of {asked} instants of the last {span:g} s nothing was measured",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +96,27 @@ class _Past:
         return replace(device, range_samples=range_samples)
 
 
-def _pieces(ago: FloatArray, size: int) -> Iterator[tuple[int, FloatArray]]:
-    for first in range(0, len(ago), size):
-        yield first, ago[first : first + size]
+def _pieces(times: FloatArray, size: int) -> Iterator[tuple[int, FloatArray]]:
+    for first in range(0, len(times), size):
+        yield first, times[first : first + size]
 
 
 def _asked(
-    ago: FloatArray,
+    times: FloatArray,
     reading: Reading,
     definition: Definition,
     cluster: Cluster,
-    at: float,
     ask: AskRange,
 ) -> Iterator[Reading]:
     """The reading at each of these instants; a template is sent once for all of them."""
-    step = float(ago[0] - ago[1]) if len(ago) > 1 else 1.0
+    step = float(instants(reading.request.span)[-2])
     answers: dict[str, list[Vector]] = {}
-    for row, seconds in enumerate(ago.tolist()):
+    for row, at in enumerate(times.tolist()):
 
         def then(template: str, row: int = row) -> Vector:
             if template not in answers:
-                answers[template] = ask(template, at - float(ago[0]), step, len(ago))
+                answers[template] = ask(template, float(times[0]), step, len(times))
             return answers[template][row]
 
-        assembly = Assembly(reading.request, definition, cluster, at - seconds, then)
+        assembly = Assembly(reading.request, definition, cluster, at, then)
         yield assembly.reading("", (), "")

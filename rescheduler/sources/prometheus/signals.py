@@ -10,7 +10,7 @@ Why the forms are what they are:
 - the label `node` of NUMA series is the zone's number and would be mistaken for a node's name.
 """
 
-from rescheduler.sources.prometheus.definition import GPU, GPU_KEY, LINKS, Definition, Source
+from rescheduler.sources.prometheus.definition import GPU, GPU_KEY, LINKS, OWNER, Definition, Source
 
 _APPLICATION_XIDS = (13, 31, 43, 45, 68, 109)
 _MIB = 2.0**20
@@ -32,7 +32,7 @@ def _worst_gpu(name: str, metric: str, value: str, highest: float) -> Definition
         "worst",
         (Source(value, f"max by ({GPU_KEY}) {time}"),),
         only="gpu",
-        holders=f"max by ({GPU_KEY},exported_namespace,exported_pod) {time}",
+        holders=f"max by ({GPU_KEY},{OWNER}) {time}",
     )
 
 

@@ -1,0 +1,55 @@
+"""Whether a source answers for one cluster only.
+
+Fleets keep the series of all clusters in one Thanos, Mimir or VictoriaMetrics. Nodes and pods of
+two clusters may have the same names, and their values would be taken for ours.
+"""
+
+from collections.abc import Iterable
+
+from rescheduler.model.problem import Problem
+from rescheduler.sources.prometheus.http_api import Sample
+
+LABELS = (
+    "cluster", "cluster_id", "cluster_name", "clusterName", "k8s_cluster", "k8s_cluster_name",
+    "kubernetes_cluster",
+)  # fmt: skip
+"""What agents and operators call the label with a cluster's name."""
+_METRICS = (
+    "node_time_seconds", "kube_node_info", "kubelet_node_name", "machine_cpu_cores",
+    "DCGM_FI_DEV_FB_FREE", "gpu_nodes_total",
+)  # fmt: skip
+"""Series of which each node has one or few, and that no other sort of cluster labels."""
+_SHOWN = 5
+
+QUESTION = " or ".join(
+    f"count by (__name__,{','.join(LABELS)}) ({metric}{{$match}})" for metric in _METRICS
+)
+"""The template for which clusters there are."""
+
+
+def several_in(samples: Iterable[Sample]) -> Problem | None:
+    """RDG020 where the answer to QUESTION is about several clusters.
+
+    Of one metric, series without the label are those of one more cluster.
+    """
+    values: dict[tuple[str, str], set[str]] = {}
+    for each in samples:
+        for label in LABELS:
+            of_metric = values.setdefault((label, each.metric.get("__name__", "")), set())
+            of_metric.add(each.metric.get(label, ""))
+    for (label, _), found in values.items():
+        if len(found) > 1:
+            return _problem(label, found)
+    return None
+
+
+def several_of(samples: Iterable[Sample]) -> Problem | None:
+    """RDG020 where the rows of an answer are about several clusters by the commonest label."""
+    found = {each.metric.get("cluster", "") for each in samples}
+    return _problem("cluster", found) if len(found) > 1 else None
+
+
+def _problem(label: str, values: set[str]) -> Problem:
+    shown = ", ".join(f'{label}="{each}"' for each in sorted(values)[:_SHOWN])
+    more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
+    return Problem("RDG020", f"the source has series of several clusters: {shown}{more}")

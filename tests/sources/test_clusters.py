@@ -1,0 +1,97 @@
+"""A source that has several clusters' series is asked for one of them, or not believed."""
+
+import pytest
+
+from rescheduler.model.readings import ReadingRequest
+from rescheduler.sources.prometheus.clusters import QUESTION
+from rescheduler.sources.prometheus.definition import fill
+from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
+from tests import cluster
+from tests.sources.metrics import Stub, read
+from tests.sources.server import Reply, Request, serving
+
+N1 = {"instance": "n1"}
+
+
+def stub(*nodes: dict[str, str], rows: tuple[dict[str, str], ...] = (N1,)) -> Stub:
+    """A source that has series of each node under these labels, and the rows of node.memory."""
+    made = Stub().series("node.memory", [(each, 0.5) for each in rows])
+    made.rows[fill(QUESTION, 0, "")] = [(each, 1) for each in nodes]
+    return made
+
+
+def code(made: Stub, name: str = "node.memory") -> str:
+    problem = read(made, name, cluster.snapshot([cluster.node("n1")], [])).problem
+    return "" if problem is None else f"{problem.code} {problem.message}"
+
+
+@pytest.mark.parametrize("label", ["cluster", "k8s_cluster_name"])
+def test_two_clusters_behind_one_engine_are_refused(label: str) -> None:
+    """Though the queries' own answers do not tell, because they keep no such label."""
+    both = [{"__name__": "kube_node_info", label: name} for name in ("eu-1", "us-1")]
+    text = f'RDG020 the source has series of several clusters: {label}="eu-1", {label}="us-1"'
+    assert code(stub(*both)) == text
+    assert code(stub(both[0])) == ""
+    assert code(stub()) == ""
+
+
+def test_a_cluster_with_a_label_and_one_without_are_two() -> None:
+    name = {"__name__": "kube_node_info"}
+    assert "RDG020" in code(stub(name, {**name, "cluster": "eu-1"}))
+    # Of two metrics each may be labelled by its own collector.
+    assert code(stub(name, {"__name__": "node_time_seconds", "cluster": "eu-1"})) == ""
+
+
+def test_rows_of_two_clusters_are_refused_whatever_else_is_known() -> None:
+    rows = tuple({**N1, "cluster": name} for name in ("eu-1", "us-1"))
+    assert "RDG020" in code(stub(rows=rows))
+    elsewhere = (N1 | {"cluster": "eu-1"}, {"instance": "other", "cluster": "us-1"})
+    assert "RDG020" in code(stub(rows=elsewhere)), "though the other has no node of that name"
+
+
+def test_one_answer_with_two_clusters_makes_all_readings_doubtful() -> None:
+    made = stub()
+    both = [({**N1, "cluster": name}, 0.5) for name in ("eu-1", "us-1")]
+    made.series("node.memory.peak", both)
+    with serving(made) as served:
+        prometheus = Prometheus(served.url)
+        wanted = [ReadingRequest(name) for name in ("node.memory", "node.memory.peak")]
+        found = read_readings(prometheus, wanted, cluster.snapshot([cluster.node("n1")], []))
+        prometheus.close()
+    assert [each.problem and each.problem.code for each in found.entries] == ["RDG020"] * 2
+
+
+def test_pairs_are_refused_as_well() -> None:
+    request = ReadingRequest(
+        "pair.traffic",
+        series="bytes_total{$match}",
+        columns=("from_ns", "from", "Workload", "to_ns", "to", "Workload"),
+    )
+    both = [{"__name__": "kube_node_info", "cluster": name} for name in ("eu-1", "us-1")]
+    with serving(stub(*both)) as served:
+        prometheus = Prometheus(served.url)
+        [reading] = read_readings(
+            prometheus, [request], cluster.snapshot([cluster.node("n1")], [])
+        ).entries
+        prometheus.close()
+    assert reading.problem is not None
+    assert reading.problem.code == "RDG020"
+
+
+def test_a_selector_narrows_the_question_too_and_must_select_one_cluster() -> None:
+    asked: list[str] = []
+
+    def answer(request: Request) -> Reply:
+        asked.append(request.query["query"])
+        return Stub()(request)
+
+    with serving(answer) as served:
+        prometheus = Prometheus(served.url, selector='cluster="eu-1"')
+        read_readings(
+            prometheus,
+            [ReadingRequest("node.memory")],
+            cluster.snapshot([cluster.node("n1")], []),
+        )
+        prometheus.close()
+    (question,) = [each for each in asked if "kube_node_info" in each]
+    assert question.count('{cluster="eu-1",}') == question.count("count by")
