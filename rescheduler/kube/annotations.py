@@ -34,6 +34,10 @@ NUMA_OBSERVED = "kai.scheduler/numa-placement-observed"
 """Where a pod's devices, CPUs and memory are, as an exporter on its node saw it:
 `[{"zone": "node-0", "amount": {"nvidia.com/gpu": "2", "cpu": "8"}}]`."""
 
+REQUEST_TARGETS = "rescheduler.io/request-targets"
+"""Our own: on a node, how much of each resource pods may request before it is too much, as JSON:
+`{"cpu": "12", "memory": "100Gi"}`."""
+
 GPU_INDICES = ("alibabacloud.com/gpu-index", "ALIYUN_COM_GPU_MEM_IDX")
 """The device of a pod that shares one, as open-gpu-share and gpushare write it."""
 
@@ -73,6 +77,7 @@ READ = GANGS | {
     CHECKPOINT_INTERVAL,
     DATASET,
     *GPU_INDICES,
+    REQUEST_TARGETS,
     *GANG_SIZES,
     SAFE_TO_EVICT,
     SAFE_VOLUMES,

@@ -1,9 +1,9 @@
 """The one catalogue of reason codes: what each means, and what a person can do about it.
 
 Families: ELG eligibility, BUD budgets, FEA feasibility and landing, MRG margin, PAC limits per
-cycle and hour, GRD guards, RDG readings, SPR, UTL, LOC, HLT, NUM, FRG and CNF policies, STB
-stability, MSR measured gain, ACT outcomes, DRF drift, STR steering, DAT the data itself. A code is never reused
-for another meaning.
+cycle and hour, GRD guards, RDG readings, SPR, UTL, LOC, HLT, NUM, FRG, ALC and CNF policies, STB
+stability, MSR measured gain, ACT outcomes, DRF drift, STR steering, DAT the data itself. A code is
+never reused for another meaning.
 """
 
 from dataclasses import dataclass
@@ -126,6 +126,9 @@ _ALL = (
     Reason("NUM002", "A pod is on a node that has a nearly full NUMA zone.", "A move to a node with more free capacity in its zones repairs it."),
     Reason("NUM003", "The NUMA zones of some nodes or pods are not known.", "Install a topology exporter on every node, or repair it."),
     Reason("NUM004", "Nothing in the cluster reports NUMA zones.", "Install NFD's topology-updater or another exporter of NodeResourceTopology, or a DRA driver that publishes the NUMA node of its devices."),
+    Reason("ALC001", "Pods request more of a node's resource than its target.", "A move to a node below its target repairs it."),
+    Reason("ALC002", "A node has a resource free that is of no use without another one.", "A move that brings what is free into balance repairs it."),
+    Reason("ALC003", "The targets that a node is annotated with cannot be read.", "Write them as JSON of quantities."),
     Reason("FRG001", "A node has free capacity that no pod of the cluster can use.", "A move that fills it, or frees enough for a whole pod, repairs it."),
     Reason("FRG002", "Pending pods fit on no node.", "Moves that free enough on one node repair it; else add capacity."),
     Reason("FRG003", "No pod requests a resource, so none of it can be stranded.", "Check the names of the resources."),

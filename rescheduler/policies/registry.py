@@ -1,6 +1,7 @@
 """Every policy kind, by the name that documents give it. A new kind is added here."""
 
 from rescheduler.documents.envelope import Document
+from rescheduler.policies.allocation.policy import Allocation
 from rescheduler.policies.base import Policy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.fragmentation.policy import Fragmentation
@@ -13,6 +14,7 @@ from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.scheduler.config.scheduler import Scheduler
 
 KINDS: dict[str, type[Policy]] = {
+    "Allocation": Allocation,
     "Conformity": Conformity,
     "Fragmentation": Fragmentation,
     "Health": Health,

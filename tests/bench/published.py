@@ -44,8 +44,14 @@ def m3_policy() -> Locality:
 
 
 def m3(folder: Path) -> Snapshot:
+    """The one instance that is published with its placement."""
+    return rasa(folder / "rasa" / "M3.json.gz")
+
+
+def rasa(path: Path) -> Snapshot:
     """Services as Deployments, containers as pods; capacities in units of 1e-9 of the total."""
-    with gzip.open(folder / "rasa" / "M3.json.gz", "rt") as file:
+    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
+    with opened as file:
         data: dict[str, Any] = json.load(file)
     unit = 1e9
     nodes, where = [], {}
@@ -67,8 +73,15 @@ def m3(folder: Path) -> Snapshot:
             "memory": str(round(service["RequestMem"] * unit)),
         }
         labels = {"app": service["Service"].lower()}
+        spec = {}
+        if service["CompatibleMachines"] != "*":
+            named = [{"key": "metadata.name", "operator": "In", "values": [each]}
+                     for each in service["CompatibleMachines"]]
+            terms = [{"matchFields": [each]} for each in named]
+            required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+            spec["affinity"] = {"nodeAffinity": required}
         group = [
-            pod(name.lower(), where[name], owner=owner, requests=asked, labels=labels)
+            pod(name.lower(), where[name], owner=owner, requests=asked, labels=labels, **spec)
             for name in names
         ]
         for each in group:  # pods of one template share one spec, as decoded ones do

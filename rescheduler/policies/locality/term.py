@@ -9,6 +9,8 @@ from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.policies.locality.traffic_kernel import TrafficKernel
+from rescheduler.policies.locality.traffic_term import TrafficTerm
 
 
 class Part(Protocol):
@@ -118,6 +120,13 @@ class LocalityTerm:
         """The findings of every part."""
         for part in self.parts:
             yield from part.findings()
+
+    def kernel(self) -> TrafficKernel | None:
+        """The traffic alone, where a host is the only level: then it is a sum over nodes."""
+        traffic = self.parts[0] if len(self.parts) == 1 else None
+        if not isinstance(traffic, TrafficTerm):
+            return None
+        return traffic.kernel(self._node, self._movable)
 
     def warnings(self) -> tuple[Problem, ...]:
         """Which data the term lacked, or could not use."""

@@ -19,10 +19,11 @@ import numpy as np
 
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
-from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.wording import counted
 from rescheduler.policies.locality.domain_distance import distances_apart
 from rescheduler.policies.locality.domain_tree import NOWHERE, Domains
+from rescheduler.policies.locality.traffic_kernel import TrafficKernel
 
 Counts = dict[int, int]
 """Pods by domain; NOWHERE is not among the keys."""
@@ -90,6 +91,15 @@ class TrafficTerm:
     def worst(self) -> float:
         """All traffic goes as far as it can."""
         return float(sum(pair.amount for pair in self._pairs))
+
+    def kernel(self, node: IntArray, movable: BoolArray) -> TrafficKernel | None:
+        """The pairs as a sum over nodes; None where domains are more than single nodes."""
+        domains = self._domains
+        alone = len(domains.names) == 1 and domains.measured < 0
+        nodes = domains.of.shape[1] - 1
+        if not alone or len(np.unique(domains.of[0, :-1])) < nodes:
+            return None
+        return TrafficKernel(self._pairs, node, nodes, movable)
 
     def members(self) -> IntArray:
         """Every pod at an end of a traffic pair."""

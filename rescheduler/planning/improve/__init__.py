@@ -1,0 +1,1 @@
+"""Improvement at scale: which few of many pods to move, and where to, worked out on arrays."""

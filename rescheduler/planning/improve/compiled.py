@@ -1,0 +1,101 @@
+"""A working copy of planning as arrays: what an improvement needs of it, and no more."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from rescheduler.kube.objects import PodSpec
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.improve.affinities import affinities
+from rescheduler.planning.improve.placement import Placement, Priced
+from rescheduler.planning.improve.rules import Accepted, Apart, Beside, Room, Rule
+from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.shared.acceptance import Acceptance
+from rescheduler.policies.shared.separable import Separable
+
+
+def compiled(
+    copy: WorkingCopy, *, held: Iterable[str] = (), rules: Sequence[Rule] = ()
+) -> Placement | Problem:
+    """The placement of the policies that decide now, or why they cannot be had as sums.
+
+    held: resources that a pod keeps on its node until its replacement runs elsewhere.
+    rules: what else holds.
+    """
+    priced: list[Priced] = []
+    movable = np.zeros(len(copy.snapshot.pods), dtype=np.bool_)
+    for binding in copy.active:
+        term: object = binding.term
+        kernel = term.kernel() if isinstance(term, Separable) else None
+        if kernel is None:
+            text = f"{binding.policy.kind} {binding.policy.name} is no sum over nodes"
+            return Problem("FEA003", text)
+        priced.append(Priced(kernel, binding.policy.weight))
+        movable |= kernel.movable if binding.below is None else kernel.movable & binding.below
+    found = affinities(copy.snapshot)
+    movable &= found.known
+    for pod in np.flatnonzero(movable).tolist():
+        movable[pod] = copy.eligibility.refusal(pod) is None
+    where = copy.scheduler.occupancy.where
+    nodes = len(copy.snapshot.nodes)
+    every: list[Rule] = [_room(copy, held, where), Apart(found.apart, nodes, where), *rules]
+    if found.key:
+        domain = _domains(copy.snapshot, found.key)
+        every.append(Beside(found.group, found.needs, domain, where))
+    accepted = _accepted(copy.snapshot)
+    if accepted is not None:
+        every.append(accepted)
+    price = np.full(len(movable), copy.limits.margin)
+    return Placement(where, movable, nodes, priced, every, price)
+
+
+def _room(copy: WorkingCopy, held: Iterable[str], where: IntArray) -> Room:
+    """Requests and free slots, as kube-scheduler counts them."""
+    state = copy.scheduler.occupancy
+    everybody = np.arange(len(where), dtype=np.int32)
+    rows: list[FloatArray] = [np.ones(len(where))]
+    free: list[FloatArray] = [(state.slots - state.pods).astype(np.float64)]
+    names = ["pods"]
+    for row, name in enumerate(state.resources):
+        taken = state.taken(row, everybody)
+        if taken.any():
+            rows.append(taken.astype(np.float64))
+            free.append((state.allocatable[row] - state.requested[row]).astype(np.float64))
+            names.append(name)
+    kept = set(held)
+    return Room(
+        np.stack(rows, axis=1),
+        np.stack(free, axis=1),
+        np.array([each in kept for each in names]),
+        where.copy(),
+    )
+
+
+def _domains(snapshot: Snapshot, key: str) -> IntArray:
+    """(nodes,) the domain of each by that label; each node without it is one of its own."""
+    numbers: dict[str, int] = {}
+    values = [
+        (each.metadata.labels or {}).get(key, f"/{each.metadata.name}") for each in snapshot.nodes
+    ]
+    return np.array([numbers.setdefault(each, len(numbers)) for each in values], dtype=np.int32)
+
+
+def _accepted(snapshot: Snapshot) -> Accepted | None:
+    """Which nodes accept pods by selector, affinity and taints; None where all accept all."""
+    acceptance = Acceptance(snapshot)
+    numbers: dict[bytes, int] = {}
+    masks: list[BoolArray] = []
+
+    def number(spec: PodSpec) -> int:
+        mask = acceptance.nodes(spec)
+        found = numbers.setdefault(mask.tobytes(), len(masks))
+        if found == len(masks):
+            masks.append(mask)
+        return found
+
+    of_spec = np.array([number(each) for each in snapshot.specs], dtype=np.int32)
+    if all(mask.all() for mask in masks):
+        return None
+    return Accepted(np.stack(masks), of_spec[snapshot.pod_spec])

@@ -1,0 +1,73 @@
+"""At most so many moves that lower the cost most: descent first, then annealing while it lasts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rescheduler.model.move import Shift
+from rescheduler.planning.improve.annealing import Annealing
+from rescheduler.planning.improve.descent import Descent, candidates
+from rescheduler.planning.improve.placement import Placement
+
+_CANDIDATES = 20_000
+"""Pods that the descent considers at once, or four times as many as may move."""
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """shifts: from home to where the pods end. before, after: the cost. bound: no plan is below it.
+
+    stopped: why it ended.
+    """
+
+    shifts: tuple[Shift, ...]
+    before: float
+    after: float
+    bound: float
+    stopped: str
+
+
+def improve(
+    placement: Placement,
+    most: int,
+    progress: Callable[[int], float],
+    seed: int = 0,
+) -> Improvement:
+    """The best that is found.
+
+    most: how many pods may end elsewhere. progress: what share of the time or of the steps is
+    spent, by the number of pods that annealing has asked so far; it ends at 1. With the same seed
+    and a progress of steps alone the same moves come out.
+    """
+    before, bound = placement.cost(), placement.least(most)
+    most = min(most, len(placement.movable))
+    stopped = "nothing gains"
+    gains = _descend(placement, most, progress)
+    if gains and progress(0) < 1.0:
+        ranked = np.sort(gains)
+        worth = float(ranked[0] if most < len(placement.movable) else np.median(ranked))
+        Annealing(placement, most, worth, np.random.default_rng(seed), progress).run()
+        _descend(placement, most, lambda steps: 0.0)
+        stopped = "its time is spent"
+    shifts = tuple(
+        Shift(pod, int(placement.home[pod]), int(placement.where[pod]))
+        for pod in sorted(placement.moved)
+    )
+    return Improvement(shifts, before, placement.cost(), bound, stopped)
+
+
+def _descend(placement: Placement, most: int, progress: Callable[[int], float]) -> list[float]:
+    """Descend among those that save most, until nothing gains; answers what each move gained."""
+    gains: list[float] = []
+    while True:
+        count = len(gains)
+        pods = candidates(placement, max(_CANDIDATES, 4 * most))
+        if not len(pods) or not most:
+            return gains
+        for change in Descent(placement, pods, most).run():
+            gains.append(-change)
+            if progress(0) >= 1.0:
+                return gains
+        if len(gains) == count or len(pods) == len(placement.movable):
+            return gains

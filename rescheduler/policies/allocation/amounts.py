@@ -1,0 +1,121 @@
+"""What pods request and nodes have, as the hinges of which an Allocation is the sum."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rescheduler.kube.annotations import REQUEST_TARGETS
+from rescheduler.kube.objects import Node
+from rescheduler.kube.pod_requests import pod_requests
+from rescheduler.kube.quantity import NANO, nanos
+from rescheduler.model.readings import BoolArray, FloatArray
+from rescheduler.model.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Hinge:
+    """One thing that costs. needs: "" for a target, else what `resource` is in balance with.
+
+    unit: how much of it is one average pod.
+    """
+
+    resource: str
+    needs: str
+    weight: float
+    unit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """hinges; parts: (pods, hinges) and slack: (nodes, hinges), in cores, bytes and pieces.
+
+    full: (nodes, hinges) the most that each hinge could be above its slack. readable: (nodes,).
+    """
+
+    hinges: tuple[Hinge, ...]
+    parts: FloatArray
+    slack: FloatArray
+    full: FloatArray
+    readable: BoolArray
+
+
+def made(
+    snapshot: Snapshot,
+    targets: Sequence[tuple[str, float, float]],
+    balances: Sequence[tuple[str, str, float, float]],
+) -> Amounts:
+    """The hinges of targets (resource, share, weight) and of balances (one, other, ratio, weight).
+
+    A balance ratio * free(one) - free(other) is linear in what is requested, so it is a hinge.
+    """
+    specs = [pod_requests(each) for each in snapshot.specs]
+    requests: dict[str, FloatArray] = {}
+    room: dict[str, FloatArray] = {}
+    names = [each[0] for each in (*targets, *balances)] + [each[1] for each in balances]
+    for name in dict.fromkeys(names):
+        of_spec = np.array([each.get(name, 0) / NANO for each in specs], dtype=np.float64)
+        requests[name] = of_spec[snapshot.pod_spec] if len(specs) else of_spec
+        room[name] = np.array([_allocatable(each, name) for each in snapshot.nodes])
+    readable, annotated = _annotated(snapshot.nodes)
+    hinges, parts, slack, full = [], [], [], []
+    bound = snapshot.pod_node >= 0
+    for name, share, weight in targets:
+        hinges.append(Hinge(name, "", weight, _average(requests[name][bound])))
+        parts.append(requests[name])
+        own = np.array([each.get(name, np.nan) for each in annotated], dtype=np.float64)
+        slack.append(np.where(np.isnan(own), share * room[name], own))
+        full.append(np.maximum(room[name] - slack[-1], 0.0))
+    for name, other, ratio, weight in balances:
+        hinges.append(Hinge(name, other, weight, _average(requests[other][bound])))
+        parts.append(requests[other] - ratio * requests[name])
+        slack.append(room[other] - ratio * room[name])
+        full.append(ratio * room[name])
+    return Amounts(
+        tuple(hinges),
+        np.stack(parts, axis=1),
+        np.stack(slack, axis=1),
+        np.stack(full, axis=1),
+        readable,
+    )
+
+
+def _average(requests: FloatArray) -> float:
+    some = requests[requests > 0]
+    return float(some.mean()) if len(some) else 1.0
+
+
+def _allocatable(node: Node, name: str) -> float:
+    found = (node.status.allocatable or {}).get(name)
+    return 0.0 if found is None else nanos(found) / NANO
+
+
+def _annotated(nodes: Sequence[Node]) -> tuple[BoolArray, list[dict[str, float]]]:
+    """(nodes,) whether the annotation of each can be read, and what it says."""
+    readable, found = np.ones(len(nodes), dtype=np.bool_), []
+    for number, node in enumerate(nodes):
+        text = (node.metadata.annotations or {}).get(REQUEST_TARGETS)
+        own: dict[str, float] = {}
+        if text is not None:
+            try:
+                own = _targets(text)
+            except ValueError:
+                readable[number] = False
+        found.append(own)
+    return readable, found
+
+
+def _targets(text: str) -> dict[str, float]:
+    """The annotation.
+
+    Raises:
+        ValueError: it is no JSON object of quantities that are not negative.
+    """
+    read = json.loads(text)
+    if not isinstance(read, dict) or not all(isinstance(each, str) for each in read.values()):
+        raise ValueError(text)
+    found = {name: nanos(quantity) / NANO for name, quantity in read.items()}
+    if any(amount < 0 for amount in found.values()):
+        raise ValueError(text)
+    return found

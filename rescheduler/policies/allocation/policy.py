@@ -1,0 +1,119 @@
+"""Allocation: keep what pods request below targets of their nodes, and free resources in balance."""
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from rescheduler.documents.fields import Ratio, Strict
+from rescheduler.model.plan import Subject
+from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.allocation.amounts import made
+from rescheduler.policies.allocation.term import AllocationTerm
+from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.shared.matching import select_nodes, select_pods
+
+_Resource = Field(
+    min_length=1, max_length=316, description="A resource that pods request, as nodes name it."
+)
+_Weight = Field(1.0, gt=0, le=1e6, description="What one average pod too many counts.")
+
+
+class ResourceTarget(Strict):
+    """How much of a resource pods may request of a node before it costs."""
+
+    resource: str = _Resource
+    target: Ratio = Field(
+        1.0,
+        description="Of what is allocatable. A node's annotation `rescheduler.io/request-targets`, "
+        'as JSON of quantities such as `{"cpu": "12", "memory": "100Gi"}`, wins over it.',
+    )
+    weight: float = _Weight
+
+
+class Balance(Strict):
+    """Two resources that pods need together, so that one is worth nothing without the other."""
+
+    resource: str = _Resource
+    needs: str = _Resource
+    ratio: float = Field(
+        gt=0,
+        le=1e15,
+        description="How much of `needs` shall be free for each unit of `resource` that is: cores "
+        "of cpu, bytes of memory, and pieces of all else.",
+    )
+    weight: float = _Weight
+
+
+class Allocation(Policy):
+    """Charge a node for what its pods request above its targets, in average pods.
+
+    It goes by requests alone, so it needs no readings, and works for every resource that pods
+    request: that is what is reserved for peaks, for a failover, or for the devices of one job. An
+    average pod is what those request on average that request any. Besides, a node is charged for
+    what it has free of one resource that cannot be used for want of another (`balances`):
+
+        weight * max(0, ratio * free of `resource` - free of `needs`) / average request of `needs`
+
+    Pods that are bound count, with what the scheduler counts for them. A node whose annotation
+    cannot be read is left out, and the report warns of it (ALC003).
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"properties": {each: {"minItems": 1}}, "required": [each]}
+                for each in ("resources", "balances")
+            ]
+        }
+    )
+
+    summary: ClassVar[str] = (
+        "Keep what pods request below targets of their nodes, and free resources in balance."
+    )
+    codes: ClassVar[tuple[str, ...]] = ("ALC",)
+    subject: ClassVar[Subject] = "nodes"
+
+    kind: Literal["Allocation"] = "Allocation"
+    match: Match = Field(description="The pods that may be moved. Every pod counts.")
+    nodes: NodeMatch = Field(description="The nodes that have targets.")
+    resources: list[ResourceTarget] = Field(default_factory=list, description="The targets.")
+    balances: list[Balance] = Field(
+        default_factory=list, description="What shall be free together."
+    )
+
+    @model_validator(mode="after")
+    def _wants_something(self) -> "Allocation":
+        if not self.resources and not self.balances:
+            raise ValueError("at least one of resources, balances is required")
+        names = [each.resource for each in self.resources]
+        if len(set(names)) < len(names):
+            raise ValueError("two targets are of the same resource")
+        for each in self.balances:
+            if each.resource == each.needs:
+                raise ValueError(f"{each.resource} cannot be in balance with itself")
+        return self
+
+    def without_effect(self) -> Iterator[str]:
+        """Besides, a target that no pod is above, as none may be."""
+        yield from super().without_effect()
+        for each in self.resources:
+            if each.target == 1.0:
+                yield (
+                    f"the target of {each.resource} is 100%, which requests are never above, so it "
+                    "counts only on nodes that are annotated"
+                )
+
+    def compile(self, snapshot: Snapshot) -> AllocationTerm | Problem:
+        """The term; readings are not needed."""
+        return AllocationTerm(
+            snapshot,
+            made(
+                snapshot,
+                [(each.resource, each.target, each.weight) for each in self.resources],
+                [(each.resource, each.needs, each.ratio, each.weight) for each in self.balances],
+            ),
+            select_nodes(self.nodes, snapshot),
+            select_pods(self.match, snapshot),
+        )

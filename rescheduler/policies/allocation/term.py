@@ -1,0 +1,119 @@
+"""The term of Allocation: hinges of what is requested, node by node."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rescheduler.kube.annotations import REQUEST_TARGETS
+from rescheduler.model.finding import Finding
+from rescheduler.model.move import Shift
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
+from rescheduler.policies.allocation.amounts import Amounts, Hinge
+from rescheduler.policies.shared.hinges import Hinges
+
+_NOTHING = 1e-12
+
+
+class AllocationTerm:
+    """Requests above targets on one snapshot; two nodes change with every move."""
+
+    def __init__(
+        self, snapshot: Snapshot, amounts: Amounts, selected: BoolArray, movable: BoolArray
+    ) -> None:
+        self._names = [each.metadata.name for each in snapshot.nodes]
+        self._amounts = amounts
+        self._selected = selected & amounts.readable
+        self._unreadable = selected & ~amounts.readable
+        scale = np.array([each.weight / each.unit for each in amounts.hinges])
+        self._scale = scale * self._selected[:, None]
+        self._node = snapshot.pod_node.copy()
+        self._movable = movable & (self._node >= 0)
+        self._parts = amounts.parts * scale
+        slack = np.where(self._selected[:, None], amounts.slack * scale, np.inf)
+        self._slack = slack
+        self._hinges = Hinges(self._parts, slack, self._node, self._movable)
+        self._relief = np.maximum(-self._parts, 0.0).sum(axis=1)  # by coming, where out of balance
+        self._start = self._hinges.cost()
+
+    def cost(self) -> float:
+        """Average pods too many, over all nodes."""
+        return self._hinges.cost()
+
+    def worst(self) -> float:
+        """The cost if all of every node were requested, or the cost now if that is more."""
+        return max(float((self._amounts.full * self._scale).sum()), self._start)
+
+    def scope(self) -> int:
+        """How many nodes are evaluated."""
+        return int(self._selected.sum())
+
+    def candidates(self) -> IntArray:
+        """The pods that may move and of which a move could lower the cost."""
+        pods = np.flatnonzero(self._movable).astype(np.int32)
+        if not self._hinges.cost() > _NOTHING:
+            return pods[:0]
+        return np.asarray(pods[self.bounds(pods) > _NOTHING], dtype=np.int32)
+
+    def bounds(self, pods: IntArray) -> FloatArray:
+        """(k,) what leaving saves, and what coming could relieve at most."""
+        answer = np.zeros(len(pods))
+        placed = self._node[pods] >= 0
+        answer[placed] = self._relief[pods[placed]] - self._hinges.leaving(pods[placed])
+        return np.maximum(answer, 0.0)
+
+    def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) change of the cost if the pod moved to each of the k nodes."""
+        one = np.array([pod], dtype=np.int32)
+        change = self._hinges.arriving(one, nodes)[0]
+        if self._node[pod] >= 0:
+            change += self._hinges.leaving(one)[0]
+        change[nodes == self._node[pod]] = 0.0
+        return change
+
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        self._hinges.commit(shift)
+        self._node[shift.pod] = shift.destination
+
+    def kernel(self) -> Hinges:
+        """The hinges as they are now, of their own."""
+        return Hinges(self._parts, self._slack, self._node, self._movable)
+
+    def findings(self) -> Iterator[Finding]:
+        """One finding for each node and each thing that costs there."""
+        over = self._hinges.over()
+        candidates = self.candidates()
+        for node, number in zip(*np.nonzero(over > _NOTHING), strict=True):
+            hinge = self._amounts.hinges[number]
+            yield Finding(
+                code="ALC002" if hinge.needs else "ALC001",
+                subject=f"node {self._names[node]}",
+                cost=float(over[node, number]),
+                message=_sentence(hinge, float(over[node, number])),
+                pods=tuple(candidates[self._node[candidates] == node].tolist()),
+                aspect=f"{hinge.resource}/{hinge.needs}" if hinge.needs else hinge.resource,
+            )
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """The nodes whose annotation cannot be read."""
+        names = [self._names[node] for node in np.flatnonzero(self._unreadable)]
+        if not names:
+            return ()
+        text = f"{REQUEST_TARGETS} of {counted(len(names), 'node')} ({names[0]} first) is not JSON"
+        return (Problem("ALC003", f"{text} of quantities; they are left out"),)
+
+
+def _sentence(hinge: Hinge, over: float) -> str:
+    amount = over * hinge.unit / hinge.weight
+    if hinge.needs:
+        return (
+            f"{hinge.resource} is free for which {amount:.4g} of {hinge.needs} is missing: about "
+            f"{over / hinge.weight:.2g} average pods"
+        )
+    return (
+        f"{amount:.4g} more of {hinge.resource} is requested than the target: about "
+        f"{over / hinge.weight:.2g} average pods"
+    )

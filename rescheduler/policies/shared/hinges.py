@@ -1,0 +1,93 @@
+"""Hinges: a node costs what its sums exceed thresholds by, weighed and added up.
+
+    cost = sum over nodes n and hinges h of max(0, sum of the pods' parts(h) - slack(n, h))
+
+Load above a target is one hinge for each resource; two resources out of balance are one as well,
+for what is free of both is linear in what is used.
+"""
+
+import numpy as np
+
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+
+_CHUNK = 1 << 18
+"""Numbers that are worked on at once, so that they stay in the cache."""
+
+
+class Hinges:
+    """The kernel.
+
+    parts: (pods, hinges) what each pod adds, and slack: (nodes, hinges), both weighed; an infinite
+    slack never costs. where: (pods,) their nodes, -1 for none. movable: (pods,).
+    """
+
+    def __init__(
+        self, parts: FloatArray, slack: FloatArray, where: IntArray, movable: BoolArray
+    ) -> None:
+        self.movable = movable
+        self._parts = np.ascontiguousarray(parts)
+        self._where = where.astype(np.int32, copy=True)
+        self._over = -slack
+        self._ones = np.ones(parts.shape[1])  # a product with it sums faster
+        placed = np.flatnonzero(where >= 0)
+        np.add.at(self._over, where[placed], self._parts[placed])
+        self._now = np.maximum(self._over, 0.0) @ self._ones
+
+    def cost(self) -> float:
+        """All that is above its threshold."""
+        return float(self._now.sum())
+
+    def nodes(self) -> FloatArray:
+        """(nodes,) what each of them costs."""
+        return self._now.copy()
+
+    def over(self) -> FloatArray:
+        """(nodes, hinges) how far each sum is above its threshold, weighed; below 0 where not."""
+        return self._over.copy()
+
+    def leaving(self, pods: IntArray) -> FloatArray:
+        """(k,) what leaving saves, below 0, or adds."""
+        nodes = self._where[pods]
+        left = self._over[nodes] - self._parts[pods]
+        np.maximum(left, 0.0, out=left)
+        saved: FloatArray = left @ self._ones - self._now[nodes]
+        return saved
+
+    def arriving(self, pods: IntArray, nodes: IntArray) -> FloatArray:
+        """(k, n) what coming adds."""
+        over, answer = self._over[nodes], np.empty((len(pods), len(nodes)))
+        step = max(1, _CHUNK // max(1, over.size))
+        for start in range(0, len(pods), step):
+            some = pods[start : start + step]
+            come = over[None] + self._parts[some][:, None]
+            np.maximum(come, 0.0, out=come)
+            answer[start : start + step] = come @ self._ones
+        answer -= self._now[nodes]
+        return answer
+
+    def commit(self, shift: Shift) -> None:
+        """Move the pod."""
+        for node, sign in ((shift.source, -1.0), (shift.destination, 1.0)):
+            if node >= 0:
+                self._over[node] += sign * self._parts[shift.pod]
+                self._now[node] = np.maximum(self._over[node], 0.0).sum()
+        self._where[shift.pod] = shift.destination
+
+    def relaxed(self) -> float:
+        """If all nodes were one: then nothing is above a threshold that has room elsewhere."""
+        return float(np.maximum(self._over.sum(axis=0), 0.0).sum())
+
+    def savings(self) -> FloatArray:
+        """(pods,) what each takes off its node alone, and what it could relieve elsewhere.
+
+        A hinge is convex: of two pods that leave a node, the second saves no more than it would
+        alone. So what several save together is at most the sum.
+        """
+        taken = np.maximum(self._parts, 0.0)
+        saved: FloatArray = (taken - self._parts) @ self._ones
+        placed = np.flatnonzero(self._where >= 0)
+        over = self._over[self._where[placed]]
+        left = np.maximum(over - taken[placed], 0.0)
+        saved[placed] += (np.maximum(over, 0.0) - left) @ self._ones
+        return saved

@@ -1,0 +1,54 @@
+"""Terms whose cost is a sum over nodes: what each node costs depends on the pods on it alone.
+
+Then a move changes the costs of two nodes and of no others: what a pod saves where it leaves and
+what it adds where it comes are independent, and can be had for many pods and nodes at once. That
+is what planning needs to choose destinations among millions of pairs.
+"""
+
+from typing import Protocol, runtime_checkable
+
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+
+
+class Kernel(Protocol):
+    """The sums of a term on a working copy of its own, in the term's units.
+
+    For a pod on node a and another node b, `leaving` plus `arriving` at b is the term's `deltas`.
+    """
+
+    movable: BoolArray
+    """(pods,) which pods the policy may move."""
+
+    def cost(self) -> float:
+        """The cost of the working copy, but for what no move changes."""
+        ...
+
+    def leaving(self, pods: IntArray) -> FloatArray:
+        """(k,) change of the cost if each of these bound pods, it alone, left its node."""
+        ...
+
+    def arriving(self, pods: IntArray, nodes: IntArray) -> FloatArray:
+        """(k, n) change of the cost if each pod, it alone, came to each node beside all there."""
+        ...
+
+    def commit(self, shift: Shift) -> None:
+        """Move the pod; -1 is no node."""
+        ...
+
+    def relaxed(self) -> float:
+        """At least what the cost is wherever the pods are, rules and room put aside."""
+        ...
+
+    def savings(self) -> FloatArray:
+        """(pods,) at most what each adds to what some moves save together, whichever those are."""
+        ...
+
+
+@runtime_checkable
+class Separable(Protocol):
+    """A term that can be had as such sums."""
+
+    def kernel(self) -> Kernel | None:
+        """A kernel that begins at the term's working copy; None where it is no such sum."""
+        ...

@@ -1,0 +1,71 @@
+"""RASA's instances by our planner: python -m tests.bench.rasa INSTANCE --moves K --out NEW ...
+
+Prints {cost, moves, seconds, bound, gained}: the cost is the share of traffic between machines,
+1 less the gained affinity, as tests.bench.checkers.rasa works it out anew from the file.
+"""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from rescheduler.policies.locality.term import LocalityTerm
+from tests.bench.checkers.rasa import judge
+from tests.bench.published import m3_policy, rasa
+from tests.bench.running import Clock, improved
+
+
+def main() -> int:
+    """Read, plan, write, judge."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("instance", type=Path)
+    parser.add_argument("--moves", type=int, help="at most so many; absent: any number")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True, help="JSON of containers to machines")
+    given = parser.parse_args()
+    begun = time.monotonic()
+    cluster, policy = rasa(given.instance), m3_policy()
+    clock = Clock(given.seconds)
+    most = len(cluster.pods) if given.moves is None else given.moves
+    found = improved(cluster, policy, most, clock, seed=given.seed)
+    spent = clock.spent()
+    term = policy.compile(cluster)
+    worst = term.worst() if isinstance(term, LocalityTerm) else 1.0
+    where = cluster.pod_node.copy()
+    for shift in found.shifts:
+        where[shift.pod] = shift.destination
+    new = {
+        pod.metadata.name: cluster.nodes[node].metadata.name
+        for pod, node in zip(cluster.pods, where.tolist(), strict=True)
+    }
+    # Pods have names in lower case, as Kubernetes wants.
+    original = {name.lower(): name for name in _containers(given.instance)}
+    new = {original[name]: machine for name, machine in new.items()}
+    given.out.write_text(json.dumps(new) + "\n")
+    verdict = judge(given.instance, new)
+    answer = {
+        "cost": round(1 - verdict.gained, 6),
+        "moves": verdict.moves,
+        "seconds": round(spent, 3),
+        "bound": round(found.bound / worst, 6),
+        "gained": round(verdict.gained, 6),
+        "read": round(time.monotonic() - begun - spent, 3),
+        "violations": list(verdict.violations[:10]),
+    }
+    sys.stdout.write(json.dumps(answer) + "\n")
+    return 1 if verdict.violations else 0
+
+
+def _containers(instance: Path) -> list[str]:
+    import gzip
+
+    opened = gzip.open(instance, "rt") if instance.suffix == ".gz" else instance.open()
+    with opened as file:
+        data = json.load(file)
+    return [name for service in data["ServiceList"] for name in service["ContainerList"]]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

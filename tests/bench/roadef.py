@@ -1,0 +1,62 @@
+"""ROADEF/EURO 2012 by our planner: python -m tests.bench.roadef MODEL ASSIGNMENT --moves K ...
+
+Prints {cost, moves, seconds, bound} in the challenge's units. The cost is worked out anew by
+tests.bench.checkers.roadef from the files; a broken rule is exit code 1. The time begins when the
+files are read and the snapshot stands, as a cycle of ours does.
+"""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from tests.bench import roadef_files as files
+from tests.bench.checkers.roadef import judge
+from tests.bench.running import Clock, improved
+
+
+def main() -> int:
+    """Read, plan, write, judge."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("assignment", type=Path)
+    parser.add_argument("--moves", type=int, help="at most so many; absent: any number")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True, help="the new assignment")
+    given = parser.parse_args()
+    begun = time.monotonic()
+    instance = files.read(given.model, given.assignment)
+    cluster = files.cluster(instance)
+    policy, scale = files.policy(instance)
+    clock = Clock(given.seconds)
+    found = improved(
+        cluster,
+        policy,
+        len(instance.home) if given.moves is None else given.moves,
+        clock,
+        seed=given.seed,
+        held=files.held(instance),
+        rules=[files.least_locations(instance)],
+    )
+    spent = clock.spent()
+    new = instance.home.copy()
+    for shift in found.shifts:
+        new[shift.pod] = shift.destination
+    given.out.write_text(" ".join(map(str, new.tolist())) + "\n")
+    verdict = judge(given.model, given.assignment, given.out)
+    answer = {
+        "cost": verdict.cost,
+        "moves": verdict.moves,
+        "seconds": round(spent, 3),
+        "bound": int(found.bound * scale),
+        "read": round(time.monotonic() - begun - spent, 3),
+        "violations": list(verdict.violations[:10]),
+    }
+    sys.stdout.write(json.dumps(answer) + "\n")
+    return 1 if verdict.violations else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

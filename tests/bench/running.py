@@ -1,0 +1,52 @@
+"""How the benchmarks run the planner: a working copy of one policy, and its improvement."""
+
+import time
+from collections.abc import Iterable, Sequence
+
+from rescheduler.model.history import History
+from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.improve.compiled import compiled
+from rescheduler.planning.improve.improve import Improvement, improve
+from rescheduler.planning.improve.rules import Rule
+from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.base import Policy
+from tests.bench.bench_published import limits
+
+
+class Clock:
+    """The share of the time that is spent."""
+
+    def __init__(self, seconds: float) -> None:
+        self._begun = time.monotonic()
+        self._seconds = seconds
+
+    def spent(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self._begun
+
+    def __call__(self, steps: int) -> float:
+        """As a progress: steps do not matter."""
+        return self.spent() / self._seconds
+
+
+def improved(
+    snapshot: Snapshot,
+    policy: Policy,
+    moves: int,
+    clock: Clock,
+    *,
+    seed: int = 0,
+    held: Iterable[str] = (),
+    rules: Sequence[Rule] = (),
+) -> Improvement:
+    """What the planner finds until the clock has run down.
+
+    Raises:
+        ValueError: the policy is nothing that can be improved so.
+    """
+    copy = WorkingCopy(snapshot, [policy], limits(moves), History())
+    placement = compiled(copy, held=held, rules=rules)
+    if isinstance(placement, Problem):
+        raise ValueError(placement.message)
+    return improve(placement, moves, clock, seed)
