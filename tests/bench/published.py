@@ -17,6 +17,7 @@ from rescheduler.model.readings import Reading
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.locality.policy import Locality
+from tests.bench.packed import text_of
 from tests.cluster import deployment, node, pod, snapshot
 
 FOLDER = "RESCHEDULER_BENCH_DATA"
@@ -50,9 +51,7 @@ def m3(folder: Path) -> Snapshot:
 
 def rasa(path: Path) -> Snapshot:
     """Services as Deployments, containers as pods; capacities in units of 1e-9 of the total."""
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
-    with opened as file:
-        data: dict[str, Any] = json.load(file)
+    data: dict[str, Any] = json.loads(text_of(path))
     unit = 1e9
     nodes, where = [], {}
     for machine in data["MachineList"]:
@@ -75,10 +74,14 @@ def rasa(path: Path) -> Snapshot:
         labels = {"app": service["Service"].lower()}
         spec = {}
         if service["CompatibleMachines"] != "*":
-            named = [{"key": "metadata.name", "operator": "In", "values": [each]}
-                     for each in service["CompatibleMachines"]]
+            named = [
+                {"key": "metadata.name", "operator": "In", "values": [each]}
+                for each in service["CompatibleMachines"]
+            ]
             terms = [{"matchFields": [each]} for each in named]
-            required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+            required = {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+            }
             spec["affinity"] = {"nodeAffinity": required}
         group = [
             pod(name.lower(), where[name], owner=owner, requests=asked, labels=labels, **spec)
@@ -120,14 +123,21 @@ def openb_rows(folder: Path, pods: str) -> tuple[list[Row], list[Row]]:
         return nodes, list(csv.DictReader(file))
 
 
-def openb(nodes: list[Row], pods: list[Row], placed: dict[int, tuple[int, int]]) -> Snapshot:
+def openb(
+    nodes: list[Row],
+    pods: list[Row],
+    placed: dict[int, tuple[int, int]],
+    *,
+    shares: bool = False,
+) -> Snapshot:
     """The cluster with some pods placed.
 
     placed: number of the pod to its node, and to the device where it shares one. The others are
-    Pending.
+    Pending. shares: whether nodes offer shares of GPUs, as with a device plugin that does.
     """
-    top, owner = deployment("task", replicas=len(pods))
-    made = [_node(each) for each in nodes]
+    top, owner = deployment("task", replicas=len(placed))
+    waiting, its = deployment("waiting", replicas=len(pods) - len(placed))
+    made = [_node(each, shares=shares) for each in nodes]
     specs: dict[str, Pod] = {}
     built = []
     for number, row in enumerate(pods):
@@ -136,21 +146,22 @@ def openb(nodes: list[Row], pods: list[Row], placed: dict[int, tuple[int, int]])
         each = pod(
             row["name"],
             made[on].metadata.name if on >= 0 else "",
-            owner=owner,
+            owner=owner if on >= 0 else its,
             requests=asked,
             annotations={"alibabacloud.com/gpu-index": str(device)} if device >= 0 else {},
         )
         each.spec = specs.setdefault(repr(asked), each).spec
         built.append(each)
-    return snapshot(made, built, controllers=[top, owner])
+    return snapshot(made, built, controllers=[top, owner, waiting, its])
 
 
-def _node(row: Row) -> Node:
+def _node(row: Row, *, shares: bool) -> Node:
     room = {
         "cpu": f"{row['cpu_milli']}m",
         "memory": f"{row['memory_mib']}Mi",
         "pods": "1000",
         "nvidia.com/gpu": row["gpu"],
+        **({SHARE: str(1000 * int(row["gpu"]))} if shares else {}),
     }
     return node(row["sn"], allocatable=room)
 

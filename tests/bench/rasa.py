@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rescheduler.policies.locality.term import LocalityTerm
 from tests.bench.checkers.rasa import judge
+from tests.bench.packed import text_of
 from tests.bench.published import m3_policy, rasa
 from tests.bench.running import Clock, improved
 
@@ -59,11 +60,7 @@ def main() -> int:
 
 
 def _containers(instance: Path) -> list[str]:
-    import gzip
-
-    opened = gzip.open(instance, "rt") if instance.suffix == ".gz" else instance.open()
-    with opened as file:
-        data = json.load(file)
+    data = json.loads(text_of(instance))
     return [name for service in data["ServiceList"] for name in service["ContainerList"]]
 
 

@@ -6,7 +6,6 @@ conflicts are required anti-affinity by hostname, dependencies required affinity
 What Kubernetes has no word for is a rule beside the snapshot: the least number of locations.
 """
 
-import gzip
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from rescheduler.kube.controllers import Controller
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.improve.rules import LeastDomains
 from rescheduler.policies.allocation.policy import Allocation
+from tests.bench.packed import text_of
 from tests.cluster import deployment, node, pod, snapshot
 
 Numbers = npt.NDArray[np.int64]
@@ -82,8 +82,7 @@ def read(model: Path, assignment: Path) -> Instance:
 
 def numbers(path: Path) -> Numbers:
     """All of a file."""
-    text = gzip.open(path, "rt").read() if path.suffix == ".gz" else path.read_text()
-    return np.fromstring(text, dtype=np.int64, sep=" ")
+    return np.fromstring(text_of(path), dtype=np.int64, sep=" ")
 
 
 def resource(number: int) -> str:
@@ -129,10 +128,8 @@ def policy(instance: Instance) -> tuple[Allocation, float]:
 
 
 def _averages(instance: Instance) -> npt.NDArray[np.float64]:
-    some = instance.demand > 0
-    return np.where(
-        some.any(axis=0), instance.demand.sum(axis=0) / np.maximum(some.sum(axis=0), 1), 1.0
-    )
+    asking = np.maximum((instance.demand > 0).sum(axis=0), 1)
+    return np.maximum(instance.demand.sum(axis=0), 1) / asking
 
 
 def cluster(instance: Instance) -> Snapshot:

@@ -43,10 +43,10 @@ def improved(
     """What the planner finds until the clock has run down.
 
     Raises:
-        ValueError: the policy is nothing that can be improved so.
+        TypeError: the policy is nothing that can be improved so.
     """
     copy = WorkingCopy(snapshot, [policy], limits(moves), History())
     placement = compiled(copy, held=held, rules=rules)
     if isinstance(placement, Problem):
-        raise ValueError(placement.message)
+        raise TypeError(placement.message)
     return improve(placement, moves, clock, seed)

@@ -19,6 +19,7 @@ from tests.policies import kit
 
 CHECKS = [
     kit.check_deltas,
+    kit.check_kernel,
     kit.check_undo,
     kit.check_findings,
     kit.check_bounds,

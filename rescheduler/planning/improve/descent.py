@@ -32,7 +32,7 @@ class Descent:
         self._stale = np.zeros(len(pods), dtype=np.bool_)
         step = max(1, (1 << 20) // max(1, len(placement.nodes)))
         for start in range(0, len(pods), step):
-            self._ask(np.arange(start, min(start + step, len(pods))))
+            self._ask(np.arange(start, min(start + step, len(pods)), dtype=np.int32))
 
     def _ask(self, places: IntArray) -> None:
         table = self.placement.arriving(self.pods[places], self.placement.nodes)
@@ -57,7 +57,7 @@ class Descent:
             if not self._stale[place] and self.placement.allows(pod, to):
                 return pod, to, float(total[place])
             # What is kept is of a state that is past: the node has filled, or a rule holds now.
-            self._ask(np.array([place]))
+            self._ask(np.array([place], dtype=np.int32))
             total[place] = self._leaving[place] + self._best[place]
 
     def move(self, pod: int, destination: int) -> None:
@@ -79,7 +79,7 @@ class Descent:
         self._leaving[changed] = self.placement.leaving(self.pods[changed])
         place = self._place[pod]
         if place >= 0:
-            self._ask(np.array([place]))
+            self._ask(np.array([place], dtype=np.int32))
 
     def run(self) -> Iterator[float]:
         """Descend until nothing gains; yields what each move changed."""

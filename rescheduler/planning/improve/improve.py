@@ -48,13 +48,17 @@ def improve(
         ranked = np.sort(gains)
         worth = float(ranked[0] if most < len(placement.movable) else np.median(ranked))
         Annealing(placement, most, worth, np.random.default_rng(seed), progress).run()
-        _descend(placement, most, lambda steps: 0.0)
+        _descend(placement, most, _without_end)
         stopped = "its time is spent"
     shifts = tuple(
         Shift(pod, int(placement.home[pod]), int(placement.where[pod]))
         for pod in sorted(placement.moved)
     )
     return Improvement(shifts, before, placement.cost(), bound, stopped)
+
+
+def _without_end(_: int) -> float:
+    return 0.0
 
 
 def _descend(placement: Placement, most: int, progress: Callable[[int], float]) -> list[float]:

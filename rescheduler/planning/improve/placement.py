@@ -1,4 +1,4 @@
-"""The placement that an improvement works on: where the pods are, what that costs, what may move."""
+"""The placement that an improvement works on: where pods are, what that costs, what may move."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -176,8 +176,9 @@ class Beside:
         here = self._domain[self._where[pods]]
         allowed: BoolArray = self._missing[groups[:, None], domains] == 0
         pinned = (self._count[groups, here] == 1) & (self._wanting[groups, here] > 0)
-        same = here[:, None] == domains
-        return (allowed & ~pinned[:, None]) | same
+        allowed &= ~pinned[:, None]
+        allowed |= here[:, None] == domains
+        return allowed
 
     def commit(self, shift: Shift) -> None:
         """Move the pod."""

@@ -1,1 +1,1 @@
-"""Allocation: keep what pods request below targets of their nodes, and free resources in balance."""
+"""Allocation: keep what pods request below targets, and free resources in balance."""

@@ -53,10 +53,11 @@ def made(
     specs = [pod_requests(each) for each in snapshot.specs]
     requests: dict[str, FloatArray] = {}
     room: dict[str, FloatArray] = {}
-    names = [each[0] for each in (*targets, *balances)] + [each[1] for each in balances]
+    names = [each[0] for each in targets]
+    names += [name for each in balances for name in each[:2]]
     for name in dict.fromkeys(names):
         of_spec = np.array([each.get(name, 0) / NANO for each in specs], dtype=np.float64)
-        requests[name] = of_spec[snapshot.pod_spec] if len(specs) else of_spec
+        requests[name] = of_spec[snapshot.pod_spec] if specs else of_spec
         room[name] = np.array([_allocatable(each, name) for each in snapshot.nodes])
     readable, annotated = _annotated(snapshot.nodes)
     hinges, parts, slack, full = [], [], [], []

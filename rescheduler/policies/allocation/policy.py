@@ -1,4 +1,4 @@
-"""Allocation: keep what pods request below targets of their nodes, and free resources in balance."""
+"""Allocation: keep what pods request below targets, and free resources in balance."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Literal

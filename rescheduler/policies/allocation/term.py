@@ -67,7 +67,7 @@ class AllocationTerm:
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""
         one = np.array([pod], dtype=np.int32)
-        change = self._hinges.arriving(one, nodes)[0]
+        change: FloatArray = self._hinges.arriving(one, nodes)[0]
         if self._node[pod] >= 0:
             change += self._hinges.leaving(one)[0]
         change[nodes == self._node[pod]] = 0.0

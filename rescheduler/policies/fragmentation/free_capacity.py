@@ -64,6 +64,7 @@ class FreeCapacity:
     """
 
     def __init__(self, snapshot: Snapshot, devices: Devices) -> None:
+        self._made_of = snapshot, devices
         self.demands, self.of_pod = demands(snapshot, devices)
         self._home = snapshot.pod_node
         self._table = np.array(self.demands, dtype=np.int64).reshape(-1, len(Demand._fields))
@@ -92,6 +93,15 @@ class FreeCapacity:
             self._hold(pod, int(self._home[pod]), 1)
         for node in range(len(rooms)):
             self._left.devices[node] = self._layout(node, self._pods[node])
+
+    def afresh(self) -> "FreeCapacity":
+        """Another working copy, as the snapshot is."""
+        return FreeCapacity(*self._made_of)
+
+    def floats(self, nodes: IntArray) -> BoolArray:
+        """(k,) whether a pod on it shares a GPU that is not known, so that all depends on all."""
+        found: BoolArray = self._floating[nodes] > 0
+        return found
 
     def demand(self, pod: int) -> Demand:
         """What the pod asks for."""

@@ -10,6 +10,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity, Rows
+from rescheduler.policies.fragmentation.kernel import FragmentationKernel
 from rescheduler.policies.fragmentation.pending_places import PendingPlaces, PendingShape
 from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stranding
 
@@ -144,6 +145,21 @@ class FragmentationTerm:
         self._leaving[np.isin(self._node, changed)] = np.nan
         if self._pending.waiting:
             self._leaving[:] = np.nan  # a place that one node offers is no longer missed elsewhere
+
+    def kernel(self) -> FragmentationKernel | None:
+        """Sums over nodes, unless pending pods look for room on all of them."""
+        if self._pending.waiting:
+            return None
+        movable = np.zeros(len(self._node), dtype=np.bool_)
+        movable[self._movable] = True
+        return FragmentationKernel(
+            self._free_capacity.afresh(),
+            self._stranding,
+            self._selected,
+            self._home,
+            self._node,
+            movable,
+        )
 
     def findings(self) -> Iterator[Finding]:
         """One finding per node with stranded capacity, and one per shape that has no room."""

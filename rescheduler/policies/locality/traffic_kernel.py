@@ -1,6 +1,6 @@
 """Traffic pairs as sums over nodes, where a host is the only level: then 1 - G is one.
 
-    cost = sum of amount * (1 - sum over nodes of min(one there / one, other there / other))
+cost = sum of amount * (1 - sum over nodes of min(one there / one, other there / other))
 """
 
 from collections.abc import Sequence
@@ -92,7 +92,8 @@ class TrafficKernel:
         length = np.where(groups >= 0, self._begin[groups + 1] - begin, 0)
         owner = np.repeat(np.arange(len(groups)), length)
         within = np.arange(len(owner)) - np.repeat(np.cumsum(length) - length, length)
-        return np.repeat(begin, length) + within, owner
+        rows = (np.repeat(begin, length) + within).astype(np.int32)
+        return rows, owner.astype(np.int32)
 
     def _changed(self, rows: IntArray, nodes: IntArray, sign: int) -> FloatArray:
         """Change of the cost of the pair of each row, by one pod more or less at the node."""

@@ -1,16 +1,17 @@
 """What an assignment of containers gains in affinity (RASA, ICDE 2024), and whether it is allowed.
 
-From the instance's file alone: python -m tests.bench.checkers.rasa INSTANCE NEW, where NEW is a JSON
+From the instance's file alone: python -m tests.bench.checkers.rasa INSTANCE NEW. NEW is a JSON
 object of containers to machines.
 """
 
-import gzip
 import json
 import sys
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+
+from tests.bench.packed import text_of
 
 _SLACK = 1e-9
 """The file's numbers are shares of the total, rounded."""
@@ -27,9 +28,7 @@ class Verdict:
 
 def judge(instance: Path, new: dict[str, str]) -> Verdict:
     """The verdict on this assignment of all containers."""
-    opened = gzip.open(instance, "rt") if instance.suffix == ".gz" else instance.open()
-    with opened as file:
-        data = json.load(file)
+    data = json.loads(text_of(instance))
     machines = {each["MachineIP"]: each for each in data["MachineList"]}
     before = {
         container: name

@@ -4,13 +4,14 @@ After the problem definition of the challenge (Google machine reassignment, 2011
 alone: python -m tests.bench.checkers.roadef MODEL ASSIGNMENT NEW
 """
 
-import gzip
 import json
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.bench.packed import text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +60,7 @@ def judge(model: Path, before: Path, after: Path) -> Verdict:
 
 
 def _numbers(path: Path) -> Iterator[int]:
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
-    with opened as file:
-        for line in file:
-            yield from map(int, line.split())
+    return map(int, text_of(path).split())
 
 
 def _model(numbers: Iterator[int]) -> _Model:
@@ -113,6 +111,26 @@ def _cost(model: _Model, old: list[int], new: list[int]) -> int:
 
 
 def _violations(model: _Model, old: list[int], new: list[int]) -> Iterator[str]:
+    yield from _overfull(model, old, new)
+    together = Counter(
+        (service, target) for (service, _, _), target in zip(model.processes, new, strict=True)
+    )
+    locations, places = defaultdict(set), defaultdict(set)
+    for (service, target), count in together.items():
+        locations[service].add(model.machines[target].location)
+        places[service].add(model.machines[target].neighborhood)
+        if count > 1:
+            yield f"machine {target} has {count} processes of service {service}"
+    for service, (least, needed) in enumerate(model.services):
+        if service in locations and len(locations[service]) < least:
+            yield f"service {service} is in {len(locations[service])} locations of {least}"
+        for other in needed:
+            if missing := places[service] - places[other]:
+                yield f"service {service} without {other} in neighborhoods {sorted(missing)}"
+
+
+def _overfull(model: _Model, old: list[int], new: list[int]) -> Iterator[str]:
+    """A process that moves holds its transient resources on both machines."""
     held = _used(model, new)
     for (_, needs, _), source, target in zip(model.processes, old, new, strict=True):
         if source != target:
@@ -122,22 +140,6 @@ def _violations(model: _Model, old: list[int], new: list[int]) -> Iterator[str]:
         for resource, have in enumerate(machine.capacity):
             if held[number][resource] > have:
                 yield f"machine {number} has {have} of {resource}, and {held[number][resource]}"
-    locations, places = defaultdict(set), defaultdict(set)
-    together: Counter[tuple[int, int]] = Counter()
-    for (service, _, _), target in zip(model.processes, new, strict=True):
-        machine = model.machines[target]
-        locations[service].add(machine.location)
-        places[service].add(machine.neighborhood)
-        together[service, target] += 1
-    for (service, target), count in together.items():
-        if count > 1:
-            yield f"machine {target} has {count} processes of service {service}"
-    for service, (least, needed) in enumerate(model.services):
-        if service in locations and len(locations[service]) < least:
-            yield f"service {service} is in {len(locations[service])} locations of {least}"
-        for other in needed:
-            if missing := places[service] - places[other]:
-                yield f"service {service} without {other} in neighborhoods {sorted(missing)}"
 
 
 if __name__ == "__main__":

@@ -124,7 +124,7 @@ def test_what_was_probably_meant_is_text(
         ("DeschedulerPolicy", "its plugins written as policies of ours: LowNodeUtilization"),
         ("KubeSchedulerConfiguration", "name this file as `configFile`"),
         ("scheduler", "`Scheduler`"),
-        ("Deployment", "one of Conformity, Fragmentation"),
+        ("Deployment", "one of Allocation, Conformity, Fragmentation"),
     ],
 )
 def test_a_kind_of_others_does_not_suggest_what_only_sounds_like_it(
