@@ -86,7 +86,7 @@ def _against_cluster(policies: "PolicySet", settings: Settings, *, marked: bool)
     from rescheduler.runtime.parts import connection_of  # noqa: PLC0415
 
     observe = observer(settings, connection_of(settings))
-    snapshot = observe([each for one in policies.policies for each in one.requests()])
+    snapshot = observe(policies.requests())
     for title, answer in answers(policies, snapshot):
         say(f"  {title}: {answer}")
     for warning in idle(policies, snapshot):

@@ -9,6 +9,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from rescheduler.documents.field_problems import FieldError, FieldWarning, respelled
 
+NO_OTHERS: dict[str, Any] = {"additionalProperties": False}
+"""For the schema of a mapping: no keys but those of which the pattern is given."""
+
 
 def at_least_one_of(*fields: str) -> dict[str, Any]:
     """One of the fields must be given, and not as null."""

@@ -77,6 +77,36 @@ def _without_quotes(query: str) -> tuple[str, int]:
     return "".join(bare), -1
 
 
+_LABEL_LISTS = re.compile(
+    r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\([^()]*\)", re.IGNORECASE
+)
+_OFFSET = re.compile(r"\boffset\s+-?\w+|@\s*[\w.]+", re.IGNORECASE)
+_SELECTED = re.compile(r"([a-zA-Z_:][\w:]*)?\s*(\{[^{}]*\})|([a-zA-Z_:][\w:]*)(?!\s*\()(?![\w:])")
+_WORDS = frozenset(
+    {"and", "or", "unless", "bool", "by", "without", "on", "ignoring", "inf", "nan", "atan2"}
+)
+"""What is no name of a metric without anything behind it, whatever its capitals."""
+
+
+def selectors(query: str) -> list[str]:
+    """Every vector selector of a query that can be read, as it is written, without its range."""
+    bare, _ = _without_quotes(query)
+    for pattern in (_LABEL_LISTS, _OFFSET, re.compile(r"\[[^\]]*\]")):
+        bare = pattern.sub(lambda found: " " * len(found.group()), bare)
+    # A number may hold letters (1e9, 0x1F), and so may a parameter (5m): none begins a name.
+    bare = re.sub(r"(?<![\w:])\d[\w.]*", lambda found: " " * len(found.group()), bare)
+    return [
+        query[found.start() : found.end()].strip()
+        for found in _SELECTED.finditer(bare)
+        if found[2] or (query[found.start()] not in "\"'`" and found[3].lower() not in _WORDS)
+    ]
+
+
+def unmatched(query: str) -> str:
+    """The first selector without `$match`, with which it would read every cluster; "" if none."""
+    return next((each for each in selectors(query) if "$match" not in each), "")
+
+
 _QUOTED = r'"(\\.|[^"\\])*"|' + r"'(\\.|[^'\\])*'"
 _MATCHERS = r"\{([^{}\x22']|" + _QUOTED + r")*\}"
 SELECTOR_PATTERN = rf"^\s*([a-zA-Z_:][a-zA-Z0-9_:]*\s*({_MATCHERS})?|{_MATCHERS})\s*$"

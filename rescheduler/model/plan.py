@@ -362,6 +362,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="Plan", tag_field="kin
     nodes: list[NodeView] = []
     limits: dict[str, Any] = {}
     """The `spec` of the Limits document as JSON, every field written out."""
+    ownReadings: list[dict[str, Any]] = []
+    """The documents of kind Readings as JSON, every field written out."""
     notes: list[Problem] = []
     """Findings about the data itself: undecodable objects, kinds that could not be read."""
     calibration: Calibration | None = None

@@ -6,7 +6,7 @@ eviction: whoever uses it turns the problem into a refusal.
 
 import zlib
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -67,6 +67,8 @@ class ReadingRequest:
     query, series, columns: what operators define themselves, for readings of pairs: what to
     evaluate, what dates it, and the labels of both ends; see `sources/pairs.py`.
     links: for readings of a node's links; of several the first that is about the node counts.
+    own: what an operator defines the reading by (`policies/own_readings/`), None for built-in ones.
+    Policies ask by the name alone, so requests with and without it are equal.
     """
 
     name: str
@@ -78,6 +80,7 @@ class ReadingRequest:
     columns: tuple[str, ...] = ()
     span: float = 0.0
     links: tuple[LinkSpeed, ...] = ()
+    own: Any = field(default=None, compare=False, repr=False)
 
     @property
     def subject(self) -> Subject:
@@ -89,8 +92,10 @@ class ReadingRequest:
     @property
     def key(self) -> str:
         """A short name of what is measured, whoever asks for it with whatever demands on it."""
-        links = f"/{zlib.crc32(repr(self.links).encode()):x}" if self.links else ""
-        return f"{self.name}/{self.window:g}{links}"
+        said = repr(self.links) if self.links else ""
+        said += repr(self.own) if self.own is not None else ""
+        distinct = f"/{zlib.crc32(said.encode()):x}" if said else ""
+        return f"{self.name}/{self.window:g}{distinct}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +135,8 @@ class Reading:
     query: the PromQL that was evaluated.
     notes: what was odd and left out: unresolved names, duplicates, values out of range.
     problem: why the reading as a whole is unfit, or None.
+    thin: whether `problem` is only that too few of all subjects have a value. Whoever evaluates
+    some of them has to see for itself whether enough of those have one.
     range_samples: (instants, subjects) the same reading's values at the `instants` of the
     request's span, the oldest first; NaN is absent. None where there is none.
     pairs: for readings of pairs, what each value lies between; a pair that is not there is not
@@ -149,11 +156,18 @@ class Reading:
     pairs: tuple[tuple[str, str], ...] = ()
     range_samples: FloatArray | None = None
     devices: tuple[DeviceValue, ...] = ()
+    thin: bool = False
 
     @property
     def name(self) -> str:
         """The name in the catalogue."""
         return self.request.name
+
+    def problem_of_some(self, text: str) -> Problem:
+        """That too few of those that count have a value, with the reason why many have none."""
+        if self.problem is None:
+            return Problem("RDG003", text)
+        return Problem(self.problem.code, f"{text}. Of all, {self.problem.message}")
 
     @property
     def coverage(self) -> float:

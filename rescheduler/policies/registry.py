@@ -9,6 +9,7 @@ from rescheduler.policies.health.policy import Health
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.numa.policy import Numa
+from rescheduler.policies.own_readings.document import Readings
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.scheduler.config.scheduler import Scheduler
@@ -25,7 +26,12 @@ KINDS: dict[str, type[Policy]] = {
 }
 """What can be wanted."""
 
-DOCUMENTS: dict[str, type[Document]] = {**KINDS, "Limits": Limits, "Scheduler": Scheduler}
+DOCUMENTS: dict[str, type[Document]] = {
+    **KINDS,
+    "Limits": Limits,
+    "Readings": Readings,
+    "Scheduler": Scheduler,
+}
 """The kinds of documents of a policy file."""
 
 ELSEWHERE = {

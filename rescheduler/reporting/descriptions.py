@@ -36,6 +36,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "limits": "The limits in force, as written in the Limits document.",
         "notes": "Findings about the data itself.",
         "calibration": "How landings compared with predictions so far, or null.",
+        "ownReadings": "The documents of kind Readings that it was made with.",
         "measuredMoves": "What earlier moves have brought, the latest first; at most 100.",
     },
     "Outcome": {

@@ -150,7 +150,9 @@ def _target(plan: Plan, name: str) -> float | None:
     key = _TARGETS.get(name.removeprefix("node."), "")
     found = set()
     for policy in plan.policies:
-        high = _dig(policy.document, "spec", "targets", key, "high")
+        targets = _dig(policy.document, "spec", "targets")
+        own = _dig(targets, "own", name.removeprefix("node."), "high")
+        high = _dig(targets, key, "high") if own is None else own
         if isinstance(high, str) and high.endswith("%"):
             high = _number(high[:-1])
         if isinstance(high, int | float):

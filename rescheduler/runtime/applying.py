@@ -75,8 +75,7 @@ def apply_plan(plan: Plan, settings: Settings) -> tuple[Outcome, int]:
             f"{connection.name} is {uid}",
             "choose the right cluster with --kubeconfig or --context.",
         )
-    requests = [each for one in policies.policies for each in one.requests()]
-    if unanswered(reading_sources(settings), requests):
+    if unanswered(reading_sources(settings), policies.requests()):
         raise SettingsError(
             "the plan's policies need readings to check each move again",
             f"add {OPTIONS}.",

@@ -166,7 +166,7 @@ def propose(
     actor: holds the lock, so that what earlier moves have brought is measured and stored first.
     """
     with parts.phase("observe"):
-        snapshot = parts.observe([each for one in policies.policies for each in one.requests()])
+        snapshot = parts.observe(policies.requests())
     if actor is not None:
         with parts.phase("measure"):
             _measure(actor, snapshot, policies, history)

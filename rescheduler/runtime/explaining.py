@@ -33,8 +33,7 @@ class Explainer:
         """
         policies = policies_of(settings) if settings.policies is not None else policy_set([])
         parts = parts_of(settings, connection_of(settings), policies=lambda: policies)
-        requests = [each for one in policies.policies for each in one.requests()]
-        self._snapshot = parts.observe(requests)
+        self._snapshot = parts.observe(policies.requests())
         history, notes = parts.recall()
         finding_history, more = recalled(parts, policies)
         self.notes = [*notes, *more]

@@ -15,6 +15,7 @@ from rescheduler.policies.files.policy_set import (
     limits_from_document,
     policy_from_document,
     policy_set,
+    readings_from_document,
     scheduler_from_document,
 )
 from rescheduler.runtime.cycle import Parts, Phase
@@ -107,6 +108,7 @@ def policies_in(plan: Plan) -> PolicySet:
             }
         ),
         tuple(scheduler_from_document(each) for each in _declaring(plan)),
+        tuple(map(readings_from_document, plan.ownReadings)),
     )
 
 
@@ -134,7 +136,7 @@ def _actor(
     record: Recorder,
 ) -> Callable[[PolicySet], Actor]:
     def make(policies: PolicySet) -> Actor:
-        requests = [each for one in policies.policies for each in one.requests()]
+        requests = policies.requests()
 
         return live_actor(
             connection.api,

@@ -29,7 +29,7 @@ def record(
     if policies is None:
         wanted = [each for source in sources for each in source.catalog()]
     else:
-        wanted = [each for one in policies.policies for each in one.requests()]
+        wanted = policies.requests()
     lacking = set(unanswered(sources, wanted))
     snapshot = observer(settings, connection)(each for each in wanted if each not in lacking)
     save(snapshot, settings.out)

@@ -1,7 +1,11 @@
 """The guide to all readings, written from the catalogue so that it cannot be wrong."""
 
 import re
+from collections.abc import Iterable, Iterator
 
+from rescheduler.documents.promql import selectors
+from rescheduler.policies.own_readings.definition import OwnReading
+from rescheduler.policies.own_readings.presets import PRESETS
 from rescheduler.sources.prometheus.catalog import CATALOG
 from rescheduler.sources.prometheus.definition import Definition, Source, fill
 
@@ -11,17 +15,27 @@ _SERIES = re.compile(r"([A-Za-z_:][\w:]*)\{")
 _WINDOW = 300.0
 
 _INTRODUCTION = """\
-## Readings
+## Built-in readings
 
 What the policies measure with: where each reading comes from, and the queries that are sent. What
 is absent stays absent; where there are several queries for the value, a later one completes what
-the first does not report. `--prometheus-selector` adds its matchers to every selector.
+the first does not report. `--prometheus-selector` adds its matchers to every selector. A document
+of kind [Readings](#readings) replaces any of them, or adds others.
 
 Traffic between pods (`pair.traffic`) and distances (`pair.distance`) are queries of your own: see
 [Locality](#locality).
 """
 
 _EXPORTERS = {
+    "kubernetes_io:": "Google Cloud Monitoring: GKE system metrics",
+    "gpu_": "device-metrics-exporter",
+    "hw_": "XPU Manager 2 (`xpumd`)",
+    "habanalabs_": "Gaudi's metric exporter",
+    "node_disk_": "node_exporter: collector `diskstats`",
+    "node_filesystem_": "node_exporter: collector `filesystem`",
+    "node_hwmon_": "node_exporter: collector `hwmon`",
+    "node_load": "node_exporter: collector `loadavg`",
+    "node_nf_conntrack_": "node_exporter: collector `conntrack`",
     "DCGM_FI_DEV_ECC_": "dcgm-exporter; add the field to its list of counters",
     "DCGM_FI_PROF_": "dcgm-exporter, as far as the GPU has profiling fields",
     "DCGM_FI_DEV_": "dcgm-exporter",
@@ -42,20 +56,74 @@ _EXPORTERS = {
 }
 """How series begin, and what exports them; the first that fits counts."""
 
+_PRESETS = """\
+## Presets
+
+What a document of kind [Readings](#readings) can include by name. Readings with the name of a
+built-in one replace it for the nodes that offer the devices, and for the pods that ask for them.
+"""
+
+_ABOUT = {
+    "dcgm": "NVIDIA GPUs by dcgm-exporter: what is not built in.",
+    "amd": "AMD GPUs by device-metrics-exporter.",
+    "intel": "Intel GPUs by XPU Manager 2, and Gaudi. Pods are not told, so nodes are reported and "
+    "not relieved.",
+    "node-exporter": "What node_exporter tells beside the built-in readings.",
+    "gke-managed": "Google Kubernetes Engine's system metrics, without any exporter. They are up "
+    "to 5 minutes old: policies need `maxAge: 6m`.",
+}
+
 
 def reading_guide() -> str:
     """The part of policies/README.md about readings."""
-    rows = ["| reading | unit | series | exporter |", "|---|---|---|---|"]
+    rows = list(_HEAD)
     parts = [_INTRODUCTION, "", "### PromQL of the readings", ""]
     for name, definition in CATALOG.items():
-        first = f"`{name}`"
-        unit = definition.unit
-        for series in series_of(definition):
-            rows.append(f"| {first} | {unit} | `{series}` | {exporter(series)} |")
-            first = unit = ""
-        parts += [f"#### `{name}`", "", "```promql", *_queries(definition), "```", ""]
+        rows += _rows(name, definition.unit, series_of(definition))
+        parts += _section(f"`{name}`", _queries(definition))
     parts[1:1] = [*rows, "", f"The queries below have a window of {_WINDOW / 60:g} minutes."]
-    return "\n".join(parts).rstrip() + "\n"
+    return "\n".join([*parts, *_presets()]).rstrip() + "\n"
+
+
+_HEAD = ("| reading | unit | series | exporter |", "|---|---|---|---|")
+
+
+def _rows(name: str, unit: str, series: Iterable[str]) -> list[str]:
+    rows, first = [], f"`{name}`"
+    for each in series:
+        rows.append(f"| {first} | {unit} | `{each}` | {exporter(each)} |")
+        first = unit = ""
+    return rows
+
+
+def _section(title: str, queries: Iterable[str]) -> list[str]:
+    return [f"#### {title}", "", "```promql", *queries, "```", ""]
+
+
+def _presets() -> Iterator[str]:
+    """The presets, each with a table and its queries."""
+    yield from (_PRESETS, "")
+    for preset, readings in PRESETS.items():
+        yield from (f"### Preset {preset}", "", _ABOUT[preset], "", *_HEAD)
+        for name, own in readings.items():
+            templates = [query for _, query in _own(own)]
+            found = dict.fromkeys(
+                each.partition("{")[0] for query in templates for each in selectors(query)
+            )
+            yield from _rows(name, own.unit, found)
+        yield ""
+        for name, own in readings.items():
+            lines = [line for what, query in _own(own) for line in _shown(what, query)]
+            yield from _section(f"`{name}` of {preset}", lines)
+
+
+def _own(own: OwnReading) -> list[tuple[str, str]]:
+    """What each query of a definition is for, and its template."""
+    several = f", {own.combine.lower()} of its {own.labels.kind}s" if own.labels.part else ""
+    said = [(f"the value{several}", own.value)]
+    if own.capacity is not None and own.capacity.query is not None:
+        said.append(("how much 100% is", own.capacity.query))
+    return [*said, ("the time of its newest sample", own.dated)]
 
 
 def series_of(definition: Definition) -> list[str]:
@@ -98,8 +166,8 @@ def _source(what: str, source: Source) -> list[tuple[str, str]]:
 
 
 def _queries(definition: Definition) -> list[str]:
-    return [
-        line
-        for what, template in _templates(definition)
-        for line in (f"# {what}", fill(template, _WINDOW, ""))
-    ]
+    return [line for what, query in _templates(definition) for line in _shown(what, query)]
+
+
+def _shown(what: str, template: str) -> tuple[str, str]:
+    return f"# {what}", fill(template, _WINDOW, "")

@@ -5,6 +5,7 @@ template share is written once, so the file is small and loads fast. Nothing can
 structs of the model do not name: no environment, no secret, no annotation that is not read.
 """
 
+import dataclasses
 import gzip
 import io
 import zlib
@@ -335,7 +336,7 @@ def _pack_reading(reading: Reading) -> _Reading:
         return array.astype("<f8").tobytes()
 
     return _Reading(
-        request=reading.request,
+        request=dataclasses.replace(reading.request, own=None),
         unit=reading.unit,
         values=raw(reading.values),
         ages=raw(reading.ages),

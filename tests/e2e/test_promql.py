@@ -14,13 +14,17 @@ pytestmark = pytest.mark.e2e
 GPU = 'Hostname="n1",UUID="U",gpu="0"'
 OTHER = 'Hostname="n2",UUID="V",gpu="0"'
 SERIES = {
-    # Zone 0 is fuller; the page cache can be given back.
+    # Zone 0 is fuller; files' pages and slab can be given back.
     'node_memory_numa_MemTotal{node="0",instance="a"}': "100x60",
     'node_memory_numa_MemFree{node="0",instance="a"}': "10x60",
-    'node_memory_numa_FilePages{node="0",instance="a"}': "20x60",
+    'node_memory_numa_Active_file{node="0",instance="a"}': "8x60",
+    'node_memory_numa_Inactive_file{node="0",instance="a"}': "7x60",
+    'node_memory_numa_SReclaimable{node="0",instance="a"}': "5x60",
     'node_memory_numa_MemTotal{node="1",instance="a"}': "100x60",
     'node_memory_numa_MemFree{node="1",instance="a"}': "60x60",
-    'node_memory_numa_FilePages{node="1",instance="a"}': "20x60",
+    'node_memory_numa_Active_file{node="1",instance="a"}': "8x60",
+    'node_memory_numa_Inactive_file{node="1",instance="a"}': "7x60",
+    'node_memory_numa_SReclaimable{node="1",instance="a"}': "5x60",
     'node_time_seconds{instance="a"}': "1000+30x60",
     'node_pressure_cpu_waiting_seconds_total{instance="a"}': "0+6x60",
     'node_cpu_seconds_total{instance="a",cpu="0",mode="idle"}': "0+15x60",

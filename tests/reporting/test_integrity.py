@@ -135,6 +135,7 @@ def rich() -> Plan:
     """A plan in which every field has something to change."""
     full = plan(
         guards=[Problem(code="GRD001", message="hot")],
+        ownReadings=[{"kind": "Readings", "spec": {"presets": ["amd"]}}],
         notes=[Problem(code="DAT001", message="odd")],
         calibration=calibrated(trusted=False),
         schedulers=schedulers(Problem(code="FEA005", message="odd")),

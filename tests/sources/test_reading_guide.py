@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from rescheduler.policies.own_readings.presets import PRESETS
 from rescheduler.sources.prometheus.catalog import CATALOG
 from rescheduler.sources.reading_guide import exporter, reading_guide, series_of
 
@@ -24,9 +25,13 @@ def test_readings_are_in_the_table_and_their_queries_are_whole() -> None:
     text = reading_guide()
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     reported = re.findall(r"^\| `([^`]+)` \|", "\n".join(rows), re.MULTILINE)
-    assert reported == list(CATALOG)
+    presets = [name for readings in PRESETS.values() for name in readings]
+    assert reported == [*CATALOG, *presets]
     assert {line.count("|") for line in rows} == {5}
-    assert "$" not in text
+    assert not re.findall(r"\$[a-z]+", text)
     assert "node_network_speed_bytes | node_exporter" in text.replace("`", "")
     for name in CATALOG:
         assert f"#### `{name}`\n\n```promql\n# the value" in text
+    for preset, readings in PRESETS.items():
+        for name in readings:
+            assert f"#### `{name}` of {preset}\n\n```promql\n# the value" in text

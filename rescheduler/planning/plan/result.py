@@ -80,6 +80,7 @@ def assemble(
         refused=_refused(copy, refusals),
         nodes=node_views(copy, evaluations, before.loads),
         limits=to_document(policies.limits)["spec"],
+        ownReadings=[to_document(each) for each in policies.readings],
         notes=notes(copy),
         calibration=calibration(copy.history, copy.limits, snapshot.cluster.version),
         measuredMoves=measured_moves(copy.history),

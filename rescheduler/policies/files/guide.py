@@ -120,8 +120,10 @@ def _one(field: dict[str, Any]) -> str:
     if field["type"] == "array":
         return f"list of {_one(field['items'])}"
     if field["type"] == "object":
-        held = field.get("additionalProperties")
-        return f"mapping of text to {_one(held)}" if isinstance(held, dict) else "mapping"
+        held = field.get("additionalProperties") or next(
+            iter(field.get("patternProperties", {}).values()), None
+        )
+        return f"mapping of text to {_value(held)}" if isinstance(held, dict) else "mapping"
     least, most = field.get("minimum"), field.get("maximum")
     bounds = f" {least} to {most}" if most is not None else f" from {least}"
     name = _TYPES[field["type"]]

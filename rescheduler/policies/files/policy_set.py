@@ -1,17 +1,20 @@
 """Policy files: read strictly, all problems reported at once, and written back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rescheduler.documents.envelope import Document, digest
 from rescheduler.documents.file_problems import FileProblem, Mark, policy_error
 from rescheduler.documents.strict_yaml import Tree, grown, read
 from rescheduler.documents.text_files import Beside, TextFile
-from rescheduler.documents.validation import validate
+from rescheduler.documents.validation import locate, validate
 from rescheduler.model.errors import PolicyError
+from rescheduler.model.readings import ReadingRequest
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.own_readings.definition import OwnReading
+from rescheduler.policies.own_readings.document import Readings
 from rescheduler.policies.registry import DOCUMENTS, ELSEWHERE, KINDS
 from rescheduler.scheduler.config.scheduler import Scheduler, completed, unread
 
@@ -30,6 +33,7 @@ class PolicySet:
     """The policies that are evaluated together, and the limits that hold for all of them.
 
     schedulers: what is declared of the cluster's schedulers.
+    readings: what operators define readings by; each name in one document.
     digests: name of each policy, and of the limits, to the SHA-256 of its document.
     files: name to the file that it came from; default limits are in neither.
     sources: name to the place of its document, where it came from a file.
@@ -41,6 +45,21 @@ class PolicySet:
     files: dict[str, str]
     schedulers: tuple[Scheduler, ...] = ()
     sources: dict[str, Source] = field(default_factory=dict, compare=False, repr=False)
+    readings: tuple[Readings, ...] = ()
+
+    @property
+    def definitions(self) -> dict[str, tuple[OwnReading, ...]]:
+        """What operators define, by the name of the reading."""
+        return {name: own for each in self.readings for name, own in each.definitions().items()}
+
+    def requests(self) -> list[ReadingRequest]:
+        """All readings that the policies need, with what operators define them by."""
+        own = self.definitions
+        return [
+            replace(request, own=own.get(request.name))
+            for policy in self.policies
+            for request in policy.requests()
+        ]
 
 
 def read_policies(where: str, files: Sequence[TextFile], beside: Beside) -> PolicySet:
@@ -61,7 +80,10 @@ def read_policies(where: str, files: Sequence[TextFile], beside: Beside) -> Poli
 
 
 def policy_set(
-    policies: list[Policy], limits: Limits | None = None, schedulers: tuple[Scheduler, ...] = ()
+    policies: list[Policy],
+    limits: Limits | None = None,
+    schedulers: tuple[Scheduler, ...] = (),
+    readings: tuple[Readings, ...] = (),
 ) -> PolicySet:
     """A set of policies that come from no file.
 
@@ -77,6 +99,7 @@ def policy_set(
         digests={each.name: digest(each) for each in policies},
         files={},
         schedulers=schedulers,
+        readings=readings,
     )
 
 
@@ -116,6 +139,18 @@ def scheduler_from_document(document: dict[str, Any]) -> Scheduler:
     return made
 
 
+def readings_from_document(document: dict[str, Any]) -> Readings:
+    """The readings that a document (as JSON) defines.
+
+    Raises:
+        PolicyError: it is not such a document.
+    """
+    made = _from_document(document)
+    if not isinstance(made, Readings):
+        raise PolicyError(f"a document of kind {document.get('kind')!r} defines no readings")
+    return made
+
+
 class _Collection:
     """What was read so far, and what was wrong with it."""
 
@@ -126,7 +161,9 @@ class _Collection:
         self._policies: list[Policy] = []
         self._limits: Limits | None = None
         self._schedulers: list[Scheduler] = []
+        self._readings: list[Readings] = []
         self._declared: dict[str, str] = {}
+        self._defined: dict[str, str] = {}
         self._places: dict[str, str] = {}
         self._files: dict[str, str] = {}
         self._sources: dict[str, Source] = {}
@@ -162,7 +199,11 @@ class _Collection:
                 f"{where} holds no policy",
                 f"a document of one of these kinds is missing: {', '.join(KINDS)}.",
             )
-        named: list[Policy | Limits | Scheduler] = [*self._policies, *self._schedulers]
+        named: list[Policy | Limits | Scheduler | Readings] = [
+            *self._policies,
+            *self._schedulers,
+            *self._readings,
+        ]
         if self._limits:
             named.append(self._limits)
         return PolicySet(
@@ -172,10 +213,11 @@ class _Collection:
             files=self._files,
             schedulers=tuple(self._schedulers),
             sources=self._sources,
+            readings=tuple(self._readings),
         )
 
     def _keep(self, made: Document, source: Source) -> list[FileProblem]:
-        if not isinstance(made, Policy | Limits | Scheduler):
+        if not isinstance(made, Policy | Limits | Scheduler | Readings):
             raise TypeError(f"{type(made).__name__} is nothing that a file may hold")
         tree, place = source.tree, f"{source.file}:{source.tree.mark.line}"
         if made.name in self._places:
@@ -198,6 +240,9 @@ class _Collection:
                     FileProblem(tree.mark, f"scheduler `{name}` is declared in {there} already")
                 ]
             self._declared[name] = place
+        twice = self._defined_twice(made, tree, source.file)
+        if twice:
+            return twice
         self._places[made.name] = place
         self._files[made.name] = source.file
         self._sources[made.name] = source
@@ -205,8 +250,25 @@ class _Collection:
             self._limits = made
         elif isinstance(made, Scheduler):
             self._schedulers.append(made)
+        elif isinstance(made, Readings):
+            self._readings.append(made)
         else:
             self._policies.append(made)
+        return []
+
+    def _defined_twice(self, made: Document, tree: Tree, file: str) -> list[FileProblem]:
+        """The readings that another document defines already; else where this one does."""
+        if not isinstance(made, Readings):
+            return []
+        known = [name for name in made.definitions() if name in self._defined]
+        if known:
+            there = self._defined[known[0]]
+            at = ("readings", known[0]) if known[0] in made.readings else ("presets",)
+            spec = tree.value["spec"] if isinstance(tree.value, dict) else tree
+            message = f"spec.{at[0]}: reading `{known[0]}` is defined in {there} already"
+            return [FileProblem(locate(spec, at), message)]
+        for name in made.definitions():
+            self._defined[name] = f"{file}:{tree.mark.line}"
         return []
 
     def _complete(self, made: Scheduler, tree: Tree, file: TextFile) -> Scheduler | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rescheduler.kube.accelerators import gpus_among
 from rescheduler.kube.containers import long_running
 from rescheduler.kube.dra.device_holdings import DeviceHoldings
 from rescheduler.kube.dra.device_inventory import DeviceInventory
@@ -16,7 +17,6 @@ from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, IntAr
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.shared.node_signal import Signal
 
-_GPUS = ("nvidia.com/gpu", "nvidia.com/mig-")
 _GPU_DRIVER = "gpu.nvidia.com"
 _GPU_NAMES = (f"{_GPU_DRIVER}/uuid", f"{_GPU_DRIVER}/parentUUID")
 _LINK_NAMES = ("dra.net/ifName",)
@@ -170,5 +170,5 @@ def _gpus(spec: PodSpec) -> float:
         float(units(amount))
         for container in long_running(spec)
         for name, amount in container_requests(container).items()
-        if name.startswith(_GPUS)
+        if gpus_among([name])
     )

@@ -1,12 +1,28 @@
 """Health: report nodes whose readings show that they are broken; drain them if configured."""
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
-from rescheduler.documents.fields import PositiveDuration, Ratio, Strict, Yes
+from rescheduler.documents.field_problems import FieldError
+from rescheduler.documents.fields import (
+    NO_OTHERS,
+    RATIO_PATTERN,
+    PositiveDuration,
+    Ratio,
+    Strict,
+    Yes,
+)
 from rescheduler.model.plan import Subject
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import ReadingRequest
@@ -26,6 +42,44 @@ _SIGNS = {
 }
 """Field to the catalogue's reading, its highest legal value, and what it means."""
 
+_MOST = 1e18
+"""The source has refused values that are not legal for a reading of an operator."""
+
+
+def _sign(sign: str) -> tuple[str, float, str]:
+    """As in _SIGNS, also for a sign that is the name of a reading."""
+    return _SIGNS.get(sign) or (sign, _MOST, f"{sign} is {{value:.4g}}")
+
+
+def _number(value: Any) -> Any:
+    """`95%`, or a number in the unit of the reading."""
+    if isinstance(value, str) and re.fullmatch(RATIO_PATTERN, value):
+        return float(value[:-1]) / 100
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+_Above = Annotated[
+    float,
+    BeforeValidator(
+        _number,
+        json_schema_input_type=Annotated[float, Field(ge=0)]
+        | Annotated[str, Field(pattern=RATIO_PATTERN)],
+    ),
+    Field(ge=0),
+]
+_NAME = r"node(\.[a-zA-Z][a-zA-Z0-9]*)+"
+
+
+def _of_nodes(value: str) -> str:
+    if not re.fullmatch(_NAME, value):
+        raise FieldError("must be the name of a reading of nodes, such as node.disk.space")
+    return value
+
+
+_ReadingOfNodes = Annotated[
+    str, AfterValidator(_of_nodes), WithJsonSchema({"type": "string", "pattern": f"^{_NAME}$"})
+]
+
 
 class Signs(Strict):
     """What makes a node broken; at least one."""
@@ -34,7 +88,7 @@ class Signs(Strict):
         json_schema_extra={
             "anyOf": [
                 {"properties": {each: {"not": {"type": "null"}}}, "required": [each]}
-                for each in _SIGNS
+                for each in (*_SIGNS, "own")
             ]
         }
     )
@@ -56,11 +110,21 @@ class Signs(Strict):
     retransmits: Ratio | None = Field(
         None, description="Of the TCP segments that it sends, a greater share is sent again."
     )
+    own: (
+        Annotated[dict[_ReadingOfNodes, _Above], Field(min_length=1, json_schema_extra=NO_OTHERS)]
+        | None
+    ) = Field(
+        None,
+        description="Any reading of nodes by its name, built in or defined in a document of kind "
+        "Readings, and the value above which the node is broken, such as "
+        "`{node.gpu.temperature: 90, node.disk.space: 95%}`. Of a reading with devices, only the "
+        "device is. Readings whose name begins with `node.gpu.` concern pods with GPUs.",
+    )
 
     @model_validator(mode="after")
     def _has_one(self) -> "Signs":
         if not dict(self.given()):
-            raise ValueError(f"at least one of {', '.join(_SIGNS)} is required")
+            raise ValueError(f"at least one of {', '.join(_SIGNS)}, own is required")
         return self
 
     @property
@@ -74,6 +138,7 @@ class Signs(Strict):
             value: float | bool | None = getattr(self, sign)
             if value is not None:
                 yield sign, 0.0 if value is True else float(value)
+        yield from (self.own or {}).items()
 
 
 class Health(Policy):
@@ -142,7 +207,7 @@ class Health(Policy):
         selected = select_nodes(self.nodes, snapshot)
         signs = []
         for sign, above in self.signs.given():
-            _, highest, meaning = _SIGNS[sign]
+            _, highest, meaning = _sign(sign)
             signal = read_signal(snapshot, self._request(sign), selected, highest)
             if isinstance(signal, Problem):
                 return signal
@@ -160,7 +225,7 @@ class Health(Policy):
 
     def _request(self, sign: str) -> ReadingRequest:
         return ReadingRequest(
-            _SIGNS[sign][0],
+            _sign(sign)[0],
             window=self.window.total_seconds(),
             max_age=self.maxAge.total_seconds(),
             min_coverage=self.minCoverage,
@@ -169,4 +234,4 @@ class Health(Policy):
 
 
 def _of_gpus(sign: str) -> bool:
-    return _SIGNS[sign][0].startswith("node.gpu.")
+    return _sign(sign)[0].startswith("node.gpu.")

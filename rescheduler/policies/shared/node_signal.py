@@ -8,6 +8,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
+from rescheduler.policies.shared.unmeasured import nothing_measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +36,22 @@ def read_signal(
     reading = snapshot.readings.find(request)
     if reading is None:
         return snapshot.readings.missing(request)
-    if reading.problem is not None:
+    if reading.problem is not None and not reading.thin:
         return Problem(reading.problem.code, f"{name}: {reading.problem.message}")
     if any(len(each) != nodes for each in (reading.values, reading.ages, reading.expected)):
         return Problem("RDG006", f"{name} has {len(reading.values)} values for {nodes} nodes")
     fit = (reading.ages <= request.max_age) & (reading.values >= 0) & (reading.values <= highest)
     values = np.where(fit, reading.values, np.nan)
+    nothing = nothing_measured(snapshot, name, reading.expected, selected)
+    if nothing is not None:
+        return nothing
     wanted = reading.expected & selected
     unknown = wanted & np.isnan(values)
     present, count = int((wanted & ~unknown).sum()), int(wanted.sum())
     if present < request.min_coverage * count:
         text = f"{name} has a fresh value for {present} of {counted(count, 'node')} that the "
         text += "policy selects"
-        return Problem("RDG003", f"{text}, less than {request.min_coverage:.0%}")
+        return reading.problem_of_some(f"{text}, less than {request.min_coverage:.0%}")
     range_samples = reading.range_samples
     if range_samples is not None:
         range_samples = np.where(

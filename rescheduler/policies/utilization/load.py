@@ -9,6 +9,7 @@ from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Reading,
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.shared.demand import Devices, demands
+from rescheduler.policies.shared.unmeasured import nothing_measured
 
 _SHARES = {"pod.cpu": 0.85, "pod.memory": 0.70}
 """What a pod uses of what it asks for, as koordinator's estimator takes it."""
@@ -98,8 +99,10 @@ def read_load(
     known = _fresh(pods) & _within(pods.values, 0.0, _MOST_LOAD * largest)
     placed = snapshot.pod_node
     in_scope = np.where(placed >= 0, selected[placed] if len(selected) else False, False)
-    thin = _thin(node_request, ~np.isnan(measured), nodes.expected & selected) or _thin(
-        pod_request, known, pods.expected & in_scope
+    thin = (
+        nothing_measured(snapshot, node_request.name, nodes.expected, selected)
+        or _thin(nodes, ~np.isnan(measured), selected)
+        or _thin(pods, known, in_scope)
     )
     if thin:
         return thin
@@ -134,7 +137,7 @@ def _find(snapshot: Snapshot, request: ReadingRequest, subjects: int) -> Reading
     reading = snapshot.readings.find(request)
     if reading is None:
         return snapshot.readings.missing(request)
-    if reading.problem is not None:
+    if reading.problem is not None and not reading.thin:
         return Problem(reading.problem.code, f"{request.name}: {reading.problem.message}")
     if any(len(each) != subjects for each in (reading.values, reading.ages, reading.expected)):
         return Problem(
@@ -152,16 +155,18 @@ def _fresh(reading: Reading) -> BoolArray:
     return np.asarray(reading.ages <= reading.request.max_age, dtype=np.bool_)
 
 
-def _thin(request: ReadingRequest, known: BoolArray, expected: BoolArray) -> Problem | None:
+def _thin(reading: Reading, known: BoolArray, scope: BoolArray) -> Problem | None:
+    """Why too few of those that the policy evaluates have a value, or None."""
+    expected, request = reading.expected & scope, reading.request
     wanted, present = int(expected.sum()), int((known & expected).sum())
     if present >= request.min_coverage * wanted:
         return None
-    return Problem(
-        "RDG003",
+    text = (
         f"{request.name} has a fresh value for {present} of "
         f"{counted(wanted, request.subject)} that the "
-        f"policy selects, less than {request.min_coverage:.0%}",
+        f"policy selects, less than {request.min_coverage:.0%}"
     )
+    return reading.problem_of_some(text)
 
 
 def _explained(

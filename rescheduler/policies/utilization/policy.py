@@ -26,6 +26,7 @@ from rescheduler.policies.utilization.targets import (
     Target,
     Targets,
     link_speeds,
+    readings_of,
 )
 from rescheduler.policies.utilization.term import ResourceTarget, UtilizationTerm
 
@@ -133,7 +134,7 @@ class Utilization(Policy):
         """The node's and the pods' readings of every resource with a target."""
         requests: list[ReadingRequest] = []
         for resource in self._resources():
-            for reading in READINGS[resource]:
+            for reading in readings_of(resource):
                 requests += self._pair(reading)
                 requests += [self._peak(reading)] if self.headroom else []
             requests += [self._pressure(resource)] if self._pressed(resource) else []
@@ -166,7 +167,7 @@ class Utilization(Policy):
             pressed = self._read_pressure(snapshot, resource, group_of, wanted)
             if isinstance(pressed, Problem):
                 return pressed
-            for reading in READINGS[resource]:
+            for reading in readings_of(resource):
                 residual = _RESIDUAL.get(resource, _BASE_LOAD)
                 load = read_load(snapshot, self._pair(reading), wanted, residual)
                 if isinstance(load, Problem):
@@ -196,7 +197,8 @@ class Utilization(Policy):
     def _resources(self) -> list[str]:
         """The resources that some node has a target for."""
         named = {r for each in self._all_targets() for r, _ in each.given()}
-        return [resource for resource in READINGS if resource in named]
+        built_in = [resource for resource in READINGS if resource in named]
+        return [*built_in, *sorted(named - set(READINGS))]
 
     def _all_targets(self) -> list[Targets]:
         return [self.targets, *(group.targets for group in self.groups)]

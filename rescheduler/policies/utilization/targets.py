@@ -1,11 +1,14 @@
 """How full nodes may be: what operators write about each resource, and for which nodes."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from typing import Annotated
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from rescheduler.documents.fields import LinkSpeedText, PositiveDuration, Ratio, Strict
+from rescheduler.documents.field_problems import FieldError
+from rescheduler.documents.fields import NO_OTHERS, LinkSpeedText, PositiveDuration, Ratio, Strict
 from rescheduler.documents.label_selector import Selector
 from rescheduler.kube.quantity import units
 from rescheduler.model.readings import LinkSpeed
@@ -19,6 +22,28 @@ READINGS = {
     "rdma": ("rdma.receive", "rdma.transmit"),
 }
 """The catalogue's readings of each resource, without `node.` or `pod.`."""
+
+_OWN = r"[a-zA-Z][a-zA-Z0-9]*(\.[a-zA-Z][a-zA-Z0-9]*)*"
+
+
+def readings_of(resource: str) -> tuple[str, ...]:
+    """The readings of a resource, without `node.` or `pod.`; one of an operator is its own name."""
+    return READINGS.get(resource, (resource,))
+
+
+def _own_name(value: str) -> str:
+    built_in = {name: field for field, names in READINGS.items() for name in names}
+    field = value if value in READINGS else built_in.get(value)
+    if field is not None:
+        raise FieldError(f"`{value}` is built in", hint=f"`{field}` beside `own`")
+    if not re.fullmatch(_OWN, value):
+        raise FieldError("must be the name of a reading without `node.`, such as queue")
+    return value
+
+
+OwnResource = Annotated[
+    str, AfterValidator(_own_name), WithJsonSchema({"type": "string", "pattern": f"^{_OWN}$"})
+]
 
 
 class Target(Strict):
@@ -79,7 +104,7 @@ class Targets(Strict):
         json_schema_extra={
             "anyOf": [
                 {"properties": {each: {"not": {"type": "null"}}}, "required": [each]}
-                for each in READINGS
+                for each in (*READINGS, "own")
             ]
         }
     )
@@ -96,11 +121,20 @@ class Targets(Strict):
         description="Used share of the RDMA ports' speed; the fuller direction counts. Pods are "
         "distinguished by their SR-IOV functions only.",
     )
+    own: (
+        Annotated[dict[OwnResource, Target], Field(min_length=1, json_schema_extra=NO_OTHERS)]
+        | None
+    ) = Field(
+        None,
+        description="Targets of readings that a document of kind Readings defines, by their name: "
+        "`queue` is the share that `node.queue` has of its `capacity`, and `pod.queue` what each "
+        "pod adds to it, in the same unit. `headroom` needs `node.queue.peak` besides.",
+    )
 
     @model_validator(mode="after")
     def _has_one(self) -> "Targets":
         if not dict(self.given()):
-            raise ValueError(f"at least one of {', '.join(READINGS)} is required")
+            raise ValueError(f"at least one of {', '.join(READINGS)}, own is required")
         return self
 
     def given(self) -> Iterator[tuple[str, Target]]:
@@ -109,6 +143,7 @@ class Targets(Strict):
             target: Target | None = getattr(self, resource)
             if target is not None:
                 yield resource, target
+        yield from (self.own or {}).items()
 
 
 class NodeGroup(Strict):

@@ -134,11 +134,17 @@ def _why(one: PodOnNode) -> Text:
     return Text.assemble(coded(one.verdict.code), (shorten(one.verdict.message, 300), "dim"))
 
 
+def _unit(name: str) -> str:
+    """The unit of a reading of pods; of those that operators define it is not known here."""
+    if "network" in name or "rdma" in name:
+        return "bytes/s"
+    return "bytes" if "memory" in name else ""
+
+
 def _usage(one: PodOnNode) -> str:
     """What it uses of the first things that are known."""
     units = {"pod.cpu": "cores", "pod.gpu": "GPUs"}
     amounts = [
-        quantity(value, units.get(name, "bytes/s" if "network" in name else "bytes"))
-        for name, value in sorted(one.usage.items())
+        quantity(value, units.get(name, _unit(name))) for name, value in sorted(one.usage.items())
     ]
     return ", ".join(amounts[:2]) or "-"

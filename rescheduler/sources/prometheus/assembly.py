@@ -8,6 +8,7 @@ import numpy as np
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.shared.unmeasured import left_out
 from rescheduler.sources.prometheus import folding
 from rescheduler.sources.prometheus.definition import Definition, Source
 from rescheduler.sources.prometheus.expectation import Expectation, declared_speeds
@@ -63,6 +64,7 @@ class Assembly:
         self._ask = ask
         self._problems = ReadingProblems()
         self._rows = 0
+        self._clusters: set[str] = set()
         self._parts: tuple[DeviceValue, ...] = ()
         self._unowned: list[Mapping[str, str]] = []
         self._expected = cluster.expectation.expected(definition, request.window)
@@ -83,8 +85,14 @@ class Assembly:
             if measured is not None:
                 capacity = np.full(size, np.nan) if capacity is None else capacity
                 capacity[list(measured)] = list(measured.values())
+        if query and self._request.subject == "node":
+            count, such = left_out(self._cluster.snapshot, self._request.name, self._expected)
+            if count:
+                self._problems.note("nodes with devices of which nothing is measured", such, count)
         if clock:
             self._problems.note(clock)
+        problem = self._unfit(warnings)
+        short = None if problem is not None else self._short(values)
         return Reading(
             request=self._request,
             unit=self._definition.unit,
@@ -94,21 +102,32 @@ class Assembly:
             capacity=capacity,
             query=query,
             notes=self._problems.notes(),
-            problem=self._evaluate(values, warnings),
+            problem=problem or short,
+            thin=short is not None,
             devices=self._parts,
         )
 
-    def _evaluate(self, values: FloatArray, warnings: Collection[str]) -> Problem | None:
-        """Why the reading as a whole is unfit, or None."""
+    def _unfit(self, warnings: Collection[str]) -> Problem | None:
+        """Why no value of the reading can be relied on, or None."""
         if warnings:
             return Problem("RDG002", f"the source warns: {'; '.join(warnings)}")
+        if len(self._clusters) > 1:
+            found = ", ".join(sorted(self._clusters))
+            text = f"{self._request.name} has series of several clusters for these nodes: {found}"
+            return Problem("RDG020", text)
+        wanted = int(self._expected.sum())
+        if wanted and not self._rows:
+            text = f"0 of {wanted} {self._request.subject}s have a value"
+            return Problem("RDG009", f"{text}: the source has no series of {self._request.name}")
+        return None
+
+    def _short(self, values: FloatArray) -> Problem | None:
+        """That too few of all subjects have a value, or None."""
         absent = np.flatnonzero(self._expected & np.isnan(values))
         wanted = int(self._expected.sum())
         if not wanted or (wanted - len(absent)) / wanted >= self._request.min_coverage:
             return None
         have = f"{wanted - len(absent)} of {wanted} {self._request.subject}s have a value"
-        if not self._rows:
-            return Problem("RDG009", f"{have}: the source has no series of {self._request.name}")
         if self._unowned:
             what = "series of devices that name no pod with GPUs"
             self._problems.note(what, show(self._unowned[0]), len(self._unowned))
@@ -116,6 +135,11 @@ class Assembly:
         code = max(codes, key=lambda each: (codes[each], each))
         why = "; ".join(self._problems.notes())
         return Problem(code, f"{have}, wanted are {self._request.min_coverage:.0%}. {why}".strip())
+
+    def _note_clusters(self, groups: Mapping[Key, list[Row]]) -> None:
+        """Remember by their labels which clusters the series of our own nodes and pods are of."""
+        for rows in groups.values():
+            self._clusters.update(filter(None, map(_cluster, rows)))
 
     def _fold(self) -> tuple[folding.Found, dict[int, float] | None]:
         definition, problems = self._definition, self._problems
@@ -210,6 +234,7 @@ class Assembly:
             scale=source.scale,
             weights=by_series(self._ask(source.weight).samples) if source.weight else None,
         )
+        self._note_clusters(groups)
         if source.per_capacity:
             groups = self._per_capacity(groups)
         if self._definition.only == "gpu" and self._request.subject == "node":
@@ -287,6 +312,10 @@ class Assembly:
             self._problems.note(f"series of {found.reason}", show(labels))
             return None
         return found.number, _device(labels) if of_gpu else ""
+
+
+def _cluster(row: Row) -> str:
+    return row.labels.get("cluster") or row.labels.get("cluster_name", "")
 
 
 def _device(labels: Mapping[str, str]) -> str:

@@ -1,5 +1,6 @@
 """Which nodes and pods ought to have a value, by the API server and never by the series."""
 
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -39,6 +40,7 @@ class Expectation:
     """What the snapshot holds about its nodes and pods, computed once for all readings.
 
     gpus: (nodes,) allocatable GPUs, whole or partitions. pod_gpus: (pods,) requested ones.
+    ready: (nodes,). running: (pods,) on a node that is Ready.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -54,10 +56,10 @@ class Expectation:
         specs = {id(pod.spec): pod for pod in pods}
         wants = {spec: _wants_rdma(pod) for spec, pod in specs.items()}
         self._pod_rdma = np.array([wants[id(pod.spec)] for pod in pods], np.bool_)
-        self._ready = np.array([each.ready for each in nodes], np.bool_)
+        self.ready: BoolArray = np.array([each.ready for each in nodes], np.bool_)
         running = np.array([pod.status.phase == "Running" for pod in pods], np.bool_)
         # An unbound pod has node -1 and takes the False that is appended.
-        self._running = running & np.append(self._ready, False)[snapshot.pod_node]
+        self.running: BoolArray = running & np.append(self.ready, False)[snapshot.pod_node]
         self._own_network = ~np.array([pod.spec.hostNetwork for pod in pods], np.bool_)
         self._age = np.array([_age(pod, snapshot) for pod in pods], np.float64)
 
@@ -71,8 +73,8 @@ class Expectation:
         """
         if definition.name.startswith("node."):
             offering = {"gpu": self.devices(definition) > 0, "rdma": self._rdma}
-            return np.logical_and(self._ready, offering.get(definition.only, True))
-        answer: BoolArray = self._running
+            return np.logical_and(self.ready, offering.get(definition.only, True))
+        answer: BoolArray = self.running
         if definition.only == "gpu":
             answer = answer & (self.pod_gpus > 0)
         if definition.only == "rdma":
@@ -124,6 +126,33 @@ class Expectation:
         ]
         array = np.array(found, np.float64)
         return np.where(array > 0, array, np.nan)
+
+
+def offered(snapshot: Snapshot, names: Iterable[str]) -> FloatArray:
+    """(nodes,) how much each has to allocate of these resources together."""
+    wanted = tuple(names)
+    return np.array(
+        [sum(amount(node.status.allocatable, name) for name in wanted) for node in snapshot.nodes],
+        np.float64,
+    )
+
+
+def asked_for(snapshot: Snapshot, names: Iterable[str]) -> FloatArray:
+    """(pods,) how much the containers of each ask for of these resources together."""
+    wanted = tuple(names)
+    of_spec = np.array(
+        [
+            sum(
+                amount(each.requests, name) or amount(each.limits, name)
+                for container in spec.containers
+                if (each := container.resources) is not None
+                for name in wanted
+            )
+            for spec in snapshot.specs
+        ],
+        np.float64,
+    )
+    return np.asarray(of_spec[snapshot.pod_spec])
 
 
 def amount(resources: Resources | None, name: str) -> float:

@@ -202,6 +202,14 @@ def _whole(
             f"{len(devices)} of {gpus[node]:g}",
         )
         return False
+    if len(devices) > gpus[node]:
+        problems.refuse(
+            node,
+            "RDG015",
+            "nodes with more GPUs than they have to allocate",
+            f"{len(devices)} of {gpus[node]:g}",
+        )
+        return False
     return True
 
 

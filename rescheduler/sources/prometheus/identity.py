@@ -99,11 +99,19 @@ class Identity:
         A StatefulSet's pod keeps its name when it changes its node, so the series' node has to be
         the pod's.
         """
-        name, exported = _workload(labels)
-        index = self._pods.get(name, -1)
+        (namespace, name), exported = _workload(labels)
+        node = self._node(labels, own=exported) if (namespace, name) in self._pods else -1
+        return self.named_pod(namespace, name, node)
+
+    def named(self, name: str) -> int:
+        """The index of the node with that name or address, or -1."""
+        return self._nodes.get(name, self._addresses.get(name, -1))
+
+    def named_pod(self, namespace: str, name: str, node: int) -> PodFound:
+        """The pod of that name, if it is on that node; -1 is not known."""
+        index = self._pods.get((namespace, name), -1)
         if index < 0:
             return PodFound(-1, "pods that are not in the cluster")
-        node = self._node(labels, own=exported)
         if node >= 0 and node != self._pod_node[index]:
             return PodFound(-1, "pods that have left that node")
         return PodFound(index)

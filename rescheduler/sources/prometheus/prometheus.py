@@ -14,11 +14,12 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes.decode import collector_off
-from rescheduler.sources.prometheus.assembly import Assembly, Cluster
+from rescheduler.sources.prometheus.assembly import Cluster
 from rescheduler.sources.prometheus.catalog import CATALOG, Definition, fill
 from rescheduler.sources.prometheus.clusters import QUESTION, several_in, several_of
 from rescheduler.sources.prometheus.http_api import Prometheus, Vector
 from rescheduler.sources.prometheus.measuring import number
+from rescheduler.sources.prometheus.own import assembly_of
 from rescheduler.sources.prometheus.pairs import DISTANCE, TRAFFIC, read_pairs, unnarrowed, unread
 from rescheduler.sources.prometheus.range_samples import AskRange, with_range_samples
 
@@ -75,7 +76,7 @@ class _Cycle:
         if request.name in (TRAFFIC, DISTANCE):
             return self._read_pairs(request)
         definition = CATALOG.get(request.name)
-        if definition is None:
+        if definition is None and not request.own:
             known = ", ".join(sorted(CATALOG))
             problem = Problem("RDG008", f"{request.name!r} is not in the catalogue: {known}")
             return self._empty(request, None, problem)
@@ -91,9 +92,8 @@ class _Cycle:
             at = self._begin()
             if self._several is not None:
                 return self._empty(request, definition, self._several)
-            assembly = Assembly(request, definition, self._cluster, at, ask)
-            query = fill(definition.sources[0].value, request.window, self._prometheus.match)
-            return assembly.reading(query, warnings, self._clock_note(at))
+            assembly = assembly_of(request, self._cluster, at, ask)
+            return assembly.reading(self._shown(request), warnings, self._clock_note(at))
         except MetricsUnavailable as error:
             return self._empty(request, definition, Problem("RDG001", error.sentence))
 
@@ -104,12 +104,15 @@ class _Cycle:
     def with_past(self, reading: Reading) -> Reading:
         """The reading with its past, where that was asked for and the reading is fit."""
         request = reading.request
-        definition = CATALOG.get(request.name)
-        if not request.span or reading.problem is not None or definition is None:
+        unfit = reading.problem is not None and not reading.thin
+        if not request.span or unfit or not (request.own or request.name in CATALOG):
             return reading
-        return with_range_samples(
-            reading, definition, self._cluster, self._begin(), self._past(request)
-        )
+        return with_range_samples(reading, self._cluster, self._begin(), self._past(request))
+
+    def _shown(self, request: ReadingRequest) -> str:
+        """The query for the value, as it is sent."""
+        own = request.own[0].value if request.own else CATALOG[request.name].sources[0].value
+        return fill(own, request.window, self._prometheus.match)
 
     def _past(self, request: ReadingRequest) -> AskRange:
         """How the past is asked for; a warning leaves it unknown."""
@@ -181,8 +184,10 @@ class _Cycle:
         snapshot, expectation = self._cluster.snapshot, self._cluster.expectation
         size = len(snapshot.nodes if request.subject == "node" else snapshot.pods)
         absent = np.full(size, np.nan)
-        if definition is None:
-            return Reading(request, "", absent, absent, np.zeros(size, np.bool_), problem=problem)
+        if request.own or definition is None:
+            nobody = np.zeros(size, np.bool_)
+            query = self._shown(request) if request.own else ""
+            return Reading(request, "", absent, absent, nobody, query=query, problem=problem)
         return Reading(
             request=request,
             unit=definition.unit,
@@ -190,6 +195,6 @@ class _Cycle:
             ages=absent.copy(),
             expected=expectation.expected(definition, request.window),
             capacity=expectation.capacity(definition),
-            query=fill(definition.sources[0].value, request.window, self._prometheus.match),
+            query=self._shown(request),
             problem=problem,
         )

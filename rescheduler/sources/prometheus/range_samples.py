@@ -14,9 +14,9 @@ import numpy as np
 
 from rescheduler.model.errors import MetricsUnavailable
 from rescheduler.model.readings import DeviceValue, FloatArray, Reading, instants
-from rescheduler.sources.prometheus.assembly import Assembly, Cluster
-from rescheduler.sources.prometheus.definition import Definition
+from rescheduler.sources.prometheus.assembly import Cluster
 from rescheduler.sources.prometheus.http_api import Vector
+from rescheduler.sources.prometheus.own import assembly_of
 
 MOST_ROWS = 60_000
 """Rows of an answer that are held at a time: of nodes all instants, of many devices only some."""
@@ -25,9 +25,7 @@ AskRange = Callable[[str, float, float, int], list[Vector]]
 """Sends a template for `count` evaluations from `start` on, every `step` seconds."""
 
 
-def with_range_samples(
-    reading: Reading, definition: Definition, cluster: Cluster, at: float, ask: AskRange
-) -> Reading:
+def with_range_samples(reading: Reading, cluster: Cluster, at: float, ask: AskRange) -> Reading:
     """The reading with its values at each instant of its request's span.
 
     at: the evaluation time of the reading itself, which is the last row of the range samples.
@@ -36,11 +34,12 @@ def with_range_samples(
     times = _times(reading.request.span, at)
     past = _Past(np.full((len(times) + 1, len(reading.values)), np.nan), [{} for _ in (*times, at)])
     past.add(len(times), reading)
-    devices = int(cluster.expectation.gpus.sum()) if definition.only == "gpu" else 0
+    of_gpus = "gpu" in reading.name.split(".")
+    devices = int(cluster.expectation.gpus.sum()) if of_gpus else 0
     rows = max(len(reading.values), devices, 1)
     try:
         for first, piece in _pieces(times, max(MOST_ROWS // rows, 1)):
-            for row, then in enumerate(_asked(piece, reading, definition, cluster, ask)):
+            for row, then in enumerate(_asked(piece, reading, cluster, ask)):
                 past.add(first + row, then)
     except MetricsUnavailable as error:
         note = f"what it was in the last {reading.request.span:g} s is not known: {error}"
@@ -104,7 +103,6 @@ def _pieces(times: FloatArray, size: int) -> Iterator[tuple[int, FloatArray]]:
 def _asked(
     times: FloatArray,
     reading: Reading,
-    definition: Definition,
     cluster: Cluster,
     ask: AskRange,
 ) -> Iterator[Reading]:
@@ -118,5 +116,4 @@ def _asked(
                 answers[template] = ask(template, float(times[0]), step, len(times))
             return answers[template][row]
 
-        assembly = Assembly(reading.request, definition, cluster, at, then)
-        yield assembly.reading("", (), "")
+        yield assembly_of(reading.request, cluster, at, then).reading("", (), "")

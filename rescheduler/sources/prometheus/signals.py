@@ -117,6 +117,10 @@ _PACKETS = " + ".join(
     for direction in ("receive", "transmit")
 )
 _ZONE = "node_memory_numa_{}{{$match}}"
+_FREE = ("MemFree", "Active_file", "Inactive_file", "SReclaimable")
+"""What a zone has available, as MemAvailable counts it for the whole node, without the watermarks:
+the page cache on the lists of files, which has no shared memory, and slab that can be reclaimed.
+Source: Linux, mm/show_mem.c, si_mem_available()."""
 
 SIGNALS: tuple[Definition, ...] = (
     _worst_gpu(
@@ -175,13 +179,9 @@ SIGNALS: tuple[Definition, ...] = (
         "single",
         (
             Source(
-                "max without (node) (1 - (avg_over_time("
-                + _ZONE.format("MemFree")
-                + "[$window]) + avg_over_time("
-                + _ZONE.format("FilePages")
-                + "[$window])) / avg_over_time("
-                + _ZONE.format("MemTotal")
-                + "[$window]))",
+                "max without (node) (1 - ("
+                + " + ".join(f"avg_over_time({_ZONE.format(each)}[$window])" for each in _FREE)
+                + f") / avg_over_time({_ZONE.format('MemTotal')}[$window]))",
                 f"max without (node) (timestamp({_ZONE.format('MemTotal')}))",
             ),
         ),

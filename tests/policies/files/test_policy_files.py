@@ -55,7 +55,7 @@ def test_the_folder_loads_as_one_set() -> None:
         == {
             *(each.name for each in loaded.policies),
             loaded.limits.name,
-            *(each.name for each in loaded.schedulers),
+            *(each.name for each in (*loaded.schedulers, *loaded.readings)),
         }
     )
 

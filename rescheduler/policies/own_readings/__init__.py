@@ -1,0 +1,1 @@
+"""Readings that operators define, and the presets that they can include by name."""

@@ -1,0 +1,62 @@
+"""Readings: what operators measure with, beside or instead of what is built in."""
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from rescheduler.documents.envelope import Document
+from rescheduler.documents.field_problems import FieldError
+from rescheduler.documents.fields import NO_OTHERS, at_least_one_of
+from rescheduler.policies.own_readings.definition import OwnReading, ReadingName
+from rescheduler.policies.own_readings.presets import PRESETS
+
+Preset = Literal["dcgm", "amd", "intel", "node-exporter", "gke-managed"]
+
+
+class Readings(Document):
+    """Readings of your own, by name: beside the built-in ones or instead of them.
+
+    The name of a [built-in reading](#built-in-readings) replaces it for all policies; any other
+    name is new. `node.NAME` and `pod.NAME` together are a resource that Utilization can keep
+    below a target (`targets.own`); any reading of nodes can be a sign of Health (`signs.own`).
+
+    They are guarded like the built-in ones: by age, coverage, legal values and one series for each
+    node, pod or device. `rescheduler check --prometheus-url` shows what each of them answers.
+    """
+
+    model_config = ConfigDict(json_schema_extra=at_least_one_of("presets", "readings"))
+
+    kind: Literal["Readings"] = "Readings"
+    presets: list[Preset] = Field(
+        default_factory=list,
+        description="Ready definitions for an exporter, see [Presets](#presets). Where two have a "
+        "reading of the same name, each counts for the devices that it is about.",
+    )
+    readings: dict[ReadingName, OwnReading] = Field(
+        default_factory=dict,
+        json_schema_extra=NO_OTHERS,
+        description="Definitions by the name of the reading; they replace those of the presets.",
+    )
+
+    @model_validator(mode="after")
+    def _defines_something(self) -> "Readings":
+        if not self.presets and not self.readings:
+            raise ValueError("at least one of presets, readings is required")
+        for name, each in self.readings.items():
+            subject = name.partition(".")[0]
+            wrong = {"node": "pods", "pod": "nodes"}[subject]
+            if getattr(each, wrong) is not None:
+                message = f"`{wrong}` has no meaning for a reading of {subject}s"
+                raise FieldError(message, ("readings", name, wrong))
+            if subject == "pod" and each.capacity is not None:
+                message = "pods have no capacity; define that of the node's reading"
+                raise FieldError(message, ("readings", name, "capacity"))
+        return self
+
+    def definitions(self) -> dict[str, tuple[OwnReading, ...]]:
+        """All readings that it defines; of several for one name the first that applies counts."""
+        answer: dict[str, tuple[OwnReading, ...]] = {}
+        for preset in self.presets:
+            for name, each in PRESETS[preset].items():
+                answer[name] = (*answer.get(name, ()), each)
+        return answer | {name: (each,) for name, each in self.readings.items()}

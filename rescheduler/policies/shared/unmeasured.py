@@ -1,0 +1,62 @@
+"""Nodes with devices of which a reading has nothing to say."""
+
+from rescheduler.kube.accelerators import DRIVERS, gpus_among
+from rescheduler.kube.dra.device_inventory import DeviceInventory
+from rescheduler.kube.quantity import units
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import BoolArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import agreed, counted
+
+
+def of_gpus(reading: str) -> bool:
+    """Whether the reading is about GPUs: `node.gpu`, `node.gpu.memory` and the like."""
+    return reading.split(".")[1] == "gpu"
+
+
+def unmeasured(snapshot: Snapshot, reading: str, expected: BoolArray) -> dict[int, str]:
+    """Ready nodes with GPUs of which none ought to have that reading, and what they offer."""
+    if not of_gpus(reading):
+        return {}
+    answer = {}
+    for index, node in enumerate(snapshot.nodes):
+        if expected[index] or not node.ready:
+            continue
+        room = node.status.allocatable or {}
+        names = [name for name in gpus_among(room) if units(room[name]) > 0]
+        if names:
+            answer[index] = names[0]
+    if snapshot.resource_slices:
+        inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
+        for device, subject in enumerate(inventory.subjects):
+            index = int(inventory.node[device])
+            driver = subject.driver
+            there = index >= 0 and snapshot.nodes[index].ready
+            if there and driver in DRIVERS and not expected[index]:
+                answer.setdefault(index, f"devices of {driver}")
+    return answer
+
+
+def nothing_measured(
+    snapshot: Snapshot, reading: str, expected: BoolArray, selected: BoolArray
+) -> Problem | None:
+    """RDG014 where the reading is of none of the selected nodes, and some have devices."""
+    if (expected & selected).any() or not selected.any():
+        return None
+    found = {n: what for n, what in unmeasured(snapshot, reading, expected).items() if selected[n]}
+    if not found:
+        return None
+    first = min(found)
+    verb = agreed(len(found), "has", "have")
+    text = f"{counted(len(found), 'node')} that the policy selects {verb} devices ({found[first]} "
+    text += f"of {snapshot.nodes[first].metadata.name}), and {reading} is measured of none"
+    return Problem("RDG014", text)
+
+
+def left_out(snapshot: Snapshot, reading: str, expected: BoolArray) -> tuple[int, str]:
+    """How many nodes with devices have no such reading, and one of them as an example."""
+    found = unmeasured(snapshot, reading, expected)
+    if not found:
+        return 0, ""
+    first = min(found)
+    return len(found), f"{found[first]} of {snapshot.nodes[first].metadata.name}"

@@ -1,0 +1,1 @@
+"""Readings that operators define, as documents."""

@@ -1,0 +1,159 @@
+"""Documents of kind Readings: what they define, and where they are wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from rescheduler.documents.promql import selectors
+from rescheduler.model.errors import PolicyError
+from rescheduler.policies.own_readings.definition import OwnReading
+from rescheduler.policies.own_readings.presets import PRESETS
+from rescheduler.sources.policy_files import load_policies
+
+QUEUE = """\
+apiVersion: rescheduler.io/v1alpha1
+kind: Readings
+metadata: {name: serving}
+spec:
+  readings:
+    node.queue:
+      value: sum by (node) (avg_over_time(queue_length{$match}[$window]))
+      unit: count
+      capacity: {fixed: 100}
+    pod.queue:
+      value: sum by (namespace, pod) (avg_over_time(queue_length{$match}[$window]))
+      unit: count
+---
+apiVersion: rescheduler.io/v1alpha1
+kind: Utilization
+metadata: {name: short-queues}
+spec:
+  nodes: {all: true}
+  match: {all: true}
+  targets:
+    own: {queue: {high: 80%}}
+---
+apiVersion: rescheduler.io/v1alpha1
+kind: Health
+metadata: {name: heat}
+spec:
+  nodes: {all: true}
+  match: {all: true}
+  signs:
+    own: {node.gpu.temperature: 90, node.disk.space: 95%}
+"""
+
+
+def refused(folder: Path, text: str) -> str:
+    file = folder / "a.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(PolicyError) as caught:
+        load_policies(file)
+    return str(caught.value)
+
+
+def test_policies_ask_for_what_is_defined(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(QUEUE, encoding="utf-8")
+    found = load_policies(file)
+    asked = {each.name: each for each in found.requests()}
+    assert list(asked) == ["node.queue", "pod.queue", "node.gpu.temperature", "node.disk.space"]
+    [own] = asked["node.queue"].own
+    assert own.unit == "count"
+    assert own.dated == "timestamp(queue_length{$match})"
+    assert asked["node.disk.space"].own is None
+    [utilization, health] = found.policies
+    assert asked["node.queue"] == utilization.requests()[0]  # policies ask by the name alone
+    assert [each.name for each in health.requests()] == ["node.gpu.temperature", "node.disk.space"]
+    assert found.requests()[0].key != utilization.requests()[0].key
+
+
+COUNT = "unit: count\n---"
+"""The last line of the reading of pods."""
+CAP = "unit: count\n      cap"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "node) (avg_over_time(queue_length{$match}",
+            'node) (avg_over_time(queue_length{job="x"}',
+            'a.yaml:7:14: spec.readings.node.queue.value: `queue_length{job="x"}` has no $match',
+        ),
+        (
+            "node) (avg_over_time(queue_length{$match}",
+            "node) (avg_over_time(queue_length",
+            "Maybe `queue_length{$match}`",
+        ),
+        ("avg_over_time(queue_length{$match}[$window])", "vector(1)", "selects no series"),
+        (CAP, "unit: furlongs\n      cap", "readings.node.queue.unit: must be"),
+        (CAP, "cap", "readings.node.queue.unit: is required"),
+        ("{fixed: 100}", "{fixed: 0}", "capacity.fixed: must be more than 0"),
+        ("{fixed: 100}", "{fixed: 1, allocatable: true}", "exactly one of fixed, query"),
+        ("{fixed: 100}", "{allocatable: true}", "`allocatable` needs `resources`"),
+        ("node.queue:", "queue:", "must be `node.` or `pod.` and a name"),
+        (COUNT, "unit: count\n      nodes: {all: true}\n---", "`nodes` has no meaning"),
+        (COUNT, "unit: count\n      capacity: {fixed: 1}\n---", "pods have no capacity"),
+        (
+            "$window]))\n      unit: count\n      cap",
+            "$window])) / sum(x{$match})\n      unit: count\n      cap",
+            "has several selectors, so `fresh` is required",
+        ),
+        ("{queue: {high", "{gpu: {high", "`gpu` is built in"),
+        ("{queue: {high", "{network.receive: {high", "`network.receive` is built in"),
+        ("node.disk.space: 95%", "pod.cpu: 95%", "must be the name of a reading of nodes"),
+        ("  readings:", "  presets: [nvidia]\n  readings:", "spec.presets.0: must be"),
+        (COUNT, "unit: count\n      labels: {device: a, link: b}\n---", "at most one of"),
+        (COUNT, "unit: count\n      labels: {pod: a}\n---", "namespace and pod are given"),
+    ],
+)
+def test_what_is_wrong_has_its_line(tmp_path: Path, old: str, new: str, words: str) -> None:
+    assert old in QUEUE
+    answer = refused(tmp_path, QUEUE.replace(old, new, 1))
+    assert "a.yaml:" in answer
+    assert words in answer
+
+
+def test_a_reading_is_defined_once(tmp_path: Path) -> None:
+    amd = "\n---\napiVersion: rescheduler.io/v1alpha1\nkind: Readings\nmetadata: {name: %s}\n"
+    amd += "spec: {presets: [%s]}\n"
+    answer = refused(tmp_path, QUEUE + amd % ("a", "amd") + amd % ("b", "intel"))
+    assert "spec.presets: reading `node.gpu` is defined in" in answer
+    file = tmp_path / "b.yaml"
+    file.write_text(QUEUE + amd % ("a", "amd, intel"), encoding="utf-8")
+    own = load_policies(file).definitions
+    assert [each.resources[0] for each in own["node.gpu"]] == ["amd.com/gpu", "gpu.intel.com/i915"]
+
+
+def test_an_own_definition_replaces_that_of_the_preset(tmp_path: Path) -> None:
+    text = QUEUE.replace("  readings:", "  presets: [node-exporter]\n  readings:", 1)
+    text = text.replace("node.queue:", "node.conntrack:", 1)
+    file = tmp_path / "a.yaml"
+    file.write_text(text, encoding="utf-8")
+    own = load_policies(file).definitions
+    assert [each.unit for each in own["node.conntrack"]] == ["count"]
+    assert "node.disk.space" in own
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("sum by (a) (rate(x_total{$match}[$window])) / on (node) y{$match}", 2),
+        ('label_replace(up{$match}, "node", "$1", "instance", "(.+):.*") or vector(1)', 1),
+        ("quantile_over_time(0.95, (rate(z{$match}[1m]))[$window:$step]) > bool 1e9", 1),
+        ('{__name__="x.y",$match} offset 5m', 1),
+        ("time() - kubernetes_io:node_cpu{$match} and on () (a unless b) # c", 3),
+    ],
+)
+def test_selectors_of_a_query(query: str, found: int) -> None:
+    assert len(selectors(query)) == found
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets_can_be_written_as_a_document(preset: str) -> None:
+    for name, own in PRESETS[preset].items():
+        assert OwnReading.model_validate(own.model_dump(mode="json", exclude_none=True)) == own
+        assert name.startswith(("node.", "pod."))
+        if name.startswith("pod."):
+            assert own.capacity is None
