@@ -16,7 +16,7 @@ from rescheduler.policies.shared.demand import WHOLE
 from tests.bench.bench_published import placed_at_random
 from tests.bench.checkers.openb import judge, rows, task
 from tests.bench.published import Row, openb, openb_policy
-from tests.bench.running import Clock, improved
+from tests.bench.running import Clock, improved, options
 
 Placed = list[tuple[int, str, list[int]]]
 """Row of the list, node and devices of each pod that is placed."""
@@ -30,8 +30,7 @@ def main() -> int:
     parser.add_argument("--load", type=float, default=0.9, help="asked for by all that arrive")
     parser.add_argument("--fill", type=int, default=1, help="the seed of the fill")
     parser.add_argument("--moves", default="2%", help="a number, or a share of the placed pods")
-    parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--seed", type=int, default=0)
+    options(parser, 5.0)
     parser.add_argument("--out", type=Path, required=True, help="JSON of [row, node, devices]")
     given = parser.parse_args()
     begun = time.monotonic()
@@ -40,7 +39,7 @@ def main() -> int:
     cluster = openb(nodes, drawn, placed, shares=True)
     text = given.moves
     most = round(float(text[:-1]) / 100 * len(placed)) if text.endswith("%") else int(text)
-    clock = Clock(given.seconds)
+    clock = Clock(given.seconds, cpu=given.cpu)
     found = improved(cluster, openb_policy(), most, clock, seed=given.seed)
     spent = clock.spent()
     moved = {shift.pod: shift.destination for shift in found.shifts}

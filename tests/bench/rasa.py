@@ -14,7 +14,7 @@ from rescheduler.policies.locality.term import LocalityTerm
 from tests.bench.checkers.rasa import judge
 from tests.bench.packed import text_of
 from tests.bench.published import m3_policy, rasa
-from tests.bench.running import Clock, improved
+from tests.bench.running import Clock, improved, options
 
 
 def main() -> int:
@@ -22,13 +22,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("instance", type=Path)
     parser.add_argument("--moves", type=int, help="at most so many; absent: any number")
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=0)
+    options(parser, 10.0)
     parser.add_argument("--out", type=Path, required=True, help="JSON of containers to machines")
     given = parser.parse_args()
     begun = time.monotonic()
     cluster, policy = rasa(given.instance), m3_policy()
-    clock = Clock(given.seconds)
+    clock = Clock(given.seconds, cpu=given.cpu)
     most = len(cluster.pods) if given.moves is None else given.moves
     found = improved(cluster, policy, most, clock, seed=given.seed)
     spent = clock.spent()

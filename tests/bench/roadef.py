@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.bench import roadef_files as files
 from tests.bench.checkers.roadef import judge
-from tests.bench.running import Clock, improved
+from tests.bench.running import Clock, improved, options
 
 
 def main() -> int:
@@ -22,15 +22,14 @@ def main() -> int:
     parser.add_argument("model", type=Path)
     parser.add_argument("assignment", type=Path)
     parser.add_argument("--moves", type=int, help="at most so many; absent: any number")
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=0)
+    options(parser, 10.0)
     parser.add_argument("--out", type=Path, required=True, help="the new assignment")
     given = parser.parse_args()
     begun = time.monotonic()
     instance = files.read(given.model, given.assignment)
     cluster = files.cluster(instance)
     policy, scale = files.policy(instance)
-    clock = Clock(given.seconds)
+    clock = Clock(given.seconds, cpu=given.cpu)
     found = improved(
         cluster,
         policy,

@@ -1,5 +1,6 @@
 """How the benchmarks run the planner: a working copy of one policy, and its improvement."""
 
+import argparse
 import time
 from collections.abc import Iterable, Sequence
 
@@ -15,19 +16,30 @@ from tests.bench.bench_published import limits
 
 
 class Clock:
-    """The share of the time that is spent."""
+    """The share of the time that is spent.
 
-    def __init__(self, seconds: float) -> None:
-        self._begun = time.monotonic()
+    cpu: whether it is CPU time, to measure on a machine that others use too.
+    """
+
+    def __init__(self, seconds: float, *, cpu: bool) -> None:
+        self._now = time.process_time if cpu else time.monotonic
+        self._begun = self._now()
         self._seconds = seconds
 
     def spent(self) -> float:
         """Seconds since the beginning."""
-        return time.monotonic() - self._begun
+        return self._now() - self._begun
 
     def __call__(self, steps: int) -> float:
         """As a progress: steps do not matter."""
         return self.spent() / self._seconds
+
+
+def options(parser: argparse.ArgumentParser, seconds: float) -> None:
+    """What all benchmarks have in common."""
+    parser.add_argument("--seconds", type=float, default=seconds)
+    parser.add_argument("--cpu", action="store_true", help="count CPU time, not the wall's")
+    parser.add_argument("--seed", type=int, default=0)
 
 
 def improved(
