@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 
-.PHONY: help demo test draw check format e2e controlplane bench bench-search bench-scheduler bench-published bench-landing soak storms soak-e2e crash-points faults mutants lock clean
+.PHONY: help demo test draw check format e2e controlplane bench bench-search bench-scheduler bench-published bench-landing numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -78,6 +78,9 @@ bench-published: $(READY) ## locality and fragmentation on published instances (
 
 bench-landing: $(READY) controlplane ## 5,000 predicted landings against the real kube-scheduler (an hour)
 	$(BIN)/python -m tests.e2e.landing --out $(OUT)/landing
+
+numa-kubelet: $(READY) controlplane ## 10,000 random pods before kubelet's own NUMA managers (6 minutes)
+	$(BIN)/python -m tests.oracle.kubelet
 
 soak: CYCLES := $(or $(CYCLES),1000000)
 soak: $(READY) ## a million simulated cycles, a crash at every call, 30 virtual days at rest (hours)

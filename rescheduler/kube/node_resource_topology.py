@@ -55,6 +55,12 @@ class Zone(Base):
     resources: list[ZoneResource] | None = None
 
 
+def zone_order(zone: Zone) -> tuple[int, str]:
+    """`node-2` before `node-10`: kubelet prefers the lower id."""
+    digits = zone.name.rpartition("-")[2]
+    return (int(digits) if digits.isdecimal() and len(digits) < 10 else 0, zone.name)
+
+
 class NodeResourceTopology(Base):
     """One node's zones, and how its kubelet aligns pods with them."""
 

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from rescheduler.kube.containers import every, long_running, restartable
-from rescheduler.kube.node_resource_topology import NUMA_NODE, NodeResourceTopology, Zone
+from rescheduler.kube.node_resource_topology import (
+    NUMA_NODE,
+    NodeResourceTopology,
+    Zone,
+    zone_order,
+)
 from rescheduler.kube.objects import Container, PodSpec, Resources
 from rescheduler.kube.pod_requests import Amounts, aggregated, amounts, container_requests
 from rescheduler.kube.quantity import NANO, nanos
@@ -24,8 +29,6 @@ _POLICIES = {
     "single-numa-node": SINGLE,
 }
 _SCOPES = frozenset({"container", "pod"})
-_ADMITTING = frozenset({"", "none", "best-effort"})
-"""Policies that admit whatever the hints are; kubelet's own default is `none`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,7 @@ class Zones:
     total, free: (nodes, zones, resources) what a zone holds, and what of it is not given to pods;
     nodes with fewer zones have empty ones. width: (nodes,) number of zones, 0 where it is not
     known. policy: (nodes,) UNKNOWN to SINGLE. by_pod: (nodes,) whether the scope is `pod`.
-    refuses: (nodes,) whether kubelet does not admit what it cannot align, zones known or not.
     names: of each node's zones. odd: why nodes that have an object are not known all the same.
-    policy_names: of each node, kubelet's policy as its object names it; "" where none does.
     """
 
     resources: tuple[str, ...]
@@ -60,10 +61,8 @@ class Zones:
     width: IntArray
     policy: IntArray
     by_pod: BoolArray
-    refuses: BoolArray
     names: list[list[str]]
     odd: dict[int, str]
-    policy_names: list[str]
 
     @property
     def known(self) -> BoolArray:
@@ -90,16 +89,6 @@ def demands(snapshot: Snapshot, resources: tuple[str, ...]) -> tuple[list[Demand
             found += [demand] if wanted else []
     of_pod = [numbers[id(pod.spec)] for pod in snapshot.pods]
     return found, np.array(of_pod, dtype=np.int32)
-
-
-def may_be_aligned(spec: PodSpec) -> bool:
-    """Whether kubelet may align a pod to zones, whatever zones there are: as in `demands`."""
-    guaranteed = all(_guaranteed(each) for each in every(spec))
-    return any(
-        any(_wanted(each, tuple(asked), guaranteed).values())
-        for each in every(spec)
-        if (asked := amounts(container_requests(each)).keys() - {"ephemeral-storage"})
-    )
 
 
 def resources_of(topologies: Iterable[NodeResourceTopology]) -> tuple[str, ...]:
@@ -144,19 +133,7 @@ def read_zones(
     odd = {**_disagreeing(resources, total, free, wanted, policy), **odd}
     for node in odd:
         policy[node], width[node] = UNKNOWN, 0
-    policy_names = _policy_names(snapshot)
-    refuses = np.array([each not in _ADMITTING for each in policy_names], dtype=np.bool_)
-    return Zones(resources, total, free, width, policy, by_pod, refuses, names, odd, policy_names)
-
-
-def _policy_names(snapshot: Snapshot) -> list[str]:
-    """Of each node, kubelet's topology manager policy; "" where nothing names it."""
-    names = [""] * len(snapshot.nodes)
-    for each in snapshot.topologies:
-        node = snapshot.node_index.get(each.metadata.name, -1)
-        if node >= 0:
-            names[node] = each.kubelet[0]
-    return names
+    return Zones(resources, total, free, width, policy, by_pod, names, odd)
 
 
 def _modeled(
@@ -170,7 +147,7 @@ def _modeled(
         if node < 0:
             continue
         name, scope = each.kubelet
-        zones = sorted((z for z in each.zones or () if z.type == NUMA_NODE), key=_order)
+        zones = sorted((z for z in each.zones or () if z.type == NUMA_NODE), key=zone_order)
         if name not in _POLICIES or scope not in _SCOPES:
             odd[node] = f"kubelet's policy {name or 'unknown'!r} is not one that we model"
         elif not 1 <= len(zones) <= MOST_ZONES:
@@ -207,12 +184,6 @@ def _asked_by_node(
         table = np.stack([each.whole for each in asked])
         np.add.at(answer, snapshot.pod_node[rows], table[of_pod[rows]])
     return answer
-
-
-def _order(zone: Zone) -> tuple[int, str]:
-    """`node-2` before `node-10`: kubelet prefers the lower id."""
-    digits = zone.name.rpartition("-")[2]
-    return (int(digits) if digits.isdecimal() and len(digits) < 10 else 0, zone.name)
 
 
 def is_device(resource: str) -> bool:

@@ -8,10 +8,10 @@ import numpy as np
 from rescheduler.kube.annotations import NUMA_OBSERVED
 from rescheduler.kube.objects import Resources
 from rescheduler.kube.quantity import NANO, nanos
+from rescheduler.kubelet.kubelet_states import KubeletStates
 from rescheduler.kubelet.numa_zones import (
     BEST_EFFORT,
     demands,
-    may_be_aligned,
     read_zones,
     resources_of,
 )
@@ -41,15 +41,14 @@ class ZoneAllocation:
         resources = resources_of(snapshot.topologies)
         self.demands, self.demand_of = demands(snapshot, resources)
         self.zones = read_zones(snapshot, resources, self.demands, self.demand_of)
+        self.kubelets = KubeletStates(snapshot)
         self.home = snapshot.pod_node
-        self._specs = [pod.spec for pod in snapshot.pods]
         self.node = snapshot.pod_node.copy()
         self.unreadable: list[str] = []
         self._aligned = self.zones.policy >= BEST_EFFORT
         self._observed = self._read_annotations(snapshot)
         self._away: dict[int, set[int]] = {}
         self._guests: dict[int, set[int]] = {}
-        self._refused: dict[int, BoolArray] = {}
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""
@@ -70,24 +69,24 @@ class ZoneAllocation:
     def rejected(self, pod: int, nodes: IntArray) -> BoolArray:
         """(k,) whether the node's kubelet would refuse the pod, those that came being there first.
 
-        A kubelet that refuses what it cannot align, and of whose zones nothing certain is known,
-        counts as one that would: a refused pod is made anew at once, perhaps for ever.
+        What pods that left had is free only where their annotation tells in which zones it was.
         """
-        number = int(self.demand_of[pod])
-        if number < 0:
-            doubtful = self.zones.refuses[nodes] & ~self.zones.known[nodes]
-            return doubtful & (doubtful.any() and may_be_aligned(self._specs[pod]))
-        if number not in self._refused:
-            self._refused[number] = self._refused_before_moves(number)
-        answer: BoolArray = self._refused[number][nodes].copy()
+        answer = self.kubelets.refused(pod, nodes)
         changed = self._changed
-        for row, node in enumerate(nodes.tolist()):
-            if node in changed and self._aligned[node]:
-                guests = self._guests.get(node, set()) - {pod}
-                _, free = self._arrivals(node, guests, self._away.get(node, ()))
-                placement = place(self.zones, one(node), free[None], self.demands[number])
-                answer[row] = not placement.admitted[0]
+        for row, node in enumerate(nodes.tolist() if changed else ()):
+            if node in changed:
+                guests = sorted(self._guests.get(node, set()) - {pod})
+                away = self._given_back(self._away.get(node, ()))
+                answer[row] = self.kubelets.refuses(pod, node, guests, away)
         return answer
+
+    def _given_back(self, away: Iterable[int]) -> dict[str, list[int]]:
+        """Resource to what these pods had in each zone."""
+        amounts = [self._observed[pod] for pod in away if pod in self._observed]
+        if not amounts:
+            return {}
+        table = np.sum(amounts, axis=0).astype(np.int64)
+        return {name: table[:, n].tolist() for n, name in enumerate(self.zones.resources)}
 
     @property
     def _changed(self) -> set[int]:
@@ -95,12 +94,6 @@ class ZoneAllocation:
         return {
             node for holder in (self._away, self._guests) for node, pods in holder.items() if pods
         }
-
-    def _refused_before_moves(self, number: int) -> BoolArray:
-        """(nodes,) whether each kubelet would refuse a pod of that demand if no pod had moved."""
-        nodes = np.arange(len(self.zones.policy), dtype=np.int32)
-        placement = place(self.zones, nodes, self.zones.free, self.demands[number])
-        return np.asarray(self.zones.refuses & ~placement.admitted, dtype=np.bool_)
 
     def _arrivals(
         self, node: int, guests: Iterable[int], away: Iterable[int]

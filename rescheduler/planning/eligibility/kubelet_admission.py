@@ -9,7 +9,7 @@ for ever and on the same node (kubernetes/kubernetes#84869). The topology manage
 
 import numpy as np
 
-from rescheduler.kubelet.numa_zones import Zones
+from rescheduler.kubelet.kubelet_states import KubeletStates
 from rescheduler.kubelet.zone_allocation import ZoneAllocation
 from rescheduler.model.move import Landing, Shift
 from rescheduler.model.problem import Problem
@@ -56,7 +56,8 @@ class Admission:
         rejected = self._allocation.rejected(pod, landing.nodes) & (landing.nodes != source)
         if float(landing.probabilities[rejected].sum()) <= _TOLERATED:
             return None
-        known = self._allocation.zones.known[landing.nodes]
+        kubelets = self._allocation.kubelets
+        known = np.array([not kubelets.doubtful(node) for node in landing.nodes.tolist()])
         causes = []
         if (rejected & known).any():
             causes.append(
@@ -64,7 +65,7 @@ class Admission:
                 "it: kubelet would refuse it, and its controller try again"
             )
         if (rejected & ~known).any():
-            causes.append(self._doubt(self._allocation.zones, landing, rejected & ~known))
+            causes.append(self._doubt(kubelets, landing, rejected & ~known))
         return Problem(code="FEA007", message=f"it may land {'; or '.join(causes)}")
 
     def _where(self, landing: Landing, which: BoolArray) -> str:
@@ -74,12 +75,12 @@ class Admission:
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         return f"({chance:.0%}) on {', '.join(names[:3])}{more}"
 
-    def _doubt(self, zones: Zones, landing: Landing, which: BoolArray) -> str:
+    def _doubt(self, kubelets: KubeletStates, landing: Landing, which: BoolArray) -> str:
         """Why the kubelets of these nodes may refuse it, for the likeliest of them."""
         first = int(landing.nodes[which][0])
         example = f"on {self._names[first]} " if which.sum() > 1 else ""
         return (
             f"{self._where(landing, which)}, whose NodeResourceTopology cannot be relied on "
-            f"({example}{zones.odd[first]}), and its kubelet's policy is "
-            f"{zones.policy_names[first]}: it may refuse the pod, and its controller try again"
+            f"({example}{kubelets.odd[first]}), and its kubelet's policy is "
+            f"{kubelets.policies[first]}: it may refuse the pod, and its controller try again"
         )

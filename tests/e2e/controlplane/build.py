@@ -49,10 +49,11 @@ def binaries() -> dict[str, Path]:
 
 
 def _folder(program: Program) -> Path:
-    """The program's folder in the cache, keyed by version and by the exact dependencies."""
+    """The program's folder in the cache, keyed by version, exact dependencies and own sources."""
     key = sha256()
-    for name in ("go.mod", "go.sum"):
-        key.update((program.folder / name).read_bytes())
+    sources = sorted(program.folder.glob("*.go"))
+    for path in (program.folder / "go.mod", program.folder / "go.sum", *sources):
+        key.update(path.read_bytes())
     return cache_folder() / f"{program.module}-{program.version}-{key.hexdigest()[:12]}"
 
 

@@ -10,6 +10,8 @@ HERE = Path(__file__).parent
 class Program:
     """One Go module of this folder, and the binaries that are built from it.
 
+    The module may have sources of its own beside its go.mod.
+
     binaries: binary name -> Go package.
     stamps: `-X` variables that set the binary's version; kube-apiserver without them answers
     `/version` with v0.0.0 and clients misbehave.
@@ -45,7 +47,9 @@ def kubernetes(version: str, module: str = "kubernetes") -> Program:
 
 KUBERNETES = kubernetes("1.36.3")
 ETCD = Program("etcd", "3.6.8", {"etcd": "go.etcd.io/etcd/server/v3"}, {})
+# What kubelet's own managers say of a pod; see its main.go.
+KUBELET = Program("kubelet", "1.36.3", {"kubelet-admission": "rescheduler.test/kubelet"}, {})
 KWOK = Program("kwok", "0.8.0", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}, {})
 
 # The longest build first, so that a cold build ends soonest.
-PROGRAMS = (KUBERNETES, ETCD, KWOK)
+PROGRAMS = (KUBERNETES, KUBELET, ETCD, KWOK)

@@ -28,8 +28,8 @@ def late(policy: str) -> NodeResourceTopology:
 
 
 def many(policy: str) -> NodeResourceTopology:
-    """More zones than kubelet itself considers."""
-    return topology("n2", *[ZONE] * 9, policy=policy)
+    """More zones than anybody tries all sets of."""
+    return topology("n2", *[ZONE] * 13, policy=policy)
 
 
 def garbled(policy: str) -> NodeResourceTopology:
@@ -80,7 +80,7 @@ def refusals(before: Snapshot) -> list[str]:
     ("there", "why"),
     [
         (late, "its zones report 0 nvidia.com/gpu in use, and its pods ask for 2"),
-        (many, "it has 9 NUMA zones"),
+        (many, "it has more than 12 NUMA zones"),
         (garbled, "'two' is not a Kubernetes quantity"),
     ],
 )

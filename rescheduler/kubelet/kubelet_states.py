@@ -1,0 +1,118 @@
+"""The kubelets of a snapshot's nodes, and which of them would refuse a pod."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rescheduler.kube.objects import PodSpec
+from rescheduler.kubelet.admission import Managers, admitted
+from rescheduler.kubelet.pod_wants import PodWants, pod_wants
+from rescheduler.kubelet.reported_managers import Resident, UnknownStateError, possible
+from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+
+_ADMITTING = frozenset({"", "none", "best-effort"})
+"""Policies that admit whatever the hints are; kubelet's own default is `none`."""
+
+_NOT_ASKED = -1
+
+
+class KubeletStates:
+    """What each kubelet has to give, as far as the objects tell.
+
+    policies: of each node, kubelet's topology manager policy; "" where no object names it.
+    Nodes are looked at when they are asked for.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._topologies = {
+            snapshot.node_index[each.metadata.name]: each
+            for each in snapshot.topologies
+            if each.metadata.name in snapshot.node_index
+        }
+        self.policies = [""] * len(snapshot.nodes)
+        for node, each in self._topologies.items():
+            self.policies[node] = each.kubelet[0]
+        self._order = np.argsort(snapshot.pod_node, kind="stable")
+        self._wants: dict[int, PodWants] = {}
+        self._states: dict[int, list[Managers]] = {}
+        self.odd: dict[int, str] = {}
+        """Why nothing certain is known of nodes that were asked for and have an object."""
+        self._verdicts: dict[int, NDArray[np.int8]] = {}
+
+    def wants(self, pod: int) -> PodWants:
+        """What a pod of the snapshot wants from a kubelet."""
+        spec: PodSpec = self._snapshot.pods[pod].spec
+        # The snapshot keeps every spec alive, so an id means one spec.
+        if id(spec) not in self._wants:
+            self._wants[id(spec)] = pod_wants(spec)
+        return self._wants[id(spec)]
+
+    def doubtful(self, node: int) -> bool:
+        """Whether nothing certain is known of a node that has a NodeResourceTopology."""
+        return not self._of(node) and node in self.odd
+
+    def refuses(
+        self,
+        pod: int,
+        node: int,
+        guests: Iterable[int] = (),
+        given_back: Mapping[str, list[int]] | None = None,
+    ) -> bool:
+        """Whether the node's kubelet would or may refuse the pod.
+
+        guests: who came before it, in their order. given_back: resource to what pods that left
+        had, by zone. A kubelet that refuses what it cannot align, and of which nothing certain is
+        known, counts as one that would: a refused pod is made anew at once, perhaps for ever.
+        """
+        wants = self.wants(pod)
+        if not wants.any or node not in self._topologies:
+            return False
+        states = self._of(node)
+        if not states:
+            return self.policies[node] not in _ADMITTING
+        return any(
+            admitted(self._after(each, guests, given_back or {}), wants) is None for each in states
+        )
+
+    def refused(self, pod: int, nodes: IntArray) -> BoolArray:
+        """(k,) whether each node's kubelet would or may refuse the pod if no pod had moved."""
+        number = id(self.wants(pod))
+        if number not in self._verdicts:
+            self._verdicts[number] = np.full(len(self.policies), _NOT_ASKED, dtype=np.int8)
+        verdicts = self._verdicts[number]
+        for node in nodes[verdicts[nodes] == _NOT_ASKED].tolist():
+            verdicts[node] = self.refuses(pod, node)
+        return np.asarray(verdicts[nodes] == 1, dtype=np.bool_)
+
+    def _after(
+        self, state: Managers, guests: Iterable[int], given_back: Mapping[str, list[int]]
+    ) -> Managers:
+        if given_back:
+            state = state.copy()
+            for name, amounts in given_back.items():
+                state.give_back(name, amounts)
+        for guest in guests:
+            state = admitted(state, self.wants(guest)) or state
+        return state
+
+    def _of(self, node: int) -> list[Managers]:
+        if node not in self._states:
+            self._states[node] = []
+            first, last = np.searchsorted(
+                self._snapshot.pod_node, [node, node + 1], sorter=self._order
+            )
+            rows = self._order[first:last].tolist()
+            residents = [
+                Resident(self.wants(row), self._snapshot.pods[row].status.phase != "Pending")
+                for row in rows
+            ]
+            try:
+                self._states[node] = possible(
+                    self._topologies[node], self._snapshot.nodes[node], residents
+                )
+            except UnknownStateError as error:
+                self.odd[node] = str(error)
+        return self._states[node]

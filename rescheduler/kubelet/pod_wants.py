@@ -1,0 +1,119 @@
+"""What kubelet's CPU, memory and device managers are asked for, container by container.
+
+Source: pkg/kubelet/cm/{cpumanager,memorymanager}/policy_static.go and devicemanager/manager.go,
+Kubernetes 1.36, with its default feature gates (PodLevelResourceManagers is off).
+"""
+
+from dataclasses import dataclass
+
+from rescheduler.kube.containers import every, long_running, restartable
+from rescheduler.kube.objects import Container, PodSpec, Resources
+from rescheduler.kube.pod_requests import Amounts, aggregated, amounts, container_requests
+from rescheduler.kube.quantity import NANO, nanos
+from rescheduler.kube.resource_names import HUGE_PAGES
+
+_NOT_A_DEVICE = frozenset({"cpu", "memory", "ephemeral-storage"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """Exclusive CPUs, bytes of memory and huge pages, devices: each by its resource's name.
+
+    A device that is asked for zero times takes part all the same, as kubelet has it.
+    """
+
+    cpus: int
+    memory: dict[str, int]
+    devices: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A container in the order in which kubelet gives it what it wants.
+
+    ends: whether it is an init container whose share the later ones of the pod take over.
+    """
+
+    wants: Wants
+    ends: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PodWants:
+    """steps: each container. whole: the pod at once. lasting: what the containers that stay hold.
+
+    held: what is not given to others while the pod lives, ended init containers' share included.
+    most_cpus: that it may hold, where a container does not get the very CPUs that an init container
+    leaves: kubelet gives an odd one of which the sibling is in use, and an even number as cores.
+    """
+
+    steps: tuple[Step, ...]
+    whole: Wants
+    lasting: Wants
+    held: Wants
+    most_cpus: int
+
+    @property
+    def any(self) -> bool:
+        """Whether a manager looks at it at all."""
+        return bool(self.held.cpus or self.held.memory or self.held.devices)
+
+
+def pod_wants(spec: PodSpec) -> PodWants:
+    """What a pod of this spec wants. Of pods with pod-level resources, devices alone are given."""
+    pinned = spec.resources is None and all(_guaranteed(each) for each in every(spec))
+
+    def wanted(container: Container) -> Amounts:
+        return {
+            name: amount
+            for name, amount in amounts(container_requests(container)).items()
+            if _device(name) or (pinned and (name != "cpu" or amount % NANO == 0))
+        }
+
+    steps = tuple(
+        Step(_wants(wanted(each)), ends=not restartable(each) and number < len(inits))
+        for inits in [spec.initContainers or ()]
+        for number, each in enumerate(every(spec))
+    )
+    held = _wants(aggregated(spec, wanted))
+    lasting: Amounts = {}
+    for container in long_running(spec):
+        for name, amount in wanted(container).items():
+            lasting[name] = lasting.get(name, 0) + amount
+    # Of huge pages and memory, the pod's own hint counts what its containers ask for.
+    own = {name for each in spec.containers for name in wanted(each)}
+    whole = Wants(
+        held.cpus, {name: size for name, size in held.memory.items() if name in own}, held.devices
+    )
+    return PodWants(steps, whole, _wants(lasting), held, _most_cpus(steps, held.cpus))
+
+
+def _most_cpus(steps: tuple[Step, ...], held: int) -> int:
+    """One more where some containers want odd and some even numbers: see PodWants."""
+    sizes = [each.wants.cpus for each in steps if each.wants.cpus]
+    ended = any(each.ends and each.wants.cpus for each in steps)
+    return held + (ended and len({size % 2 for size in sizes}) > 1)
+
+
+def _wants(asked: Amounts) -> Wants:
+    units = {name: -(-amount // NANO) for name, amount in asked.items()}
+    return Wants(
+        units.get("cpu", 0),
+        {name: n for name, n in units.items() if name == "memory" or name.startswith(HUGE_PAGES)},
+        {name: n for name, n in units.items() if _device(name)},
+    )
+
+
+def _device(name: str) -> bool:
+    return name not in _NOT_A_DEVICE and not name.startswith(HUGE_PAGES)
+
+
+def _guaranteed(container: Container) -> bool:
+    """Whether CPU and memory are limited, and requested in full: pkg/apis/core/v1/helper/qos."""
+    given = container.resources
+    limits: Resources = (given.limits if given else None) or {}
+    requests: Resources = (given.requests if given else None) or {}
+    return all(
+        name in limits and nanos(requests.get(name, limits[name])) == nanos(limits[name]) > 0
+        for name in ("cpu", "memory")
+    )

@@ -1,0 +1,271 @@
+"""What the managers of one kubelet may hold, by its NodeResourceTopology, its node and its pods.
+
+Exporters tell of each zone what may be given and what is left. They do not tell: what ended init
+containers still hold (kubelet's PodResources API leaves them out), in which zone a device is out
+of order, and which zones pods use together. Where that follows from the pods it is used; where it
+does not, every possibility counts.
+Sources: pkg/kubelet/apis/podresources/server_v1.go, Kubernetes 1.36; node-feature-discovery
+pkg/resourcemonitor; resource-topology-exporter pkg/resourcemonitor.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement, islice, product
+
+from rescheduler.kube.node_resource_topology import (
+    NUMA_NODE,
+    NodeResourceTopology,
+    Zone,
+    zone_order,
+)
+from rescheduler.kube.objects import Node
+from rescheduler.kube.quantity import NANO, nanos
+from rescheduler.kube.resource_names import HUGE_PAGES, extended
+from rescheduler.kubelet.admission import Managers
+from rescheduler.kubelet.managers import MOST_ZONES, MemoryZones, Pool
+from rescheduler.kubelet.pod_wants import PodWants
+from rescheduler.kubelet.shared_memory import cells_of
+
+POLICIES = frozenset({"none", "best-effort", "restricted", "single-numa-node"})
+SCOPES = frozenset({"container", "pod"})
+_MOST_STATES = 64
+
+
+class UnknownStateError(ValueError):
+    """What the objects tell of a kubelet does not fit together; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """A pod on the node. settled: whether its init containers have ended."""
+
+    wants: PodWants
+    settled: bool
+
+
+def possible(
+    topology: NodeResourceTopology, node: Node, residents: Sequence[Resident]
+) -> list[Managers]:
+    """Every state that the kubelet may be in, all of which the objects allow for.
+
+    Raises:
+        UnknownStateError: its policy, its zones or what is in use are not known, or odd.
+    """
+    policy, scope = topology.kubelet
+    if policy not in POLICIES or scope not in SCOPES:
+        raise UnknownStateError(
+            f"kubelet's policy {policy or 'unknown'!r} is not one that we model"
+        )
+    zones = sorted(
+        (each for each in topology.zones or () if each.type == NUMA_NODE), key=zone_order
+    )
+    if not zones:
+        raise UnknownStateError("it has 0 NUMA zones")
+    try:
+        told = _Told(zones)
+        told.fill_cpus(_count(node.status.capacity, "cpu"))
+    except ValueError as error:
+        raise UnknownStateError(str(error)) from error
+    managers = told.managers(policy, scope)
+    managers.dead = frozenset(
+        name
+        for name in node.status.capacity or ()
+        if extended(name) and _broken(node, name) == _count(node.status.capacity, name) > 0
+    )
+    hidden = _hidden(managers, residents, node)
+    states: Iterator[Managers] = iter([managers])
+    states = (each for state in states for each in _with_broken(state, node))
+    states = (each for state in states for each in _with_hidden(state, hidden))
+    states = (each for state in states for each in _with_cells(state, residents))
+    answer = list(islice(states, _MOST_STATES + 1))
+    if len(answer) > _MOST_STATES:
+        raise UnknownStateError("what its ended init containers hold may lie in too many ways")
+    return answer
+
+
+class _Told:
+    """The amounts of the zones: resource to amounts by zone."""
+
+    def __init__(self, zones: Sequence[Zone]) -> None:
+        self.count = len(zones)
+        self.capacity: dict[str, list[int]] = {}
+        self.allocatable: dict[str, list[int]] = {}
+        self.available: dict[str, list[int]] = {}
+        self.listed: dict[str, set[int]] = {}
+        for number, zone in enumerate(zones):
+            for one in zone.resources or ():
+                most = _units(one.allocatable or one.capacity)
+                # An exporter that reports no allocatable amounts reports capacity for both.
+                if one.name == "cpu" and str(one.allocatable) == "0":
+                    most = 0
+                for table, amount in (
+                    (self.capacity, max(_units(one.capacity), most)),
+                    (self.allocatable, most),
+                    (self.available, min(_units(one.available), most)),
+                ):
+                    table.setdefault(one.name, [0] * self.count)[number] = amount
+                self.listed.setdefault(one.name, set()).add(number)
+
+    def fill_cpus(self, all_cpus: int) -> None:
+        """A zone whose CPUs are all reserved is not listed with any: the node has the rest."""
+        if "cpu" not in self.capacity:
+            return
+        silent = [zone for zone in range(self.count) if zone not in self.listed["cpu"]]
+        missing = all_cpus - sum(self.capacity["cpu"])
+        if silent and missing > 0:
+            for zone in silent:
+                self.capacity["cpu"][zone] = -(-missing // len(silent))
+
+    def managers(self, policy: str, scope: str) -> Managers:
+        """The state, as if nothing were hidden."""
+        pinned = {
+            name
+            for name, amounts in self.allocatable.items()
+            if name == "memory" or name.startswith(HUGE_PAGES)
+        }
+        cpus = None
+        if any(self.allocatable.get("cpu", ())):
+            cpus = Pool(list(self.capacity["cpu"]), list(self.available["cpu"]))
+        memory = None
+        if any(self.allocatable.get("memory", ())):
+            memory = MemoryZones(
+                {name: list(self.allocatable[name]) for name in pinned},
+                {name: list(self.available[name]) for name in pinned},
+                [0] * self.count,
+            )
+        devices = {
+            name: Pool(list(amounts), list(self.available[name]))
+            for name, amounts in self.allocatable.items()
+            if name != "cpu" and name not in pinned
+        }
+        if max(sum(map(bool, cpus.total)) if cpus else 0, self.count if memory else 0) > MOST_ZONES:
+            raise UnknownStateError(f"it has more than {MOST_ZONES} NUMA zones of CPUs or memory")
+        return Managers(self.count, policy, scope, cpus, memory, devices)
+
+
+_Hidden = dict[str, int]
+"""Resource to what a pod holds and the zones do not tell."""
+
+
+def _hidden(managers: Managers, residents: Sequence[Resident], node: Node) -> list[_Hidden]:
+    """What each pod holds beyond what its lasting containers do.
+
+    Raises:
+        UnknownStateError: the zones tell of another use than the pods ask for.
+    """
+    counted = {
+        name for name, pool in managers.devices.items() if _all_told(name, pool, residents, node)
+    }
+    answer = []
+    for each in residents:
+        held, lasting = each.wants.held, each.wants.lasting
+        share = {
+            name: count - lasting.devices.get(name, 0)
+            for name, count in held.devices.items()
+            if name in managers.devices.keys() - counted
+        }
+        if managers.cpus:
+            share["cpu"] = each.wants.most_cpus - lasting.cpus
+            if share["cpu"] > max(managers.cpus.free):
+                share["cpu"] = held.cpus - lasting.cpus
+        if managers.memory and not each.settled:
+            share |= {n: size - lasting.memory.get(n, 0) for n, size in held.memory.items()}
+        answer.append({name: amount for name, amount in share.items() if amount > 0})
+    return [each for each in answer if each]
+
+
+def _all_told(name: str, pool: Pool, residents: Sequence[Resident], node: Node) -> bool:
+    """Whether the zones count all that is held of a device; ended init containers' mostly is not.
+
+    Raises:
+        UnknownStateError: they tell of another use than the pods ask for.
+    """
+    used = sum(pool.total) - sum(pool.free)
+    lasting = sum(each.wants.lasting.devices.get(name, 0) for each in residents)
+    held = sum(each.wants.held.devices.get(name, 0) for each in residents)
+    # Devices that broke while a pod held them are no longer listed.
+    if not lasting - _broken(node, name) <= used <= held:
+        raise UnknownStateError(
+            f"its zones report {used} {name} in use, and its pods ask for {held}"
+        )
+    return used == held
+
+
+def _with_hidden(state: Managers, hidden: Sequence[_Hidden]) -> Iterator[Managers]:
+    """The states with each pod's hidden share in one zone, or everywhere where none can have it."""
+    if not hidden:
+        yield state
+        return
+    choices = []
+    for share in hidden:
+        zones = [
+            zone
+            for zone in range(state.zones)
+            if all(_free(state, name)[zone] >= amount for name, amount in share.items())
+        ]
+        choices.append(zones or [-1])
+    seen = set()
+    for placed in islice(product(*choices), _MOST_STATES + 1):
+        key = tuple(sorted(zip(placed, (tuple(each.items()) for each in hidden), strict=True)))
+        if key in seen:
+            continue
+        seen.add(key)
+        after = state.copy()
+        for zone, share in zip(placed, hidden, strict=True):
+            for name, amount in share.items():
+                free = _free(after, name)
+                for here in [zone] if zone >= 0 else range(after.zones):
+                    free[here] = max(free[here] - amount, 0)
+        yield after
+
+
+def _with_broken(state: Managers, node: Node) -> Iterator[Managers]:
+    """The states in which the devices that are out of order lie in these zones or those."""
+    broken = {name: _broken(node, name) for name in state.devices}
+    options = [
+        [(name, places) for places in combinations_with_replacement(_bearing(pool), broken[name])]
+        for name, pool in state.devices.items()
+        if 0 < broken[name] < 4
+    ]
+    for chosen in product(*options):
+        after = state.copy()
+        for name, places in chosen:
+            for zone in places:
+                after.devices[name].total[zone] += 1
+        yield after
+
+
+def _with_cells(state: Managers, residents: Sequence[Resident]) -> Iterator[Managers]:
+    """The states in which these zones or those are used together."""
+    if state.memory is None:
+        yield state
+        return
+    for cells, free in cells_of(state, [each.wants for each in residents]):
+        after = state.copy()
+        after.memory = MemoryZones(state.memory.total, free, cells)
+        yield after
+
+
+def _free(state: Managers, name: str) -> list[int]:
+    if name == "cpu":
+        return state.cpus.free if state.cpus else [0] * state.zones
+    if state.memory and name in state.memory.free:
+        return state.memory.free[name]
+    return state.devices[name].free if name in state.devices else [0] * state.zones
+
+
+def _bearing(pool: Pool) -> list[int]:
+    return [zone for zone, amount in enumerate(pool.total) if amount]
+
+
+def _broken(node: Node, name: str) -> int:
+    """Devices that the node has and cannot give: kubelet's Node.status tells both."""
+    return max(_count(node.status.capacity, name) - _count(node.status.allocatable, name), 0)
+
+
+def _count(resources: dict[str, str | int | float] | None, name: str) -> int:
+    return _units((resources or {}).get(name, 0))
+
+
+def _units(quantity: str | float) -> int:
+    return nanos(quantity) // NANO

@@ -1,0 +1,1 @@
+"""Random nodes and pods, put before kubelet's own resource managers and before the program."""
