@@ -27,6 +27,9 @@ RAMP_CYCLES = 3
 LOOK_BACK = timedelta(hours=48)
 """How far back everything looks but budgets and cool-downs, which may look further."""
 
+BESIDE = timedelta(hours=1)
+"""How long before a batch a move may have been made that its readings do not show whole."""
+
 WATCHED = timedelta(hours=1)
 """So long after an unanswered eviction was given back a process that stood still may yet send it.
 
@@ -234,15 +237,20 @@ class History(msgspec.Struct, omit_defaults=True):
         found = (b for b in self.baselines if (b.plan, b.batch) == (move.plan, move.batch))
         return next(found, None)
 
+    def beside(self, since: datetime) -> list[PastMove]:
+        """The moves that readings from then on may not show whole."""
+        return [move for move in self.moves if move.charged and move.at >= since - BESIDE]
+
     def trim_baselines(self) -> None:
         """Keep of the readings before each batch only what is needed to measure its moves."""
-        kept = []
+        kept: list[Baseline] = []
         for each in self.baselines:
             batch = (each.plan, each.batch)
             moves = [m for m in self.moves if m.unmeasured and (m.plan, m.batch) == batch]
             if not moves:
                 continue
             if all(move.landedOn or not move.in_flight for move in moves):
+                moves += self.beside(kept[-1].at if kept else each.at)
                 each.keep({name for move in moves for name in (move.source, move.landedOn)})
             kept.append(each)
         self.baselines = kept

@@ -15,6 +15,12 @@ from rescheduler.planning.search.corrections import corrected
 _DIGITS = 4
 """Significant digits that are kept."""
 
+_DIGITS_OF_SUMS = 7
+"""The same, of sums of which a large part is subtracted."""
+
+_MOST_OTHERS = 64
+"""Nodes that the latest moves before touched, of which values are kept."""
+
 _MOST_DEVICES = 32
 """Devices of one node that are kept."""
 
@@ -24,11 +30,13 @@ def baseline_of(
 ) -> Baseline:
     """The readings on the nodes that these moves of one batch leave and most likely reach.
 
-    They are corrected for our moves before the batch that their windows have not seen yet.
+    Also on those that earlier moves touched: what changes there says nothing of how load changes
+    by itself. They are corrected for our moves before the batch that their windows have not seen.
     """
     snapshot = corrected(snapshot, history)
     found = Baseline(plan=plan, batch=moves[0].batch, at=snapshot.taken)
     touched = _touched(moves, snapshot)
+    others = _others(history, snapshot)
     pods = [p for each in moves if (p := snapshot.pod_index.get(each.pod.uid)) is not None]
     for reading in snapshot.readings.entries:
         key = reading.request.key
@@ -36,9 +44,11 @@ def baseline_of(
             continue
         values = by_node(reading, snapshot)
         known = ~np.isnan(values)
-        found.totals[key] = (_short(float(values[known].sum())), int(known.sum()))
+        found.totals[key] = (_short(float(values[known].sum()), _DIGITS_OF_SUMS), int(known.sum()))
         found.nodes[key] = {
-            name: _short(float(values[node])) for name, node in touched.items() if known[node]
+            name: _short(float(values[node]))
+            for name, node in (others | touched).items()
+            if known[node]
         }
         if reading.devices:
             found.devices[key] = _devices(reading, snapshot, touched)
@@ -64,6 +74,15 @@ def _touched(moves: Sequence[PlannedMove], snapshot: Snapshot) -> dict[str, int]
     return {name: index[name] for name in names if name in index}
 
 
+def _others(history: History, snapshot: Snapshot) -> dict[str, int]:
+    names: dict[str, None] = {}
+    last = history.baselines[-1].at if history.baselines else snapshot.taken
+    for move in reversed(history.beside(last)):
+        names.update((name, None) for name in (move.source, move.landedOn))
+    index = snapshot.node_index
+    return {name: index[name] for name in list(names)[:_MOST_OTHERS] if name in index}
+
+
 def _peers(reading: Reading, snapshot: Snapshot, pods: list[int]) -> dict[str, float]:
     values, answer = fresh(reading), {}
     for workload in {int(snapshot.pod_workload[pod]) for pod in pods} - {-1}:
@@ -86,5 +105,5 @@ def _devices(
     return answer
 
 
-def _short(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
+def _short(value: float, digits: int = _DIGITS) -> float:
+    return float(f"{value:.{digits}g}")

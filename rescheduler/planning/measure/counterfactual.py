@@ -12,6 +12,7 @@ import numpy as np
 from msgspec import structs
 
 from rescheduler.model.gains import Baseline
+from rescheduler.model.history import History
 from rescheduler.model.readings import (
     BoolArray,
     DeviceValue,
@@ -39,10 +40,10 @@ class Obstacle:
 class Before:
     """What the readings of one group's nodes and pods would be without its moves."""
 
-    def __init__(self, snapshot: Snapshot, group: Group) -> None:
+    def __init__(self, snapshot: Snapshot, group: Group, history: History) -> None:
         self._snapshot = snapshot
         self._group = group
-        self._trends = Trends(snapshot, group.nodes)
+        self._trends = Trends(snapshot, group.nodes, history)
         moved = [each.replacement for each in group.measured]
         self._moved: IntArray = np.array(moved, dtype=np.int32)
         self._known: dict[tuple[str, str, int], float] = {}
@@ -80,8 +81,11 @@ class Before:
                 if np.isnan(values[node]) and request.subject == "node":
                     return Obstacle(f"{request.name} is not known of node {name}", passes=True)
                 if np.isnan(self._trend(reading, baseline)):
-                    text = f"no other node has {request.name}: how it changed is not known"
-                    return Obstacle(text, passes=self._trends.shown(request.key, baseline))
+                    text = (
+                        f"no other node has {request.name} undisturbed by moves: how it changed "
+                        "by itself is not known"
+                    )
+                    return Obstacle(text, passes=self._trends.shown(request, baseline))
             elif request.subject == "node" and self._left(node) and not np.isnan(values[node]):
                 text = f"{request.name} of node {name} was not known before the move"
                 return Obstacle(text, passes=False)
@@ -168,7 +172,7 @@ class Before:
             ):
                 if node >= 0 and name not in then and each.move.at >= since.at:
                     values[node] += sign * used / self._unit(reading, node)
-        answer = self._trends.of(reading.request.key, values, since)
+        answer = self._trends.of(reading.request, values, since)
         self._known[reading.request.key, since.plan, since.batch] = answer
         return answer
 
@@ -247,9 +251,9 @@ class Before:
         return None
 
 
-def without(snapshot: Snapshot, groups: Sequence[Group]) -> Snapshot:
+def without(snapshot: Snapshot, groups: Sequence[Group], history: History) -> Snapshot:
     """The snapshot as it would be without the moves of these groups."""
-    befores = [Before(snapshot, group) for group in groups]
+    befores = [Before(snapshot, group, history) for group in groups]
     pods = list(snapshot.pods)
     for group in groups:
         for each in group.measured:

@@ -42,7 +42,7 @@ def measure(snapshot: Snapshot, policies: PolicySet, history: History) -> Measur
         by_name = {each.name: each for each in policies.policies}
         found = groups(history, snapshot, by_name, policies.limits)
         now = corrected(snapshot, history)
-        for group, outcome in _outcomes(now, by_name, [each for each in found if not each.waits]):
+        for group, outcome in _outcomes(now, by_name, history, [g for g in found if not g.waits]):
             if isinstance(outcome, Obstacle) and outcome.passes and not group.overdue:
                 continue
             answer.changed = True
@@ -61,12 +61,12 @@ def measure(snapshot: Snapshot, policies: PolicySet, history: History) -> Measur
 
 
 def _outcomes(
-    now: Snapshot, policies: Mapping[str, Policy], settled: Sequence[Group]
+    now: Snapshot, policies: Mapping[str, Policy], history: History, settled: Sequence[Group]
 ) -> Iterator[tuple[Group, dict[str, GroupGain] | Obstacle]]:
     """For each group what it has brought by policy, or why that cannot be measured now."""
     ready = []
     for group in settled:
-        obstacle = _obstacle(group, now, policies)
+        obstacle = _obstacle(Before(now, group, history), group, policies)
         if obstacle is None:
             ready.append(group)
         else:
@@ -79,7 +79,7 @@ def _outcomes(
         if not wanting:
             continue
         if undone is None and needs_readings(policy):
-            undone = without(now, ready)
+            undone = without(now, ready, history)
         found = gains(policy, ready, now, undone if needs_readings(policy) else None)
         for number in wanting:
             if isinstance(found, Problem):
@@ -90,8 +90,7 @@ def _outcomes(
         yield group, failed.get(number, known[number])
 
 
-def _obstacle(group: Group, now: Snapshot, policies: Mapping[str, Policy]) -> Obstacle | None:
-    before = Before(now, group)
+def _obstacle(before: Before, group: Group, policies: Mapping[str, Policy]) -> Obstacle | None:
     found = (
         before.obstacle(policy) for name, policy in policies.items() if group.predicted(name) > 0
     )

@@ -1,49 +1,121 @@
 """How load has changed by itself since before a batch: as on the nodes that no move touched."""
 
+from collections.abc import Iterable
+from datetime import timedelta
+from itertools import pairwise
+
 import numpy as np
 
 from rescheduler.model.gains import Baseline
-from rescheduler.model.readings import BoolArray, FloatArray
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.readings import BoolArray, FloatArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 
-_NOTHING = 1e-9
+_NOTHING = 1e-6
+"""Of all load then, what is left by rounding where nothing was."""
+
+_LEAST_SHARE = 0.05
+"""Of all load then, what the nodes without moves must have had: of less most is noise."""
+
+_MOST_UNKNOWN = 0.05
+"""Nodes with moves of which nothing is known from then, per node that shows the change."""
 
 
 class Trends:
-    """The change of a reading's mean over the nodes besides those of a group, since each batch."""
+    """The change of a reading's mean since each batch, over the nodes that no move touched.
 
-    def __init__(self, snapshot: Snapshot, touched: frozenset[int]) -> None:
-        """touched: indices of the nodes of the group."""
+    Moves of other groups count too: what they leave or reach does not change by itself. Which
+    nodes those are becomes known batch by batch, so the change is followed from one to the next.
+    """
+
+    def __init__(self, snapshot: Snapshot, touched: frozenset[int], history: History) -> None:
+        """touched: indices of the nodes of the group that is measured."""
         self._snapshot = snapshot
-        self._names = {snapshot.nodes[node].metadata.name: node for node in touched}
-        self._ages: dict[tuple[str, int], BoolArray] = {}
+        self._group = {snapshot.nodes[node].metadata.name for node in touched}
+        self._baselines = history.baselines
+        self._order = {(b.plan, b.batch): n for n, b in enumerate(history.baselines)}
+        self._moves = [move for move in history.moves if move.charged]
 
-    def of(self, key: str, values: FloatArray, since: Baseline) -> float:
-        """Now divided by then; NaN where no other node shows it.
+    def of(self, request: ReadingRequest, values: FloatArray, since: Baseline) -> float:
+        """Now divided by then; NaN where too few other nodes show it.
 
-        values: (nodes,) now, without the moves on nodes of which the batch has no value. Younger
-        nodes do not count. Where nothing was then, what is now says nothing: 1.
+        values: (nodes,) now, without the moves on nodes of the group of which the batch has no
+        value. Younger nodes do not count. Where nothing was then, what is now says nothing: 1.
         """
-        total, count = since.totals.get(key, (0.0, 0))
-        then = since.nodes.get(key, {})
-        ours = self._names.keys() & then.keys()
-        theirs = self._there(since) & ~np.isnan(values)
-        theirs[[self._names[name] for name in ours]] = False
-        if count - len(ours) <= 0 or not theirs.any():
+        stations = self._stations(request, since)
+        apart = self._group_apart(request, since, stations[-1])
+        theirs = self._there(stations[-1]) & ~np.isnan(values)
+        index = self._snapshot.node_index
+        theirs[[index[name] for name in apart if name in index]] = False
+        before = _mean(request, stations[-1], apart)
+        if np.isnan(before) or not theirs.any():
             return float("nan")
-        before = (total - sum(then[name] for name in ours)) / (count - len(ours))
-        return float(values[theirs].mean()) / before if before > _NOTHING else 1.0
+        changed = float(values[theirs].mean()) / before if before > 0 else 1.0
+        return changed * self._until(request, stations)
 
-    @staticmethod
-    def shown(key: str, since: Baseline) -> bool:
+    def shown(self, request: ReadingRequest, since: Baseline) -> bool:
         """Whether enough nodes had the reading then for others to show how it changes."""
-        return since.totals.get(key, (0.0, 0))[1] > len(since.nodes.get(key, {}))
+        stations = self._stations(request, since)
+        apart = self._group_apart(request, since, stations[-1])
+        last = _mean(request, stations[-1], apart)
+        return not np.isnan(last * self._until(request, stations))
+
+    def _stations(self, request: ReadingRequest, since: Baseline) -> list[Baseline]:
+        """The batch, and all later ones before which the reading was there."""
+        first = self._order[since.plan, since.batch]
+        return [since, *(b for b in self._baselines[first + 1 :] if request.key in b.totals)]
+
+    def _until(self, request: ReadingRequest, stations: list[Baseline]) -> float:
+        """The change from the first batch to the last."""
+        answer = 1.0
+        for one, other in pairwise(stations):
+            apart = _touched(move for move in self._since(request, one) if self._was(move, other))
+            before, after = _mean(request, one, apart), _mean(request, other, apart)
+            answer *= after / before if np.isnan(before) or before > 0 else 1.0
+        return answer
+
+    def _was(self, move: PastMove, later: Baseline) -> bool:
+        """Whether it was made before that batch."""
+        own = self._order.get((move.plan, move.batch))
+        if own is not None:
+            return own < self._order[later.plan, later.batch]
+        return move.at <= later.at
+
+    def _since(self, request: ReadingRequest, one: Baseline) -> Iterable[PastMove]:
+        """The moves that the reading did not show whole before this batch."""
+        seen = one.at - timedelta(seconds=request.window + request.max_age)
+        return (move for move in self._moves if move.at > seen)
+
+    def _group_apart(
+        self, request: ReadingRequest, since: Baseline, last: Baseline
+    ) -> frozenset[str]:
+        """The nodes that do not show the change since the last batch.
+
+        On nodes of the group that are not known from then the moves are out of the values of now.
+        """
+        found = _touched(self._since(request, last)) | self._group
+        known = since.nodes.get(request.key, {}).keys() | last.nodes.get(request.key, {}).keys()
+        return frozenset(found - (self._group - known))
 
     def _there(self, since: Baseline) -> BoolArray:
         """(nodes,) which were there then."""
-        key = (since.plan, since.batch)
-        if key not in self._ages:
-            made = (node.metadata.creationTimestamp for node in self._snapshot.nodes)
-            old = (each is None or each <= since.at for each in made)
-            self._ages[key] = np.fromiter(old, dtype=np.bool_, count=len(self._snapshot.nodes))
-        return self._ages[key]
+        made = (node.metadata.creationTimestamp for node in self._snapshot.nodes)
+        old = (each is None or each <= since.at for each in made)
+        return np.fromiter(old, dtype=np.bool_, count=len(self._snapshot.nodes))
+
+
+def _touched(moves: Iterable[PastMove]) -> frozenset[str]:
+    return frozenset(name for m in moves for name in (m.source, m.landedOn) if name)
+
+
+def _mean(request: ReadingRequest, then: Baseline, apart: frozenset[str]) -> float:
+    """Over the nodes besides these, before that batch; NaN where they were too few."""
+    total, count = then.totals.get(request.key, (0.0, 0))
+    values = then.nodes.get(request.key, {})
+    known = apart & values.keys()
+    left, load = count - len(known), total - sum(values[name] for name in known)
+    if left <= 0 or len(apart) - len(known) > _MOST_UNKNOWN * left:
+        return float("nan")
+    if load <= _NOTHING * total:
+        return 0.0
+    return load / left if load >= _LEAST_SHARE * total else float("nan")

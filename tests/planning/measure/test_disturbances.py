@@ -274,3 +274,26 @@ def test_a_batch_that_is_begun_again_keeps_the_readings_of_before_its_first_move
     lab.wait()
     lab.measure()
     assert gain(move) == pytest.approx(truth, rel=0.01)
+
+
+@pytest.mark.parametrize("size", [8, 4, 1])
+def test_nodes_of_other_moves_are_no_control(size: int) -> None:
+    lab = Laboratory(sticks=True)
+    pairs = [(f"pod-default-p{number}-0", f"n{12 + number}") for number in range(8)]
+    moves: list[PastMove] = []
+    for first in range(0, len(pairs), size):
+        moves += lab.move_together(pairs[first : first + size])
+        lab.wait(6)  # its window has passed, but it is not measured yet
+    lab.wait()
+    lab.measure()
+    assert [gain(each) for each in moves] == pytest.approx([0.0] * 8, abs=0.02)
+
+
+def test_where_moves_touch_every_node_nothing_is_claimed() -> None:
+    lab = Laboratory(sticks=True)
+    pairs = [(f"pod-default-p{number}-0", f"n{12 + number}") for number in range(12)]
+    moves = lab.move_together(pairs)
+    lab.wait()
+    lab.measure()
+    for each in moves:
+        assert "no other node" in unknown(each)
