@@ -20,6 +20,10 @@ SOURCES = (
     "context",
     "prometheus_url",
     "prometheus_token_file",
+    "prometheus_basic_auth_file",
+    "prometheus_client_cert_file",
+    "prometheus_client_key_file",
+    "prometheus_header",
     "prometheus_ca_file",
     "prometheus_selector",
     "dataset_catalogs",
@@ -74,9 +78,10 @@ def given_options(settings: Settings) -> tuple[tuple[str, ...], ...]:
     defaults = {each.name: each.default for each in fields(Settings)}
     values = {name: getattr(settings, name) for name in SOURCES}
     return tuple(
-        ("--" + name.replace("_", "-"), *([] if value is True else [str(value)]))
+        ("--" + name.replace("_", "-"), *([] if each is True else [str(each)]))
         for name, value in values.items()
         if value != defaults[name]
+        for each in (value if isinstance(value, tuple) else (value,))
     )
 
 
@@ -149,6 +154,9 @@ def _option(
     }
     if hint is bool:
         return click.option(*flags, name, is_flag=True, default=default, **more)
+    if get_origin(hint) is tuple:
+        more |= {"multiple": True, "metavar": said["metavar"]}
+        return click.option(*flags, name, type=str, default=default, **more)
     if said["metavar"]:
         more["metavar"] = said["metavar"]
     if default is not None:

@@ -14,6 +14,7 @@ from rescheduler.model.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.settings import Settings, catalogs_in
 from rescheduler.sources.datasets import Catalogs
+from rescheduler.sources.prometheus.access import Access, header_files
 from rescheduler.sources.prometheus.prometheus import Prometheus, PrometheusReadings
 
 OPTIONS = "--prometheus-url"
@@ -51,8 +52,14 @@ def reading_sources(settings: Settings) -> tuple[ReadingSource, ...]:
         return (catalogs,)
     prometheus = Prometheus(
         settings.prometheus_url,
-        ca_file=settings.prometheus_ca_file,
-        token_file=settings.prometheus_token_file,
+        access=Access(
+            ca_file=settings.prometheus_ca_file,
+            token_file=settings.prometheus_token_file,
+            basic_auth_file=settings.prometheus_basic_auth_file,
+            client_cert_file=settings.prometheus_client_cert_file,
+            client_key_file=settings.prometheus_client_key_file,
+            header_files=header_files(settings.prometheus_header),
+        ),
         selector=settings.prometheus_selector,
     )
     return (catalogs, PrometheusReadings(prometheus))

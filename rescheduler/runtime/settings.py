@@ -52,6 +52,21 @@ class Settings:
     prometheus_token_file: Path | None = _option(
         None, "File with a bearer token for Prometheus, read again in every cycle."
     )
+    prometheus_basic_auth_file: Path | None = _option(
+        None, "File with user:password for Prometheus, read again before every request."
+    )
+    prometheus_client_cert_file: Path | None = _option(
+        None, "File with our own certificate, where Prometheus asks for one."
+    )
+    prometheus_client_key_file: Path | None = _option(
+        None, "File with the key of our own certificate, where it is not in the same file."
+    )
+    prometheus_header: tuple[str, ...] = _option(
+        (),
+        "Header for every query, such as a tenant, with the file that its value is in; "
+        "may be given several times.",
+        metavar="NAME=@FILE",
+    )
     prometheus_ca_file: Path | None = _option(
         None, "File with the authorities that sign Prometheus's certificate."
     )

@@ -25,10 +25,15 @@ class TooLarge(urllib3.exceptions.HTTPError):
 
 
 def session_within_wall_time(session: requests.Session) -> None:
-    """Let the timeouts of a session's requests count for whole answers, on what is mounted now."""
+    """Let the timeouts of a session's requests count for whole answers.
+
+    On what is mounted now, and through the proxies that it has now.
+    """
     for adapter in session.adapters.values():
         if isinstance(adapter, HTTPAdapter):
             within_wall_time(adapter.poolmanager)
+            for proxy in session.proxies.values():
+                within_wall_time(adapter.proxy_manager_for(proxy))
 
 
 def within_wall_time(manager: Any) -> None:

@@ -26,6 +26,7 @@ from rescheduler.runtime.logs import configure, logger
 from rescheduler.runtime.service.telemetry import Telemetry
 from rescheduler.runtime.settings import Settings, check_url
 from rescheduler.sources.kubernetes.client import connect
+from rescheduler.sources.prometheus.access import Access
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests.deploy.policies_configmap import ROOT
 from tests.deploy.test_image import stages
@@ -131,7 +132,7 @@ def test_f72_the_credential_goes_to_the_address_of_the_deployment_alone(tmp_path
     with serving(lambda _: Reply(b"{}")) as thief:
         moved = Reply(b"", 302, {"Location": f"{thief.url}/api/v1/query"})
         with serving(lambda _: moved) as served:
-            prometheus = Prometheus(served.url, token_file=token)
+            prometheus = Prometheus(served.url, access=Access(token_file=token))
             readings = read_readings(prometheus, [ReadingRequest("node.memory")], two_nodes())
             prometheus.close()
         assert served.requests
@@ -139,7 +140,7 @@ def test_f72_the_credential_goes_to_the_address_of_the_deployment_alone(tmp_path
     assert readings.entries[0].problem is not None
     assert np.isnan(readings.entries[0].values).all()
     with pytest.raises(SettingsError, match="in the clear"):
-        Prometheus("http://prometheus.monitoring:9090", token_file=token)
+        Prometheus("http://prometheus.monitoring:9090", access=Access(token_file=token))
     with pytest.raises(SettingsError, match="holds credentials"):
         check_url("https://user:canary@prometheus")
     schema = (ROOT / "policies" / "schema.json").read_text()

@@ -287,14 +287,22 @@ class Session:
 
     current: "Process | None" = None
 
-    def __init__(self, url: str, headers: dict[str, str], verify: bool | str) -> None:
+    proxied = False
+
+    def __init__(self, url: str, access: object) -> None:
         self.url = url
-        self.headers = headers
         if Session.current is None:
             raise AssertionError("no process")
         self._process = Session.current
 
-    def send(self, method: str, endpoint: str, form: dict[str, str], timeout: float) -> Answer:
+    def send(
+        self,
+        method: str,
+        endpoint: str,
+        form: dict[str, str],
+        credentials: dict[str, str],
+        timeout: float,
+    ) -> Answer:
         """One query."""
         body = msgspec.json.encode(form)
         answer = exchange(self._process, method, f"{self.url}/{endpoint}", body, timeout)

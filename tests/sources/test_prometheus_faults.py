@@ -11,6 +11,7 @@ import pytest
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.sources.prometheus.access import Access
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
 from tests.sources.metrics import AT, Stub, answer, read, vector
@@ -226,7 +227,7 @@ def test_a_token_is_read_again_for_each_request(tmp_path: Path) -> None:
     token.write_text("first\n")
     stub = memory(0.25, 0.5)
     with serving(stub) as served:
-        prometheus = Prometheus(served.url, token_file=token)
+        prometheus = Prometheus(served.url, access=Access(token_file=token))
         read_readings(prometheus, [ReadingRequest("node.memory")], two_nodes())
         token.write_text("second")
         read_readings(prometheus, [ReadingRequest("node.memory")], two_nodes())
@@ -258,8 +259,8 @@ def test_an_address_that_cannot_be_used(url: str, words: str) -> None:
 
 def test_other_settings_that_cannot_be_used(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="in the clear"):
-        Prometheus("http://prometheus:9090", token_file=tmp_path / "token")
+        Prometheus("http://prometheus:9090", access=Access(token_file=tmp_path / "token"))
     with pytest.raises(SettingsError, match="does not exist"):
-        Prometheus("https://prometheus", ca_file=tmp_path / "ca")
+        Access(ca_file=tmp_path / "ca")
     with pytest.raises(SettingsError, match="is not a list of label matchers"):
         Prometheus("https://prometheus", selector='a="b"} or up{')

@@ -9,7 +9,6 @@ import math
 import re
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -19,7 +18,8 @@ import urllib3
 from prometheus_api_client import PrometheusConnect
 
 from rescheduler.model.errors import MetricsUnavailable, SettingsError
-from rescheduler.sources.causes import cause
+from rescheduler.sources.prometheus.access import Access, CredentialError, proxy_for
+from rescheduler.sources.prometheus.advice import explained, refused
 from rescheduler.wire.answers import TooLarge, read_body, session_within_wall_time
 
 CONNECT_TIMEOUT = 5.0
@@ -38,7 +38,6 @@ _INFO = "PromQL info:"
 
 _RETRIED = frozenset({429, 502, 503})
 _SELECTOR = re.compile(r'[a-zA-Z_]\w*(=|!=|=~|!~)"[^"\\]*"(,[a-zA-Z_]\w*(=|!=|=~|!~)"[^"\\]*")*')
-_LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 
 
 class Sample(msgspec.Struct, gc=False):
@@ -85,23 +84,35 @@ _Row = TypeVar("_Row", Sample, _Series)
 class _Session(PrometheusConnect):  # type: ignore[misc]
     """The client library's address, headers and session, without its retries."""
 
-    def __init__(self, url: str, headers: dict[str, str], verify: bool | str) -> None:
+    def __init__(self, url: str, access: Access) -> None:
         session = requests.Session()
-        session.trust_env = False  # no credentials from ~/.netrc, no proxy that nobody named
-        session.verify = verify
+        session.trust_env = False  # no credentials from ~/.netrc
+        session.verify = True if access.ca_file is None else str(access.ca_file)
+        session.cert = access.certificate
+        proxy = proxy_for(url)
+        if proxy:
+            session.proxies[urlsplit(url).scheme] = proxy
         never = urllib3.Retry(total=0, redirect=0, raise_on_status=False)
-        super().__init__(url, headers=headers, session=session, retry=never, method="POST")
+        super().__init__(
+            url, headers={"Accept": "application/json"}, session=session, retry=never, method="POST"
+        )
         session_within_wall_time(session)
+        self.proxied = bool(proxy)
 
     def send(
-        self, method: str, endpoint: str, form: dict[str, str], timeout: float
+        self,
+        method: str,
+        endpoint: str,
+        form: dict[str, str],
+        credentials: dict[str, str],
+        timeout: float,
     ) -> requests.Response:
         """One query; a POST carries it in its body, where no URL limit holds."""
         payload = {"data": form} if method == "POST" else {"params": form}
         answer: requests.Response = self._session.request(
             method,
             f"{self.url}/api/v1/{endpoint}",
-            headers=self.headers,
+            headers={**self.headers, **credentials},
             timeout=(min(CONNECT_TIMEOUT, timeout), timeout),
             allow_redirects=False,
             stream=True,
@@ -114,9 +125,7 @@ class Prometheus:
     """A metric source.
 
     url: scheme, host and path prefix; `/api/v1/query` is added to it.
-    ca_file: what to trust instead of the system's certificates.
-    token_file: a bearer token, read again before every request because it rotates.
-    headers: what else to send, such as a tenant.
+    access: who we are to it.
     selector: label matchers put into every query, such as `cluster="eu-1"`.
     timeout: seconds for one request. deadline: seconds for one cycle's queries together.
 
@@ -128,16 +137,13 @@ class Prometheus:
         self,
         url: str,
         *,
-        ca_file: Path | None = None,
-        token_file: Path | None = None,
-        headers: dict[str, str] | None = None,
+        access: Access = Access(),  # noqa: B008 - it is frozen
         selector: str = "",
         timeout: float = 30.0,
         deadline: float = 120.0,
     ) -> None:
-        self.url = _checked(url, secret=token_file is not None)
-        if ca_file is not None and not ca_file.is_file():
-            raise SettingsError(f"CA file {ca_file} does not exist", "check its path.")
+        self.url = _checked(url)
+        access.check(self.url)
         if selector and not _SELECTOR.fullmatch(selector):
             raise SettingsError(
                 f"{selector!r} is not a list of label matchers", 'write it as cluster="eu-1".'
@@ -145,12 +151,9 @@ class Prometheus:
         self.match = f"{selector}," if selector else ""
         self.timeout = timeout
         self.deadline = deadline
-        self._token_file = token_file
+        self._access = access
         self._method = "POST"
-        verify = True if ca_file is None else str(ca_file)
-        self._session = _Session(
-            self.url, {"Accept": "application/json", **(headers or {})}, verify
-        )
+        self._session = _Session(self.url, access)
 
     def close(self) -> None:
         """Close the connections."""
@@ -218,22 +221,17 @@ class Prometheus:
         # instants of a range to multiples of the step, unless `nocache` is set; others ignore it.
         form = {**query, "timeout": f"{max(int(timeout * 1000), 1)}ms", "nocache": "1"}
         try:
-            self._authorize()
-            response = self._session.send(self._method, endpoint, form, timeout)
+            who = self._access.headers()
+            response = self._session.send(self._method, endpoint, form, who, timeout)
             return response.status_code, response.headers, read_body(response.raw, MAX_BODY)
         except TooLarge as error:
             raise self._fault(
                 str(error), "the query selects more series than it should."
             ) from error
+        except CredentialError as error:
+            raise self._fault(str(error), error.hint) from error
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
-            raise self._fault(*_explained(error)) from error
-
-    def _authorize(self) -> None:
-        if self._token_file is not None:
-            token = self._token_file.read_text(encoding="ascii", errors="replace").strip()
-            if not token or not token.isprintable():
-                raise OSError(f"token file {self._token_file} holds no token")
-            self._session.headers["Authorization"] = f"Bearer {token}"
+            raise self._fault(*explained(error, proxied=self._session.proxied)) from error
 
     def _accepted(
         self, status: int, headers: Any, body: bytes, envelope: _Envelope | None
@@ -245,12 +243,12 @@ class Prometheus:
             text = " ".join(body[:160].decode("utf-8", "replace").split())
             raise self._fault(
                 f"answered {status} with something that is not a Prometheus answer: {text!r}",
-                _ADVICE.get(status, "the address is a login page or another program's."),
+                refused(status, text) or "the address is a login page or another program's.",
             )
         if status != 200 or envelope.status != "success":
             kind = envelope.errorType or "no reason"
             raise self._fault(
-                f"answered {status}, {kind}: {envelope.error}", _ADVICE.get(status, "")
+                f"answered {status}, {kind}: {envelope.error}", refused(status, envelope.error)
             )
         return envelope
 
@@ -276,16 +274,7 @@ def _notices(answer: _Envelope) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (*warnings, *partial), (*infos, *(answer.infos or ()))
 
 
-_ADVICE = {
-    401: "it wants credentials: give a token file.",
-    403: "the credentials lack the right to query.",
-    404: "the path prefix of the address is wrong.",
-    422: "the query does not fit its data; see the message.",
-    503: "it is starting up, or overloaded.",
-}
-
-
-def _checked(url: str, *, secret: bool) -> str:
+def _checked(url: str) -> str:
     """The address without a trailing slash, if it can be used."""
     try:
         parts = urlsplit(url)
@@ -302,10 +291,6 @@ def _checked(url: str, *, secret: bool) -> str:
         raise SettingsError(f"{url!r} is not an http or https URL", "write http://host:9090.")
     if parts.query or parts.fragment:
         raise SettingsError(f"{url!r} has a query or a fragment", "give only the path prefix.")
-    if secret and parts.scheme == "http" and not _LOOPBACK.fullmatch(host):
-        raise SettingsError(
-            f"a token would travel to {url} in the clear", "use https, or leave the token out."
-        )
     return url.rstrip("/")
 
 
@@ -322,13 +307,3 @@ def _retry_after(headers: Any) -> float:
     except ValueError:
         return 0.5
     return 0.5 if math.isnan(seconds) else min(max(seconds, 0.0), MAX_WAIT)
-
-
-def _explained(error: Exception) -> tuple[str, str]:
-    if isinstance(error, requests.exceptions.SSLError):
-        return f"its certificate is not trusted: {cause(error)}", "give its CA file."
-    if isinstance(error, requests.Timeout | urllib3.exceptions.TimeoutError | TimeoutError):
-        return "it did not answer in time", "it is overloaded, or the network drops the packets."
-    if isinstance(error, requests.ConnectionError):
-        return f"it cannot be reached: {cause(error)}", "it is down, or the address is wrong."
-    return " ".join(str(error).split()) or type(error).__name__, "a proxy garbles its answers."
