@@ -1,11 +1,14 @@
 """`rescheduler check`: policy files, before they reach a cluster."""
 
+import shutil
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rescheduler.cli.options import SOURCES, takes
+from rescheduler.cli.output import colored
 from rescheduler.cli.say import say
 from rescheduler.model.errors import PolicyError
 from rescheduler.model.wording import counted
@@ -13,6 +16,45 @@ from rescheduler.runtime.settings import Settings
 
 if TYPE_CHECKING:
     from rescheduler.policies.files.policy_set import PolicySet
+    from rescheduler.policytest.github_annotations import Level
+
+
+@dataclass
+class _Told:
+    """What was found, as lines or, in the end, as one JSON document; github: with annotations."""
+
+    form: str
+    document: dict[str, Any] = field(
+        default_factory=lambda: {
+            "valid": [],
+            "warnings": [],
+            "notes": [],
+            "readings": [],
+            "notEvaluated": [],
+            "errors": [],
+        }
+    )
+
+    def add(self, kind: str, value: Any, text: str, *, err: bool = False) -> None:
+        """One finding of that kind."""
+        self.document[kind].append(value)
+        if err or self.form != "json":
+            say(text, err=err)
+
+    def annotate(self, level: "Level", text: str, **place: Any) -> None:
+        """Mark a place of a pull request."""
+        from rescheduler.policytest.github_annotations import annotation  # noqa: PLC0415 - if asked
+
+        if self.form == "github":
+            say(annotation(level, text, **place))
+
+    def end(self) -> None:
+        """What is shown of all together."""
+        if self.form == "json":
+            import msgspec  # noqa: PLC0415 - only what is shown
+
+            text = msgspec.json.format(msgspec.json.encode(self.document), indent=2)
+            click.echo(text.decode())
 
 
 @click.command()
@@ -20,7 +62,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(["text", "github"]),
+    type=click.Choice(["text", "json", "github"]),
     default="text",
     help="Format; github annotates the lines of a pull request.",
 )
@@ -32,72 +74,75 @@ def command(settings: Settings, paths: tuple[Path, ...], output: str) -> int:
     """Check policy files, or folders of them; every problem has its file, line and column.
 
     With Prometheus or a snapshot it also checks the readings: for how many nodes or pods each has a
-    value, and how old that is. Exits with 1 where a policy could not be evaluated, with 2 where a
-    file is invalid.
+    value, how old that is, in what range, and what asking for it cost. Exits with 1 where a policy
+    could not be evaluated, with 2 where a file is invalid.
 
     \b
       rescheduler check policies/
       rescheduler check policies/ --prometheus-url http://localhost:9090
     """  # noqa: D301 - click wants the character
-    codes = []
+    codes, told = [], _Told(output)
     for path in paths:
         try:
-            codes.append(_check(path, settings, marked=output == "github"))
+            codes.append(_check(path, settings, told))
         except PolicyError as error:
             codes.append(error.exit_code)
-            say(f"error: {error}", err=True)
+            told.add("errors", str(error), f"error: {error}", err=True)
             if output == "github":
                 _annotate(error, path)
+    told.end()
     return max(codes)
 
 
-def _check(path: Path, settings: Settings, *, marked: bool) -> int:
+def _check(path: Path, settings: Settings, told: _Told) -> int:
     from rescheduler.policies.files.policy_warnings import warnings  # noqa: PLC0415
-    from rescheduler.policytest.github_annotations import annotation  # noqa: PLC0415
     from rescheduler.policytest.runner import is_policy_test, load  # noqa: PLC0415
     from rescheduler.runtime.checking import dead  # noqa: PLC0415 - pydantic is slow
     from rescheduler.sources.policy_files import load_policies, read_file  # noqa: PLC0415
 
     if is_policy_test(path.name):
         tests = counted(len(load(read_file(path)).tests), "policy test")
-        say(f"{path}: {tests}, which `rescheduler test` runs")
+        text = f"{path}: {tests}, which `rescheduler test` runs"
+        told.add("valid", {"path": str(path)}, text)
         return 0
     found = load_policies(path)
-    names = ", ".join(f"{each.kind} {each.name} ({each.mode})" for each in found.policies)
-    say(f"{path}: {len(found.policies)} valid: {names}")
+    policies = [f"{each.kind} {each.name} ({each.mode})" for each in found.policies]
+    valid = {"path": str(path), "policies": policies}
+    told.add("valid", valid, f"{path}: {len(policies)} valid: {', '.join(policies)}")
     for warning in warnings(found):
-        say(warning.report())
-        if marked:
-            at = warning.place()
-            say(annotation("warning", at.message, file=at.file, line=at.line, col=at.column))
+        at = warning.place()
+        told.add("warnings", warning.report(), warning.report())
+        told.annotate("warning", at.message, file=at.file, line=at.line, col=at.column)
     for note in dead(found):
-        say(f"  note: {note}")
-        if marked:
-            say(annotation("warning", note))
+        told.add("notes", note, f"  note: {note}")
+        told.annotate("warning", note)
     if any(getattr(settings, each) for each in (*SOURCES, "snapshot")):
-        return _against_cluster(found, settings, marked=marked)
+        return _against_cluster(found, settings, told)
     return 0
 
 
-def _against_cluster(policies: "PolicySet", settings: Settings, *, marked: bool) -> int:
-    from rescheduler.policytest.github_annotations import annotation  # noqa: PLC0415
+def _against_cluster(policies: "PolicySet", settings: Settings, told: _Told) -> int:
+    from rescheduler.reporting.reading_table import render_readings  # noqa: PLC0415
     from rescheduler.runtime.checking import answers, idle, unheard  # noqa: PLC0415
     from rescheduler.runtime.observing import observer  # noqa: PLC0415
     from rescheduler.runtime.parts import connection_of  # noqa: PLC0415
 
-    observe = observer(settings, connection_of(settings))
+    observe = observer(settings, connection_of(settings), stats=True)
     snapshot = observe(policies.requests())
-    for title, answer in answers(policies, snapshot):
-        say(f"  {title}: {answer}")
-    for warning in idle(policies, snapshot):
-        say(f"  note: {warning}")
+    found = list(answers(policies, snapshot))
+    told.document["readings"] += found
+    if found and told.form != "json":
+        width = shutil.get_terminal_size((120, 24)).columns
+        click.echo(render_readings(found, width=width, color=colored(None)), nl=False)
+    for note in idle(policies, snapshot):
+        told.add("notes", note, f"  note: {note}")
     left_out = list(unheard(policies, snapshot))
     for policy, problem in left_out:
         text = f"{policy.kind} {policy.name}: {problem.code} {problem.message}"
-        say(f"  not evaluated: {text}")
-        if marked:
-            file = policies.files[policy.name]
-            say(annotation("error", text, title="not evaluated", file=file))
+        silent = {"policy": policy.name, "code": problem.code, "message": problem.message}
+        told.add("notEvaluated", silent, f"  not evaluated: {text}")
+        file = policies.files[policy.name]
+        told.annotate("error", text, title="not evaluated", file=file)
     return 1 if left_out else 0
 
 

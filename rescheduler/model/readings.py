@@ -123,6 +123,19 @@ class DeviceValue:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What a reading took from its source.
+
+    series: rows of all answers. samples: what the source looked at, None where it does not tell.
+    """
+
+    queries: int
+    series: int
+    seconds: float
+    samples: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """One named measurement of every node, or of every pod, at one instant.
 
@@ -137,6 +150,7 @@ class Reading:
     problem: why the reading as a whole is unfit, or None.
     thin: whether `problem` is only that too few of all subjects have a value. Whoever evaluates
     some of them has to see for itself whether enough of those have one.
+    cost: of asking; None where nothing was asked, as in a recording.
     range_samples: (instants, subjects) the same reading's values at the `instants` of the
     request's span, the oldest first; NaN is absent. None where there is none.
     pairs: for readings of pairs, what each value lies between; a pair that is not there is not
@@ -157,6 +171,7 @@ class Reading:
     range_samples: FloatArray | None = None
     devices: tuple[DeviceValue, ...] = ()
     thin: bool = False
+    cost: Cost | None = None
 
     @property
     def name(self) -> str:

@@ -4,7 +4,7 @@ Unit of cost: 1.0 is one pod placed as badly as the policy can express, so that 
 same in every kind.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 from pydantic import ConfigDict, Field, model_validator
@@ -20,6 +20,7 @@ from rescheduler.model.plan import Mode, Subject
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.own_readings.pairs import PairReading
 from rescheduler.policies.steering import Steering
 
 _NARROWING = ("namespaces", "namespaceSelector", "labels")
@@ -287,6 +288,14 @@ class Policy(Document):
     def requests(self) -> list[ReadingRequest]:
         """The readings without which the policy is not evaluated."""
         return []
+
+    def resolved(self, traffic: Mapping[str, PairReading]) -> "Policy":  # noqa: ARG002 - of some
+        """The policy with what documents of kind Readings define for it by name.
+
+        Raises:
+            FieldError: it names what none of them defines.
+        """
+        return self
 
     def grouped_by_gang(self) -> Iterator[FieldPath]:
         """The fields that ask for gangs as groups, so that it says where gangs are never moved."""

@@ -50,7 +50,9 @@ def cluster_of(test: PolicyTest, policies: PolicySet) -> Snapshot:
     else:
         bare = listed(test.objects or [], test.zones)
     interval = test.interval.total_seconds()
-    return with_devices(measured(bare, test.readings, policies.policies, interval), test.devices)
+    own = policies.definitions
+    read = measured(bare, test.readings, policies.policies, interval, own)
+    return with_devices(read, test.devices)
 
 
 def evaluate(test: PolicyTest, policies: PolicySet) -> list[Difference]:

@@ -18,6 +18,7 @@ from rescheduler.model.readings import (
 )
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
+from rescheduler.policies.own_readings.definition import OwnReading
 
 Described = Mapping[str, Mapping[str, list[str | int | float]]]
 """Node, device, and what it reads, followed by the names of the pods that have it."""
@@ -116,12 +117,14 @@ def measured(
     given: Mapping[str, Given],
     policies: Iterable[Policy],
     interval: float = 60.0,
+    own: Mapping[str, tuple[OwnReading, ...]] | None = None,
 ) -> Snapshot:
     """The snapshot with these readings.
 
     given: reading name to the series of each node, of each pod by the workload's label `app`, or of
     each pair as `ONE -> OTHER`, where workloads are `NAMESPACE/NAME`. Who is not named has no value
-    and ought to have none. interval: seconds between two samples.
+    and ought to have none. interval: seconds between two samples. own: readings that operators
+    define; 1.0 is the capacity of those that measure theirs.
 
     Raises:
         ValueError: a series cannot be understood, or is of nobody in the cluster.
@@ -131,18 +134,24 @@ def measured(
         for each in policy.requests():
             wanted.setdefault(each.name, {})[each] = None
     entries = tuple(
-        _reading(snapshot, request, series, interval)
+        _reading(snapshot, request, series, interval, (own or {}).get(name, ()))
         for name, series in given.items()
         for request in wanted.get(name, [ReadingRequest(name)])
     )
     return replace(snapshot, readings=Readings(entries))
 
 
-def _reading(snapshot: Snapshot, request: ReadingRequest, given: Given, interval: float) -> Reading:
+def _reading(
+    snapshot: Snapshot,
+    request: ReadingRequest,
+    given: Given,
+    interval: float,
+    own: tuple[OwnReading, ...],
+) -> Reading:
     capacity, ends = None, []
     if request.subject == "node":
         names = [each.metadata.name for each in snapshot.nodes]
-        capacity = _capacity(snapshot, request.name)
+        capacity = _own_capacity(snapshot, own) if own else _capacity(snapshot, request.name)
     elif request.subject == "pod":
         names = [(each.metadata.labels or {}).get("app", "") for each in snapshot.pods]
     else:
@@ -208,6 +217,17 @@ def _problem(reading: Reading) -> Problem | None:
         f"{reading.name}: {reading.coverage:.0%} of the {reading.request.subject}s have a value, "
         f"wanted are {reading.request.min_coverage:.0%}",
     )
+
+
+def _own_capacity(snapshot: Snapshot, own: tuple[OwnReading, ...]) -> FloatArray | None:
+    declared = [(each.capacity, each.resources) for each in own if each.capacity is not None]
+    if not declared:
+        return None
+    capacity, resources = declared[0]
+    if capacity.allocatable is None:
+        return np.full(len(snapshot.nodes), 1.0 if capacity.fixed is None else capacity.fixed)
+    rooms = [each.status.allocatable or {} for each in snapshot.nodes]
+    return np.array([sum(float(units(room.get(name, 0))) for name in resources) for room in rooms])
 
 
 def _capacity(snapshot: Snapshot, name: str) -> FloatArray:

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from rescheduler.documents.amounts import allowed
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Reading
+from rescheduler.model.reading_answer import ReadingAnswer
+from rescheduler.model.readings import Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.wording import counted
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 
@@ -51,37 +52,60 @@ def idle(policies: PolicySet, snapshot: Snapshot) -> Iterator[str]:
             yield f"{_named(policy)}: its selectors match nothing in this cluster"
 
 
-def answers(policies: PolicySet, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+def answers(policies: PolicySet, snapshot: Snapshot) -> Iterator[ReadingAnswer]:
     """Each reading that is asked for, and how it answers: for how many, how old, or why not."""
-    wanted = sorted({each for policy in policies.policies for each in policy.requests()})
-    for request in wanted:
-        title = f"{request.name} over {request.window:g} s"
+    askers: dict[ReadingRequest, list[str]] = {}
+    for policy in policies.policies:
+        for request in policy.requests():
+            askers.setdefault(request, []).append(policy.name)
+    own = policies.definitions
+    for request in sorted(askers):
         reading = snapshot.readings.find(request)
+        given: dict[str, Any] = {
+            "name": request.name,
+            "subject": request.subject,
+            "policies": askers[request],
+            "own": request.name in own,
+            "windowSeconds": request.window,
+        }
         if reading is None:
-            yield title, "not recorded"
+            yield ReadingAnswer(**given, problem=snapshot.readings.missing(request))
         else:
-            yield title, _answer(reading)
+            yield _answer(reading, given)
 
 
-def _answer(reading: Reading) -> str:
-    expected = int(reading.expected.sum())
-    found = round(reading.coverage * expected)
-    age = "" if reading.age is None else f", at most {reading.age:.0f} s old"
-    setting = f"{found} of {counted(expected, reading.request.subject)}{age}"
-    if reading.problem is not None:
-        setting += f"; {reading.problem.code} {reading.problem.message}"
-    if reading.request.span and reading.problem is None:
-        setting += _past(reading)
-    return setting
+def _answer(reading: Reading, given: dict[str, Any]) -> ReadingAnswer:
+    present = reading.expected & ~np.isnan(reading.values)
+    values = reading.values[present]
+    cost = reading.cost
+    fit = reading.problem is None or reading.thin
+    return ReadingAnswer(
+        **given,
+        unit=reading.unit,
+        query=reading.query,
+        series=None if cost is None else cost.series,
+        expected=int(reading.expected.sum()),
+        found=int(present.sum()),
+        coverage=reading.coverage,
+        ageSeconds=reading.age,
+        least=float(values.min()) if len(values) else None,
+        most=float(values.max()) if len(values) else None,
+        queries=None if cost is None else cost.queries,
+        seconds=None if cost is None else cost.seconds,
+        samples=None if cost is None else cost.samples,
+        past=_past(reading) if reading.request.span and fit else "",
+        notes=list(reading.notes),
+        problem=reading.problem,
+    )
 
 
 def _past(reading: Reading) -> str:
     """For how many the past is known, for policies with `stableFor`."""
     span = f"the last {reading.request.span:g} s"
     if reading.range_samples is None:
-        return f"; {span} are not known: {'; '.join(reading.notes[-1:])}"
+        return f"{span} are not known: {'; '.join(reading.notes[-1:])}"
     known = int((~np.isnan(reading.range_samples).any(axis=0) & reading.expected).sum())
-    return f"; for {known} all through {span} ({len(reading.range_samples)} evaluations)"
+    return f"for {known} all through {span} ({len(reading.range_samples)} evaluations)"
 
 
 def _named(policy: Policy) -> str:

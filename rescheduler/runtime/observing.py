@@ -22,14 +22,17 @@ Observe = Callable[[Iterable[ReadingRequest]], Snapshot]
 """Takes a snapshot with these readings."""
 
 
-def observer(settings: Settings, connection: Connection | None) -> Observe:
-    """How to take snapshots: from the recording if there is one, else from the real sources."""
+def observer(settings: Settings, connection: Connection | None, *, stats: bool = False) -> Observe:
+    """How to take snapshots: from the recording if there is one, else from the real sources.
+
+    stats: whether readings have what they cost.
+    """
     if settings.snapshot is not None:
         recording = load(settings.snapshot)
         return lambda _requests: recording
     if connection is None:
         raise ValueError("a live snapshot needs a connection")
-    sources = reading_sources(settings)
+    sources = reading_sources(settings, stats=stats)
 
     def observe(requests: Iterable[ReadingRequest]) -> Snapshot:
         bare = read_cluster(connection, now=lambda: datetime.now(UTC))

@@ -41,8 +41,10 @@ class ReadingSource(Protocol):
         ...
 
 
-def reading_sources(settings: Settings) -> tuple[ReadingSource, ...]:
+def reading_sources(settings: Settings, *, stats: bool = False) -> tuple[ReadingSource, ...]:
     """The sources that the settings give; of two that answer for a reading, the first is asked.
+
+    stats: whether to ask what each query cost.
 
     Raises:
         SettingsError: the settings of one of them cannot be used.
@@ -62,6 +64,7 @@ def reading_sources(settings: Settings) -> tuple[ReadingSource, ...]:
         ),
         selector=settings.prometheus_selector,
     )
+    prometheus.stats = stats
     return (catalogs, PrometheusReadings(prometheus))
 
 

@@ -97,6 +97,7 @@ class _Reading(msgspec.Struct):
     pairs: tuple[tuple[str, str], ...] = ()
     range_samples: bytes | None = msgspec.field(name="trail", default=None)
     devices: tuple[DeviceValue, ...] = ()
+    thin: bool = False
 
 
 class _Body(msgspec.Struct):
@@ -348,6 +349,7 @@ def _pack_reading(reading: Reading) -> _Reading:
         pairs=reading.pairs,
         range_samples=None if reading.range_samples is None else raw(reading.range_samples),
         devices=reading.devices,
+        thin=reading.thin,
     )
 
 
@@ -389,4 +391,5 @@ def _unpack_reading(packed: _Reading, nodes: int, pods: int) -> Reading:
         pairs=packed.pairs,
         range_samples=range_samples,
         devices=packed.devices,
+        thin=packed.thin,
     )

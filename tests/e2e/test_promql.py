@@ -1,13 +1,15 @@
-"""What the queries of signals mean, by Prometheus' own test tool on made-up series."""
+"""What queries of readings mean, by Prometheus' own test tool on made-up series."""
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from rescheduler.sources.prometheus.catalog import CATALOG, fill
+from rescheduler.policies.own_readings.presets import PRESETS
+from rescheduler.sources.prometheus.catalog import CATALOG, Definition, fill
 
 pytestmark = pytest.mark.e2e
 
@@ -49,22 +51,142 @@ EXPECTED: list[tuple[str, str, dict[str, float]]] = [
 ]
 
 
+AMD = 'hostname="a",gpu_id="0",card_model="MI300X",serial_number="s"'
+XPU = 'node="b",instance="i",pci_bdf="0000:01:00.0"'
+GKE = 'node_name="n",location="l",cluster_name="c",project_id="p",monitored_resource="k8s_node"'
+IN_POD = 'namespace_name="d",pod_name="x",location="l",cluster_name="c",container_name="m"'
+OF_PRESETS = {
+    # Its pod changes after 15 minutes; the other partitions of the GPU report nothing.
+    f'gpu_gfx_activity{{{AMD},gpu_partition_id="0",namespace="d",pod="x"}}': "100x30 _x30",
+    f'gpu_gfx_activity{{{AMD},gpu_partition_id="0",namespace="d",pod="y"}}': "_x30 50x60",
+    f'gpu_gfx_activity{{{AMD},gpu_partition_id="1"}}': "0x60",
+    f'gpu_total_vram{{{AMD},gpu_partition_id="0"}}': "1000x60",
+    f'hw_gpu_utilization_ratio{{{XPU},hw_gpu_task="compute-all"}}': "0.9x60",
+    f'hw_gpu_utilization_ratio{{{XPU},hw_gpu_task="copy-all"}}': "0.1x60",
+    'habanalabs_utilization{instance="g",namespace="habana",pod="e",UUID="u"}': "70x60",
+    f'hw_memory_usage_bytes{{{XPU},hw_memory_location="device"}}': "25x60",
+    f'hw_memory_size_bytes{{{XPU},hw_memory_location="device"}}': "100x60",
+    f"kubernetes_io:node_cpu_core_usage_time{{{GKE}}}": "0+60x60",
+    f"kubernetes_io:node_cpu_total_cores{{{GKE}}}": "4x60",
+    f'kubernetes_io:node_memory_used_bytes{{{GKE},memory_type="evictable"}}': "50x60",
+    f'kubernetes_io:node_memory_used_bytes{{{GKE},memory_type="non-evictable"}}': "30x60",
+    f'kubernetes_io:node_accelerator_duty_cycle{{{GKE},accelerator_id="1",make="nvidia"}}': "80x60",
+    "kubernetes_io:container_cpu_core_usage_time"
+    f'{{{IN_POD},monitored_resource="k8s_container"}}': "0+30x60",
+    'node_disk_io_time_seconds_total{instance="a",device="nvme0n1"}': "0+15x60",
+    'node_disk_io_time_seconds_total{instance="a",device="dm-0"}': "0+30x60",
+    'node_time_seconds{instance="a"}': "1000+30x60",
+    'node_filesystem_avail_bytes{instance="a",fstype="ext4",mountpoint="/",device="d"}': "5x60",
+    'node_filesystem_size_bytes{instance="a",fstype="ext4",mountpoint="/",device="d"}': "100x60",
+    'node_load1{instance="a"}': "8x60",
+    'node_cpu_seconds_total{instance="a",cpu="0",mode="idle"}': "0+15x60",
+    'node_cpu_seconds_total{instance="a",cpu="1",mode="idle"}': "0+15x60",
+}
+_NODE = '{node_name="n",location="l",cluster_name="c"}'
+EXPECTED_OF_PRESETS: list[tuple[str, str, dict[str, float]]] = [
+    # Ten minutes of which it was at 100 % for five, whosever it was.
+    ("amd", "node.gpu", {'{hostname="a",gpu_id="0"}': 0.75}),
+    (
+        "amd",
+        "pod.gpu",
+        {
+            '{hostname="a",gpu_id="0",namespace="d",pod="x"}': 1.0,
+            '{hostname="a",gpu_id="0",namespace="d",pod="y"}': 0.5,
+        },
+    ),
+    (
+        "intel",
+        "node.gpu",
+        {
+            f'{{{XPU},device="0000:01:00.0"}}': 0.9,
+            '{instance="g",namespace="habana",pod="e",UUID="u",device="u"}': 0.7,
+        },
+    ),
+    ("intel", "node.gpu.memory", {f'{{{XPU},device="0000:01:00.0"}}': 0.25}),
+    ("gke-managed", "node.cpu", {_NODE: 2}),
+    ("gke-managed", "node.memory", {_NODE: 30}),
+    ("gke-managed", "node.gpu", {_NODE.replace("{", '{accelerator_id="1",'): 0.8}),
+    (
+        "gke-managed",
+        "pod.cpu",
+        {'{namespace_name="d",pod_name="x",location="l",cluster_name="c"}': 1},
+    ),
+    ("node-exporter", "node.disk.busy", {'{instance="a",device="nvme0n1"}': 0.5}),
+    (
+        "node-exporter",
+        "node.disk.space",
+        {'{instance="a",fstype="ext4",mountpoint="/",device="d"}': 0.95},
+    ),
+    ("node-exporter", "node.load", {'{instance="a"}': 8}),
+]
+
+
+def test_every_query_of_readings_and_presets_is_promql(tmp_path: Path) -> None:
+    queries = [text for each in CATALOG.values() for text in _templates(each)]
+    for preset in PRESETS.values():
+        for own in preset.values():
+            queries += [own.value, own.dated]
+            if own.capacity is not None and own.capacity.query is not None:
+                queries.append(own.capacity.query)
+    rules = [
+        {"record": f"q:{n}", "expr": fill(query, 300, match)}
+        for match in ("", 'cluster="c",')
+        for n, query in enumerate(queries)
+    ]
+    file = tmp_path / "rules.yaml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "all", "rules": rules}]}))
+    done = subprocess.run(
+        ["promtool", "check", "rules", "--lint=none", str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(rules)} rules found" in done.stdout
+
+
+def _templates(definition: Definition) -> Iterator[str]:
+    beside = () if definition.beside is None else (definition.beside,)
+    for source in (*definition.sources, *beside):
+        yield from filter(None, (source.value, source.weight, source.fresh))
+    if definition.holders:
+        yield definition.holders
+
+
+def test_the_queries_of_presets_mean_what_they_say(tmp_path: Path) -> None:
+    asked = [
+        (PRESETS[preset][name].value, "20m", values) for preset, name, values in EXPECTED_OF_PRESETS
+    ]
+    prove(tmp_path, OF_PRESETS, asked)
+
+
 def test_the_queries_of_signals_mean_what_they_say(tmp_path: Path) -> None:
+    prove(
+        tmp_path,
+        SERIES,
+        [(CATALOG[name].sources[0].value, time, values) for name, time, values in EXPECTED],
+    )
+
+
+def prove(
+    folder: Path, series: dict[str, str], queries: list[tuple[str, str, dict[str, float]]]
+) -> None:
+    """Assert what each template gives at that time on these series."""
     asked: list[dict[str, Any]] = [
         {
-            "expr": f"round({fill(CATALOG[name].sources[0].value, 600, '')}, 0.001)",
+            "expr": f"round({fill(template, 600, '')}, 0.001)",
             "eval_time": time,
             "exp_samples": [{"labels": labels, "value": value} for labels, value in values.items()],
         }
-        for name, time, values in EXPECTED
+        for template, time, values in queries
     ]
-    given = [{"series": series, "values": values} for series, values in SERIES.items()]
+    given = [{"series": name, "values": values} for name, values in series.items()]
     document = {
         "evaluation_interval": "30s",
         "rule_files": [],
         "tests": [{"interval": "30s", "input_series": given, "promql_expr_test": asked}],
     }
-    file = tmp_path / "signals.yaml"
+    file = folder / "queries.yaml"
     file.write_text(yaml.safe_dump(document))
     done = subprocess.run(
         ["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False

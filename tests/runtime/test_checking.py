@@ -1,11 +1,14 @@
 """Policies that decide nothing, fight each other or have no data are reported before they run."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from rescheduler.cli.main import program
+from rescheduler.model.reading_answer import ReadingAnswer
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.health.policy import Health
@@ -14,6 +17,8 @@ from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.numa.policy import Numa
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.utilization.policy import Utilization
+from rescheduler.reporting.phrasing import percent
+from rescheduler.reporting.reading_table import render_readings
 from rescheduler.runtime.checking import answers, dead, idle, unheard
 from tests.picture import picture
 
@@ -131,10 +136,12 @@ def test_a_cluster_reports_who_has_no_data_and_who_sees_nothing() -> None:
     assert list(idle(policies, bare)) == [
         "Spread narrow: its selectors match nothing in this cluster"
     ]
-    assert dict(answers(policies, bare)) == {
-        "node.cpu over 300 s": "not recorded",
-        "pod.cpu over 300 s": "not recorded",
-    }
+    asked = list(answers(policies, bare))
+    assert [(each.name, each.series, each.coverage) for each in asked] == [
+        ("node.cpu", None, 0.0),
+        ("pod.cpu", None, 0.0),
+    ]
+    assert {each.problem.code for each in asked if each.problem} == {"RDG007"}
 
 
 def test_readings_are_reported_with_their_coverage_and_age() -> None:
@@ -144,11 +151,43 @@ def test_readings_are_reported_with_their_coverage_and_age() -> None:
         readings={"node.cpu": {"n1": "10% _", "n2": None}, "pod.cpu": {"web": 1}},
         policies=policies.policies,
     )
-    assert dict(answers(policies, full)) == {
-        "node.cpu over 300 s": "1 of 2 nodes, at most 60 s old; RDG003 node.cpu: 50% of the nodes "
-        "have a value, wanted are 90%",
-        "pod.cpu over 300 s": "2 of 2 pods, at most 0 s old",
-    }
+    [cpu, pods] = answers(policies, full)
+    assert (cpu.found, cpu.expected, cpu.ageSeconds) == (1, 2, 60)
+    assert (cpu.least, cpu.most, cpu.unit, cpu.policies) == (0.1, 0.1, "ratio", ["hot"])
+    assert cpu.problem is not None
+    assert cpu.problem.code == "RDG003"
+    assert (pods.found, pods.expected, pods.problem) == (2, 2, None)
+    shown = render_readings([cpu, pods], width=100, color=False)
+    assert re.search(r"node\.cpu +5 min", shown)
+    assert "1 of 2 nodes" in shown
+    assert f"{percent(0.1)} to {percent(0.1)}" in shown
+    assert "RDG003 node.cpu: 50% of the nodes have a value" in shown
+    assert "2 of 2 pods" in shown
+
+
+def test_what_asking_cost_is_shown() -> None:
+    answer = ReadingAnswer(
+        name="node.queue\x1b[31m",
+        subject="node",
+        policies=["hot"],
+        own=True,
+        windowSeconds=300,
+        unit="count",
+        series=12_345,
+        expected=2,
+        found=2,
+        coverage=1.0,
+        ageSeconds=12.0,
+        least=0,
+        most=70,
+        queries=2,
+        seconds=0.256,
+        samples=9_876_543,
+    )
+    shown = render_readings([answer], width=120, color=False)
+    assert "\x1b" not in shown
+    for each in ("12,345", "2 of 2 nodes", "12 s", "0.00 to 70.0 count", "0.26 s", "9,876,543"):
+        assert each in shown
 
 
 def test_the_verb_holds_policies_against_a_recording() -> None:
@@ -158,6 +197,11 @@ def test_the_verb_holds_policies_against_a_recording() -> None:
     answer = CliRunner().invoke(program, ["check", demo, "--snapshot", recording])
     assert answer.exit_code == 0, answer.output
     assert "of 60 nodes" in answer.output
+    answer = CliRunner().invoke(program, ["check", demo, "--snapshot", recording, "-o", "json"])
+    assert answer.exit_code == 0, answer.output
+    told = json.loads(answer.stdout)
+    assert {each["expected"] for each in told["readings"] if each["subject"] == "node"} == {60}
+    assert told["notEvaluated"] == []
     file = str(root / "policies/spread_test.yaml")
     answer = CliRunner().invoke(program, ["check", file])
     assert (answer.exit_code, "policy tests" in answer.output) == (0, True)

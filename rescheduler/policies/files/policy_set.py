@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rescheduler.documents.envelope import Document, digest
+from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.file_problems import FileProblem, Mark, policy_error
 from rescheduler.documents.strict_yaml import Tree, grown, read
 from rescheduler.documents.text_files import Beside, TextFile
-from rescheduler.documents.validation import locate, validate
+from rescheduler.documents.validation import locate, near, validate, value_at
 from rescheduler.model.errors import PolicyError
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.policies.base import Policy
@@ -73,6 +74,7 @@ def read_policies(where: str, files: Sequence[TextFile], beside: Beside) -> Poli
     collected = _Collection(beside)
     for file in files:
         collected.add(file)
+    collected.resolve()
     file_problems = collected.file_problems()
     if file_problems:
         raise policy_error(file_problems, len(files))
@@ -185,6 +187,22 @@ class _Collection:
             key=lambda file_problem: (file_problem.mark.line, file_problem.mark.column)
         )
         self._file_problems += [(file, file_problem) for file_problem in file_problems]
+
+    def resolve(self) -> None:
+        """Give the policies what documents of kind Readings define for them by name."""
+        traffic = {name: each for one in self._readings for name, each in one.traffic.items()}
+        for number, policy in enumerate(self._policies):
+            try:
+                self._policies[number] = policy.resolved(traffic)
+            except FieldError as error:
+                source = self._sources[policy.name]
+                tree = source.tree
+                spec = tree.value["spec"] if isinstance(tree.value, dict) else tree
+                message = f"{'.'.join(['spec', *map(str, error.at)])}: {error}"
+                hint = near(str(value_at(spec, error.at)), error.known)
+                file = TextFile(source.file, source.file, source.text)
+                problem = FileProblem(locate(spec, error.at), message, hint)
+                self._file_problems.append((file, problem))
 
     def file_problems(self) -> list[tuple[str, str, FileProblem]]:
         """All that is wrong; a file that a Scheduler refers to need not be a policy file."""

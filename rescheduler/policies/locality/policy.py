@@ -1,6 +1,6 @@
 """Locality: keep pods near the pods, and the data, that they exchange traffic with."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import ClassVar, Literal
 
@@ -17,11 +17,10 @@ from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.locality.domain_tree import KNOWN, Level
 from rescheduler.policies.locality.preferences import Preferences
 from rescheduler.policies.locality.term import LocalityTerm
+from rescheduler.policies.locality.traffic_fields import Traffic
+from rescheduler.policies.own_readings.pairs import PairReading, PrometheusLabel
 
 _SOURCES = ("pairs", "groups", "traffic", "podAffinity", "datasets")
-
-_LABEL = r"^[a-zA-Z_][a-zA-Z0-9_]*$"
-"""The name of a label of Prometheus."""
 
 _Weight = Field(1.0, gt=0, le=1000, description="What each pod of it counts.")
 
@@ -68,87 +67,6 @@ class PodGroup(Strict):
         return self
 
 
-class End(Strict):
-    """The labels of a traffic series that name one end of it."""
-
-    namespace: str = Field(pattern=_LABEL, description="The label with the namespace.")
-    name: str = Field(pattern=_LABEL, description="The label with the name.")
-    kind: Literal["Workload", "Pod"] = Field(
-        "Workload", description="Whether it is the name of a workload (a Deployment) or of a pod."
-    )
-
-
-class Traffic(Strict):
-    """Measured traffic, from each workload to another one or to a domain."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "oneOf": [
-                {
-                    "properties": {each: {"not": {"type": "null"}}},
-                    "required": [each],
-                }
-                for each in ("destination", "destinationDomain")
-            ]
-        }
-    )
-
-    series: SeriesSelector = Field(
-        description="A PromQL selector of the counter of bytes or requests; the age comes from it "
-        "too. `$match` is replaced by the matchers of the metric source, and must be there if it "
-        "has any.",
-    )
-    query: Query | None = Field(
-        None,
-        description="PromQL for one row per pair, `$window` is the window and `$match` as in "
-        "`series`. Unless given, the rate of `series`, summed by the labels below.",
-    )
-    source: End = Field(description="The workload or pod at one end of the traffic.")
-    destination: End | None = Field(None, description="The one at the other end.")
-    destinationDomain: str | None = Field(
-        None,
-        pattern=_LABEL,
-        description="Instead: the label with the domain at the other end of the traffic: then "
-        "`source` names the labels of the workload at this end.",
-    )
-    destinationLevel: str = Field(
-        "zone", min_length=1, description="The level of the domains of `destinationDomain`."
-    )
-    window: PositiveDuration = Field(
-        timedelta(minutes=30), description="Over what time traffic is averaged."
-    )
-    maxAge: PositiveDuration = Field(
-        timedelta(minutes=5), description="An older series counts as absent."
-    )
-    minCoverage: Ratio = Field(
-        0.9, description="The share of the known pairs that must have a fresh value."
-    )
-    weight: float = Field(1.0, gt=0, le=1000, description="What a pod with average traffic counts.")
-
-    @model_validator(mode="after")
-    def _has_one_other_end(self) -> "Traffic":
-        if (self.destination is None) == (self.destinationDomain is None):
-            raise ValueError("exactly one of destination, destinationDomain is required")
-        return self
-
-    def request(self) -> ReadingRequest:
-        """The reading of pairs that it needs."""
-        other: tuple[str, ...] = ("", self.destinationDomain or "", "Domain")
-        if self.destination is not None:
-            end = self.destination
-            other = (end.namespace, end.name, end.kind)
-        source = (self.source.namespace, self.source.name, self.source.kind)
-        return ReadingRequest(
-            "pair.traffic",
-            window=self.window.total_seconds(),
-            max_age=self.maxAge.total_seconds(),
-            min_coverage=self.minCoverage,
-            query=self.query or "",
-            series=self.series,
-            columns=(*source, *other),
-        )
-
-
 class Distances(Strict):
     """How far the domains of a level are from each other: measured, not the same for each pair.
 
@@ -170,8 +88,8 @@ class Distances(Strict):
         "`series`; needed where `series` is no counter. Unless given, the rate of `series`, summed "
         "by the labels below.",
     )
-    source: str = Field(pattern=_LABEL, description="The label with the one domain.")
-    destination: str = Field(pattern=_LABEL, description="The label with the other.")
+    source: PrometheusLabel = Field(description="The label with the one domain.")
+    destination: PrometheusLabel = Field(description="The label with the other.")
     window: PositiveDuration = Field(
         timedelta(minutes=30), description="Over what time is averaged."
     )
@@ -338,6 +256,16 @@ class Locality(Policy):
         yield from super().without_effect()
         if self.distances and not (self.pairs or self.traffic or self.datasets):
             yield "no pairs, traffic or datasets, so distances have no effect"
+
+    def resolved(self, traffic: Mapping[str, PairReading]) -> "Locality":
+        """The policy with its traffic as it is defined."""
+        name = None if self.traffic is None else self.traffic.reading
+        if self.traffic is None or name is None:
+            return self
+        if name not in traffic:
+            message = f"no document of kind Readings has traffic `{name}`"
+            raise FieldError(message, ("traffic", "reading"), known=traffic)
+        return self.model_copy(update={"traffic": self.traffic.defined_by(traffic[name])})
 
     def requests(self) -> list[ReadingRequest]:
         """The readings of distances, of traffic and of the catalog."""

@@ -8,6 +8,7 @@ from rescheduler.documents.envelope import Document
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import NO_OTHERS, at_least_one_of
 from rescheduler.policies.own_readings.definition import OwnReading, ReadingName
+from rescheduler.policies.own_readings.pairs import PairReading
 from rescheduler.policies.own_readings.presets import PRESETS
 
 Preset = Literal["dcgm", "amd", "intel", "node-exporter", "gke-managed"]
@@ -18,13 +19,14 @@ class Readings(Document):
 
     The name of a [built-in reading](#built-in-readings) replaces it for all policies; any other
     name is new. `node.NAME` and `pod.NAME` together are a resource that Utilization can keep
-    below a target (`targets.own`); any reading of nodes can be a sign of Health (`signs.own`).
+    below a target (`targets.own`); any reading of nodes can be a sign of Health (`signs.own`). What
+    `traffic` defines, Locality follows (`traffic.reading`).
 
     They are guarded like the built-in ones: by age, coverage, legal values and one series for each
     node, pod or device. `rescheduler check --prometheus-url` shows what each of them answers.
     """
 
-    model_config = ConfigDict(json_schema_extra=at_least_one_of("presets", "readings"))
+    model_config = ConfigDict(json_schema_extra=at_least_one_of("presets", "readings", "traffic"))
 
     kind: Literal["Readings"] = "Readings"
     presets: list[Preset] = Field(
@@ -38,10 +40,15 @@ class Readings(Document):
         description="Definitions by the name of the reading; they replace those of the presets.",
     )
 
+    traffic: dict[str, PairReading] = Field(
+        default_factory=dict,
+        description="Traffic of workloads, by the name that `traffic.reading` of Locality gives.",
+    )
+
     @model_validator(mode="after")
     def _defines_something(self) -> "Readings":
-        if not self.presets and not self.readings:
-            raise ValueError("at least one of presets, readings is required")
+        if not (self.presets or self.readings or self.traffic):
+            raise ValueError("at least one of presets, readings, traffic is required")
         for name, each in self.readings.items():
             subject = name.partition(".")[0]
             wrong = {"node": "pods", "pod": "nodes"}[subject]

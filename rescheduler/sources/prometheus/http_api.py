@@ -47,9 +47,18 @@ class Sample(msgspec.Struct, gc=False):
     value: tuple[float, str]
 
 
+class _Samples(msgspec.Struct, frozen=True):
+    totalQueryableSamples: int | None = None
+
+
+class _Stats(msgspec.Struct, frozen=True):
+    samples: _Samples = _Samples()
+
+
 class _Data(msgspec.Struct):
     resultType: str = ""
     result: msgspec.Raw = msgspec.Raw(b"null")
+    stats: _Stats = _Stats()
 
 
 class _Envelope(msgspec.Struct):
@@ -64,11 +73,17 @@ class _Envelope(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """The answer to an instant query. warnings: reasons to believe that rows are missing."""
+    """The answer to an instant query. warnings: reasons to believe that rows are missing.
+
+    seconds: from the question to the whole answer. read: samples that the source had to look at,
+    None where it does not tell.
+    """
 
     samples: list[Sample]
     warnings: tuple[str, ...] = ()
     infos: tuple[str, ...] = ()
+    seconds: float = 0.0
+    read: int | None = None
 
 
 class _Series(msgspec.Struct, gc=False):
@@ -128,6 +143,7 @@ class Prometheus:
     access: who we are to it.
     selector: label matchers put into every query, such as `cluster="eu-1"`.
     timeout: seconds for one request. deadline: seconds for one cycle's queries together.
+    stats: whether to ask besides what each query cost; not unless set.
 
     Raises:
         SettingsError: one of them cannot be used.
@@ -151,6 +167,7 @@ class Prometheus:
         self.match = f"{selector}," if selector else ""
         self.timeout = timeout
         self.deadline = deadline
+        self.stats = False
         self._access = access
         self._method = "POST"
         self._session = _Session(self.url, access)
@@ -168,8 +185,12 @@ class Prometheus:
             MetricsUnavailable: no valid answer, with the reason.
         """
         form = {"query": promql} | ({} if at is None else {"time": repr(at)})
+        form |= {"stats": "all"} if self.stats else {}
+        began = time.monotonic()
         answer = self._ask("query", form, until)
-        return Vector(self._decoded(answer, "vector", Sample), *_notices(answer))
+        samples = self._decoded(answer, "vector", Sample)
+        read = answer.data.stats.samples.totalQueryableSamples if answer.data else None
+        return Vector(samples, *_notices(answer), seconds=time.monotonic() - began, read=read)
 
     def query_range(
         self, promql: str, start: float, step: float, count: int, until: float

@@ -4,14 +4,14 @@ A reading never raises for bad data: it carries a problem, and whoever uses it m
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rescheduler.model.errors import MetricsUnavailable
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Reading, ReadingRequest, Readings
+from rescheduler.model.readings import Cost, Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes.decode import collector_off
 from rescheduler.sources.prometheus.assembly import Cluster
@@ -59,6 +59,16 @@ class PrometheusReadings:
         return read_readings(self.prometheus, requests, snapshot).entries
 
 
+def _cost(answers: Collection[Vector]) -> Cost:
+    read = [each.read for each in answers if each.read is not None]
+    return Cost(
+        queries=len(answers),
+        series=sum(len(each.samples) for each in answers),
+        seconds=sum(each.seconds for each in answers),
+        samples=sum(read) if len(read) == len(answers) else None,
+    )
+
+
 class _Cycle:
     """One cycle's queries: one evaluation time, one deadline, and no query sent twice."""
 
@@ -81,9 +91,11 @@ class _Cycle:
             problem = Problem("RDG008", f"{request.name!r} is not in the catalogue: {known}")
             return self._empty(request, None, problem)
         warnings: dict[str, None] = {}
+        asked: dict[str, Vector] = {}
 
         def ask(template: str) -> Vector:
             answer = self._ask(fill(template, request.window, self._prometheus.match))
+            asked[template] = answer
             warnings.update(dict.fromkeys(answer.warnings))
             self._several = self._several or several_of(answer.samples)
             return answer
@@ -93,7 +105,8 @@ class _Cycle:
             if self._several is not None:
                 return self._empty(request, definition, self._several)
             assembly = assembly_of(request, self._cluster, at, ask)
-            return assembly.reading(self._shown(request), warnings, self._clock_note(at))
+            reading = assembly.reading(self._shown(request), warnings, self._clock_note(at))
+            return replace(reading, cost=_cost(asked.values()))
         except MetricsUnavailable as error:
             return self._empty(request, definition, Problem("RDG001", error.sentence))
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 PREFIX = "load.test/"
+QUEUE = PREFIX + "queue"
 TALKS_TO = PREFIX + "talks-to"
 """On a pod: the workload of its namespace to which all goes that it transmits."""
 
@@ -15,7 +16,8 @@ class Load:
     """What one pod really uses while it runs, wherever it runs.
 
     cpu: cores. memory, gpu_memory: bytes (gpu_memory per GPU). gpu: busy share of each of its
-    GPUs, 0-1. transmit, receive: bytes per second. None: not declared, the exporter takes 0
+    GPUs, 0-1. transmit, receive: bytes per second. queue: requests that wait
+    for it, which only its own exporter tells. None: not declared, the exporter takes 0
     (gpu_memory: a tenth of the device).
     """
 
@@ -25,6 +27,7 @@ class Load:
     gpu_memory: float | None = None
     transmit: float | None = None
     receive: float | None = None
+    queue: float | None = None
 
     def annotations(self) -> dict[str, str]:
         """For a pod template, or for a running pod's annotations."""
@@ -36,6 +39,7 @@ class Load:
                 "gpu-memory": self.gpu_memory,
                 "network-tx": self.transmit,
                 "network-rx": self.receive,
+                "queue": self.queue,
             }
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from uuid import NAMESPACE_DNS, uuid5
 
-from tests.e2e.builders.load import TALKS_TO, TALKS_TO_ZONE
+from tests.e2e.builders.load import QUEUE, TALKS_TO, TALKS_TO_ZONE
 from tests.e2e.builders.nodes import ZONE
 from tests.e2e.exporter.objects import Pod
 from tests.e2e.exporter.series import Sample, View, labels
@@ -65,6 +65,9 @@ def _pod(node: RunningNode, running: RunningPod, target: str, view: View) -> Ite
     receive = node.receive if shared else running.receive
     yield Sample("container_network_transmit_bytes_total", sandbox, transmit.read(now) * factor)
     yield Sample("container_network_receive_bytes_total", sandbox, receive.read(now) * factor)
+    if QUEUE in pod.metadata.annotations:
+        # Of the pod's own exporter, found by its annotations: labels as such a job gives them.
+        yield Sample("inference_queue_length", own, pod.metadata.load("queue") * factor)
     yield from _talk(node, running, own, running.transmit.read(now) * factor)
 
 

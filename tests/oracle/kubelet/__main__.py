@@ -45,9 +45,7 @@ def main() -> int:
 def missed(comparison: Comparison) -> bool:
     """Whether the program differs from kubelet more than it may, where the API tells enough."""
     agree, admits, refusals = comparison.shares(comparison.told)
-    return (
-        agree < LEAST_AGREEMENT or admits > MOST_FALSE_ADMITS or refusals > MOST_FALSE_REFUSALS
-    )
+    return agree < LEAST_AGREEMENT or admits > MOST_FALSE_ADMITS or refusals > MOST_FALSE_REFUSALS
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from rescheduler.documents.envelope import to_document
 from rescheduler.documents.promql import selectors
 from rescheduler.model.errors import PolicyError
 from rescheduler.policies.own_readings.definition import OwnReading
@@ -157,3 +158,55 @@ def test_presets_can_be_written_as_a_document(preset: str) -> None:
         assert name.startswith(("node.", "pod."))
         if name.startswith("pod."):
             assert own.capacity is None
+
+
+TRAFFIC = """\
+apiVersion: rescheduler.io/v1alpha1
+kind: Readings
+metadata: {name: mesh}
+spec:
+  traffic:
+    mesh:
+      series: mesh_sent_bytes_total{$match}
+      source: {namespace: source_namespace, name: source_workload}
+      destination: {namespace: destination_namespace, name: destination_workload}
+---
+apiVersion: rescheduler.io/v1alpha1
+kind: Locality
+metadata: {name: near}
+spec:
+  match: {all: true}
+  traffic: {reading: mesh}
+"""
+
+
+def test_locality_follows_traffic_that_is_defined_elsewhere(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(TRAFFIC, encoding="utf-8")
+    found = load_policies(file)
+    [request] = found.requests()
+    assert request.name == "pair.traffic"
+    assert request.series == "mesh_sent_bytes_total{$match}"
+    assert request.columns[0] == "source_namespace"
+    assert "mesh_sent_bytes_total" in str(to_document(found.policies[0]))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "{reading: mesh}",
+            "{reading: mash}",
+            "a.yaml:16:22: spec.traffic.reading: no document of kind Readings has traffic `mash`",
+        ),
+        ("{reading: mesh}", "{reading: mesh, series: x}", "series is given where the reading is"),
+        ("{reading: mesh}", "{series: x}", "spec.traffic.source: is required, or `reading`"),
+        ("total{$match}", "total", "`mesh_sent_bytes_total` has no $match"),
+        ("      destination:", "      destinationDomain: z\n      destination:", "exactly one of"),
+    ],
+)
+def test_what_is_wrong_with_traffic_has_its_line(
+    tmp_path: Path, old: str, new: str, words: str
+) -> None:
+    assert old in TRAFFIC
+    assert words in refused(tmp_path, TRAFFIC.replace(old, new, 1))

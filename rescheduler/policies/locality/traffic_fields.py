@@ -1,0 +1,109 @@
+"""Measured traffic: what operators write about it in a Locality policy."""
+
+from datetime import timedelta
+from typing import Any
+
+from pydantic import ConfigDict, Field, model_validator
+
+from rescheduler.documents.field_problems import FieldError
+from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
+from rescheduler.documents.promql import Query, SeriesSelector
+from rescheduler.model.readings import ReadingRequest
+from rescheduler.policies.own_readings.pairs import (
+    DOMAIN,
+    PAIR_FIELDS,
+    QUERY,
+    SERIES,
+    End,
+    PairReading,
+    PrometheusLabel,
+)
+
+_ABSENT: dict[str, Any] = {"type": "null"}
+_GIVEN: dict[str, Any] = {"not": _ABSENT}
+_ENDS = ("destination", "destinationDomain")
+_FORMS: list[Any] = [
+    *(
+        {
+            "required": ["series", "source", each],
+            "properties": {
+                **dict.fromkeys(("series", "source", each), _GIVEN),
+                **dict.fromkeys(("reading", *(end for end in _ENDS if end != each)), _ABSENT),
+            },
+        }
+        for each in _ENDS
+    ),
+    {
+        "required": ["reading"],
+        "properties": {"reading": _GIVEN, **dict.fromkeys(PAIR_FIELDS, _ABSENT)},
+    },
+]
+
+
+class Traffic(Strict):
+    """Measured traffic, from each workload to another one or to a domain."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": _FORMS})
+
+    reading: str | None = Field(
+        None,
+        min_length=1,
+        description="A reading of `traffic` in a document of kind Readings, by its name; what "
+        "follows up to `destinationDomain` is then given there.",
+    )
+    series: SeriesSelector | None = Field(None, description=SERIES)
+    query: Query | None = Field(None, description=QUERY)
+    source: End | None = Field(None, description="The workload or pod at one end of the traffic.")
+    destination: End | None = Field(None, description="The one at the other end.")
+    destinationDomain: PrometheusLabel | None = Field(None, description=DOMAIN)
+    destinationLevel: str = Field(
+        "zone", min_length=1, description="The level of the domains of `destinationDomain`."
+    )
+    window: PositiveDuration = Field(
+        timedelta(minutes=30), description="Over what time traffic is averaged."
+    )
+    maxAge: PositiveDuration = Field(
+        timedelta(minutes=5), description="An older series counts as absent."
+    )
+    minCoverage: Ratio = Field(
+        0.9, description="The share of the known pairs that must have a fresh value."
+    )
+    weight: float = Field(1.0, gt=0, le=1000, description="What a pod with average traffic counts.")
+
+    @model_validator(mode="after")
+    def _has_its_ends(self) -> "Traffic":
+        given = [name for name in PAIR_FIELDS if getattr(self, name) is not None]
+        if self.reading is not None:
+            if given:
+                raise ValueError(f"{given[0]} is given where the reading is defined")
+            return self
+        for name in ("series", "source"):
+            if name not in given:
+                raise FieldError("is required, or `reading` instead", (name,))
+        if (self.destination is None) == (self.destinationDomain is None):
+            raise ValueError("exactly one of destination, destinationDomain is required")
+        return self
+
+    def defined_by(self, reading: PairReading) -> "Traffic":
+        """The same with what the definition of its reading gives."""
+        given = {name: getattr(reading, name) for name in PAIR_FIELDS}
+        return self.model_copy(update={**given, "reading": None})
+
+    def request(self) -> ReadingRequest:
+        """The reading of pairs that it needs."""
+        other: tuple[str, ...] = ("", self.destinationDomain or "", "Domain")
+        if self.destination is not None:
+            end = self.destination
+            other = (end.namespace, end.name, end.kind)
+        source = ("", "", "Workload")
+        if self.source is not None:
+            source = (self.source.namespace, self.source.name, self.source.kind)
+        return ReadingRequest(
+            "pair.traffic",
+            window=self.window.total_seconds(),
+            max_age=self.maxAge.total_seconds(),
+            min_coverage=self.minCoverage,
+            query=self.query or "",
+            series=self.series or "",
+            columns=(*source, *other),
+        )
