@@ -69,14 +69,18 @@ def evict(
 
 
 def eviction(move: PlannedMove, annotations: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    """The path and the body of the request."""
+    """The path and the body of the request.
+
+    A pod on no node is meant only as long as it is exactly as it was read, so Pending.
+    """
     pod = move.pod
+    exact = {} if move.source else {"resourceVersion": pod.resourceVersion}
     metadata = {"name": pod.name, "namespace": pod.namespace, "annotations": annotations}
     body = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": metadata,
-        "deleteOptions": {"preconditions": {"uid": pod.uid}},
+        "deleteOptions": {"preconditions": {"uid": pod.uid, **exact}},
     }
     return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body
 

@@ -17,6 +17,8 @@ from rescheduler.model.steering import Intent, Strength
 
 FENCE = "rescheduler.io/fence"
 """Annotation: the lease transition of the last writer."""
+SEEN = "rescheduler.io/seen"
+"""Annotation in a dry run: the version of the table that the admission policy reads."""
 MOST_BYTES = 900 * 2**10
 """Of all keys and values; a ConfigMap holds 1 MiB."""
 MOST_VALUE = 2**16

@@ -9,9 +9,8 @@ writer, and leaves nothing there but intents.
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from rescheduler.actions.lease import Store
-from rescheduler.actions.steering_format import FENCE, MOST_BYTES, read, size, written
-from rescheduler.actions.stored import config_map
+from rescheduler.actions.steering_format import FENCE, MOST_BYTES, SEEN, read, size, written
+from rescheduler.actions.stored import StoredObject, config_map
 from rescheduler.model.errors import ActionError, LockLost
 from rescheduler.model.problem import Problem
 from rescheduler.model.steering import MOST_NODES, Intent
@@ -26,7 +25,7 @@ _Change = Callable[[list[Intent], dict[str, str]], Iterable[Intent]]
 class SteeringTable:
     """The table, read and written under the lock."""
 
-    def __init__(self, store: Store, *, where: str) -> None:
+    def __init__(self, store: StoredObject, *, where: str) -> None:
         """where: `namespace/name` of the ConfigMap."""
         self._store = store
         self._where = where
@@ -39,6 +38,29 @@ class SteeringTable:
             ActionError: the API server does not answer, or refuses.
         """
         return read(_data(self._store.read() or self._blank))
+
+    def exists(self) -> bool:
+        """Whether there is a table.
+
+        Raises:
+            ActionError: the API server does not answer, or refuses.
+        """
+        return self._store.read() is not None
+
+    def seen(self) -> bool:
+        """Whether the API server shows that it reads the table as it is stored now.
+
+        A policy that reads it answers in a dry run of an update; see deploy/kustomize.
+
+        Raises:
+            ActionError: the API server does not answer, or refuses.
+        """
+        current = self._store.read()
+        rehearsed = None if current is None else self._store.rehearsed(current)
+        if current is None or rehearsed is None:
+            return False
+        version = (current.get("metadata") or {}).get("resourceVersion")
+        return bool(version) and _notes(rehearsed).get(SEEN) == version
 
     def add(self, intents: Collection[Intent], fence: int) -> Problem | None:
         """Put these in, all or none: None once they are stored, or why they do not fit (STR003).
@@ -127,13 +149,17 @@ class SteeringTable:
 def _filled(current: dict[str, Any], data: dict[str, str], fence: int) -> dict[str, Any]:
     """The ConfigMap with nothing but this data: what others wrote there takes the room."""
     metadata = current.get("metadata") or {}
-    notes = {**(metadata.get("annotations") or {}), FENCE: str(fence)}
+    notes = {**_notes(current), FENCE: str(fence)}
     kept = {key: value for key, value in current.items() if key in ("apiVersion", "kind")}
     return {**kept, "metadata": {**metadata, "annotations": notes}, "data": data}
 
 
+def _notes(current: dict[str, Any]) -> dict[str, Any]:
+    return (current.get("metadata") or {}).get("annotations") or {}
+
+
 def _fence_of(current: dict[str, Any]) -> int:
-    text = str(((current.get("metadata") or {}).get("annotations") or {}).get(FENCE, ""))
+    text = str(_notes(current).get(FENCE, ""))
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from rescheduler.model.calibration import LandingRecord, compare
 from rescheduler.model.gains import MOST_BASELINES, MOST_POLICIES, Baseline, Gain, GainRecord
+from rescheduler.model.steering import Means, Strength
 
 MOST_RECORDS = 24
 """Kinds of owners times versions of the scheduler that are remembered; the latest are kept."""
@@ -30,6 +31,9 @@ LOOK_BACK = timedelta(hours=48)
 BESIDE = timedelta(hours=1)
 """How long before a batch a move may have been made that its readings do not show whole."""
 
+FREED = "ACT020"
+"""The code of a move whose replacement stayed Pending where it had to go, and was made anew."""
+
 WATCHED = timedelta(hours=1)
 """So long after an unanswered eviction was given back a process that stood still may yet send it.
 
@@ -43,6 +47,26 @@ State = Literal[
     "ready",  # it is gone, and the replacement stays Ready
     "lost",  # evicted and gone, and no replacement stayed Ready in time
 ]
+
+
+class PastSteering(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """How the replacement of a move was told where to go; the fields of its `Intent` in the table.
+
+    until: when its entry is taken out at the latest, and from when on a replacement that is
+    required to go there may not be Pending any more. open: whether the entry may be in the table.
+    missed: whether the replacement came without the affinity that it was to get. freed: whether it
+    stayed Pending and was evicted, for its controller to make it anew.
+    """
+
+    by: Means
+    strength: Strength
+    hostnames: list[str]
+    template: str = ""
+    name: str = ""
+    until: datetime
+    open: bool = True
+    missed: bool = False
+    freed: bool = False
 
 
 class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -93,6 +117,11 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     """Whether the pod crash-looped, so that nothing that was Ready was taken."""
     readySeconds: float | None = None
     """From the intent until the replacement was first Ready."""
+    steered: PastSteering | None = None
+    """How its replacement was steered through the table of intents, if it was."""
+    frees: str = ""
+    """Set on the eviction of a Pending replacement: the UID of the pod whose move it frees. It
+    takes no slot of its own."""
     settled: datetime | None = None
     kept: float = 0.0
     """Seconds that the limits of its time need it for; the ledger fills it in."""
@@ -157,6 +186,11 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         return self.crashLooping and bool(self.landedOn)
 
     @property
+    def freed(self) -> bool:
+        """Whether its replacement stayed Pending where it had to go, and was made anew."""
+        return self.code == FREED or (self.steered is not None and self.steered.freed)
+
+    @property
     def boomerang(self) -> bool:
         """Whether the replacement came back to the node that the pod had left."""
         return bool(self.landedOn) and self.landedOn == self.source
@@ -207,7 +241,7 @@ class History(msgspec.Struct, omit_defaults=True):
         Answers whether it was counted. A lost move of which no replacement was ever seen shows
         nothing of the scheduler.
         """
-        pending = move.state == "lost" and bool(move.replacement)
+        pending = (move.state == "lost" or move.freed) and bool(move.replacement)
         if move.compared or not move.scheduler or not (move.landedOn or pending):
             return False
         comparison = compare(move.landing, move.unschedulable, move.landedOn)

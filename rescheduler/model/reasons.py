@@ -169,6 +169,7 @@ _ALL = (
     Reason("ACT017", "The pod crash-looped, and its replacement is not Ready either.", "Read its logs: its node was not the cause. It is not moved again within a day."),
     Reason("ACT018", "The replacement restarts again and again.", "Read its logs; nothing more is evicted until its workload has all its pods Ready."),
     Reason("ACT019", "The evicted pod is still there, five minutes past its grace period.", "Look at its finalizers and its node; its workload is left alone until it is gone."),
+    Reason("ACT020", "The replacement stayed Pending where it had to go, and was made anew without steering.", "Name more nodes, or use `strength: Prefer`; its workload is left alone for longer."),
     # Drift: what the re-check before a move found
     Reason("DRF001", "The pod is on another node, or no longer Running and Ready.", "Make a new plan."),
     Reason("DRF003", "The pod's node, or the node where it was expected, has changed.", "Make a new plan."),
@@ -177,7 +178,12 @@ _ALL = (
     Reason("DRF006", "The pod's workload has changed: a rollout, a pause, a deletion, or missing pods.", "Make a new plan once it is stable."),
     Reason("DRF007", "A PodDisruptionBudget or the namespace of the pod forbids the eviction now.", "A later cycle tries again."),
     # Steering: replacements that are told where to go
+    Reason("STR001", "Replacements cannot be told where to go, so nothing is steered.", "Apply the component of deploy/ that `steering` names; it also gives the right to write its table."),
+    Reason("STR002", "The API server does not steer by the table that was written.", "Apply deploy/kustomize/steering-policy; or restart kube-apiserver, if such a policy was removed before."),
     Reason("STR003", "The table of replacements to steer has no room for this one.", "Name fewer nodes; or wait until others have landed."),
+    Reason("STR004", "The replacement could not be entered in the table of replacements to steer.", "Read the message; a later cycle tries again."),
+    Reason("STR005", "The replacement came without the node affinity that it was to get.", "Look for an API server that does not read the table, or for a webhook that replaces the affinity."),
+    Reason("STR006", "The replacement stayed Pending where it had to go, so it was evicted for its controller to make it anew.", "Nothing to do; the next one goes where the scheduler puts it."),
     # The data itself
     Reason("DAT001", "An object could not be decoded; it is left out, and its node is left alone.", "Report the object to the maintainers."),
     Reason("DAT002", "An optional kind of object could not be read.", "Install it, or grant the right to list it, if your policies need it."),

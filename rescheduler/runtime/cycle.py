@@ -25,6 +25,7 @@ from rescheduler.runtime.enforce import acting
 from rescheduler.runtime.enforce.actor import Actor, Checks, Recorder, unrecorded
 from rescheduler.runtime.enforce.attempt import problem
 from rescheduler.runtime.enforce.reconcile import holding
+from rescheduler.runtime.enforce.steering_ready import in_effect
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.observing import Observe
 from rescheduler.runtime.trail_records import measured, observed, planned, record_all
@@ -98,7 +99,8 @@ def _run(parts: Parts, policies: PolicySet, seed: int) -> Report:
     try:
         with holding(actor) as history:
             fence = actor.ledger.fence
-            plan = propose(parts, policies, history, [], mode="Enforce", seed=seed, actor=actor)
+            policies, notes = in_effect(policies, actor)
+            plan = propose(parts, policies, history, notes, mode="Enforce", seed=seed, actor=actor)
             return carry_out(parts, plan, policies, actor, fence=fence)
     except LockHeld as error:
         verdict = problem("GRD005", error.message)

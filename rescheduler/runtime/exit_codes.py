@@ -20,7 +20,7 @@ _AT_FAULT = frozenset({"GRD004", "GRD007", "GRD010", "ACT015", "ACT016"})
 
 Every other guard is about the cluster or about what our moves did to it.
 """
-_MISSED = frozenset({"ACT011", "ACT017", "ACT018", "ACT019"})
+_MISSED = frozenset({"ACT011", "ACT017", "ACT018", "ACT019", "ACT020"})
 """Codes of evicted pods that did not go, or whose replacement was not Ready."""
 
 
@@ -37,6 +37,8 @@ def exit_code(report: Report, *, proposed: bool = False, applying: bool = False)
         if code:
             return code
     if any(policy.problem is not None for policy in plan.policies):
+        return FAULT
+    if any(note.code == "STR001" for note in plan.notes):
         return FAULT
     if isinstance(report, Outcome) and any(demoted_now(each, plan) for each in plan.policies):
         return UNDONE

@@ -64,3 +64,14 @@ def restart(pod: dict[str, Any], now: datetime) -> None:
     pod["status"]["conditions"] = [
         {"type": "Ready", "status": "False", "lastTransitionTime": stamp(now)}
     ]
+
+
+def crash_loop(pod: dict[str, Any], now: datetime) -> dict[str, Any]:
+    """The pod, crash-looping from now on."""
+    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+    pod["status"] |= {
+        "phase": "Running",
+        "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": stamp(now)}],
+        "containerStatuses": [{"name": "main", "restartCount": 9, "state": waiting}],
+    }
+    return pod

@@ -16,6 +16,7 @@ import msgspec
 from rescheduler.actions.evict import EvictionAnswer, annotations, eviction, understood
 from rescheduler.actions.lease import Durations, Lease
 from rescheduler.actions.ledger import Ledger
+from rescheduler.actions.steering_table import TABLE, SteeringTable
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import Answer, Api, ServerClock
 from rescheduler.kube.controllers import Controller
@@ -89,6 +90,7 @@ class Process:
     objection: Callable[[PlannedMove, History], Problem | None] = lambda *_: None
     guarding: Callable[[], list[Problem]] = list
     observed: int = 0
+    warned: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.clock = ServerClock(
@@ -224,6 +226,8 @@ class Process:
             sleep=self.sleep,
             stop=lambda: self.stopped,
             limits=self.limits,
+            steering=SteeringTable(self._stored(MAPS, TABLE), where=f"rescheduler/{TABLE}"),
+            warn=lambda said, **_: self.warned.append(said),
         )
 
 

@@ -18,6 +18,7 @@ import msgspec
 from rescheduler.model.snapshot import Snapshot
 from tests.fakes.manners import (
     Reply,
+    crash_loop,
     is_ready,
     needs_no_budget,
     owner_name,
@@ -26,6 +27,7 @@ from tests.fakes.manners import (
     stamp,
     status,
 )
+from tests.fakes.steering import UNPLACED, rehearsed, steer
 
 _PATH = re.compile(
     r"^/(?:api|apis/[^/]+)/v[12]/namespaces(?:/(?P<ns>[^/]+)"
@@ -43,6 +45,8 @@ class World:
     Ready there; else it crash-loops. relapse: how long it stays Ready before a container of it
     restarts, each time anew; None: for good. stuck: whether an evicted pod never goes.
     offset: by which the clock of the API server that answers now is wrong.
+    steers: whether admission steers replacements by the table, and shows which one it reads; with
+    `frozen` it goes on with the table that it had then.
     on_accept: called with the pod and the request of each eviction that is accepted.
     """
 
@@ -55,6 +59,8 @@ class World:
         self.relapse: float | None = None
         self.stuck: Callable[[dict[str, Any]], bool] = lambda _: False
         self.offset = timedelta(0)
+        self.steers = False
+        self.frozen: dict[str, Any] | None = None
         self.on_accept: Callable[[dict[str, Any], dict[str, Any]], None] = lambda *_: None
         self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.accepted: list[str] = []
@@ -124,7 +130,7 @@ class World:
                 "spec": {"nodeName": node, "containers": []},
                 "status": {
                     "phase": "Running" if node else "Pending",
-                    "conditions": [condition] if node else [],
+                    "conditions": [condition if node else dict(UNPLACED)],
                 },
             },
         )
@@ -188,6 +194,8 @@ class World:
             return status(404, "NotFound", f'namespaces "{namespace}" not found')
         if sub == "eviction":
             return self._evict(namespace, name, body or {})
+        if method == "PUT" and "dryRun=All" in query:
+            return rehearsed(self, (kind, namespace, name), body or {})
         match method:
             case "GET":
                 return self._get(kind, namespace, name, query)
@@ -258,6 +266,9 @@ class World:
         if wanted != pod["metadata"]["uid"]:
             return status(409, "Conflict", f"the UID in the precondition ({wanted}) does not match")
         metadata = pod["metadata"]
+        exact = body["deleteOptions"]["preconditions"].get("resourceVersion")
+        if exact is not None and exact != metadata["resourceVersion"]:
+            return status(409, "Conflict", f"the resource version {exact} does not match")
         if "deletionTimestamp" not in metadata:
             blocked = self._spend_budget(pod) if pod["status"]["phase"] == "Running" else None
             if blocked is not None:
@@ -325,6 +336,7 @@ class World:
             namespace=metadata["namespace"],
             age=timedelta(0),
         )
+        steer(self, new)
         node = self.place(new)
         if node:
             self._node(node)
@@ -337,15 +349,7 @@ class World:
 
     def crash(self, pod: dict[str, Any]) -> dict[str, Any]:
         """From now on the pod crash-loops."""
-        waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
-        pod["status"] |= {
-            "phase": "Running",
-            "conditions": [
-                {"type": "Ready", "status": "False", "lastTransitionTime": stamp(self.now())}
-            ],
-            "containerStatuses": [{"name": "main", "restartCount": 9, "state": waiting}],
-        }
-        return pod
+        return crash_loop(pod, self.now())
 
     def swap(self, namespace: str, name: str) -> None:
         """Somebody else replaces a Ready pod, at once and on the same node."""

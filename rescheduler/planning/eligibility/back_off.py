@@ -2,11 +2,11 @@
 
 All of it follows from the ledger's entries and the snapshot; nothing is counted beside them. A move
 went wrong when its replacement came back to the node that the pod had left, was not Ready in time
-or much later than usual, crash-loops, or was taken away by somebody else within a day. Each such
-move doubles the cool-down of its workload; those of a gang that moved as a whole are one. A node
-where arrivals go wrong again and again is neither left nor counted on for a while: there, pods that
-come back count once a workload, since where they land is as much the workload's doing as the
-node's.
+or much later than usual, stayed Pending where it had to go and was made anew, crash-loops, or was
+taken away by somebody else within a day. Each such move doubles the cool-down of its workload;
+those of a gang that moved as a whole are one. A node where arrivals go wrong again and again is
+neither left nor counted on for a while: there, pods that come back count once a workload, since
+where they land is as much the workload's doing as the node's.
 """
 
 from collections import Counter, defaultdict
@@ -30,6 +30,7 @@ _REPEATED = 2
 
 _RETURNED, _LOST = "came back to", "were not Ready in time on"
 _LOOPING, _LATE = "ended in a crash loop on", "were Ready much later than usual on"
+_FREED = "were made anew, Pending where they had to go, and came to"
 _REMOVED, _RETURNED_LATER = "were undone by others on", "were undone by others, back to"
 
 
@@ -113,7 +114,7 @@ class BackOff:
         """Node to the moves that landed on it."""
         found: dict[str, list[PastMove]] = defaultdict(list)
         for move in self._history.moves:
-            if move.charged and move.landedOn:
+            if move.charged and move.landedOn and not move.freed:
                 found[move.landedOn].append(move)
         return found
 
@@ -124,6 +125,8 @@ class BackOff:
         return {uid: how for uid, how in said.items() if how}
 
     def _how(self, move: PastMove) -> str:
+        if move.freed:
+            return _FREED
         if move.boomerang:
             return _RETURNED
         if move.state == "lost":

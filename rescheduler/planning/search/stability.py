@@ -20,7 +20,7 @@ from rescheduler.planning.binding import Binding, gained
 from rescheduler.planning.search.evaluation import Gate, JointEvaluation
 from rescheduler.policies.base import Lasting, Policy
 
-_MEANINGLESS = {"mode", "weight", "maxPriority", "stableFor"}
+_MEANINGLESS = {"mode", "weight", "maxPriority", "stableFor", "steering", "onlyIfSteered"}
 """Fields that may change without changing what the policy finds."""
 _ROUNDING = 1e-6
 

@@ -28,7 +28,7 @@ from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.attempt import Halted, problem
 from rescheduler.runtime.enforce.awaiting import STAYS, await_replacements, awaited
-from rescheduler.runtime.enforce.groups import GroupAttempts
+from rescheduler.runtime.enforce.freeing import FreeingAttempts
 from rescheduler.runtime.enforce.reconcile import holding
 
 DONE = "ACT013"
@@ -59,11 +59,15 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
                     "make a new plan.",
                 )
             known = history
-            _unguarded(plan)
-            _trusted(history, actor, plan.cluster.version)
-            attempts = GroupAttempts(plan.id, actor, history, results)
-            for batch in _batches(plan.moves):
-                _carry_out(plan, batch, attempts, actor)
+            attempts = FreeingAttempts(plan.id, actor, history, results)
+            try:
+                attempts.free_left()
+                _unguarded(plan)
+                _trusted(history, actor, plan.cluster.version)
+                for batch in _batches(plan.moves):
+                    _carry_out(plan, batch, attempts, actor)
+            finally:
+                attempts.unsteer()
         verdict = problem(DONE)
     except Halted as halt:
         verdict = halt.verdict
@@ -124,7 +128,9 @@ def _batches(moves: list[PlannedMove]) -> Iterator[list[PlannedMove]]:
         yield list(batch)
 
 
-def _carry_out(plan: Plan, batch: list[PlannedMove], attempts: GroupAttempts, actor: Actor) -> None:
+def _carry_out(
+    plan: Plan, batch: list[PlannedMove], attempts: FreeingAttempts, actor: Actor
+) -> None:
     """One batch: a fresh snapshot, its evictions one after the other, then their replacements."""
     reason = actor.stop()
     if reason:
@@ -150,7 +156,7 @@ def _carry_out(plan: Plan, batch: list[PlannedMove], attempts: GroupAttempts, ac
         # Even a run that breaks off learns what became of what it evicted, if it may wait.
         entries = [past for _, past in attempts.evicted]
         try:
-            await_replacements(actor, attempts.history, entries)
+            await_replacements(actor, attempts.history, entries, attempts.free)
         finally:
             attempts.conclude()
     _go_on(entries, actor)

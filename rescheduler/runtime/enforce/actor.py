@@ -1,6 +1,6 @@
 """Everything that acting needs from outside, as ports, so that a simulation can stand in for it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -11,6 +11,7 @@ from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.steering import Intent
 from rescheduler.model.trail import Record
 from rescheduler.policies.limits import Limits
 
@@ -86,6 +87,34 @@ class Records(Protocol):
         ...
 
 
+class Table(Protocol):
+    """The table of replacements to steer; `SteeringTable` is the real one."""
+
+    def add(self, intents: Sequence[Intent], fence: int) -> Problem | None:
+        """Store these, or say why they do not fit."""
+        ...
+
+    def remove(self, pods: Collection[str], fence: int) -> None:
+        """Take out the intents of these pods, by UID."""
+        ...
+
+    def sweep(self, fence: int) -> list[str]:
+        """Take out everything; what was there."""
+        ...
+
+    def exists(self) -> bool:
+        """Whether there is a table."""
+        ...
+
+    def seen(self) -> bool:
+        """Whether the API server shows that it reads the table as it is stored now."""
+        ...
+
+
+def unwarned(_said: str, **_values: str) -> None:
+    """Stands where nobody reads a log."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """Seconds. gap: between two evictions.
@@ -123,6 +152,8 @@ class Actor:
     sleep: seconds, shorter when asked to stop.
     stop: why nothing more may be sent (a signal, the deadline), or "".
     record: writes to the audit trail.
+    steering: the table of replacements to steer; None where there is none to write.
+    warn: writes to the log.
     """
 
     lease: Lock
@@ -142,3 +173,5 @@ class Actor:
     pace: Pace = Pace()
     record: Recorder = unrecorded
     demoted: Callable[[Problem], None] = lambda _: None
+    steering: Table | None = None
+    warn: Callable[..., None] = unwarned

@@ -3,15 +3,13 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from msgspec import structs
-
 from rescheduler.actions.evict import EvictionAnswer, was_evicted
 from rescheduler.kube.controllers import selector_text
 from rescheduler.kube.objects import Pod
 from rescheduler.model.calibration import scheduler_version
 from rescheduler.model.errors import ActionError, SourceError
 from rescheduler.model.history import IN_FLIGHT_NODES, History, PastMove, likeliest, mark
-from rescheduler.model.plan import LandingShare, MoveResult, PlannedMove, Result
+from rescheduler.model.plan import MoveResult, PlannedMove, Result
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
@@ -20,8 +18,10 @@ from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.plan.surroundings import Around, refuse_changed
 from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.actor import Actor, Checks
-from rescheduler.runtime.enforce.awaiting import MOST_KNOWN, STAYS, follow
+from rescheduler.runtime.enforce.awaiting import MOST_KNOWN, follow, watch_closely
+from rescheduler.runtime.enforce.concluding import chances, concluded
 from rescheduler.runtime.enforce.sparing import not_spared
+from rescheduler.runtime.enforce.steering import close, enter, steering_of
 
 FRESH = 5.0
 """Seconds that what an eviction hangs on may be old when it is sent."""
@@ -102,6 +102,7 @@ class Attempts:
             self._keep_pace()
             answer = self._ask(fresh)
         if answer is not None:
+            watch_closely(self._actor, self.history, self.history.moves[-1])
             self._heed(fresh, answer)
 
     def conclude(self) -> None:
@@ -160,7 +161,10 @@ class Attempts:
         if changed is not None:
             self._report(move, "refused", changed)
             return None
-        (past,) = self._intend([(move, fresh)])
+        intents = self._intend([(move, fresh)])
+        if not intents:
+            return None
+        (past,) = intents
         try:
             self._may_send()
             self._is_fresh(move, actor.steady() - began)
@@ -169,10 +173,11 @@ class Attempts:
             raise
         return self._send(move, past)
 
-    def _withdraw(self, intents: Iterable[PastMove]) -> None:
+    def _withdraw(self, intents: Iterable[PastMove], code: str = "ACT010") -> None:
         """Give the budgets of these intents back: nothing was sent for them."""
         for past in intents:
-            past.refuse("ACT010", self._actor.clock())
+            past.refuse(code, self._actor.clock())
+        close(self._actor, self.history.moves)
         if self._actor.lease.valid_for(self._actor.pace.call):
             self._actor.ledger.write(self.history)
 
@@ -195,6 +200,7 @@ class Attempts:
             self.evicted.append((move, past))
         elif answer.result == "refused":
             past.refuse(answer.code, actor.clock())
+            close(actor, [past])
         actor.announce(move, self.results[move.pod.uid], self._plan)
         actor.ledger.write(self.history)
 
@@ -259,7 +265,8 @@ class Attempts:
     def _intend(self, moves: Sequence[tuple[PlannedMove, Snapshot]]) -> list[PastMove]:
         """Store what we are about to do; from here on the budgets are charged.
 
-        Each move comes with what was read right before, with all pods of the controller.
+        Each move comes with what was read right before, with all pods of the controller. None are
+        answered where their replacements cannot be steered, so that nothing may be done.
         """
         intents = [self._intent(move, fresh) for move, fresh in moves]
         for (move, _), past in zip(moves, intents, strict=True):
@@ -272,6 +279,12 @@ class Attempts:
             # Nothing was sent. Whether they are stored is not known; the next run finds out.
             self.history.moves[:] = before
             raise
+        unsteered = enter(self._actor, self.history, intents)
+        if unsteered is not None:
+            self._withdraw(intents, unsteered.code)
+            for move, _ in moves:
+                self._report(move, "refused", problem(unsteered.code, unsteered.message))
+            return []
         return intents
 
     def _intent(self, move: PlannedMove, fresh: Snapshot) -> PastMove:
@@ -297,6 +310,7 @@ class Attempts:
             usage=dict(move.usage),
             crashLooping=move.crashLooping,
             selector=_selector(move, fresh),
+            steered=steering_of(move, fresh, self._snapshot, self._actor),
             known=sorted(mark(pod.metadata.uid) for pod in _of_controller(move, fresh.pods)),
         )
 
@@ -360,26 +374,3 @@ def drifted(move: PlannedMove, pod: Pod | None, *, broken: bool = False) -> Prob
     if pod.status.phase != "Running" or not pod.ready:
         return problem("DRF001", f"Its phase is {pod.status.phase}, Ready: {pod.ready}.")
     return None
-
-
-def chances(landing: Iterable[LandingShare]) -> dict[str, float]:
-    """The probability of each node that the landing names."""
-    return {share.node: share.probability for share in landing}
-
-
-def concluded(result: MoveResult, past: PastMove) -> MoveResult:
-    """The result with where the replacement landed, and how long that took."""
-    said = {"code": past.code, "message": CATALOG[past.code].sentence}
-    if past.state == "evicted" and past.code != STAYS:
-        waits = f"{CATALOG['ACT001'].sentence} Its replacement is still awaited."
-        said = {"code": result.code, "message": waits}
-    predicted = None
-    if past.landedOn:
-        predicted = chances(result.landing).get(past.landedOn, 0.0)
-    return structs.replace(
-        result,
-        **said,
-        landedOn=past.landedOn or None,
-        predicted=predicted,
-        readySeconds=past.readySeconds,
-    )

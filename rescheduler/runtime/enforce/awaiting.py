@@ -8,14 +8,15 @@ A slot is free once the evicted pod is gone from the API server, and its replace
 Ready for `minReadyTime` with no restart since it was first Ready.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from rescheduler.kube.objects import Pod
 from rescheduler.kube.pod_state import restarts
 from rescheduler.model.errors import SourceError
-from rescheduler.model.history import History, PastMove, mark
+from rescheduler.model.history import FREED, History, PastMove, mark
 from rescheduler.runtime.enforce.actor import Actor
+from rescheduler.runtime.enforce.steering import arrived, close
 from rescheduler.runtime.trail_records import followed, record_all
 
 STAYS = "ACT019"
@@ -26,6 +27,11 @@ MOST_KNOWN = 5000
 _OVERTIME = timedelta(minutes=5)
 """So long after its grace period an evicted pod counts as stuck."""
 _GRACE = 30
+_STEERED = 0.5
+"""Seconds between two checks while an entry of the table is open: it steers every pod that its
+controller makes."""
+_AT_ONCE = (0.05, 0.1, 0.15, 0.25, 0.45)
+"""The same right after an eviction, as most controllers replace a pod at once."""
 _SLOWER = 1.5
 
 
@@ -65,7 +71,7 @@ def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
         SourceError: the pods cannot be read.
     """
     lists: dict[tuple[str, str, str], list[Pod]] = {}
-    changed = False
+    changed, moves = False, list(moves)
     for move in sorted(moves, key=lambda move: move.at):
         # A replacement in a StatefulSet has the name of the pod, so no other needs to be read.
         name = move.pod if move.controllerKind == "StatefulSet" else ""
@@ -87,7 +93,7 @@ def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
         record_all(actor.record, followed(before, move))
         changed |= was != _progress(move)
         changed |= history.learn(move, actor.clock())
-    return changed
+    return close(actor, moves) or changed
 
 
 def _progress(move: PastMove) -> tuple[object, ...]:
@@ -119,6 +125,7 @@ def _see(actor: Actor, move: PastMove, found: Pod | None) -> None:
         move.readySince = None
         return
     if found.metadata.uid != move.replacement:
+        arrived(actor, move, found)
         move.replacement, move.readySince, move.readySeconds = found.metadata.uid, None, None
     move.landedOn = found.node
     if not found.ready or not found.node:
@@ -149,7 +156,7 @@ def _close(actor: Actor, move: PastMove, found: Pod | None) -> None:
     since = move.readySince
     if since is not None and not restarted and now - since >= limits.minReadyTime:
         move.state, move.settled = "ready", now
-        move.code = "ACT012" if move.boomerang else "ACT001"
+        move.code = FREED if move.freed else "ACT012" if move.boomerang else "ACT001"
         move.known, move.selector = [], ""
         return
     if restarted and found is not None:
@@ -163,8 +170,15 @@ def _close(actor: Actor, move: PastMove, found: Pod | None) -> None:
         move.code = "ACT017" if move.no_worse else "ACT018" if looping else "ACT011"
 
 
-def await_replacements(actor: Actor, history: History, moves: list[PastMove]) -> None:
+def await_replacements(
+    actor: Actor,
+    history: History,
+    moves: list[PastMove],
+    each_time: Callable[[], None] = lambda: None,
+) -> None:
     """Wait until each of these moves is settled or stuck, we are asked to stop, or lose the lock.
+
+    each_time: is called after each check, and may evict a replacement that does not get placed.
 
     What cannot be read is asked again until the time is up; only then it is an error, since a
     replacement that we could not see is not lost.
@@ -182,12 +196,29 @@ def await_replacements(actor: Actor, history: History, moves: list[PastMove]) ->
         try:
             if follow(actor, history, waiting):
                 actor.ledger.write(history)
+            each_time()
         except SourceError:
             if all(actor.clock() - move.at >= longest for move in waiting):
                 raise
         if awaited(moves):
-            actor.sleep(pause)
+            actor.sleep(_STEERED if any(map(_steers, waiting)) else pause)
             pause = min(pause * _SLOWER, actor.pace.poll_most)
+
+
+def watch_closely(actor: Actor, history: History, move: PastMove) -> None:
+    """Wait a moment for the replacement of a move that was just made, where it is steered."""
+    for pause in _AT_ONCE:
+        if not _steers(move):
+            return
+        actor.sleep(pause)
+        try:
+            follow(actor, history, [move])
+        except SourceError:
+            return  # it is asked again with the others of its batch
+
+
+def _steers(move: PastMove) -> bool:
+    return move.steered is not None and move.steered.open
 
 
 def awaited(moves: Iterable[PastMove]) -> list[PastMove]:

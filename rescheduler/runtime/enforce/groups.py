@@ -11,6 +11,7 @@ from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.attempt import Attempts, Halted, problem
+from rescheduler.runtime.enforce.steering import enter
 
 _Intents = list[tuple[PlannedMove, PastMove]]
 
@@ -41,7 +42,10 @@ class GroupAttempts(Attempts):
         self._may_send()
         ready = [move for move, _ in fresh]
         group = frozenset(move.pod.uid for move in ready)
-        rest = list(zip(ready, self._intend(fresh), strict=True))
+        intents = self._intend(fresh)
+        if not intents:
+            return
+        rest = list(zip(ready, intents, strict=True))
         begun = False
         while rest:
             move, past = rest[0]
@@ -119,6 +123,11 @@ class GroupAttempts(Attempts):
         past.state, past.code, past.settled = "intended", "", None
         self._actor.record(trail_records.intent(move, past))
         self._actor.ledger.write(self.history)
+        unsteered = enter(self._actor, self.history, [each for _, each in rest])
+        if unsteered is not None:
+            self._withdraw([past], unsteered.code)
+            self._report(move, "refused", problem(unsteered.code, unsteered.message))
+            return None
         return self._try(rest, group, begun=begun)
 
     def _leave(self, rest: _Intents, why: str) -> None:

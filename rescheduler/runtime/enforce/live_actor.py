@@ -10,6 +10,7 @@ from rescheduler.actions.events import EventWriter
 from rescheduler.actions.evict import EvictionAnswer, annotations, evict, read_pod
 from rescheduler.actions.lease import Lease
 from rescheduler.actions.ledger import Ledger
+from rescheduler.actions.steering_table import TABLE, SteeringTable
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.trail import Target, Trail
 from rescheduler.actions.trail_file import TrailFile, TrailStream
@@ -22,7 +23,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.trail_files import IN_FOLDER, is_folder
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.actor import Actor, Checks, Recorder, unrecorded
-from rescheduler.runtime.logs import hidden
+from rescheduler.runtime.logs import hidden, logger
 from rescheduler.sources.output_file import is_stdout
 
 NAMESPACE = "rescheduler"
@@ -113,6 +114,17 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
         stop=stop,
         limits=limits,
         record=record,
+        steering=SteeringTable(
+            StoredObject(
+                api,
+                f"/api/v1/namespaces/{NAMESPACE}/configmaps",
+                TABLE,
+                clock=state.clock,
+                makes_namespace=False,
+            ),
+            where=f"{NAMESPACE}/{TABLE}",
+        ),
+        warn=lambda said, **values: logger().warning(said, **values),
     )
 
 

@@ -9,6 +9,7 @@ from rescheduler.model.errors import LockLost
 from rescheduler.model.history import History, PastMove
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.awaiting import follow
+from rescheduler.runtime.enforce.steering import settle_freeing, sweep
 from rescheduler.runtime.trail_records import resolved
 
 APPLY_DELAY = timedelta(minutes=2)
@@ -56,9 +57,10 @@ def reconcile(actor: Actor, history: History) -> None:
     their workload is left alone. A process may have stood still right before its request and send
     it later, so what was given back is watched on, and charged where its pod is gone after all:
     also where somebody else took it, which cannot be told apart. A lost replacement that has become
-    Ready after all is not lost.
+    Ready after all is not lost. What steered the replacements of a process that ended is swept; one
+    whose Pending replacement was evicted has its slot in the move that it freed.
     """
-    changed = False
+    changed = sweep(actor, history)
     for move in history.moves:
         if move.state == "intended":
             changed |= _resolve(actor, move)
@@ -69,6 +71,9 @@ def reconcile(actor: Actor, history: History) -> None:
             found = _charge_late(actor, move)
             charged |= {move.podUid} if found else set()
             changed |= found
+    for move in history.moves:
+        if move.frees and move.state == "evicted":
+            settle_freeing(history, move, actor.clock())
     open_moves = [move for move in history.moves if move.state in ("evicted", "lost")]
     changed |= follow(actor, history, open_moves)
     if changed:

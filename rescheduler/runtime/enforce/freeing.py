@@ -1,0 +1,202 @@
+"""Freeing: a replacement that must go to chosen nodes, and stays Pending, is made anew without.
+
+It is evicted once, for its controller to make another, which nothing steers: its entry is gone from
+the table by then. It is charged like any move, and takes no slot of its own. What it left counts as
+gone wrong, so that its workload cools down for longer.
+"""
+
+from rescheduler.actions.evict import EvictionAnswer
+from rescheduler.kube.objects import Pod
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.plan import MoveResult, OwnerRef, PlannedMove, PodRef
+from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.eligibility.opt_outs import refuse_opt_out
+from rescheduler.planning.limits.pace import Pace
+from rescheduler.runtime import trail_records
+from rescheduler.runtime.enforce.actor import Actor
+from rescheduler.runtime.enforce.attempt import Halted, problem
+from rescheduler.runtime.enforce.groups import GroupAttempts
+from rescheduler.runtime.enforce.steering import close, confirmed, settle_freeing
+
+
+class FreeingAttempts(GroupAttempts):
+    """Sends the evictions of one plan, and those of Pending replacements that had no choice."""
+
+    def __init__(
+        self, plan: str, actor: Actor, history: History, results: dict[str, MoveResult]
+    ) -> None:
+        """As `Attempts`."""
+        super().__init__(plan, actor, history, results)
+        self._tried: set[str] = set()
+
+    def unsteer(self) -> None:
+        """Take every entry out of the table: the run ends, and nobody would do it later.
+
+        Raises:
+            LockLost, ActionError: they could not be taken out, or not stored that they were.
+        """
+        if close(self._actor, self.history.moves, every=True) and self._actor.lease.held:
+            self._actor.ledger.write(self.history)
+
+    def free_left(self) -> None:
+        """Free what earlier runs have left Pending; whatever guard holds, it is our doing.
+
+        Raises:
+            Halted, ActionError, SourceError: as `attempt`.
+        """
+        if self._overdue():
+            self._snapshot = self._actor.observe()
+            self.free()
+
+    def free(self) -> None:
+        """Evict each replacement that is Pending beyond its deadline, once, if the limits let us.
+
+        Raises:
+            Halted, ActionError, SourceError: as `attempt`.
+        """
+        for past in self._overdue():
+            pods = self._actor.pods(past.namespace, past.selector, "")
+            pod = next((each for each in pods if each.metadata.uid == past.replacement), None)
+            if pod is None or not unschedulable(pod):
+                continue
+            move = _freeing(past, pod)
+            refused = self._unfreed(past, pod)
+            if refused is not None:
+                said = f"{past.namespace}/{pod.metadata.name}"
+                self._actor.warn(
+                    "a Pending replacement is not freed yet", pod=said, **_told(refused)
+                )
+                continue
+            self._tried.add(past.podUid)
+            self._free(past, move)
+
+    def _overdue(self) -> list[PastMove]:
+        """The moves whose replacement is Pending for too long, and was not freed."""
+        tried = self._tried | {move.frees for move in self.history.moves if move.charged}
+        now = self._actor.clock()
+        return [
+            move
+            for move in self.history.moves
+            if move.steered is not None
+            and (move.steered.strength, move.steered.missed) == ("Require", False)
+            and move.state in ("evicted", "lost")
+            and move.replacement
+            and not (move.landedOn or move.freed or move.steered.open or move.podUid in tried)
+            and now >= move.steered.until
+        ]
+
+    def _unfreed(self, past: PastMove, pod: Pod) -> Problem | None:
+        """Why it must stay as it is for now."""
+        asked = refuse_opt_out(pod, (), self._actor.clock())
+        if asked is not None:
+            return asked
+        pace = Pace(self._seen(), self._actor.limits, self.history, self._actor.clock(), self._plan)
+        # It completes a move of its workload, and counts with it as one; it leaves no node.
+        workload = pace.workload(past.workload)
+        full = pace.closed() or pace.refusal(-1, past.namespace, workload, follows=True)
+        if full is not None:
+            return full
+        if past.steered is not None and past.steered.by == "AdmissionPolicy":
+            return confirmed(self._actor)
+        return None
+
+    def _seen(self) -> Snapshot:
+        if self._snapshot is None:
+            raise ValueError("no batch was begun")
+        return self._snapshot
+
+    def _free(self, past: PastMove, move: PlannedMove) -> None:
+        actor = self._actor
+        self._keep_pace()
+        self._may_send()
+        freeing = PastMove(
+            plan=self._plan,
+            podUid=move.pod.uid,
+            namespace=past.namespace,
+            pod=move.pod.name,
+            workload=past.workload,
+            controller=past.controller,
+            controllerKind=past.controllerKind,
+            source="",
+            at=actor.clock(),
+            fence=actor.ledger.fence,
+            frees=past.podUid,
+        )
+        actor.record(trail_records.intent(move, freeing))
+        self.history.moves.append(freeing)
+        actor.ledger.write(self.history)
+        try:
+            self._may_send()
+        except Halted:
+            self._withdraw([freeing])
+            raise
+        self._last = actor.clock()
+        answer = actor.evict(move, self._plan, actor.ledger.fence)
+        if answer.result == "unknown":
+            answer = self._resolved(move, answer)
+        self._freed(move, freeing, answer)
+
+    def _freed(self, move: PlannedMove, freeing: PastMove, answer: EvictionAnswer) -> None:
+        actor = self._actor
+        actor.record(trail_records.answered(move, self._plan, answer))
+        if answer.result == "evicted":
+            settle_freeing(self.history, freeing, actor.clock())
+        elif answer.result == "refused":
+            freeing.refuse(answer.code, actor.clock())
+        said = problem("STR006") if answer.result == "evicted" else _of(answer)
+        actor.announce(move, MoveResult.of(move, answer.result, said), self._plan)
+        actor.ledger.write(self.history)
+        if answer.stops or answer.result == "unknown":
+            raise Halted(answer.code, answer.message)
+
+
+def unschedulable(pod: Pod) -> bool:
+    """Whether the scheduler has tried to place the pod, found no node, and waits for none to free.
+
+    Source: pkg/scheduler/schedule_one.go, handleSchedulingFailure, Kubernetes 1.36.
+    """
+    tried = pod.condition("PodScheduled")
+    return (
+        pod.status.phase == "Pending"
+        and not pod.node
+        and pod.metadata.deletionTimestamp is None
+        and not pod.status.nominatedNodeName
+        and tried is not None
+        and (tried.status, tried.reason) == ("False", "Unschedulable")
+    )
+
+
+def _freeing(past: PastMove, pod: Pod) -> PlannedMove:
+    """The eviction of this Pending replacement, as a move off no node."""
+    return PlannedMove(
+        pod=PodRef(
+            namespace=past.namespace,
+            name=pod.metadata.name,
+            uid=pod.metadata.uid,
+            resourceVersion=pod.metadata.resourceVersion,
+        ),
+        owner=OwnerRef(
+            kind=past.controllerKind,
+            name="",
+            uid=past.workload,
+            controllerKind=past.controllerKind,
+            controllerUid=past.controller,
+        ),
+        source="",
+        landing=[],
+        returns=0.0,
+        unschedulable=0.0,
+        gain=0.0,
+        disruption=0.0,
+        batch=past.batch,
+        reasons=[problem("STR006")],
+    )
+
+
+def _of(answer: EvictionAnswer) -> Problem:
+    return Problem(code=answer.code, message=answer.message)
+
+
+def _told(found: Problem) -> dict[str, str]:
+    return {"code": found.code, "message": found.message}

@@ -1,0 +1,258 @@
+"""Steering while acting: what is entered into the table of intents, and when it is taken out.
+
+An entry is made once the intent is stored in the ledger, and before the eviction is sent; from the
+ledger whoever comes after a crash knows that something may be left in the table. It is taken out
+as soon as the replacement is seen, at its deadline, where nothing was evicted, and when the run
+ends. Where a replacement lands is held against what was predicted only if it was made meanwhile.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from rescheduler.kube.node_selection import node_affinity
+from rescheduler.kube.objects import Pod
+from rescheduler.kube.steered import HOSTNAME, PREFERRED, REQUIRED, template_hash
+from rescheduler.model.errors import ActionError, LockLost
+from rescheduler.model.history import History, PastMove, PastSteering
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.steering import MOST_NODES, Intent, Means
+from rescheduler.runtime.enforce.actor import Actor
+
+TABLED: frozenset[Means] = frozenset({"AdmissionPolicy", "Webhook", "Extender"})
+"""What reads the table of intents."""
+CONFIRMED: frozenset[Means] = frozenset({"AdmissionPolicy"})
+"""What tells which version of the table it reads."""
+_MERGED: frozenset[Means] = frozenset({"AdmissionPolicy", "Webhook"})
+"""What shows in the affinity of a replacement."""
+PENDING = timedelta(minutes=1)
+"""So long after the pod's grace period its replacement is waited for and, once it is seen, may stay
+Pending where it is required to go to the chosen nodes."""
+_CONFIRMING = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
+"""Pauses, in seconds, between two questions whether the table is read as it was written."""
+
+
+def steering_of(
+    move: PlannedMove, fresh: Snapshot, snapshot: Snapshot | None, actor: Actor
+) -> PastSteering | None:
+    """How the replacement of this move is to be steered, for its intent; None: not by the table.
+
+    fresh: the pod as it was read just now. snapshot: has the nodes and their labels.
+    """
+    if move.steered is None or move.steered.by not in TABLED:
+        return None
+    pod = next(each for each in fresh.pods if each.metadata.uid == move.pod.uid)
+    labels = {
+        node.metadata.name: (node.metadata.labels or {}).get(HOSTNAME, "")
+        for node in (snapshot.nodes if snapshot is not None else ())
+        if node.metadata.name in move.steered.nodes
+    }
+    named = pod.controller is not None and pod.controller.kind == "StatefulSet"
+    grace = pod.spec.terminationGracePeriodSeconds
+    return PastSteering(
+        by=move.steered.by,
+        strength=move.steered.strength,
+        hostnames=[labels.get(node, "") for node in move.steered.nodes],
+        template=template_hash(pod.metadata.labels),
+        name=pod.metadata.name if named else "",
+        until=actor.clock() + timedelta(seconds=30 if grace is None else grace) + PENDING,
+    )
+
+
+def enter(actor: Actor, history: History, moves: Sequence[PastMove]) -> Problem | None:
+    """Enter these moves, whose intents are stored, into the table: all of them, or say why not.
+
+    Nothing may be evicted where it says why.
+
+    Raises:
+        LockLost: somebody with a later fence wrote it.
+    """
+    wanted = [(move, move.steered) for move in moves if move.steered is not None]
+    if not wanted:
+        return None
+    if actor.steering is None:
+        return Problem(code="STR001", message="nothing here writes the table of replacements")
+    _join([steered for _, steered in wanted], [move.controller for move, _ in wanted])
+    problem = _unfit(history, [move for move, _ in wanted])
+    if problem is not None:
+        return problem
+    fence = actor.ledger.fence
+    try:
+        for _, steered in wanted:
+            steered.open = True
+        problem = actor.steering.add([_intent(move, each) for move, each in wanted], fence)
+        if problem is None and any(each.by in CONFIRMED for _, each in wanted):
+            problem = confirmed(actor)
+    except LockLost:
+        raise
+    except ActionError as error:
+        problem = Problem(code="STR004", message=error.sentence)
+    return problem
+
+
+def _join(steered: Sequence[PastSteering], controllers: Sequence[str]) -> None:
+    """Give those of one controller that are entered together the same nodes: pods are fungible."""
+    groups: dict[tuple[str, ...], list[PastSteering]] = {}
+    for each, controller in zip(steered, controllers, strict=True):
+        groups.setdefault((controller, each.template, each.name, each.strength), []).append(each)
+    for same in groups.values():
+        names = list(dict.fromkeys(name for each in same for name in each.hostnames))
+        for each in same:
+            each.hostnames = names
+
+
+def _unfit(history: History, moves: Sequence[PastMove]) -> Problem | None:
+    """Why these must not be entered, beside what the table itself says."""
+    own = {move.podUid: move.steered.hostnames for move in moves if move.steered is not None}
+    sets = {move.controller: move.steered.hostnames for move in moves if move.steered is not None}
+    for move in history.moves:
+        if move.steered is None or not move.steered.open or move.podUid in own:
+            continue
+        if sets.get(move.controller, move.steered.hostnames) != move.steered.hostnames:
+            said = f"the replacement of {move.namespace}/{move.pod}, of the same controller"
+            return Problem(
+                code="STR004", message=f"{said}, shall go elsewhere and is not there yet"
+            )
+    for move in moves:
+        if move.steered is None:
+            continue
+        names = move.steered.hostnames
+        if not all(names):
+            said = f"a node for {move.namespace}/{move.pod} has no label {HOSTNAME} any more"
+            return Problem(code="STR004", message=said)
+        if len(names) > MOST_NODES or (move.steered.strength == "Require" and len(names) < 2):
+            said = f"{len(names)} nodes are named for {move.namespace}/{move.pod}"
+            return Problem(code="STR003", message=f"{said}: 2 to {MOST_NODES} can be required")
+    return None
+
+
+def _intent(move: PastMove, steered: PastSteering) -> Intent:
+    return Intent(
+        owner=move.controller,
+        namespace=move.namespace,
+        template=steered.template,
+        name=steered.name,
+        hostnames=tuple(steered.hostnames),
+        strength=steered.strength,
+        deadline=steered.until,
+        plan=move.plan,
+        pod=move.podUid,
+    )
+
+
+def confirmed(actor: Actor) -> Problem | None:
+    """Why the API server is not seen to steer by the table as it is stored now, or None.
+
+    Raises:
+        ActionError: it does not answer, or refuses.
+    """
+    if actor.steering is None:
+        return Problem(code="STR001", message="nothing here writes the table of replacements")
+    for pause in (*_CONFIRMING, 0.0):
+        if actor.steering.seen():
+            return None
+        actor.sleep(pause)
+    waited = sum(_CONFIRMING)
+    said = f"kube-apiserver did not show within {waited:.0f} s that it reads the table"
+    return Problem(code="STR002", message=said)
+
+
+def close(actor: Actor, moves: Iterable[PastMove], *, every: bool = False) -> bool:
+    """Take out what is not needed any more; answers whether there was anything.
+
+    An entry is needed until its replacement is seen, nothing was evicted after all, or its deadline
+    has come. every: whether the run ends, so that none is needed.
+
+    What cannot be taken out stays marked as open; where the run ends that is an error.
+
+    Raises:
+        LockLost: somebody with a later fence wrote the table.
+        ActionError: the run ends, and they could not be taken out.
+    """
+    due = [
+        (move, move.steered)
+        for move in moves
+        if move.steered is not None and move.steered.open and (every or _due(actor, move))
+    ]
+    if not due or actor.steering is None:
+        return False
+    try:
+        actor.steering.remove({move.podUid for move, _ in due}, actor.ledger.fence)
+    except LockLost:
+        raise
+    except ActionError as error:
+        if every:
+            raise
+        actor.warn("an entry could not be taken out yet", message=error.message)
+        return False
+    for move, steered in due:
+        _closed(move, steered)
+    return True
+
+
+def _due(actor: Actor, move: PastMove) -> bool:
+    late = move.steered is not None and actor.clock() >= move.steered.until
+    return late or bool(move.replacement) or not move.in_flight
+
+
+def _closed(move: PastMove, steered: PastSteering) -> None:
+    steered.open = False
+    if not move.replacement:
+        # What comes now is not steered, so that what was predicted says nothing of it.
+        move.compared = True
+
+
+def settle_freeing(history: History, move: PastMove, now: datetime) -> None:
+    """The eviction of a Pending replacement was carried out; the move it frees keeps the slot."""
+    move.state, move.code, move.settled = "ready", "ACT001", now
+    move.known, move.selector = [], ""
+    for each in history.moves:
+        if each.podUid == move.frees and each.steered is not None and each.charged:
+            each.steered.freed = True
+            history.learn(each, now)
+
+
+def sweep(actor: Actor, history: History) -> bool:
+    """Empty the table at the beginning of a lease transition; whether the history has changed.
+
+    Raises:
+        ActionError: a process that ended has left entries, and they cannot be taken out.
+    """
+    left = [(m, m.steered) for m in history.moves if m.steered is not None and m.steered.open]
+    if actor.steering is None or not (left or actor.limits.steering.by in TABLED):
+        return False
+    try:
+        found = actor.steering.sweep(actor.ledger.fence)
+    except ActionError:
+        if left:
+            raise
+        # Nothing of ours is in there; that it cannot be written is said before the cycle plans.
+        return False
+    for each in found:
+        actor.warn("swept an entry that steered replacements", entry=each)
+    for move, steered in left:
+        _closed(move, steered)
+    return bool(left)
+
+
+def arrived(actor: Actor, move: PastMove, found: Pod) -> None:
+    """Look at a replacement that is seen for the first time: whether it was steered at all."""
+    steered = move.steered
+    if steered is None or steered.freed:
+        return
+    steered.until = actor.clock() + PENDING
+    if steered.by not in _MERGED or not steered.open:
+        return
+    affinity = node_affinity(found.spec)
+    required = getattr(affinity, REQUIRED)
+    terms = list((required.nodeSelectorTerms if required is not None else None) or ())
+    terms += [each.preference for each in getattr(affinity, PREFERRED) or ()]
+    named = [
+        set(each.values or ())
+        for term in terms
+        for each in term.matchExpressions or ()
+        if each.key == HOSTNAME and each.operator == "In"
+    ]
+    if not any(set(steered.hostnames) <= values for values in named):
+        steered.missed = move.compared = True

@@ -1,0 +1,62 @@
+"""Whether what steers is there: asked under the lock, before a cycle plans.
+
+Where it is not, the cycle goes on without: policies move pods unsteered, and those that require or
+count on steering move none.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from rescheduler.model.errors import ActionError
+from rescheduler.model.problem import Problem
+from rescheduler.model.reasons import CATALOG
+from rescheduler.model.steering import Means
+from rescheduler.policies.base import Policy
+from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.steering import Steering
+from rescheduler.runtime.enforce.actor import Actor
+from rescheduler.runtime.enforce.steering import CONFIRMED, TABLED, confirmed
+
+
+def in_effect(policies: PolicySet, actor: Actor) -> tuple[PolicySet, list[Problem]]:
+    """The policies without the steering that is not in effect now, and what to note about it."""
+    asked = {_steering(each, policies.limits).by for each in policies.policies}
+    missing = {means: why for means in sorted(asked & TABLED) if (why := _missing(means, actor))}
+    if not missing:
+        return policies, []
+    changed = tuple(_without(each, policies.limits, missing) for each in policies.policies)
+    notes = [
+        Problem(
+            code="STR001",
+            message=f"{CATALOG['STR001'].sentence} (steering.by {means}: {why}). "
+            f"{CATALOG['STR001'].advice}",
+        )
+        for means, why in missing.items()
+    ]
+    return replace(policies, policies=changed), notes
+
+
+def _steering(policy: Policy, limits: Limits) -> Steering:
+    return policy.steering or limits.steering
+
+
+def _without(policy: Policy, limits: Limits, missing: Iterable[Means]) -> Policy:
+    said = _steering(policy, limits)
+    if said.by not in missing:
+        return policy
+    only = policy.onlyIfSteered or said.strength == "Require"
+    return policy.model_copy(update={"steering": Steering(), "onlyIfSteered": only})
+
+
+def _missing(means: Means, actor: Actor) -> str:
+    """Why these means have no effect now; "" where they have, as far as it can be told."""
+    if actor.steering is None:
+        return "nothing here writes the table of replacements"
+    try:
+        if not actor.steering.exists():
+            return "the ConfigMap of the table does not exist"
+        problem = confirmed(actor) if means in CONFIRMED else None
+    except ActionError as error:
+        return error.message
+    return problem.message if problem is not None else ""

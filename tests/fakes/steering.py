@@ -1,0 +1,51 @@
+"""Admission that steers by the table of intents, as the policy in `deploy/` does."""
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from rescheduler.actions.steering_format import SEEN, read
+from rescheduler.kube.steered import steered_affinity, template_hash
+from rescheduler.model.steering import wanted
+from tests.fakes.manners import Reply, status
+
+if TYPE_CHECKING:
+    from tests.fakes.world import World
+
+TABLE_KEY = ("configmaps", "rescheduler", "rescheduler-steering")
+
+UNPLACED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+"""The condition of a pod that the scheduler found no node for."""
+
+
+def _table(world: "World") -> dict[str, Any] | None:
+    return (world.frozen or world.objects.get(TABLE_KEY)) if world.steers else None
+
+
+def rehearsed(world: "World", key: tuple[str, str, str], body: dict[str, Any]) -> Reply:
+    """What a replacement of an object would store; it shows which table admission reads."""
+    stored = world.objects.get(key)
+    if stored is None:
+        return status(404, "NotFound", f'{key[0]} "{key[2]}" not found')
+    if body["metadata"].get("resourceVersion") != stored["metadata"]["resourceVersion"]:
+        return status(409, "Conflict", "the object has been modified")
+    answer = copy.deepcopy(body)
+    table = _table(world)
+    if table is not None:
+        notes = answer["metadata"].get("annotations") or {}
+        answer["metadata"]["annotations"] = {**notes, SEEN: table["metadata"]["resourceVersion"]}
+    return 200, answer, {}
+
+
+def steer(world: "World", pod: dict[str, Any]) -> None:
+    """Add the affinity that the table asks for to a pod that is being created."""
+    table = _table(world)
+    if table is None:
+        return
+    metadata = pod["metadata"]
+    owner = metadata["ownerReferences"][0]
+    own = [each for each in read(table.get("data") or {})[0] if each.owner == owner["uid"]]
+    named = metadata["name"] if owner["kind"] == "StatefulSet" else ""
+    asked = wanted(own, template_hash(metadata["labels"]), named)
+    if asked is not None:
+        require = asked.strength == "Require"
+        pod["spec"]["affinity"] = steered_affinity(None, asked.hostnames, require=require)
