@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from rescheduler.model.problem import Problem
+from rescheduler.model.search_summary import SearchSummary
 from rescheduler.model.steering import Steered
 
 SCHEMA_VERSION = "2"
@@ -108,10 +109,9 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     restart: RestartCost | None = None
     group: str = ""
     """The gang that is moved as a whole: all moves of the plan with this group, or none of them."""
-    steered: Steered | None = None
-    """How its replacement is steered, as the landing has it; None: not at all."""
-    unsteered: list[LandingShare] = []
-    """The landing of a steered move without steering."""
+    steered: Steered | None = None  # how its replacement is steered, as the landing has it
+    unsteered: list[LandingShare] = []  # the landing of a steered move without steering
+    after: list[str] = []  # UIDs of the pods that make room for it, whose replacements are Ready
     gangMinimum: int | None = None
     """How many Ready pods the gang of a pod that is moved alone must keep; None: it is in none."""
 
@@ -367,8 +367,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="Plan", tag_field="kin
     notes: list[Problem] = []
     """Findings about the data itself: undecodable objects, kinds that could not be read."""
     calibration: Calibration | None = None
-    measuredMoves: list[MeasuredMove] = []
-    """What earlier moves have brought, the latest first."""
+    measuredMoves: list[MeasuredMove] = []  # what earlier moves have brought, the latest first
+    search: SearchSummary | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, tag="Outcome", tag_field="kind"):

@@ -34,6 +34,7 @@ UNCOVERED: dict[str, frozenset[str]] = {
             "notes",
             "calibration",
             "measuredMoves",
+            "search",
         }
     ),
     # A policy's result for the placement, and the file that it came from; its document counts.

@@ -71,6 +71,8 @@ _ALL = (
     Reason("FEA007", "The replacement could land on a node whose kubelet may reject it (NUMA).", "Free a NUMA zone there, or repair its NodeResourceTopology; kube-scheduler does not know NUMA zones."),
     Reason("FEA009", "The replacement fits on no node unless it preempts pods of a lower priority.", "Free or add capacity; a move never causes a preemption."),
     Reason("FEA011", "The policies that would gain move pods only where replacements are told where to go, and this one cannot be.", "Set `steering` in the Limits or the policy, or drop `onlyIfSteered`."),
+    Reason("FEA012", "The pod makes room for another one, which gains by it.", "Read the move that comes after it."),
+    Reason("FEA013", "The search ended before it came to this pod: as many moves were evaluated as one search may.", "A later cycle goes on; give policies a narrower `match`, or raise `gainShare`."),
     # Margin and limits
     Reason("MRG001", "The expected gain does not exceed the margin.", "Lower `margin` to let smaller gains count."),
     Reason("MRG002", "The gain is too small for the disruption that the move costs.", "Lower `gainShare`, or raise the policy's weight."),
@@ -184,6 +186,7 @@ _ALL = (
     Reason("STR004", "The replacement could not be entered in the table of replacements to steer.", "Read the message; a later cycle tries again."),
     Reason("STR005", "The replacement came without the node affinity that it was to get.", "Look for an API server that does not read the table, or for a webhook that replaces the affinity."),
     Reason("STR006", "The replacement stayed Pending where it had to go, so it was evicted for its controller to make it anew.", "Nothing to do; the next one goes where the scheduler puts it."),
+    Reason("DRF008", "A move that makes room for this one was not made.", "Make a new plan."),
     # The data itself
     Reason("DAT001", "An object could not be decoded; it is left out, and its node is left alone.", "Report the object to the maintainers."),
     Reason("DAT002", "An optional kind of object could not be read.", "Install it, or grant the right to list it, if your policies need it."),

@@ -37,6 +37,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "notes": "Findings about the data itself.",
         "calibration": "How landings compared with predictions so far, or null.",
         "ownReadings": "The documents of kind Readings that it was made with.",
+        "search": "How the moves were searched for; null where a guard holds.",
         "measuredMoves": "What earlier moves have brought, the latest first; at most 100.",
     },
     "Outcome": {
@@ -184,8 +185,17 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "restart": "What starts anew, as a part of the disruption; null where it is not told.",
         "gangMinimum": "How many Ready pods its gang must keep; null: it has none, or all move.",
         "steered": "How its replacement is steered, as `landing` has it; null: not at all.",
+        "after": "UIDs of the pods that make room for it first; it stays if they do.",
         "unsteered": "The landing of a steered move if it were not steered; empty otherwise.",
         "group": "The gang that is moved as a whole with it, all or none; empty: it moves alone.",
+    },
+    "SearchSummary": {
+        "stopped": "complete: nothing more is worth moving. full: the limits allow no more moves. "
+        "steps: as many moves were evaluated as one search may. time: its time was up.",
+        "steps": "Moves, alone or together, that were evaluated.",
+        "gain": "Expected decrease of the weighted cost by all moves.",
+        "bound": "What as many moves could gain at most, each as much as it could alone.",
+        "chained": "How many of the moves are parts of swaps and chains.",
     },
     "Steered": {
         "by": "What tells the replacement where to go.",

@@ -19,7 +19,7 @@ from rescheduler.model.plan import (
 )
 from rescheduler.model.wording import counted
 from rescheduler.reporting.alerts import advice, sentence
-from rescheduler.reporting.phrasing import age, amount, change
+from rescheduler.reporting.phrasing import age, amount, change, percent
 
 Mark = Literal["good", "bad", "open", "plain"]
 """How a result reads: done as planned, gone wrong, not known, or neither."""
@@ -29,6 +29,7 @@ SYMBOLS: dict[Mark, str] = {"good": "ok", "bad": "!", "open": "?", "plain": ""}
 
 NEGLIGIBLE = 1e-9
 EXAMPLES = 5
+NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class MoveRow:
 
     result: None in a plan. landing: the likeliest first, and with `returns` and `unschedulable` as
     predicted when the eviction was sent, or when it was planned. restart: what starts anew.
+    steered: where it is told to go, by what, and where it would land else.
     """
 
     number: int
@@ -70,6 +72,7 @@ class MoveRow:
     why: str
     restart: str
     landed: Landed | None
+    steered: str = ""
 
     @property
     def audit(self) -> bool:
@@ -129,7 +132,27 @@ def _row(number: int, move: PlannedMove, result: MoveResult | None) -> MoveRow:
         why="; ".join(f"{each.code} {each.message}" for each in move.reasons),
         restart=_restart(move.restart),
         landed=None if result is None else _landed(move, result),
+        steered=_steered(move),
     )
+
+
+def _steered(move: PlannedMove) -> str:
+    """`told to go to n3, n7 (Require by Webhook), else n1 50 %, n2 50 %`; "" unsteered."""
+    told = move.steered
+    if told is None:
+        return ""
+    where = f"told to go to {named(told.nodes)} ({told.strength} by {told.by})"
+    if told.shunned:
+        where = f"kept off {named(told.shunned)} ({told.by})"
+    if not move.unsteered:
+        return f"{where}, else no landing is known"
+    return f"{where}, else {named([f'{s.node} {percent(s.probability)}' for s in move.unsteered])}"
+
+
+def named(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
 
 
 def _restart(cost: RestartCost | None) -> str:

@@ -269,6 +269,8 @@ def _why(row: MoveRow) -> Text:
         more = f", {len(row.landing) - 2} more" if len(row.landing) > 2 else ""
         text.append(f"or {shorten(second.node, 40)} {percent(second.probability)}{more}; ")
     text.append(row.why)
+    if row.steered:
+        text.append(f"; {row.steered}" if row.why else row.steered)
     cost = row.move.restart
     if cost is not None and (cost.moves or cost.workSeconds is not None):
         text.append(f"; {row.restart}" if row.why else row.restart)

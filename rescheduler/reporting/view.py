@@ -9,6 +9,7 @@ import msgspec
 
 from rescheduler.model.plan import Calibration, Mode, Outcome, Plan, ReadingResult, Report, plan_in
 from rescheduler.model.problem import Problem
+from rescheduler.model.search_summary import Stop
 from rescheduler.model.wording import clean, counted
 from rescheduler.reporting.alerts import Alert, alerts
 from rescheduler.reporting.measured import GainRow, MeasuredRow, gain_rows, measured_rows
@@ -33,6 +34,14 @@ from rescheduler.reporting.rows import (
 
 UNKNOWN = "\N{EM DASH}"
 """Stands for a number that nobody knows."""
+
+STOPPED: dict[Stop, str] = {
+    "complete": "nothing more is worth moving",
+    "full": "the limits allow no more moves",
+    "steps": "stopped when all evaluations of one search were made",
+    "time": "stopped when its time was up",
+}
+"""Why the search for moves ended."""
 
 MOST_SCHEDULERS = 2
 """Schedulers that the headline names."""
@@ -185,7 +194,7 @@ class View:
         """The numbers of the headline."""
         middle = [self._results, self._landings] if self.is_outcome else [self._moves]
         last = [*self._schedulers, *self._calibration]
-        return [self._score, *middle, self._disruption, self._readings, *last]
+        return [self._score, *middle, self._disruption, *self._search, self._readings, *last]
 
     @property
     def _score(self) -> Fact:
@@ -207,6 +216,8 @@ class View:
     def _moves(self) -> Fact:
         audit = sum(row.audit for row in self.moves)
         only = f", {audit} for Audit policies only" if audit else ""
+        steered = sum(row.move.steered is not None for row in self.moves)
+        only += f", {steered} steered" if steered else ""
         total = self.plan.totals
         return Fact(
             "Moves",
@@ -247,6 +258,18 @@ class View:
         if moves:
             each = f"in {counted(self.batches, 'batch', 'batches')}; {each}"
         return Fact("Disruption", amount(self.plan.totals.disruption), each)
+
+    @property
+    def _search(self) -> list[Fact]:
+        """How far from the best the moves are at most; nothing of an outcome, or without moves."""
+        search = self.plan.search
+        if search is None or self.is_outcome or search.within is None or not self.moves:
+            return []
+        most = f"of the most that {counted(len(self.moves), 'move')} could gain"
+        why = STOPPED[search.stopped]
+        chained = f"; {search.chained} in swaps and chains" if search.chained else ""
+        evaluated = counted(search.steps, "evaluation")
+        return [Fact("Within", percent(search.within), f"{most}{chained}; {why} ({evaluated})")]
 
     @property
     def _readings(self) -> Fact:

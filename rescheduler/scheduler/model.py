@@ -18,7 +18,7 @@ from rescheduler.scheduler.config.default_profile import default_profile, defaul
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import ScoreArray, Steer
-from rescheduler.scheduler.plugins.default_plugins import UNRESOLVABLE, DefaultPlugins
+from rescheduler.scheduler.plugins.default_plugins import STATIC, UNRESOLVABLE, DefaultPlugins
 from rescheduler.scheduler.plugins.node_affinity import NodeAffinity
 from rescheduler.scheduler.plugins.node_resources.node_resources_fit import NodeResourcesFit
 from rescheduler.scheduler.plugins.topology_spread import TopologySpread
@@ -39,6 +39,7 @@ _STATES: dict[tuple[str, str], tuple[State, ...]] = {
 _KINDS = {kind: states for (kind, _), states in _STATES.items()}
 _EITHER: tuple[State, ...] = ("overlap", "gone")
 _NOBODY = np.zeros(0, dtype=np.int32)
+_Found = tuple[BoolArray, State, dict[str, int]]
 
 
 class SchedulerModel:
@@ -85,8 +86,7 @@ class SchedulerModel:
         self._schedulers: dict[str, Shapes] = {}
         self._order = scan_order(nodes)
         self._rank = np.argsort(self._order).astype(np.int32)
-        self._latest: tuple[tuple[int, State, int], tuple[BoolArray, State, dict[str, int]]] | None
-        self._latest = None
+        self._latest: tuple[tuple[int, State, int], _Found] | None = None
 
     def _scheduler(self, pod: Pod) -> Shapes:
         """What the pod's scheduler is made of; only for a pod without a problem."""
@@ -135,6 +135,14 @@ class SchedulerModel:
         result: BoolArray = np.logical_and.reduce(answers)
         return result
 
+    def open_to(self, pod: int) -> BoolArray:
+        """(nodes,) where nothing forbids the replacement that no other pod's leaving could undo."""
+        answer = np.ones(len(self._snapshot.nodes), dtype=np.bool_)
+        if self._problem(pod) is None:
+            for name, passes in self._shape(self._pod(pod)).evaluated(len(answer)):
+                answer &= passes | (name not in STATIC)
+        return answer
+
     def room(self, pod: int) -> BoolArray:
         """(nodes,) with a free slot and the resources for the pod, which every scheduler needs."""
         fit, shapes = self._usual
@@ -149,16 +157,16 @@ class SchedulerModel:
         fit = NodeResourcesFit(self._occupancy, profile)
         return fit, Shapes(plugins, profile, self._occupancy)
 
-    def verdicts(self, pod: int) -> Verdicts:
+    def verdicts(self, pod: int, steer: Steer | None = None) -> Verdicts:
         """Every plugin's result for every node for the replacement of this pod."""
-        landing = self.landing(pod)
+        landing = self.landing(pod, steer)
         count = len(self._snapshot.nodes)
         states = self._states(pod)
         if self._problem(pod) is not None:
             nothing = np.zeros(count, dtype=np.bool_)
             return Verdicts(states[0], (), nothing, (), np.zeros(count, dtype=np.int64), landing)
-        passing, state, _ = self._feasible(pod, states[0])
-        shape = self._shape(self._pod(pod))
+        passing, state, _ = self._feasible(pod, states[0], steer)
+        shape = self._shape(self._pod(pod), steer)
         nodes = self._order[passing[self._order]]
         with self._in(state, pod):
             filters = filter_verdicts(shape, count)
@@ -233,9 +241,7 @@ class SchedulerModel:
             return self._occupancy.terminating(pod)
         return self._occupancy.without(pod)
 
-    def _feasible(
-        self, pod: int, state: State, steer: Steer | None = None
-    ) -> tuple[BoolArray, State, dict[str, int]]:
+    def _feasible(self, pod: int, state: State, steer: Steer | None = None) -> _Found:
         """The feasible nodes, the state in which that is, and what each filter rejects first.
 
         One pod is asked about several times in a row, unsteered and steered: what is found for it

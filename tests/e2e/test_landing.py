@@ -20,6 +20,8 @@ pytestmark = pytest.mark.e2e
 # The last one is large enough for the scheduler to sample its nodes.
 SEEDS = (1, 2, 3, 4, 5, 6, 7, 9, 8)
 EACH = 36
+CREATING = 0.6
+"""More of them are created than else: these are told where to go, as admission would."""
 
 
 @pytest.fixture
@@ -37,10 +39,14 @@ def test_landings_are_those_of_the_real_scheduler(
     landing_cluster: LandingCluster, tmp_path: Path
 ) -> None:
     summary = LandingSummary()
-    for decision in decisions(landing_cluster, SEEDS, EACH, tmp_path):
+    for decision in decisions(landing_cluster, SEEDS, EACH, tmp_path, CREATING):
         summary.add(decision)
     sys.stderr.write("\n" + "\n".join(summary.lines()) + "\n")
     assert len(summary.decisions) >= 280
     assert len({each.verdict for each in summary.decisions}) > 1, "nothing was unschedulable"
     assert sum(each.scores for each in summary.decisions) > 10_000
+    steered = [each for each in summary.decisions if each.steered]
+    assert len(steered) >= 50, "as admission steers replacements"
+    assert any(each.require for each in steered)
+    assert any(each.observed not in each.steered for each in steered if not each.require)
     assert not summary.missed(), f"see {tmp_path}"

@@ -11,6 +11,7 @@ from msgspec import structs
 from rescheduler.model.errors import PlanEdited, PlanError
 from rescheduler.model.plan import Outcome, Plan, Report
 from rescheduler.model.problem import Problem
+from rescheduler.model.search_summary import SearchSummary
 from rescheduler.model.steering import Steered
 from rescheduler.reporting.integrity import CHECKSUMS, checksums
 from rescheduler.reporting.machine import from_json, to_json
@@ -127,6 +128,7 @@ CANDIDATES: list[Any] = [
     *({"code": "X", "message": "y"}, {"name": "other", "allowed": 3}),
     {"by": "Webhook", "strength": "Require", "nodes": ["other"]},
     [{"node": "other", "probability": 0.25}],
+    "full",
 ]
 """What may stand instead of a leaf; which of them fits is up to the leaf's type."""
 
@@ -136,6 +138,7 @@ def rich() -> Plan:
     full = plan(
         guards=[Problem(code="GRD001", message="hot")],
         ownReadings=[{"kind": "Readings", "spec": {"presets": ["amd"]}}],
+        search=SearchSummary(stopped="steps", steps=9, gain=1.5, bound=2.5, chained=2),
         notes=[Problem(code="DAT001", message="odd")],
         calibration=calibrated(trusted=False),
         schedulers=schedulers(Problem(code="FEA005", message="odd")),
@@ -146,7 +149,7 @@ def rich() -> Plan:
     )
     told = Steered(by="SoftTaint", strength="Prefer", nodes=["n"], shunned=["m"])
     moves = [
-        structs.replace(each, steered=steered, unsteered=each.landing[:1])
+        structs.replace(each, steered=steered, unsteered=each.landing[:1], after=["u"])
         for each, steered in zip(full.moves[2:4], (told, None), strict=True)
     ]
     short = {"nodes": full.nodes[:1], "refused": full.refused[:1], "moves": moves}

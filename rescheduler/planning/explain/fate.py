@@ -1,6 +1,6 @@
 """What becomes of each pod in a plan made now, and how each policy evaluates it."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from rescheduler.model.plan import FindingView, Mode
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.limits.batches import number
 from rescheduler.planning.plan.decision import Decision, decide
-from rescheduler.planning.search.evaluation import Evaluation
+from rescheduler.planning.search.evaluation import Evaluation, places
 from rescheduler.planning.search.working_copy import WorkingCopy
 
 MOST_FINDINGS = 5
@@ -69,13 +69,15 @@ class Fates:
         return Verdict(fate="stays", code=refusal.code, message=f"{refusal.message}; and {text}")
 
 
-def _batches(copy: WorkingCopy, evaluations: Iterable[Evaluation]) -> list[int]:
+def _batches(copy: WorkingCopy, evaluations: Sequence[Evaluation]) -> list[int]:
     return number(
         (
             (int(copy.snapshot.pod_workload[each.pod]), copy.budgets.budgets_of(each.pod))
             for each in evaluations
         ),
         copy.limits.batchSize,
+        [each.group for each in evaluations],
+        places(evaluations),
     )
 
 

@@ -8,6 +8,7 @@ def number(
     moves: Iterable[tuple[int, Sequence[int]]],
     size: int,
     groups: Sequence[str] = (),
+    after: Sequence[Sequence[int]] = (),
 ) -> list[int]:
     """The batch of each move, counted from 1 and never falling along the plan.
 
@@ -18,13 +19,16 @@ def number(
 
     groups: the group of each move, "" alone. A group has a batch of its own and is never split,
     whatever its size: from the first eviction on it is not whole, so the others follow at once.
+    after: the places in the plan of the moves that make room for each: they come in batches before.
     """
     answer: list[int] = []
     batch, held, current = 1, 0, ""
     workloads: set[int] = set()
     budgets: set[int] = set()
-    for (workload, selected), group in zip(moves, groups or repeat(""), strict=False):
+    each = zip(moves, groups or repeat(""), after or repeat(()), strict=False)
+    for (workload, selected), group, first in each:
         races = held >= size or workload in workloads or not budgets.isdisjoint(selected)
+        races = races or any(answer[place] == batch for place in first)
         if held and (group != current or (races and not group)):
             batch, held = batch + 1, 0
             workloads, budgets = set(), set()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from rescheduler.model.finding_history import Observation
 from rescheduler.model.plan import Mode
 from rescheduler.model.problem import Problem
+from rescheduler.model.search_summary import SearchSummary
 from rescheduler.planning.limits.guards import holding
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.evaluator import Evaluator
@@ -18,13 +19,15 @@ class Decision:
 
     passes: the moves of each pass in their order, with the mode they carry. refusals: every other
     candidate, and why. guards: what holds the whole cycle; then there is no pass. observations:
-    what the policies that wait have found before anything moved, for the next cycle.
+    what the policies that wait have found before anything moved, for the next cycle. searches: how
+    each pass was searched.
     """
 
     passes: list[tuple[Mode, list[Evaluation]]] = field(default_factory=list)
     refusals: dict[int, Problem] = field(default_factory=dict)
     guards: list[Problem] = field(default_factory=list)
     observations: tuple[Observation, ...] = ()
+    searches: tuple[SearchSummary, ...] = ()
 
 
 def decide(copy: WorkingCopy) -> Decision:
@@ -37,13 +40,16 @@ def decide(copy: WorkingCopy) -> Decision:
     if guards := guards_on(copy):
         return Decision(refusals=_hold(copy, guards[0]), guards=guards, observations=observations)
     found = search(evaluator)
+    searches = [found.summary]
     decision = Decision([("Enforce", found.moves)], found.refusals, observations=observations)
     if copy.start_audit():
         audited = search(evaluator)
         decision.passes.append(("Audit", audited.moves))
         decision.refusals = audited.refusals | decision.refusals
+        searches.append(audited.summary)
         for move in audited.moves:
             decision.refusals.pop(move.pod, None)
+    decision.searches = tuple(each for each in searches if each is not None)
     return decision
 
 

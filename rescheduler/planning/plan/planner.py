@@ -3,6 +3,7 @@
 from rescheduler.model.finding_history import FindingHistory, Observation
 from rescheduler.model.history import History
 from rescheduler.model.plan import Mode, Plan
+from rescheduler.model.search_summary import together
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.decision import decide
 from rescheduler.planning.plan.result import Outline, assemble
@@ -56,7 +57,16 @@ def plan_and_observations(
     before = Before.of(copy.bindings)
     decision = decide(copy)
     passes = _with_landings(copy, decision.passes)
-    made = assemble(copy, policies, before, passes, decision.refusals, decision.guards, outline)
+    made = assemble(
+        copy,
+        policies,
+        before,
+        passes,
+        decision.refusals,
+        decision.guards,
+        outline,
+        search=together(decision.searches),
+    )
     return made, decision.observations
 
 

@@ -9,6 +9,7 @@ from msgspec import structs
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
+from rescheduler.model.wording import counted
 from rescheduler.planning.plan.decision import guards_on
 from rescheduler.planning.references import landing_shares, steered_ref
 from rescheduler.planning.search.evaluation import Evaluation, Gate, JointEvaluation
@@ -26,13 +27,19 @@ class Recheck:
         """copy: of a snapshot read just now, with the plan's policies, limits and seed.
 
         Its history holds the moves that were made since, and its `plan` is the plan's id.
-        moves: of the plan, among which the others of a move's group are found.
+        moves: of the plan, among which the others of a move's group are found, and those that it
+        makes room for: it is judged together with these, and each of them once more when its turn
+        comes.
         """
         self._copy = copy
         self._groups: dict[str, list[PlannedMove]] = {}
+        self._behind: dict[str, list[PlannedMove]] = {}
         for move in moves:
             if move.group:
                 self._groups.setdefault(move.group, []).append(move)
+            for uid in move.after:
+                self._behind.setdefault(uid, []).append(move)
+        self._moved = {past.podUid for past in copy.history.moves if past.state == "ready"}
         self._answers: dict[str, dict[str, PlannedMove] | Problem] = {}
         self._evaluator = Evaluator(copy)
         self._evaluated: dict[str, Evaluation] = {}
@@ -51,7 +58,13 @@ class Recheck:
             self._follow(past)
         if move.group:
             return self._in_group(move)
-        found = self._check([move])
+        missing = [uid for uid in move.after if uid not in self._moved]
+        if missing:
+            return Problem(
+                code="DRF008",
+                message=f"{counted(len(missing), 'move')} that makes room for it was not made",
+            )
+        found = self._check([move, *self._behind.get(move.pod.uid, ())])
         return found if isinstance(found, Problem) else found[0]
 
     def _in_group(self, move: PlannedMove) -> PlannedMove | Problem:

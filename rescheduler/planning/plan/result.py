@@ -9,6 +9,7 @@ from rescheduler.documents.envelope import to_document
 from rescheduler.model.plan import ClusterRef, Mode, Plan, PlannedMove, Refusal, Totals
 from rescheduler.model.plan_digest import sealed
 from rescheduler.model.problem import Problem
+from rescheduler.model.search_summary import SearchSummary
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.batches import number
 from rescheduler.planning.limits.landing_trust import calibration
@@ -22,7 +23,7 @@ from rescheduler.planning.plan.views import (
     score,
 )
 from rescheduler.planning.references import landing_shares, owner_ref, pod_ref, steered_ref
-from rescheduler.planning.search.evaluation import Evaluation
+from rescheduler.planning.search.evaluation import Evaluation, places
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
 
@@ -38,7 +39,7 @@ class Outline(msgspec.Struct, frozen=True):
     recorded: bool
 
 
-def assemble(
+def assemble(  # noqa: PLR0913 - all that a plan says
     copy: WorkingCopy,
     policies: PolicySet,
     before: Before,
@@ -46,6 +47,8 @@ def assemble(
     refusals: dict[int, Problem],
     guards: list[Problem],
     outline: Outline,
+    *,
+    search: SearchSummary | None = None,
 ) -> Plan:
     """The plan. passes: the moves of each pass in their order, with the mode they carry."""
     snapshot = copy.snapshot
@@ -84,6 +87,7 @@ def assemble(
         notes=notes(copy),
         calibration=calibration(copy.history, copy.limits, snapshot.cluster.version),
         measuredMoves=measured_moves(copy.history),
+        search=search,
     )
     return sealed(plan)
 
@@ -99,6 +103,7 @@ def _moves(copy: WorkingCopy, passes: list[tuple[Mode, list[Evaluation]]]) -> li
             ),
             copy.limits.batchSize,
             [each.group for each in found],
+            places(found),
         )
         answer += [
             _move(copy, evaluation, last + batch, mode)
@@ -135,6 +140,7 @@ def _move(copy: WorkingCopy, evaluation: Evaluation, batch: int, mode: Mode) -> 
         crashLooping=snapshot.pods[evaluation.pod].crash_looping,
         restart=copy.disruptions.restart(evaluation.pod),
         group=evaluation.group,
+        after=[snapshot.pods[each].metadata.uid for each in evaluation.after],
         steered=steered_ref(snapshot, evaluation.choice),
         unsteered=landing_shares(snapshot, evaluation.choice.unsteered)
         if evaluation.choice

@@ -61,10 +61,13 @@ class Chooser:
         """Whether anything at all is to be steered."""
         return any(self._said(each).by != "None" for each in self._copy.active)
 
-    def choose(self, pod: int, unsteered: Landing, *, whole: bool) -> Choice | None:
+    def choose(
+        self, pod: int, unsteered: Landing, *, whole: bool, helps: bool = False
+    ) -> Choice | None:
         """How to steer the replacement of the pod; None where that must not be, or brings nothing.
 
-        unsteered: where it lands without. whole: whether all of its gang is moved.
+        unsteered: where it lands without. whole: whether all of its gang is moved. helps: whether
+        it makes room for another move, and may lose by it: as little as possible.
         """
         copy = self._copy
         if not self.asked or self.planned.get(pod, _NOBODY) is None:
@@ -77,15 +80,15 @@ class Chooser:
         changes = copy.changes(pod, nodes)
         worth = copy.worth(pod, nodes, changes)
         gains = -sum(worth.values(), np.zeros(len(nodes)))
-        steering = self._deciding(worth, int(gains.argmax()))
-        gaining = gains > NOTHING
+        steering = self._of_helper() if helps else self._deciding(worth, int(gains.argmax()))
+        gaining = np.full(len(nodes), helps) | (gains > NOTHING)
         for binding in copy.active:
             gaining &= ~(binding.unknown[nodes] & (worth[binding.policy.name] < -NOTHING))
         if steering.by == "None" or not gaining.any():
             return None
         nodes, gains = self._ranked(nodes[gaining], gains[gaining], unsteered)
         if steering.by == "SoftTaint":
-            return self._repelled(pod, nodes, gains, unsteered)
+            return self._repelled(pod, nodes, gains, unsteered, helps=helps)
         required = steering.strength == "Require" and len(nodes) >= _LEAST_REQUIRED
         found = [
             Choice(
@@ -98,7 +101,7 @@ class Chooser:
             )
             for chosen in self._options(pod, nodes, gains, required=required)
         ]
-        return self._best(pod, found, unsteered)
+        return self._best(pod, found, unsteered, helps=helps)
 
     def _acceptable(self, pod: int) -> BoolArray:
         """(nodes,) where the replacement may be sent: it fits, stays, and takes nobody's room."""
@@ -152,13 +155,15 @@ class Chooser:
             if len(kept) >= least:
                 return [kept]
         sampled = not required and len(self._copy.snapshot.nodes) >= FEW_NODES
-        good = int(np.count_nonzero(gains >= _AS_GOOD * gains[0]))
+        good = int(np.count_nonzero(self._as_good(gains)))
         sizes = {least, max(least, min(good, MOST))}
         if sampled:
             sizes |= {min(len(nodes), size) for size in (MOST_SAMPLED // 4, MOST_SAMPLED)}
         return [nodes[:size] for size in sorted(sizes)]
 
-    def _best(self, pod: int, found: list[Choice], unsteered: Landing) -> Choice | None:
+    def _best(
+        self, pod: int, found: list[Choice], unsteered: Landing, *, helps: bool
+    ) -> Choice | None:
         """The choice of the greatest expected gain; None where the unsteered landing gains as much.
 
         Of those that are nearly as good the one with the most nodes is taken: it bears more that
@@ -166,39 +171,46 @@ class Chooser:
         """
         copy = self._copy
         best: Choice | None = None
-        value = 0.0
+        value = -np.inf if helps else 0.0
         if self.planned.get(pod) is None:
-            value = self._expected(pod, unsteered, steered=False)
+            value = max(value, self._expected(pod, unsteered, steered=False))
         for each in found:
             landing = copy.scheduler.landing(pod, each.steer)
             gain = self._expected(pod, landing, steered=True)
-            if gain * (1.0 if best is None else 1.0 / _ALIKE) > value + NOTHING:
+            least = value + NOTHING if best is None else value - (1.0 - _ALIKE) * abs(value)
+            if gain > -np.inf and gain >= least:
                 best, value = each.landed(landing), max(gain, value)
         return best
 
     def _expected(self, pod: int, landing: Landing, *, steered: bool) -> float:
-        """The expected decrease of the weighted cost; 0 of a landing for which no move is made.
+        """The expected decrease of the weighted cost; -inf where no move is made for the landing.
 
         Policies with `onlyIfSteered` gain nothing where it is not.
         """
         copy, source = self._copy, int(self._copy.snapshot.pod_node[pod])
         if refuse_landing(copy.snapshot, landing, source, copy.limits) is not None:
-            return 0.0
+            return -np.inf
         worth = copy.worth(pod, landing.nodes, copy.changes(pod, landing.nodes))
         for policy in (each.policy for each in copy.active):
             if policy.onlyIfSteered and not steered:
                 worth[policy.name] = np.maximum(worth[policy.name], 0.0)
         total = sum(worth.values(), np.zeros(len(landing.nodes)))
         away = np.where(landing.nodes == source, 0.0, landing.probabilities)
-        return max(0.0, -float(away @ total))
+        return -float(away @ total)
+
+    @staticmethod
+    def _as_good(gains: FloatArray) -> BoolArray:
+        """(k,) which gain nearly as much as the first, the best; of losses those that are equal."""
+        answer: BoolArray = gains >= min(gains[0], _AS_GOOD * gains[0]) - NOTHING
+        return answer
 
     def _repelled(
-        self, pod: int, nodes: IntArray, gains: FloatArray, unsteered: Landing
+        self, pod: int, nodes: IntArray, gains: FloatArray, unsteered: Landing, *, helps: bool
     ) -> Choice | None:
         """Taints on the nodes where it would land, one after the other, until it lands well."""
         copy = self._copy
         tainted = [int(copy.snapshot.pod_node[pod])]
-        good = set(nodes[gains >= _AS_GOOD * gains[0]].tolist())
+        good = set(nodes[self._as_good(gains)].tolist())
         found: list[Choice] = []
         while len(tainted) <= _MOST_TAINTED:
             steer = Steer(tainted=self._mask(np.array(tainted, dtype=np.int32)))
@@ -219,7 +231,7 @@ class Chooser:
             if not more:
                 break
             tainted += more
-        return self._best(pod, [each for each in found if len(each.nodes)], unsteered)
+        return self._best(pod, [each for each in found if len(each.nodes)], unsteered, helps=helps)
 
     def _deciding(self, worth: dict[str, FloatArray], best: int) -> Steering:
         """What the policy says that gains most on the best node and says anything; the Limits."""
@@ -229,6 +241,14 @@ class Chooser:
             if policy.steering is not None and gain > most:
                 answer, most = policy.steering, gain
         return answer
+
+    def _of_helper(self) -> Steering:
+        """As the Limits say; where only policies say it, as the weightiest of them does."""
+        limits = self._copy.limits.steering
+        saying = [each.policy for each in self._copy.active if each.policy.steering is not None]
+        if limits.by != "None" or not saying:
+            return limits
+        return max(saying, key=lambda each: each.weight).steering or limits
 
     def _said(self, binding: Binding) -> Steering:
         return binding.policy.steering or self._copy.limits.steering

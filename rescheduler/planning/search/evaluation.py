@@ -1,5 +1,6 @@
 """What moves would gain and cost in the working copy, or why they are not made; and the gate."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from rescheduler.model.move import Landing, Shift
@@ -43,7 +44,8 @@ class Evaluation:
     disruption: in pods. landing: where the replacement will be put.
     reasons, budget: the findings that the move serves, and the PodDisruptionBudget that it spends;
     published once it is committed. group: what it is moved with, all or none; "" alone.
-    choice: how its replacement is steered; None: not at all.
+    choice: how its replacement is steered; None: not at all. after: the pods that make room for
+    it: it is moved once their replacements run elsewhere, and not at all if they stay.
     """
 
     pod: int
@@ -58,11 +60,18 @@ class Evaluation:
     budget: BudgetUse | None = None
     group: str = ""
     choice: Choice | None = None
+    after: tuple[int, ...] = ()
 
     @property
     def shift(self) -> Shift:
         """The move as the working copy makes it."""
         return Shift(self.pod, self.source, self.destination)
+
+
+def places(moves: Sequence[Evaluation]) -> list[list[int]]:
+    """For each move the places, among these, of the moves that make room for it."""
+    place = {move.pod: number for number, move in enumerate(moves)}
+    return [[place[pod] for pod in move.after] for move in moves]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +109,11 @@ class JointEvaluation:
             for name, gain in move.gains.items():
                 answer[name] = answer.get(name, 0.0) + gain
         return answer
+
+    @property
+    def chain(self) -> bool:
+        """Whether some of them make room for others."""
+        return any(each.after for each in self.moves)
 
     @property
     def value(self) -> float:

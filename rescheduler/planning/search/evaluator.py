@@ -29,6 +29,7 @@ class Evaluator:
     """Evaluates moves, alone or several together; nothing is worked out twice in one state.
 
     copy: nothing has moved in it yet. Evaluating leaves it as it is.
+    steps: how many times anything was worked out.
     """
 
     def __init__(self, copy: WorkingCopy) -> None:
@@ -40,6 +41,7 @@ class Evaluator:
         self._bounds: tuple[int, Bounds] | None = None
         self._known: dict[tuple[int, ...], tuple[Evaluation, ...] | Problem] = {}
         self._version = copy.version
+        self.steps = 0
 
     def bounds(self) -> Bounds:
         """What every candidate could gain at best by itself, in the working copy as it is now."""
@@ -108,6 +110,7 @@ class Evaluator:
         if self._version != self.copy.version:
             self._known, self._version = {}, self.copy.version
         if pods not in self._known:
+            self.steps += 1
             self._known[pods] = self.work_out(pods)
         moves = self._known[pods]
         if isinstance(moves, Problem):
@@ -118,14 +121,15 @@ class Evaluator:
     def work_out(self, pods: tuple[int, ...]) -> tuple[Evaluation, ...] | Problem:
         """Where each would land and what it would gain, the ones before it being made."""
         found: list[Evaluation] = []
+        whole = self.copy.whole_gang(pods) is not None
         group = self.copy.group(pods)
         with ExitStack() as made:
-            whole = self.copy.whole_gang(pods) is not None
             for pod in pods:
-                move = self._move(pod, whole=whole)
+                move = self._move(pod, whole=whole, helps=not whole and pod != pods[-1])
                 if isinstance(move, Problem):
                     return self._named(pod, pods, move)
-                found.append(replace(move, group=group) if group else move)
+                after = () if whole else tuple(each.pod for each in found)
+                found.append(replace(move, group=group, after=after))
                 if pod != pods[-1]:
                     made.enter_context(self.copy.trying(move.shift))
         return tuple(found)
@@ -156,11 +160,14 @@ class Evaluator:
                         return False
         return True
 
-    def _move(self, pod: int, *, whole: bool) -> Evaluation | Problem:
-        """One move on the working copy as it is now, steered where that is asked for and helps."""
+    def _move(self, pod: int, *, whole: bool, helps: bool) -> Evaluation | Problem:
+        """One move on the working copy as it is now, steered where that is asked for and helps.
+
+        helps: whether it only makes room for another move.
+        """
         copy, source = self.copy, int(self.copy.snapshot.pod_node[pod])
         landing = copy.landing(pod)
-        choice = self.chooser.choose(pod, landing, whole=whole)
+        choice = self.chooser.choose(pod, landing, whole=whole, helps=helps)
         if choice is not None:
             landing = choice.landing
         refusal = refuse_landing(copy.snapshot, landing, source, copy.limits)

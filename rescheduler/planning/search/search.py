@@ -1,15 +1,20 @@
 """The search: the candidate that gains most, again and again, on a working copy."""
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from rescheduler.model.problem import Problem
+from rescheduler.model.search_summary import SearchSummary, Stop
+from rescheduler.planning.search.best import Best
+from rescheduler.planning.search.chains import Chains
 from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
 from rescheduler.planning.search.evaluator import ONLY_WHOLE, Evaluator
 from rescheduler.planning.search.strategy import AllMoves, Candidate, Strategy
 from rescheduler.planning.search.ties import tie_break
 
+MOST_STEPS = 50_000
+"""How many evaluations one search may make, unless another number is given."""
 _NEVER = -1
 _Pods = tuple[int, ...]
 _Key = tuple[float, float, bytes]
@@ -24,6 +29,7 @@ class SearchResult:
 
     accepted: list[JointEvaluation] = field(default_factory=list)
     refused: dict[_Pods, Problem] = field(default_factory=dict)
+    summary: SearchSummary | None = None
 
     @property
     def moves(self) -> list[Evaluation]:
@@ -48,7 +54,13 @@ class SearchResult:
         return {pod: refusal for pod, refusal in answer.items() if pod not in moved}
 
 
-def search(evaluator: Evaluator, strategy: Strategy | None = None) -> SearchResult:
+def search(
+    evaluator: Evaluator,
+    strategy: Strategy | None = None,
+    *,
+    steps: int = MOST_STEPS,
+    expired: Callable[[], bool] = lambda: False,
+) -> SearchResult:
     """The moves of one pass, committed in the working copy, until nothing more passes the gate.
 
     Greedy and lazy: candidates wait in a heap by the most that they could gain per disruption; the
@@ -57,10 +69,13 @@ def search(evaluator: Evaluator, strategy: Strategy | None = None) -> SearchResu
     that others made needless are taken back. So at the end every candidate was refused in the very
     state that the plan leads to; unless the plan is full, planning again there proposes nothing.
 
+    What was taken until then is a plan at any time. steps: at most so many evaluations, for which
+    the same input gives the same plan. expired: whether the time is up.
+
     It ends: what is taken lowers the cost of the working copy, what is taken back does not raise
     it, and what was taken back twice stays.
     """
-    return _Search(evaluator, strategy or AllMoves()).run()
+    return _Search(evaluator, strategy or AllMoves(), evaluator.steps + steps, expired).run()
 
 
 class _Search:
@@ -70,20 +85,44 @@ class _Search:
     needless: what was taken back; dropped: what was so twice.
     """
 
-    def __init__(self, evaluator: Evaluator, strategy: Strategy) -> None:
+    def __init__(
+        self, evaluator: Evaluator, strategy: Strategy, last: int, expired: Callable[[], bool]
+    ) -> None:
+        self._began, self._last_step, self._expired = evaluator.steps, last, expired
+        self._stopped: Stop = "complete"
         self._evaluator = evaluator
         self._copy = evaluator.copy
         self._strategy = strategy
+        self._last: Strategy = Chains()
         self._result = SearchResult()
         self._asked: set[int] = set()
         self._needless: set[_Pods] = set()
         self._dropped: dict[_Pods, Problem] = {}
 
     def run(self) -> SearchResult:
-        while self._round():
+        best = Best(self._copy, self._evaluator.bounds().best)
+        while (self._round() or self._chain()) and not self._ended():
+            self._take_back()
+        if self._ended():
             self._take_back()
         self._refuse_former()
+        moves = self._result.moves
+        self._result.summary = SearchSummary(
+            stopped=self._stopped,
+            steps=self._evaluator.steps - self._began,
+            gain=sum(move.gain for move in moves),
+            bound=best.of(len(moves)),
+            chained=sum(len(each.moves) for each in self._result.accepted if each.chain),
+        )
         return self._result
+
+    def _ended(self) -> bool:
+        """Whether no more may be evaluated."""
+        if self._evaluator.steps >= self._last_step:
+            self._stopped = "steps"
+        elif self._stopped != "time" and self._expired():
+            self._stopped = "time"
+        return self._stopped in ("steps", "time")
 
     def _round(self) -> bool:
         """Take what passes; answers whether another round could find more."""
@@ -93,6 +132,7 @@ class _Search:
         passing = list(self._passing(self._strategy.candidates(self._evaluator), bounds.gate))
         closed = self._copy.budgets.closed()
         if closed is not None:
+            self._stopped = "full"
             for each in passing:
                 refusal = self._evaluator.refuse_pods(each.pods, closed=False)
                 self._result.refused[each.pods] = refusal or closed
@@ -100,6 +140,19 @@ class _Search:
         heap = [self._waiting(each) for each in passing]
         heapq.heapify(heap)
         return self._take(heap, bounds.gate)
+
+    def _chain(self) -> bool:
+        """Where no single move is left: take swaps and chains. They are not reported one by one."""
+        copy, gate = self._copy, self._evaluator.bounds().gate
+        if copy.budgets.closed() is not None or self._ended():
+            return False
+        refused = dict(self._result.refused)
+        passing = list(self._passing(self._last.candidates(self._evaluator), gate))
+        heap = [self._waiting(each) for each in passing]
+        heapq.heapify(heap)
+        taken = self._take(heap, gate)
+        self._result.refused = refused
+        return taken
 
     def _passing(self, candidates: Iterable[Candidate], gate: Gate) -> Iterator[Candidate]:
         """The candidates whose bound passes the gate; the others are refused by it."""
@@ -126,6 +179,10 @@ class _Search:
         latest: dict[_Pods, JointEvaluation] = {}
         taken = False
         while heap and copy.budgets.closed() is None:
+            if self._ended():
+                unseen = Problem(code="FEA013", message="the search ended before it came to it")
+                result.refused.update((pods, unseen) for _, pods, _ in heap)
+                break
             key, pods, version = heapq.heappop(heap)
             if not copy.moved.isdisjoint(pods):
                 continue

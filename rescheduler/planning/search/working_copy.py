@@ -178,6 +178,8 @@ class WorkingCopy:
             made.append(
                 self._make(move, whole=whole, follows=whole and self.follows(move.pod, before))
             )
+        if not whole:
+            made[:-1] = [self._helping(each, made[-1]) for each in made[:-1]]
         return replace(evaluation, moves=tuple(made))
 
     def whole_gang(self, pods: Sequence[int]) -> Gang | None:
@@ -188,13 +190,9 @@ class WorkingCopy:
         return gang if set(pods) == set(self.snapshot.gangs.facts(gang).members.tolist()) else None
 
     def group(self, pods: Sequence[int]) -> str:
-        """The name of these pods as a group that is moved together; "" of one alone."""
-        if len(pods) < 2:
-            return ""
+        """The name of the gang that these pods are as a whole; "" where they are none."""
         gang = self.whole_gang(pods)
-        if gang is not None:
-            return f"{gang.name} ({gang.mark})"
-        return ", ".join(self.snapshot.pods[pod].key for pod in pods)
+        return "" if gang is None else f"{gang.name} ({gang.mark})"
 
     def follows(self, pod: int, earlier: Iterable[int]) -> bool:
         """Whether one of the earlier pods is of the same workload."""
@@ -240,6 +238,12 @@ class WorkingCopy:
         self.admission.commit(shift)
         self._landings = {}
         self.version = next(self._versions)
+
+    def _helping(self, move: Evaluation, last: Evaluation) -> Evaluation:
+        """The move with what it is made for, beside what it gains by itself."""
+        node = self.snapshot.nodes[last.destination].metadata.name
+        room = f"it makes room for {self.snapshot.pods[last.pod].key} on {node}"
+        return replace(move, reasons=(*move.reasons, Problem(code="FEA012", message=room)))
 
     def _reasons(self, move: Evaluation) -> tuple[Problem, ...]:
         gaining = [each for each in self.active if move.gains.get(each.policy.name, 0.0) > 0]

@@ -70,7 +70,8 @@ def again(folder: Path) -> Iterator[Decision]:
             snapshot = load(folder / name)
         if blurred:
             continue  # a refused one before it may have preempted pods of the snapshot
-        forecast = Forecast(snapshot, decision.index, forecast)
+        told, require = decision.steered, decision.require
+        forecast = Forecast(snapshot, decision.index, forecast, told, require=require)
         compare(decision, forecast)
         yield decision
         blurred = decision.verdict == REFUSED

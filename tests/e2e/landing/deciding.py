@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from random import Random
 
 from rescheduler.kube.objects import Pod
+from rescheduler.kube.steered import HOSTNAME, steered_affinity
+from rescheduler.model.snapshot import Snapshot
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.landing.comparison import compare
 from tests.e2e.landing.decision import REFUSED, Decision
@@ -34,6 +36,7 @@ class Deciding:
         """creating: as CREATING."""
         self._cluster, self._seed, self._mix, self._creating = landing_cluster, seed, mix, creating
         self._random = Random(seed * 7919)
+        self._steering = Random(seed * 7907)
         self._step = 0
         self._lingering: list[Manifest] = []
 
@@ -102,14 +105,29 @@ class Deciding:
         self._cluster.store(needed)
         path = f"/api/v1/namespaces/{manifest['metadata']['namespace']}/pods"
         admitted = self._cluster.api.request("POST", path, manifest, {"dryRun": "All"})
-        forecast = Forecast(with_pod(self._cluster.observe(), admitted), -1)
+        snapshot = with_pod(self._cluster.observe(), admitted)
+        told, require = self._told(snapshot)
+        forecast = Forecast(snapshot, -1, None, told, require=require)
         decision = self._decision("create", forecast)
+        decision.steered, decision.require = told, require
+        if told:
+            before = manifest["spec"].get("affinity")
+            manifest["spec"]["affinity"] = steered_affinity(before, told, require=require)
         uid = self._cluster.api.create(manifest)["metadata"]["uid"]
         found = self._answer(uid)
         decision.message = refusal(found)
         decision.observed = bound(found)
         self._finish(decision, forecast, found)
         return decision, forecast
+
+    def _told(self, snapshot: Snapshot) -> tuple[list[str], bool]:
+        """Nodes that a pod is told to go to, as admission would, and how strictly; often none."""
+        chance = self._steering
+        if chance.random() < 0.1:
+            return [], False
+        labels = ((each.metadata.name, each.metadata.labels or {}) for each in snapshot.nodes)
+        names = [name for name, its in labels if its.get(HOSTNAME) == name]
+        return chance.sample(names, min(len(names), chance.randint(1, 8))), chance.random() < 0.5
 
     def _evict(self, forecast: Forecast, *, last: bool) -> Decision:
         """last: of its batch; then the old pod may go on terminating."""

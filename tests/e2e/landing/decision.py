@@ -31,6 +31,7 @@ class Decision:
     same snapshot before. lingering: whether the old pod went on terminating.
     snapshot, index: the recording, and the pod in it. successor: the pod that was decided about.
     points: plugin -> node -> weighted score in the scheduler's log; scored: the nodes in its order.
+    steered: the nodes that it was told to go to; require: whether it had no other choice.
     """
 
     seed: int
@@ -60,6 +61,8 @@ class Decision:
     successor: str = ""
     points: dict[str, dict[str, int]] = field(default_factory=dict)
     scored: list[str] = field(default_factory=list)
+    steered: list[str] = field(default_factory=list)
+    require: bool = False
 
     def line(self) -> dict[str, Any]:
         """As it is written."""

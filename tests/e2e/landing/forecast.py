@@ -12,6 +12,7 @@ from rescheduler.model.move import Shift
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.config.schedulers import schedulers_of
 from rescheduler.scheduler.model import SchedulerModel
+from rescheduler.scheduler.plugin import Steer
 from rescheduler.scheduler.verdicts import State, filter_verdicts, score_verdicts
 from rescheduler.sources.kubernetes.decode import Sharing, decode_page
 from tests.e2e.controlplane.api import Manifest
@@ -20,9 +21,18 @@ from tests.e2e.controlplane.api import Manifest
 class Forecast:
     """The model of a snapshot, asked about one pod of it."""
 
-    def __init__(self, snapshot: Snapshot, pod: int, before: "Forecast | None" = None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        pod: int,
+        before: "Forecast | None" = None,
+        steered: Sequence[str] = (),
+        *,
+        require: bool = False,
+    ) -> None:
         """pod: index into the snapshot's pods; -1 is the last one.
 
+        steered: the nodes that it is told to go to, beside what it asks for itself; none.
         before: an earlier forecast on the snapshot, whose working copy this one goes on with.
         """
         self.snapshot = snapshot
@@ -31,8 +41,9 @@ class Forecast:
             self._model = SchedulerModel(snapshot, schedulers_of(snapshot).profiles)
         else:
             self._model = before._model
-        self.verdicts = self._model.verdicts(self.pod)
         self.names = [node.metadata.name for node in snapshot.nodes]
+        self._steer = Steer(np.isin(self.names, steered), require=require) if steered else None
+        self.verdicts = self._model.verdicts(self.pod, self._steer)
 
     def feasible(self) -> set[str]:
         """The names of the feasible nodes."""
@@ -70,7 +81,7 @@ class Forecast:
         return [self.names[index] for index in self._model._order]
 
     def _shape(self):  # noqa: ANN202 - the model's own
-        return self._model._shape(self._model._pod(self.pod))
+        return self._model._shape(self._model._pod(self.pod), self._steer)
 
 
 def with_pod(snapshot: Snapshot, manifest: Manifest) -> Snapshot:

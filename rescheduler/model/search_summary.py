@@ -1,0 +1,44 @@
+"""How the moves of a plan were searched for, and how good they are at least."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+Stop = Literal["complete", "full", "steps", "time"]
+"""complete: nothing more is worth moving. full: the limits allow no more moves. steps: as many
+moves were evaluated as one search may. time: its time was up."""
+
+
+class SearchSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """How a search ended.
+
+    steps: moves, alone or together, that were evaluated. gain: expected decrease of the weighted
+    cost by all moves. bound: what as many moves could gain at most, each as much as it could alone
+    on the best node of all and no more of a workload, node or namespace than the limits allow.
+    chained: how many of the moves are parts of swaps and chains.
+    """
+
+    stopped: Stop
+    steps: int
+    gain: float
+    bound: float
+    chained: int = 0
+
+    @property
+    def within(self) -> float | None:
+        """The share of the bound that the moves miss, 0 to 1; None where nothing can be gained."""
+        return None if self.bound <= 0 else max(0.0, 1.0 - self.gain / self.bound)
+
+
+def together(passes: Sequence[SearchSummary]) -> SearchSummary | None:
+    """The passes of one plan as one search; None without any. It stopped as the first that did."""
+    if not passes:
+        return None
+    return SearchSummary(
+        stopped=next((each.stopped for each in passes if each.stopped != "complete"), "complete"),
+        steps=sum(each.steps for each in passes),
+        gain=sum(each.gain for each in passes),
+        bound=sum(each.bound for each in passes),
+        chained=sum(each.chained for each in passes),
+    )

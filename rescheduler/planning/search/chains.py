@@ -1,0 +1,146 @@
+"""Swaps and chains: a pod makes room on a node, and another one, stuck where it is, takes it.
+
+On a full cluster no single move is possible where it would help. Here one pod, or a few, leave a
+node for places that are no worse or little worse, so that the pod that gains can come. Where one
+of them goes to the node that the other leaves, it is a swap. Each move is possible in the state
+that those before it have made, so the cluster is whole after any of them, and no pod waits for
+room that is not there yet.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+
+from rescheduler.model.readings import IntArray
+from rescheduler.planning.search.evaluation import NOTHING
+from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.planning.search.strategy import Candidate
+
+_STUCK = frozenset({"FEA001", "FEA002", "FEA003", "FEA009", "FEA011", "MRG001", "MRG002"})
+"""Refusals of a single move that room elsewhere may overcome."""
+_MOST_STUCK = 16
+_MOST_TARGETS = 4
+_MOST_HELPERS = 3
+"""How many are tried: pods that would gain, nodes for each, and ways to make room there."""
+_MOST_CANDIDATES = 256
+"""How many chains are evaluated in one state."""
+
+
+class Chains:
+    """Each pod that is stuck, behind pods that make room for it.
+
+    Only where moves are steered: what makes room must not land where it is in the way.
+    """
+
+    def candidates(self, evaluator: Evaluator) -> Iterator[Candidate]:
+        """For the pods that could gain most: those that leave first, then the pod itself."""
+        if evaluator.chooser.asked:
+            yield from islice(self._chains(evaluator), _MOST_CANDIDATES)
+
+    def _chains(self, evaluator: Evaluator) -> Iterator[Candidate]:
+        best = evaluator.bounds().best
+        for pod in self._stuck(evaluator)[:_MOST_STUCK]:
+            for target in self._targets(evaluator, pod):
+                for helpers in self._helpers(evaluator, pod, target):
+                    bound = best[pod] + sum(max(0.0, best.get(each, 0.0)) for each in helpers)
+                    yield Candidate((*helpers, pod), bound)
+
+    def _stuck(self, evaluator: Evaluator) -> list[int]:
+        """The pods that gain nothing alone, those first that could gain most."""
+        copy, best = evaluator.copy, evaluator.bounds().best
+        order = sorted(best, key=lambda pod: (-best[pod], copy.snapshot.pods[pod].key))
+        found: list[int] = []
+        for pod in order:
+            if best[pod] <= NOTHING or len(found) == _MOST_STUCK:
+                break
+            refusal = evaluator.evaluate((pod,)).refusal
+            if refusal is not None and refusal.code in _STUCK:
+                found.append(pod)
+        return found
+
+    def _targets(self, evaluator: Evaluator, pod: int, *, helps: bool = False) -> list[int]:
+        """The nodes where it would gain most if there were room; lose least, if it only helps."""
+        copy = evaluator.copy
+        open_to = copy.scheduler.open_to(pod) & ~copy.scheduler.feasible(pod)
+        open_to &= ~copy.eligibility.unstable_for(pod)
+        open_to[int(copy.snapshot.pod_node[pod])] = False
+        nodes = np.flatnonzero(open_to).astype(np.int32)
+        changes = copy.changes(pod, nodes)
+        gains = -sum(changes.values(), np.zeros(len(nodes)))
+        names = copy.snapshot.nodes
+        order = sorted(
+            np.flatnonzero((gains > NOTHING) | helps).tolist(),
+            key=lambda each: (-round(float(gains[each]), 9), names[nodes[each]].metadata.name),
+        )
+        return [int(nodes[each]) for each in order[:_MOST_TARGETS]]
+
+    def _helpers(
+        self, evaluator: Evaluator, pod: int, target: int, *, deeper: bool = True
+    ) -> Iterator[tuple[int, ...]]:
+        """Pods of the target whose leaving makes room, the least disruption first.
+
+        One of them is enough where that is possible; else as few as make room together.
+        deeper: whether a pod that has nowhere to go itself may have others make room for it.
+        """
+        copy = evaluator.copy
+        there = np.flatnonzero(copy.scheduler.occupancy.where == target).astype(np.int32)
+        pods = copy.snapshot.pods
+        free = [
+            each
+            for each in there.tolist()
+            if each not in copy.moved
+            and evaluator.refuse_always(each) is None
+            and evaluator.chooser.problem(each, whole=False) is None
+        ]
+        free.sort(key=lambda each: (copy.disruptions[each], pods[each].key))
+        if not free:
+            return
+        lacking, gives = self._lacking(evaluator, pod, target, np.array(free, dtype=np.int32))
+        alone = [
+            each for each, given in zip(free, gives.T, strict=True) if (given >= lacking).all()
+        ]
+        for each in alone[:_MOST_HELPERS]:
+            yield from self._leaving(evaluator, each, pod, target, deeper=deeper)
+        if alone:
+            return
+        largest = np.argsort(-(gives / np.maximum(lacking, 1)[:, None]).sum(axis=0), kind="stable")
+        for count in range(2, _MOST_HELPERS + 1):
+            if count <= len(free) and (gives[:, largest[:count]].sum(axis=1) >= lacking).all():
+                yield tuple(free[each] for each in largest[:count].tolist())
+                return
+
+    def _leaving(
+        self, evaluator: Evaluator, helper: int, pod: int, target: int, *, deeper: bool
+    ) -> Iterator[tuple[int, ...]]:
+        """The helper alone; where it has nowhere to go, those before it that make room for it."""
+        places = evaluator.copy.scheduler.feasible(helper)
+        places[target] = False
+        if places.any():
+            yield (helper,)
+        elif deeper:
+            for node in self._targets(evaluator, helper, helps=True):
+                for first in self._helpers(evaluator, helper, node, deeper=False):
+                    if pod not in first:
+                        yield (*first, helper)
+
+    @staticmethod
+    def _lacking(
+        evaluator: Evaluator, pod: int, target: int, others: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """(resources,) what the pod lacks on the target, and (resources, k) what others give.
+
+        Only of what it lacks; nothing where it is something else than room that keeps it away.
+        """
+        state = evaluator.copy.scheduler.occupancy
+        lacking, gives = [], []
+        mine = np.array([pod], dtype=np.int32)
+        for row in range(len(state.resources)):
+            free = int(state.allocatable[row, target] - state.requested[row, target])
+            short = int(state.taken(row, mine)[0]) - free
+            if short > 0 and int(state.taken(row, mine)[0]) > 0:
+                lacking.append(short)
+                gives.append(state.taken(row, others))
+        if not lacking:
+            return np.zeros(0, dtype=np.int32), np.zeros((0, len(others)), dtype=np.int32)
+        return np.array(lacking), np.stack(gives)

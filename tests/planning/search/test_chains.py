@@ -1,0 +1,168 @@
+"""Swaps and chains: on a full cluster a pod makes room for another one that gains."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.plan.planner import plan
+from rescheduler.planning.plan.recheck import Recheck
+from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.conformity.policy import Conformity
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.policies.limits import Limits
+from rescheduler.scheduler.model import SchedulerModel
+from rescheduler.scheduler.plugin import Steer
+from tests.cluster import budget, deployment, node, pod, snapshot
+
+RULES = Conformity.model_validate(
+    {"name": "rules", "match": {"all": True}, "nodeAffinity": {"required": True}, "mode": "Enforce"}
+)
+FREE = {"movesPerNamespace": 9, "movesPerCycle": 9, "movesPerHour": 9, "movesPerNode": 9,
+        "movesPerWorkload": 9, "gainShare": 0, "minReplicas": 1, "coolDown": "0s"}  # fmt: skip
+STEERED = {"steering": {"by": "AdmissionPolicy", "strength": "Require"}}
+
+
+def full(*, room: str = "0", third: bool = False, allowed: int = 2) -> Snapshot:
+    """`ssd` must be on `fast`, which `hdd` fills; nobody has room for `ssd` anywhere.
+
+    room: CPUs that are free on `hub`. third: whether another pod of 2 CPUs is there, which fits on
+    `far`: `hdd` then has to wait for it.
+    """
+    made = {name: deployment(name, replicas=1) for name in ("ssd", "hdd", "web")}
+    nodes = [
+        node("slow", allocatable={"cpu": "4"}),
+        node("fast", allocatable={"cpu": "4"}, labels={"disk": "ssd"}),
+        node("hub", allocatable={"cpu": "4" if third else room}),
+        node("far", allocatable={"cpu": "2" if third else "100m"}),
+    ]
+    places = [("ssd", "slow", "4"), ("hdd", "fast", "3")] + [("web", "hub", "2")] * third
+    pods = [
+        pod(f"{name}-0", on, owner=made[name][1], labels={"app": name}, requests={"cpu": cpu},
+            **({"nodeSelector": {"disk": "ssd"}} if name == "ssd" else {}))
+        for name, on, cpu in places
+    ]  # fmt: skip
+    return snapshot(
+        nodes,
+        pods,
+        controllers=[each for pair in made.values() for each in pair],
+        budgets=[budget(name, name, allowed=allowed, healthy=2) for name in made],
+    )
+
+
+def planned(made: Snapshot, **limits: Any) -> Plan:
+    chosen = Limits.model_validate(FREE | STEERED | limits)
+    return plan(made, policy_set([RULES], chosen), History(), mode="Enforce")
+
+
+def route(made: Plan) -> list[tuple[str, str, str, int]]:
+    return [(m.pod.name, m.source, m.landing[0].node, m.batch) for m in made.moves]
+
+
+def test_no_chain_is_planned_where_nothing_is_steered() -> None:
+    assert planned(full(room="3"), steering={"by": "None"}).moves == []
+
+
+def test_a_chain_makes_room_where_no_single_move_is_possible() -> None:
+    made = planned(full(room="3"))
+    assert route(made) == [("hdd-0", "fast", "hub", 1), ("ssd-0", "slow", "fast", 2)]
+    helper, mover = made.moves
+    assert mover.after == [helper.pod.uid]
+    assert helper.after == []
+    assert [reason.code for reason in helper.reasons] == ["FEA012"]
+    assert "room for default/ssd-0 on fast" in helper.reasons[0].message
+    assert helper.gain + mover.gain == pytest.approx(1.0)
+
+
+def test_nothing_is_planned_where_nobody_can_make_room() -> None:
+    made = planned(full(room="2"))
+    assert made.moves == []
+    assert [(each.pod.name, each.code) for each in made.refused] == [("ssd-0", "FEA001")]
+
+
+def test_a_chain_is_not_begun_whose_budgets_do_not_last() -> None:
+    assert planned(full(room="3", allowed=0)).moves == []
+    assert planned(full(room="3"), movesPerCycle=1).moves == []
+
+
+def applied(made: Snapshot, moves: list[PlannedMove]) -> tuple[Snapshot, History]:
+    """The cluster after these moves, each landing as the scheduler says; and what is remembered."""
+    history = History()
+    for move in moves:
+        names = [each.metadata.name for each in made.nodes]
+        steer = None
+        if move.steered is not None:
+            chosen = np.isin(names, move.steered.nodes)
+            steer = Steer(chosen=chosen, require=move.steered.strength == "Require")
+        index = made.pod_index[move.pod.uid]
+        landing = SchedulerModel(made).landing(index, steer)
+        assert landing.unschedulable == 0.0, "no replacement stays Pending because of us"
+        old, landed = made.pods[index], names[int(landing.nodes[0])]
+        uid = f"{old.metadata.uid}-r"
+        metadata = msgspec.structs.replace(old.metadata, name=f"{old.metadata.name}-r", uid=uid)
+        pods = list(made.pods)
+        pods[index] = msgspec.structs.replace(old, metadata=metadata, node=landed)
+        made = replace(made, pods=pods, taken=made.taken + timedelta(minutes=1))
+        past = PastMove(
+            plan="p", podUid=old.metadata.uid, namespace="default", pod=old.metadata.name,
+            workload=move.owner.uid, source=move.source, at=made.taken, state="ready",
+            replacement=uid, landedOn=landed, settled=made.taken,
+        )  # fmt: skip
+        history.moves.append(past)
+    return made, history
+
+
+def test_whatever_is_made_of_a_chain_the_cluster_is_whole_and_the_next_plan_ends_it() -> None:
+    before = full(third=True)
+    made = planned(before)
+    assert made.moves
+    for count in range(len(made.moves) + 1):
+        after, history = applied(before, made.moves[:count])
+        assert all(each.node for each in after.pods)
+        again = plan(
+            after,
+            policy_set([RULES], Limits.model_validate(FREE | STEERED)),
+            history,
+            mode="Enforce",
+        )
+        end, _ = applied(after, again.moves)
+        ssd = next(each for each in end.pods if each.metadata.name.startswith("ssd"))
+        assert ssd.node == "fast", (count, route(again))
+
+
+def recheck(made: Snapshot, moves: Plan, which: int, history: History) -> PlannedMove | Problem:
+    limits = Limits.model_validate(FREE | STEERED)
+    fresh = WorkingCopy(made, [RULES], limits, history, plan="p")
+    return Recheck(fresh, moves.moves).check(moves.moves[which])
+
+
+def test_a_move_that_makes_room_is_judged_together_with_the_one_it_is_for() -> None:
+    before = full(room="3")
+    made = planned(before)
+    answer = recheck(before, made, 0, History())
+    assert isinstance(answer, PlannedMove), answer
+    pods = [each for each in before.pods if not each.metadata.name.startswith("ssd")]
+    gone = recheck(replace(before, pods=pods), made, 0, History())
+    assert isinstance(gone, Problem), "what it would make room for is gone"
+    assert gone.code == "DRF001"
+
+
+def test_a_later_move_is_not_made_where_the_room_was_not_made() -> None:
+    before = full(room="3")
+    made = planned(before)
+    answer = recheck(before, made, 1, History())
+    assert isinstance(answer, Problem)
+    assert answer.code == "DRF008"
+    after, history = applied(before, made.moves[:1])
+    assert isinstance(recheck(after, made, 1, history), PlannedMove)
+    history.moves[0].state = "lost"
+    lost = recheck(after, made, 1, history)
+    assert isinstance(lost, Problem)
+    assert lost.code == "DRF008"

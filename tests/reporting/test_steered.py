@@ -1,0 +1,62 @@
+"""What reports say about steered moves, swaps and chains, and how good a plan is."""
+
+import pytest
+from msgspec import structs
+
+from rescheduler.model.plan import LandingShare, Plan
+from rescheduler.model.search_summary import SearchSummary, together
+from rescheduler.model.steering import Steered
+from rescheduler.reporting.page import render_page
+from rescheduler.reporting.terminal import render_table
+from tests.reporting.samples import plan
+
+SUMMARY = SearchSummary(stopped="full", steps=1234, gain=24.0, bound=25.0, chained=2)
+
+
+def told(**steered: object) -> Plan:
+    full = plan()
+    nodes = ["n7", "n8", "n9", "n10"]
+    chosen = Steered(**{"by": "Webhook", "strength": "Require", "nodes": nodes, **steered})  # type: ignore[arg-type]
+    shares = [LandingShare(node=f"n{n}", probability=p) for n, p in ((1, 0.75), (2, 0.25))]
+    first = structs.replace(full.moves[0], steered=chosen, unsteered=shares)
+    return plan(moves=[first, *full.moves[1:]], search=SUMMARY)
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("width", [80, 120, 160])
+def test_a_steered_move_says_where_it_is_told_to_go_and_where_it_would_land_else(
+    width: int,
+) -> None:
+    text = "told to go to n7, n8, n9 and 1 more (Require by Webhook), else n1 75 %, n2 25 %"
+    assert text in flat(render_table(told(), width=width, color=False))
+    assert text in flat(render_page(told()))
+
+
+def test_a_move_that_taints_steer_names_the_nodes_that_it_is_kept_off() -> None:
+    made = told(by="SoftTaint", strength="Prefer", shunned=["n1", "n2"])
+    assert "kept off n1, n2 (SoftTaint), else n1 75 %" in flat(render_page(made))
+
+
+def test_the_headline_says_how_far_from_the_best_the_moves_are_and_why_it_ended() -> None:
+    for text in (flat(render_table(told(), width=120, color=False)), flat(render_page(told()))):
+        assert "4 %" in text
+        assert "of the most that 6 moves could gain; 2 in swaps and chains" in text
+        assert "the limits allow no more moves (1,234 evaluations)" in text
+        assert "1 steered" in text
+
+
+def test_nothing_is_said_of_a_search_that_was_not_made() -> None:
+    assert "could gain" not in render_table(plan(), width=120, color=False)
+    none = plan(search=SearchSummary(stopped="complete", steps=0, gain=0.0, bound=0.0))
+    assert "could gain" not in render_table(none, width=120, color=False)
+
+
+def test_the_passes_of_a_plan_are_one_search() -> None:
+    other = SearchSummary(stopped="complete", steps=6, gain=1.0, bound=5.0)
+    both = together([other, SUMMARY])
+    assert both == SearchSummary(stopped="full", steps=1240, gain=25.0, bound=30.0, chained=2)
+    assert together([]) is None
+    assert both.within == pytest.approx(1 / 6)
