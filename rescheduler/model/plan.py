@@ -360,12 +360,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="Plan", tag_field="kin
     moves: list[PlannedMove]
     refused: list[Refusal]
     nodes: list[NodeView] = []
-    limits: dict[str, Any] = {}
-    """The `spec` of the Limits document as JSON, every field written out."""
-    ownReadings: list[dict[str, Any]] = []
-    """The documents of kind Readings as JSON, every field written out."""
-    notes: list[Problem] = []
-    """Findings about the data itself: undecodable objects, kinds that could not be read."""
+    limits: dict[str, Any] = {}  # the `spec` of the Limits document, every field written out
+    ownReadings: list[dict[str, Any]] = []  # the documents of kind Readings, likewise
+    notes: list[Problem] = []  # about the data itself: what could not be decoded, or not read
     calibration: Calibration | None = None
     measuredMoves: list[MeasuredMove] = []  # what earlier moves have brought, the latest first
     search: SearchSummary | None = None

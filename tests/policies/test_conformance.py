@@ -15,7 +15,7 @@ from rescheduler.policies.base import Term
 from rescheduler.policies.registry import KINDS
 from rescheduler.policies.spread.policy import Spread
 from tests.picture import move, picture, proposed
-from tests.policies import kit
+from tests.policies import kit, kit_cases
 
 CHECKS = [
     kit.check_deltas,
@@ -28,12 +28,12 @@ CHECKS = [
 
 
 def test_the_kit_knows_every_kind() -> None:
-    assert set(kit.POLICIES) == set(KINDS)
+    assert set(kit_cases.POLICIES) == set(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("check", CHECKS)
-def test_conforms(kind: str, check: Callable[[kit.Case, Term], None]) -> None:
+def test_conforms(kind: str, check: Callable[[kit_cases.Case, Term], None]) -> None:
     _run(kind, check, examples=50)
 
 
@@ -104,7 +104,7 @@ class Optimistic(Mutant):
     ],
 )
 def test_the_kit_kills(
-    kind: str, mutant: Callable[[Term], Any], check: Callable[[kit.Case, Term], None]
+    kind: str, mutant: Callable[[Term], Any], check: Callable[[kit_cases.Case, Term], None]
 ) -> None:
     with pytest.raises(AssertionError):
         _run(kind, check, examples=1000, mutate=mutant)
@@ -112,7 +112,7 @@ def test_the_kit_kills(
 
 def _run(
     kind: str,
-    check: Callable[[kit.Case, Term], None],
+    check: Callable[[kit_cases.Case, Term], None],
     *,
     examples: int,
     mutate: Callable[[Term], Any] = lambda term: term,
@@ -126,8 +126,8 @@ def _run(
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
     )
-    @given(case=kit.cases(kind))
-    def tried(case: kit.Case) -> None:
+    @given(case=kit_cases.cases(kind))
+    def tried(case: kit_cases.Case) -> None:
         term = kit.bound(case, mutate)
         if term is not None:
             check(case, term)
@@ -138,11 +138,11 @@ def _run(
 @settings(max_examples=50, deadline=None)
 @given(kind=st.sampled_from(sorted(KINDS)), data=st.data())
 def test_weight_zero_adds_nothing_and_weights_only_scale(kind: str, data: st.DataObject) -> None:
-    case = data.draw(kit.cases(kind))
+    case = data.draw(kit_cases.cases(kind))
     costs = {}
     for weight in (0.0, 1.0, 2.5):
         term = kit.bound(
-            kit.Case(case.blueprint, case.policy.model_copy(update={"weight": weight}), [])
+            kit_cases.Case(case.blueprint, case.policy.model_copy(update={"weight": weight}), [])
         )
         costs[weight] = 0.0 if term is None else weight * term.cost()
     assert costs[0.0] == 0.0

@@ -20,7 +20,7 @@ from rescheduler.policies.spread.domain_counts import DomainCounts
 from rescheduler.policies.spread.follow import Following
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.spread.term import SpreadTerm
-from tests.policies import kit
+from tests.policies import kit, kit_cases
 
 Method = Callable[..., Any]
 
@@ -100,7 +100,7 @@ def test_the_kit_finds_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(part, method, mistake(getattr(part, method)))
-    monkeypatch.setitem(kit.POLICIES, policy.kind, st.just(policy))
+    monkeypatch.setitem(kit_cases.POLICIES, policy.kind, st.just(policy))
 
     @settings(
         max_examples=500,
@@ -111,8 +111,8 @@ def test_the_kit_finds_it(
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
     )
-    @given(case=kit.cases(policy.kind))
-    def tried(case: kit.Case) -> None:
+    @given(case=kit_cases.cases(policy.kind))
+    def tried(case: kit_cases.Case) -> None:
         term = kit.bound(case)
         if term is not None:
             kit.check_deltas(case, term)

@@ -1,0 +1,289 @@
+"""Drawn cases of the conformance kit: clusters with moves, and policies of every kind."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, Protocol
+
+import numpy as np
+from hypothesis import strategies as st
+
+from rescheduler.kube.objects import ContainerStatus, Pod
+from rescheduler.model.problem import Problem
+from rescheduler.model.readings import Reading, ReadingRequest
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.allocation.policy import Allocation
+from rescheduler.policies.base import Policy
+from rescheduler.policies.conformity.policy import Conformity
+from rescheduler.policies.spread.policy import Spread
+from tests.cluster import NOW, controller, deployment, node, pod, snapshot
+from tests.policies import drawn, health_kit, load_kit, numa_kit
+from tests.policies.traits import HOST, TRAITS, ZONE
+
+WORKLOADS = ("web", "train", "logs", "")  # logs is a DaemonSet, "" makes bare pods
+TARGETS = ("cpu", "network.receive", "network.transmit")
+ODD = (np.nan, np.inf, -np.inf, -1.0, 0.0, 1e30, 1e-30)
+
+
+class Addition(Protocol):
+    """What only one kind's clusters have."""
+
+    def added(self, before: Snapshot) -> Snapshot:
+        """The snapshot with it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """A cluster before it has names, so that it can be built with others.
+
+    nodes: zone, and whether cordoned and Ready. pods: workload, node, whether being deleted.
+    taints: the effect of each node's taint, "" for none. traits: of each workload, by name.
+    restarts, days: of each pod; days since it was made.
+    """
+
+    nodes: list[tuple[str, bool, bool]]
+    pods: list[tuple[str, int, bool]]
+    readings: dict[str, list[float]] = field(default_factory=dict)
+    capacities: dict[str, list[float]] = field(default_factory=dict)
+    ages: dict[str, list[float]] = field(default_factory=dict)
+    problem: str = ""
+    taints: list[str] = field(default_factory=list)
+    traits: dict[str, str] = field(default_factory=dict)
+    restarts: list[int] = field(default_factory=list)
+    days: list[int] = field(default_factory=list)
+    addition: Addition | None = None
+
+    def built(self, name: Callable[[str], str] = str) -> Snapshot:
+        """The snapshot, with every name put through `name`."""
+        owners = {each: deployment(name(each))[::-1] for each in WORKLOADS[:2]}
+        owners["logs"] = (controller("DaemonSet", name("logs")),)
+        nodes = []
+        for number, (zone, cordoned, ready) in enumerate(self.nodes):
+            effect = self.taints[number] if self.taints else ""
+            made = node(
+                name(f"n{number}"),
+                zone=zone and name(zone),
+                unschedulable=cordoned,
+                taints=[{"key": "kept", "effect": effect}] if effect else (),
+                allocatable=drawn.room(number),
+            )
+            if not ready:
+                made.status.conditions = []
+            nodes.append(made)
+        pods = []
+        for number, (workload, on, leaving) in enumerate(self.pods):
+            owner = owners[workload][0] if workload else None
+            place = nodes[on].metadata.name if on >= 0 else ""
+            made_pod = pod(
+                name(f"p{number}"),
+                place,
+                owner=owner,
+                labels={"app": name(workload), "part": str(number % 2)},
+                requests=drawn.requests(number),
+                annotations=drawn.annotations(number),
+                **TRAITS[self.traits.get(workload, "plain")](name),
+            )
+            if self.restarts:
+                _aged(made_pod, self.restarts[number], self.days[number])
+            if leaving:
+                made_pod.metadata.deletionTimestamp = made_pod.metadata.creationTimestamp
+            pods.append(made_pod)
+        made_snapshot = snapshot(
+            nodes,
+            pods,
+            controllers=[each for group in owners.values() for each in group],
+            readings=[*map(self._reading, self.readings), *drawn.readings(name)],
+        )
+        return made_snapshot if self.addition is None else self.addition.added(made_snapshot)
+
+    def _reading(self, name: str) -> Reading:
+        values = np.array(self.readings[name], dtype=np.float64)
+        capacity = self.capacities.get(name)
+        return Reading(
+            request=ReadingRequest(name, min_coverage=0.0),
+            unit="",
+            values=values,
+            ages=np.array(self.ages[name], dtype=np.float64),
+            expected=np.ones(len(values), dtype=np.bool_),
+            capacity=None if capacity is None else np.array(capacity, dtype=np.float64),
+            problem=Problem("RDG002", "partial") if name == self.problem else None,
+        )
+
+
+def _aged(made: Pod, restarts: int, days: int) -> None:
+    made.status.containerStatuses = [ContainerStatus(name="main", restartCount=restarts)]
+    made.metadata.creationTimestamp = NOW - timedelta(days=days) if days else None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A cluster, a policy, and moves to try: pod and destination."""
+
+    blueprint: Blueprint
+    policy: Policy
+    moves: list[tuple[int, int]]
+
+
+@st.composite
+def blueprints(draw: st.DrawFn, kind: str) -> Blueprint:
+    """Small clusters; with sane and odd loads, or restarts and ages, for the kind that asks."""
+    flags = st.tuples(
+        st.sampled_from(["a", "b", "c", ""]),
+        st.sampled_from([False, False, False, True]),
+        st.sampled_from([True, True, True, False]),
+    )
+    nodes = draw(st.lists(flags, min_size=1, max_size=5))
+    places = st.integers(-1, len(nodes) - 1)
+    leaving = st.sampled_from([False] * 5 + [True])
+    pods = draw(st.lists(st.tuples(st.sampled_from(WORKLOADS), places, leaving), max_size=9))
+    share = st.floats(0, 1.2) | st.sampled_from(ODD)
+    usage = st.floats(0, 4) | st.sampled_from(ODD)
+    age = st.sampled_from([5.0, 5.0, 5.0, 1e9, np.nan])
+    readings, capacities, ages = {}, {}, {}
+    for target in TARGETS if kind == "Utilization" else ():
+        for name, count, values in (
+            (f"node.{target}", len(nodes), share),
+            (f"pod.{target}", len(pods), usage),
+        ):
+            readings[name] = draw(st.lists(values, min_size=count, max_size=count))
+            ages[name] = draw(st.lists(age, min_size=count, max_size=count))
+        room = st.sampled_from([8.0, 8.0, 4.0, 0.0, np.nan, -1.0])
+        capacities[f"node.{target}"] = draw(
+            st.lists(room, min_size=len(nodes), max_size=len(nodes))
+        )
+    problem = draw(st.sampled_from([""] * 9 + ["node.cpu"])) if readings else ""
+    aged = len(pods) if kind == "Conformity" else 0
+    effects = ["", "", "", "NoSchedule", "PreferNoSchedule"]
+
+    def many(values: st.SearchStrategy[Any], count: int) -> list[Any]:
+        return draw(st.lists(values, min_size=count, max_size=count))
+
+    return Blueprint(
+        nodes,
+        pods,
+        readings,
+        capacities,
+        ages,
+        problem,
+        taints=many(st.sampled_from(effects), len(nodes)),
+        traits={each: draw(st.sampled_from(sorted(TRAITS))) for each in WORKLOADS},
+        restarts=many(st.sampled_from([0, 0, 5, 50]), aged),
+        days=many(st.sampled_from([0, 1, 1, 40]), aged),
+    )
+
+
+def _spreads() -> st.SearchStrategy[Policy]:
+    everything: dict[str, Any] = {"all": True}
+    key = st.sampled_from([ZONE, HOST, "none"])
+    skew = st.integers(1, 3)
+    short = st.builds(
+        lambda key, skew: Spread(name="s", match=everything, topologyKey=key, maxSkew=skew),
+        key,
+        skew,
+    )
+    more = st.sampled_from(
+        [
+            {},
+            {"within": ZONE},
+            {"minDomains": 3},
+            {"maxPerDomain": 1},
+            {"whenUnsatisfiable": "ScheduleAnyway"},
+            {"matchLabelKeys": ["part"]},
+            {"nodeTaintsPolicy": "Ignore", "nodeAffinityPolicy": "Ignore"},
+            {"follow": everything},
+            {"follow": {"labels": {"matchExpressions": [{"key": "part", "operator": "Exists"}]}}},
+        ]
+    )
+    tier = st.builds(
+        lambda key, skew, more: {"topologyKey": key, "maxSkew": skew, **more}, key, skew, more
+    )
+    full = st.builds(
+        lambda tiers, group: Spread(name="s", match=everything, constraints=tiers, groupBy=group),
+        st.lists(tier, min_size=1, max_size=3),
+        st.sampled_from(["Workload", "Gang", "Match"]),
+    )
+    own = st.just(Spread(name="s", match=everything, constraints="FromPods"))
+    return short | full | own
+
+
+def _conformities() -> st.SearchStrategy[Policy]:
+    effects = st.sampled_from([["NoSchedule"], ["PreferNoSchedule", "NoSchedule"]])
+    rules = {
+        "nodeTaints": st.builds(lambda effects: {"effects": effects}, effects),
+        "nodeAffinity": st.sampled_from([{}, {"preferred": True}]),
+        "podAntiAffinity": st.just(True),
+        "podAffinity": st.just(True),
+        "restarts": st.just({"atLeast": 10}),
+        "lifetime": st.just({"above": "7d"}),
+    }
+    whose: Any = st.sampled_from([{"all": True}, {"labels": {"matchLabels": {"part": "0"}}}])
+    return st.builds(
+        lambda match, given: Conformity(name="c", match=match, **given),
+        whose,
+        st.fixed_dictionaries({}, optional=rules).filter(bool),
+    )
+
+
+def _allocations() -> st.SearchStrategy[Policy]:
+    everything: Any = {"all": True}
+    targets = st.sampled_from([0.0, 0.05, 0.5, 1.0])
+    resource = st.sampled_from(["cpu", "memory", "nvidia.com/gpu", "example.com/gpu-milli"])
+    weight = st.sampled_from([1.0, 0.25, 30.0])
+    each = st.builds(
+        lambda name, target, weight: {"resource": name, "target": target, "weight": weight},
+        resource,
+        targets,
+        weight,
+    )
+    balance = st.sampled_from(
+        [
+            {"resource": "cpu", "needs": "nvidia.com/gpu", "ratio": 0.5, "weight": 2},
+            {"resource": "nvidia.com/gpu", "needs": "cpu", "ratio": 3},
+        ]
+    )
+    return st.builds(
+        lambda resources, balances: Allocation(
+            name="a",
+            match=everything,
+            nodes=everything,
+            resources=resources,
+            balances=balances,
+        ),
+        st.lists(each, min_size=1, max_size=3, unique_by=lambda each: each["resource"]),
+        st.lists(balance, max_size=2),
+    )
+
+
+POLICIES = {
+    "Allocation": _allocations(),
+    "Conformity": _conformities(),
+    "Fragmentation": drawn.fragmentations(),
+    "Health": health_kit.healths(),
+    "Locality": drawn.localities(),
+    "Numa": numa_kit.numas(),
+    "Spread": _spreads(),
+    "Utilization": load_kit.utilizations(),
+}
+"""How to draw a policy of each kind."""
+
+
+ADDITIONS: dict[str, Callable[[int, int], st.SearchStrategy[Addition]]] = {
+    "Health": health_kit.ailing,
+    "Numa": numa_kit.zoned,
+    "Utilization": load_kit.stirred,
+}
+"""What a kind's clusters get besides, by the number of nodes and of pods."""
+
+
+@st.composite
+def cases(draw: st.DrawFn, kind: str) -> Case:
+    """A cluster with moves, for a policy of that kind."""
+    blueprint = draw(blueprints(kind))
+    if kind in ADDITIONS:
+        addition = ADDITIONS[kind](len(blueprint.nodes), len(blueprint.pods))
+        blueprint = replace(blueprint, addition=draw(addition))
+    pods = [index for index, (_, on, _) in enumerate(blueprint.pods) if on >= 0]
+    steps = st.tuples(st.sampled_from(pods or [0]), st.integers(0, len(blueprint.nodes) - 1))
+    moves = draw(st.lists(steps, max_size=5)) if pods else []
+    return Case(blueprint, draw(POLICIES[kind]), moves)
