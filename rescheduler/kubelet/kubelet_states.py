@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from rescheduler.kube.objects import PodSpec
+from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.kubelet.admission import Managers, admitted
 from rescheduler.kubelet.pod_wants import PodWants, pod_wants
 from rescheduler.kubelet.reported_managers import Resident, UnknownStateError, possible
@@ -13,7 +13,8 @@ from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 
 _ADMITTING = frozenset({"", "none", "best-effort"})
-"""Policies that admit whatever the hints are; kubelet's own default is `none`."""
+"""Policies that admit whatever the hints are; kubelet's own default is `none`. Of these kubelets
+only the memory manager refuses, and rarely: nothing certain being known of them is no obstacle."""
 
 _NOT_ASKED = -1
 
@@ -106,8 +107,7 @@ class KubeletStates:
             )
             rows = self._order[first:last].tolist()
             residents = [
-                Resident(self.wants(row), self._snapshot.pods[row].status.phase != "Pending")
-                for row in rows
+                Resident(self.wants(row), _settled(self._snapshot.pods[row])) for row in rows
             ]
             try:
                 self._states[node] = possible(
@@ -116,3 +116,9 @@ class KubeletStates:
             except UnknownStateError as error:
                 self.odd[node] = str(error)
         return self._states[node]
+
+
+def _settled(pod: Pod) -> bool:
+    """Whether its init containers have ended."""
+    initialized = [each for each in pod.status.conditions or () if each.type == "Initialized"]
+    return pod.status.phase != "Pending" and all(each.status == "True" for each in initialized)

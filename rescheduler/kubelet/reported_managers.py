@@ -72,7 +72,7 @@ def possible(
         for name in node.status.capacity or ()
         if extended(name) and _broken(node, name) == _count(node.status.capacity, name) > 0
     )
-    hidden = _hidden(managers, residents, node)
+    hidden = _hidden(told, managers, residents, node)
     states: Iterator[Managers] = iter([managers])
     states = (each for state in states for each in _with_broken(state, node))
     states = (each for state in states for each in _with_hidden(state, hidden))
@@ -116,6 +116,10 @@ class _Told:
             for zone in silent:
                 self.capacity["cpu"][zone] = -(-missing // len(silent))
 
+    def used(self, name: str) -> int:
+        """How much of a resource its zones report in use."""
+        return sum(self.allocatable.get(name, ())) - sum(self.available.get(name, ()))
+
     def managers(self, policy: str, scope: str) -> Managers:
         """The state, as if nothing were hidden."""
         pinned = {
@@ -143,12 +147,22 @@ class _Told:
         return Managers(self.count, policy, scope, cpus, memory, devices)
 
 
-_Hidden = dict[str, int]
-"""Resource to what a pod holds and the zones do not tell."""
+@dataclass(frozen=True, slots=True)
+class _Hidden:
+    """What a pod holds and the zones do not tell, by resource.
+
+    beside: of which of these its lasting containers hold some in the same zone: kubelet gives them
+    the zones of what an init container left, unless its policy spreads them.
+    """
+
+    amounts: dict[str, int]
+    beside: frozenset[str] = frozenset()
 
 
-def _hidden(managers: Managers, residents: Sequence[Resident], node: Node) -> list[_Hidden]:
-    """What each pod holds beyond what its lasting containers do.
+def _hidden(
+    told: _Told, managers: Managers, residents: Sequence[Resident], node: Node
+) -> list[_Hidden]:
+    """What pods hold and the zones do not tell: beyond what lasting containers do, or all of it.
 
     Raises:
         UnknownStateError: the zones tell of another use than the pods ask for.
@@ -156,6 +170,7 @@ def _hidden(managers: Managers, residents: Sequence[Resident], node: Node) -> li
     counted = {
         name for name, pool in managers.devices.items() if _all_told(name, pool, residents, node)
     }
+    strict = managers.policy in ("restricted", "single-numa-node")
     answer = []
     for each in residents:
         held, lasting = each.wants.held, each.wants.lasting
@@ -170,8 +185,28 @@ def _hidden(managers: Managers, residents: Sequence[Resident], node: Node) -> li
                 share["cpu"] = held.cpus - lasting.cpus
         if managers.memory and not each.settled:
             share |= {n: size - lasting.memory.get(n, 0) for n, size in held.memory.items()}
-        answer.append({name: amount for name, amount in share.items() if amount > 0})
-    return [each for each in answer if each]
+        kept = {name for name, count in lasting.devices.items() if count}
+        kept |= {"cpu"} if lasting.cpus else set()
+        answer.append(_Hidden(share, frozenset(kept if strict else ())))
+    # CPUs and memory of pods that the zones do not tell of yet, or whose exporter counts them not.
+    answer += [_Hidden({name: n}) for name, n in _untold(told, managers, residents).items()]
+    shares = [
+        _Hidden({name: n for name, n in each.amounts.items() if n > 0}, each.beside)
+        for each in answer
+    ]
+    return [each for each in shares if each.amounts]
+
+
+def _untold(told: _Told, managers: Managers, residents: Sequence[Resident]) -> dict[str, int]:
+    """Resource to what lasting containers hold beyond what the zones report in use."""
+    answer = {}
+    if managers.cpus:
+        lasting = sum(each.wants.lasting.cpus for each in residents)
+        answer["cpu"] = lasting - told.used("cpu")
+    for name in managers.memory.total if managers.memory else ():
+        lasting = sum(each.wants.lasting.memory.get(name, 0) for each in residents)
+        answer[name] = lasting - told.used(name)
+    return answer
 
 
 def _all_told(name: str, pool: Pool, residents: Sequence[Resident], node: Node) -> bool:
@@ -196,27 +231,34 @@ def _with_hidden(state: Managers, hidden: Sequence[_Hidden]) -> Iterator[Manager
     if not hidden:
         yield state
         return
-    choices = []
-    for share in hidden:
-        zones = [
-            zone
-            for zone in range(state.zones)
-            if all(_free(state, name)[zone] >= amount for name, amount in share.items())
-        ]
-        choices.append(zones or [-1])
+    choices = [
+        [zone for zone in range(state.zones) if _may_lie(state, each, zone)] or [-1]
+        for each in hidden
+    ]
     seen = set()
     for placed in islice(product(*choices), _MOST_STATES + 1):
-        key = tuple(sorted(zip(placed, (tuple(each.items()) for each in hidden), strict=True)))
+        key = tuple(
+            sorted((zone, *each.amounts.items()) for zone, each in zip(placed, hidden, strict=True))
+        )
         if key in seen:
             continue
         seen.add(key)
         after = state.copy()
         for zone, share in zip(placed, hidden, strict=True):
-            for name, amount in share.items():
+            for name, amount in share.amounts.items():
                 free = _free(after, name)
                 for here in [zone] if zone >= 0 else range(after.zones):
                     free[here] = max(free[here] - amount, 0)
         yield after
+
+
+def _may_lie(state: Managers, share: _Hidden, zone: int) -> bool:
+    """Whether the zone has room for it, and something in use beside it where that must be."""
+    return all(
+        _free(state, name)[zone] >= amount
+        and (name not in share.beside or _total(state, name)[zone] > _free(state, name)[zone])
+        for name, amount in share.amounts.items()
+    )
 
 
 def _with_broken(state: Managers, node: Node) -> Iterator[Managers]:
@@ -252,6 +294,11 @@ def _free(state: Managers, name: str) -> list[int]:
     if state.memory and name in state.memory.free:
         return state.memory.free[name]
     return state.devices[name].free if name in state.devices else [0] * state.zones
+
+
+def _total(state: Managers, name: str) -> list[int]:
+    pool = state.cpus if name == "cpu" else state.devices.get(name)
+    return pool.total if pool else [0] * state.zones
 
 
 def _bearing(pool: Pool) -> list[int]:

@@ -215,3 +215,14 @@ def test_a_zone_whose_cpus_are_all_reserved_counts_though_it_is_not_listed() -> 
     zones = [{"memory": 16 * GIB}, {"cpu": 8, "memory": 16 * GIB}]
     comes = job("x", "", sure(cpu=6, memory=20 * GIB))
     assert refused(comes, *zones, policy="restricted", of_node={"capacity": {"cpu": "16"}})
+
+
+@pytest.mark.parametrize("kind", ["cpu", "memory"])
+def test_what_the_zones_do_not_tell_of_yet_is_not_free(kind: str) -> None:
+    # The object is older than the pod; or its exporter does not count memory at all.
+    holder = job("p", "n1", sure(cpu=6, memory=12 * GIB))
+    zones = [{"cpu": 8, "memory": 16 * GIB}] if kind == "cpu" else memory(16)
+    for comes, verdict in ((sure(cpu=4), kind == "cpu"), (sure(memory=8 * GIB), True)):
+        given = refused(job("x", "", comes), *zones, policy="restricted", there=(holder,))
+        assert given is (verdict or kind == "memory")
+    assert not refused(job("x", "", sure()), *zones, policy="restricted", there=(holder,))
