@@ -139,6 +139,17 @@ def test_a_state_that_can_be_believed_is_not_forgotten_on_request() -> None:
     assert "budgets" not in stage.world.objects[KEY]["data"]
 
 
+def test_a_state_of_an_earlier_fence_is_not_believed_whatever_its_number() -> None:
+    stage = Stage()
+    begun(stage).lease.release()
+    taken_over(stage).ledger.open()
+    assert note(stage)["fence"] == 2
+    stage.world.put(*KEY, packed({**stored_state(stage), "fence": 1, "sequence": 99}))
+    stage.seconds += 100
+    with pytest.raises(LedgerUnreadable, match=r"older than it was.*fence 1.*fence 2"):
+        taken_over(stage, "c").ledger.open()
+
+
 def test_a_version_1_is_read_and_written_back_as_2() -> None:
     stage = Stage()
     a = begun(stage)

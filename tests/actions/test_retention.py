@@ -149,6 +149,14 @@ def test_what_is_kept_of_a_move_is_what_may_still_be_asked() -> None:
     assert moves[1].landing == full["landing"], "whoever writes keeps what it has"
 
 
+@pytest.mark.parametrize("state", ["intended", "evicted"])
+def test_what_is_in_flight_is_kept_however_old_it_is(state: str) -> None:
+    """Its outcome or its replacement is still to be looked for; only then is it closed."""
+    move = aged(24 * 30, state=state, settled=None)
+    kept = pruned(History([move]), START, 2 * DAY).moves
+    assert [(each.podUid, each.state) for each in kept] == [(move.podUid, state)]
+
+
 def test_refused_moves_are_bounded_in_number_and_time() -> None:
     moves = [aged(i / 10, state="refused") for i in range(500)]
     kept = pruned(History(moves), START, 2 * DAY).moves

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -125,40 +126,57 @@ class Case:
     moves: list[tuple[int, int]]
 
 
+# A strategy costs more to make than to draw from, so each is made once.
+_FLAGS = st.tuples(
+    st.sampled_from(["a", "b", "c", ""]),
+    st.sampled_from([False, False, False, True]),
+    st.sampled_from([True, True, True, False]),
+)
+_NODES = st.lists(_FLAGS, min_size=1, max_size=5)
+_LEAVING = st.sampled_from([False] * 5 + [True])
+_SHARE = st.floats(0, 1.2) | st.sampled_from(ODD)
+_USAGE = st.floats(0, 4) | st.sampled_from(ODD)
+_AGE = st.sampled_from([5.0, 5.0, 5.0, 1e9, np.nan])
+_ROOM = st.sampled_from([8.0, 8.0, 4.0, 0.0, np.nan, -1.0])
+_PROBLEM = st.sampled_from([""] * 9 + ["node.cpu"])
+_EFFECT = st.sampled_from(["", "", "", "NoSchedule", "PreferNoSchedule"])
+_TRAIT = st.sampled_from(sorted(TRAITS))
+_RESTARTS = st.sampled_from([0, 0, 5, 50])
+_DAYS = st.sampled_from([0, 1, 1, 40])
+
+
+@cache
+def _pods(nodes: int) -> st.SearchStrategy[list[tuple[str, int, bool]]]:
+    places = st.integers(-1, nodes - 1)
+    return st.lists(st.tuples(st.sampled_from(WORKLOADS), places, _LEAVING), max_size=9)
+
+
+@cache
+def _many(values: st.SearchStrategy[Any], count: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(values, min_size=count, max_size=count)
+
+
+@cache
+def _moves(pods: tuple[int, ...], nodes: int) -> st.SearchStrategy[list[tuple[int, int]]]:
+    return st.lists(st.tuples(st.sampled_from(pods), st.integers(0, nodes - 1)), max_size=5)
+
+
 @st.composite
 def blueprints(draw: st.DrawFn, kind: str) -> Blueprint:
     """Small clusters; with sane and odd loads, or restarts and ages, for the kind that asks."""
-    flags = st.tuples(
-        st.sampled_from(["a", "b", "c", ""]),
-        st.sampled_from([False, False, False, True]),
-        st.sampled_from([True, True, True, False]),
-    )
-    nodes = draw(st.lists(flags, min_size=1, max_size=5))
-    places = st.integers(-1, len(nodes) - 1)
-    leaving = st.sampled_from([False] * 5 + [True])
-    pods = draw(st.lists(st.tuples(st.sampled_from(WORKLOADS), places, leaving), max_size=9))
-    share = st.floats(0, 1.2) | st.sampled_from(ODD)
-    usage = st.floats(0, 4) | st.sampled_from(ODD)
-    age = st.sampled_from([5.0, 5.0, 5.0, 1e9, np.nan])
+    nodes = draw(_NODES)
+    pods = draw(_pods(len(nodes)))
     readings, capacities, ages = {}, {}, {}
     for target in TARGETS if kind == "Utilization" else ():
         for name, count, values in (
-            (f"node.{target}", len(nodes), share),
-            (f"pod.{target}", len(pods), usage),
+            (f"node.{target}", len(nodes), _SHARE),
+            (f"pod.{target}", len(pods), _USAGE),
         ):
-            readings[name] = draw(st.lists(values, min_size=count, max_size=count))
-            ages[name] = draw(st.lists(age, min_size=count, max_size=count))
-        room = st.sampled_from([8.0, 8.0, 4.0, 0.0, np.nan, -1.0])
-        capacities[f"node.{target}"] = draw(
-            st.lists(room, min_size=len(nodes), max_size=len(nodes))
-        )
-    problem = draw(st.sampled_from([""] * 9 + ["node.cpu"])) if readings else ""
+            readings[name] = draw(_many(values, count))
+            ages[name] = draw(_many(_AGE, count))
+        capacities[f"node.{target}"] = draw(_many(_ROOM, len(nodes)))
+    problem = draw(_PROBLEM) if readings else ""
     aged = len(pods) if kind == "Conformity" else 0
-    effects = ["", "", "", "NoSchedule", "PreferNoSchedule"]
-
-    def many(values: st.SearchStrategy[Any], count: int) -> list[Any]:
-        return draw(st.lists(values, min_size=count, max_size=count))
-
     return Blueprint(
         nodes,
         pods,
@@ -166,10 +184,10 @@ def blueprints(draw: st.DrawFn, kind: str) -> Blueprint:
         capacities,
         ages,
         problem,
-        taints=many(st.sampled_from(effects), len(nodes)),
-        traits={each: draw(st.sampled_from(sorted(TRAITS))) for each in WORKLOADS},
-        restarts=many(st.sampled_from([0, 0, 5, 50]), aged),
-        days=many(st.sampled_from([0, 1, 1, 40]), aged),
+        taints=draw(_many(_EFFECT, len(nodes))),
+        traits={each: draw(_TRAIT) for each in WORKLOADS},
+        restarts=draw(_many(_RESTARTS, aged)),
+        days=draw(_many(_DAYS, aged)),
     )
 
 
@@ -284,6 +302,5 @@ def cases(draw: st.DrawFn, kind: str) -> Case:
         addition = ADDITIONS[kind](len(blueprint.nodes), len(blueprint.pods))
         blueprint = replace(blueprint, addition=draw(addition))
     pods = [index for index, (_, on, _) in enumerate(blueprint.pods) if on >= 0]
-    steps = st.tuples(st.sampled_from(pods or [0]), st.integers(0, len(blueprint.nodes) - 1))
-    moves = draw(st.lists(steps, max_size=5)) if pods else []
+    moves = draw(_moves(tuple(pods), len(blueprint.nodes))) if pods else []
     return Case(blueprint, draw(POLICIES[kind]), moves)

@@ -205,6 +205,11 @@ def test_where_the_end_cannot_be_written_the_outcome_says_so_and_keeps_what_was_
     assert exit_code(outcome) == 1
 
 
+def test_a_plan_whose_end_cannot_be_written_is_a_failure() -> None:
+    with pytest.raises(TrailUnwritable, match="no room"):
+        run_cycle(replace(parts(), record=Broken(CycleEnd)))
+
+
 def test_two_faults_are_both_reported() -> None:
     def load() -> Any:
         raise PolicyError("zones.yaml:3:1: no such field")

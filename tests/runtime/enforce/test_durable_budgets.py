@@ -12,14 +12,15 @@ import pytest
 from msgspec import structs
 
 from rescheduler.model.errors import ActionError
-from rescheduler.model.history import PastMove
+from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import Plan, PlannedMove
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.enforce.actor import Lock
 from rescheduler.runtime.enforce.reconcile import holding
+from tests.actions.state import past
 from tests.fakes.moves import plan_of, planned
-from tests.fakes.stage import WIDE, Killed, Process, Stage, warm
+from tests.fakes.stage import START, WIDE, Killed, Process, Stage, warm
 
 
 @pytest.fixture
@@ -38,6 +39,13 @@ def plan(stage: Stage, name: str, *moves: PlannedMove) -> Plan:
 def code(stage: Stage, process: Process, move: PlannedMove) -> str:
     """What became of this one move, in a plan that is named after its process."""
     return act(plan(stage, process.name, move), process.actor()).moves[0].code
+
+
+def test_all_but_what_was_refused_is_charged() -> None:
+    states = ("intended", "refused", "evicted", "ready", "lost")
+    moves = [past(state, state=state) for state in states]
+    charged = [move.podUid for move in History(moves).charged_since(START)]
+    assert charged == ["intended", "evicted", "ready", "lost"]
 
 
 def test_a_restart_after_each_eviction_does_not_begin_with_fresh_budgets(stage: Stage) -> None:

@@ -6,13 +6,15 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import PastMove, mark
+from rescheduler.model.history import History, PastMove, mark
 from rescheduler.model.plan import Outcome
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.acting import act
-from rescheduler.runtime.enforce.awaiting import find_replacement
+from rescheduler.runtime.enforce.awaiting import _see as see
+from rescheduler.runtime.enforce.awaiting import await_replacements, find_replacement
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import START, Process, Stage, warm
@@ -52,6 +54,44 @@ def test_one_look_that_finds_it_ready_is_no_success(stage: Stage) -> None:
     assert times[1] - times[0] >= stage.world.ready_after + LIMITS.minReadyTime.total_seconds()
     # What is recorded is when it was first Ready, not when it was believed.
     assert [3 <= (move.readySeconds or 0) <= 7 for move in outcome.moves] == [True, True]
+
+
+@pytest.mark.parametrize("between", ["not Ready", "gone"])
+def test_the_time_for_which_it_must_stay_ready_begins_anew_after_a_break(
+    stage: Stage, between: str
+) -> None:
+    """Without a restart too, as where a probe fails once."""
+    actor = Process(stage, "a").actor()
+    move = PastMove(
+        plan="p", podUid="old", namespace="default", pod="web-1", workload="w", source="n1",
+        at=actor.clock(), state="evicted",
+    )  # fmt: skip
+    made = web(stage)
+    ready = structs.replace(msgspec.convert(made, Pod), node="n1")
+    unready = structs.replace(ready, status=structs.replace(ready.status, conditions=[]))
+    see(actor, move, ready)
+    first = move.readySince
+    assert first is not None
+    stage.seconds += 20
+    see(actor, move, unready if between == "not Ready" else None)
+    assert move.readySince is None
+    stage.seconds += 20
+    see(actor, move, ready)
+    assert move.readySince is not None
+    assert move.readySince > first
+
+
+def test_nothing_is_awaited_without_the_lock(stage: Stage) -> None:
+    process = Process(stage, "a")
+    actor = process.actor()
+    move = PastMove(
+        plan="p", podUid="old", namespace="default", pod="web-1", workload="w", source="n1",
+        at=actor.clock(), state="evicted",
+    )  # fmt: skip
+    before = stage.seconds
+    assert not process.lease.held
+    await_replacements(actor, History([move]), [move])
+    assert (move.state, stage.seconds) == ("evicted", before)
 
 
 @pytest.mark.parametrize("relapse", [0.0, 5.0, 40.0])
