@@ -20,6 +20,7 @@ SOURCES = (
     "context",
     "prometheus_url",
     "prometheus_token_file",
+    "prometheus_auth",
     "prometheus_basic_auth_file",
     "prometheus_client_cert_file",
     "prometheus_client_key_file",

@@ -141,6 +141,13 @@ class PodDisruptionBudget(Base):
     status: BudgetStatus = msgspec.field(default_factory=BudgetStatus)
 
 
+class ServicePort(Base):
+    """A port of a Service."""
+
+    name: str = ""
+    port: int = 0
+
+
 class ServiceSpec(Base):
     """spec of a Service."""
 
@@ -150,6 +157,7 @@ class ServiceSpec(Base):
     clusterIPs: list[str] | None = None
     externalIPs: list[str] | None = None
     externalName: str = ""
+    ports: list[ServicePort] | None = None
 
 
 class Service(Base):

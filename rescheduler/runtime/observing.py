@@ -11,7 +11,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.dependencies import dependencies_of
-from rescheduler.runtime.reading_sources import read_all, reading_sources
+from rescheduler.runtime.reading_sources import located, read_all, reading_sources
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.kubernetes.client import Connection
 from rescheduler.sources.kubernetes.cluster import read_cluster
@@ -36,7 +36,7 @@ def observer(settings: Settings, connection: Connection | None, *, stats: bool =
 
     def observe(requests: Iterable[ReadingRequest]) -> Snapshot:
         bare = read_cluster(connection, now=lambda: datetime.now(UTC))
-        needs = dependencies_of(settings, os.environ, socket.gethostname())
+        needs = dependencies_of(located(settings, bare), os.environ, socket.gethostname())
         read = replace(bare, readings=read_all(sources, requests, bare), dependencies=needs)
         return with_scheduler(settings, connection, read)
 

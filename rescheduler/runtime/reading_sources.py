@@ -4,7 +4,9 @@ Another metric source is a module in `sources` with these three methods, its set
 in `reading_sources`.
 """
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -12,9 +14,11 @@ import numpy as np
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.runtime.settings import Settings, catalogs_in
+from rescheduler.runtime.settings import AUTO, Settings, catalogs_in
 from rescheduler.sources.datasets import Catalogs
+from rescheduler.sources.kubernetes.metric_services import metric_service
 from rescheduler.sources.prometheus.access import Access, header_files
+from rescheduler.sources.prometheus.catalog import CATALOG
 from rescheduler.sources.prometheus.prometheus import Prometheus, PrometheusReadings
 
 OPTIONS = "--prometheus-url"
@@ -52,20 +56,64 @@ def reading_sources(settings: Settings, *, stats: bool = False) -> tuple[Reading
     catalogs = Catalogs(catalogs_in(settings.dataset_catalogs))
     if settings.prometheus_url is None:
         return (catalogs,)
+    if settings.prometheus_url == AUTO:
+        return (catalogs, Found(lambda url: _prometheus(settings, url, stats=stats)))
+    return (catalogs, _prometheus(settings, settings.prometheus_url, stats=stats))
+
+
+def _prometheus(settings: Settings, url: str, *, stats: bool) -> PrometheusReadings:
     prometheus = Prometheus(
-        settings.prometheus_url,
+        url,
         access=Access(
             ca_file=settings.prometheus_ca_file,
             token_file=settings.prometheus_token_file,
             basic_auth_file=settings.prometheus_basic_auth_file,
             client_cert_file=settings.prometheus_client_cert_file,
             client_key_file=settings.prometheus_client_key_file,
+            cloud=settings.prometheus_auth,
             header_files=header_files(settings.prometheus_header),
         ),
         selector=settings.prometheus_selector,
     )
     prometheus.stats = stats
-    return (catalogs, PrometheusReadings(prometheus))
+    return PrometheusReadings(prometheus)
+
+
+class Found:
+    """The metric source that the Services of the cluster lead to, looked for in every cycle.
+
+    make: the source at an address.
+    """
+
+    def __init__(self, make: Callable[[str], PrometheusReadings]) -> None:
+        self._make = functools.cache(make)
+
+    def answers(self, request: ReadingRequest) -> bool:  # noqa: ARG002 - as the source itself
+        """Always, as the source itself does."""
+        return True
+
+    def catalog(self) -> list[ReadingRequest]:
+        """Every reading of the catalogue."""
+        return [ReadingRequest(name) for name in CATALOG]
+
+    def read(self, requests: Sequence[ReadingRequest], snapshot: Snapshot) -> Iterable[Reading]:
+        """As the source reads them.
+
+        Raises:
+            SettingsError: there is none, or there are several.
+        """
+        return self._make(metric_service(snapshot.services)).read(requests, snapshot)
+
+
+def located(settings: Settings, snapshot: Snapshot) -> Settings:
+    """The settings with the address of the metric source that the cluster has.
+
+    Raises:
+        SettingsError: it was to be found, and there is none, or there are several.
+    """
+    if settings.prometheus_url != AUTO:
+        return settings
+    return replace(settings, prometheus_url=metric_service(snapshot.services))
 
 
 def unanswered(

@@ -19,8 +19,11 @@ from rescheduler.model.plan import Mode
 OutputFormat = Literal["table", "json", "html"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["auto", "json", "console"]
+Cloud = Literal["aws", "google", "azure"]
 
 ENV_PREFIX = "RESCHEDULER_"
+AUTO = "auto"
+"""Instead of an address: it is looked for in the cluster."""
 
 _CATALOG = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{12,64}", re.ASCII | re.IGNORECASE)
@@ -47,10 +50,18 @@ class Settings:
     )
     context: str | None = _option(None, "Context of the kubeconfig.", metavar="NAME")
     prometheus_url: str | None = _option(
-        None, "Address of Prometheus or of what serves its API.", metavar="URL"
+        None,
+        "Address of Prometheus or of what serves its API; auto finds the well-known Services in "
+        "the cluster.",
+        metavar="URL",
     )
     prometheus_token_file: Path | None = _option(
         None, "File with a bearer token for Prometheus, read again in every cycle."
+    )
+    prometheus_auth: Cloud | None = _option(
+        None,
+        "Sign queries with our own identity in a cloud, for its managed Prometheus; "
+        "needs the extra of that name.",
     )
     prometheus_basic_auth_file: Path | None = _option(
         None, "File with user:password for Prometheus, read again before every request."
@@ -155,7 +166,7 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
-        if self.prometheus_url is not None:
+        if self.prometheus_url not in (None, AUTO):
             check_url(self.prometheus_url)
         if self.scheduler_url is not None:
             check_scheduler_url(self.scheduler_url)

@@ -1,10 +1,15 @@
 """Who asks a metric source: it is told, by every way that there is, and nobody else is."""
 
 import base64
+import contextlib
+import socket
+import socketserver
 import ssl
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -226,6 +231,47 @@ def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv("NO_PROXY", ".example,other")
         assert read(ELSEWHERE, Access(), timeout=0.5).startswith("RDG001")
         assert len(proxy.requests) == seen
+
+
+class Tunnel(socketserver.StreamRequestHandler):
+    """A proxy for https: it connects to one server, whatever it is asked for."""
+
+    target = ("127.0.0.1", 0)
+    asked: ClassVar[list[str]] = []
+
+    def handle(self) -> None:
+        Tunnel.asked.append(self.rfile.readline().decode())
+        while self.rfile.readline().strip():
+            pass
+        with socket.create_connection(self.target) as behind:
+            self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            back = threading.Thread(target=self.relay, args=(behind, self.connection))
+            back.start()
+            self.relay(self.connection, behind)
+            back.join()
+
+    @staticmethod
+    def relay(source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(2**16):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+
+def test_a_proxy_for_https_sees_no_credential_and_no_query(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    token = Access(token_file=written(tmp_path, SECRET), ca_file=certificates.elsewhere[0])
+    context = certificates.context(certificates.elsewhere)
+    with serving(stub(), tls=context) as behind:
+        Tunnel.target = ("127.0.0.1", int(behind.url.rpartition(":")[2]))
+        with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Tunnel) as proxy:
+            threading.Thread(target=proxy.serve_forever, args=(0.02,)).start()
+            monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.server_address[1]}")
+            assert read("https://prometheus.example", token) == ""
+            proxy.shutdown()
+        assert {each.headers["authorization"] for each in behind.requests} == {f"Bearer {SECRET}"}
+    assert {each.rpartition(" ")[0] for each in Tunnel.asked} == {"CONNECT prometheus.example:443"}
 
 
 def test_no_proxy_is_used_for_this_machine_itself(

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import requests
@@ -22,6 +23,9 @@ _OURS = frozenset(
 )  # fmt: skip
 _SECRET = re.compile(r"auth|cookie|token|secret|key|password|credential", re.IGNORECASE)
 """Headers of such names carry a credential; others, such as X-Scope-OrgID, name a tenant."""
+
+
+Cloud = Literal["aws", "google", "azure"]
 
 
 class CredentialError(Exception):
@@ -39,6 +43,7 @@ class Access:
     ca_file: what to trust instead of the system's certificates.
     token_file: a bearer token. basic_auth_file: `user:password`, in one line.
     client_cert_file, client_key_file: our own certificate, and its key where that is apart.
+    cloud: whose credentials to sign with, those of our own identity there.
     header_files: further headers, such as a tenant, each with the file of its value.
 
     Raises:
@@ -50,6 +55,7 @@ class Access:
     basic_auth_file: Path | None = None
     client_cert_file: Path | None = None
     client_key_file: Path | None = None
+    cloud: Cloud | None = None
     header_files: Mapping[str, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -71,10 +77,10 @@ class Access:
                     f"{name!r} is no header that can be set",
                     "write it as X-Scope-OrgID=@/etc/tenant.",
                 )
-        ways = [self.token_file is not None, self.basic_auth_file is not None]
+        ways = [each is not None for each in (self.token_file, self.basic_auth_file, self.cloud)]
         if sum((*ways, *(each.lower() == "authorization" for each in self.header_files))) > 1:
             raise SettingsError(
-                "there are several ways to authorize: a token, a password, a header",
+                "there are several ways to authorize: token, password, cloud or header",
                 "give one of them.",
             )
 
@@ -86,7 +92,8 @@ class Access:
         """
         parts = urlsplit(url)
         headers = [each for each in self.header_files if _SECRET.search(each)]
-        secret = self.token_file or self.basic_auth_file or self.client_cert_file or headers
+        files = (self.token_file, self.basic_auth_file, self.client_cert_file)
+        secret = any(files) or headers or self.cloud
         if secret and parts.scheme == "http" and not _LOOPBACK.fullmatch(parts.hostname or ""):
             raise SettingsError(
                 f"a credential would travel to {url} in the clear",

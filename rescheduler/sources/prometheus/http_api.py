@@ -20,6 +20,7 @@ from prometheus_api_client import PrometheusConnect
 from rescheduler.model.errors import MetricsUnavailable, SettingsError
 from rescheduler.sources.prometheus.access import Access, CredentialError, proxy_for
 from rescheduler.sources.prometheus.advice import explained, refused
+from rescheduler.sources.prometheus.clouds import CloudAuth
 from rescheduler.wire.answers import TooLarge, read_body, session_within_wall_time
 
 CONNECT_TIMEOUT = 5.0
@@ -113,6 +114,7 @@ class _Session(PrometheusConnect):  # type: ignore[misc]
         )
         session_within_wall_time(session)
         self.proxied = bool(proxy)
+        self._auth = CloudAuth(access.cloud, url) if access.cloud else None
 
     def send(
         self,
@@ -128,6 +130,7 @@ class _Session(PrometheusConnect):  # type: ignore[misc]
             method,
             f"{self.url}/api/v1/{endpoint}",
             headers={**self.headers, **credentials},
+            auth=self._auth,
             timeout=(min(CONNECT_TIMEOUT, timeout), timeout),
             allow_redirects=False,
             stream=True,

@@ -54,6 +54,7 @@ def _folder(program: Program) -> Path:
     sources = sorted(program.folder.glob("*.go"))
     for path in (program.folder / "go.mod", program.folder / "go.sum", *sources):
         key.update(path.read_bytes())
+    key.update(",".join(program.tags).encode())
     return cache_folder() / f"{program.module}-{program.version}-{key.hexdigest()[:12]}"
 
 
@@ -82,6 +83,7 @@ def _build(program: Program, folder: Path) -> None:
     # One `go build` for all binaries of a module: they share most packages.
     with tempfile.TemporaryDirectory(dir=folder) as output:
         command = [go, "build", "-trimpath", "-mod=readonly", "-ldflags", f"-s -w {stamps}"]
+        command += ["-tags", ",".join(program.tags)] if program.tags else []
         command += ["-o", f"{output}/", *program.binaries.values()]
         sys.stderr.write(f"building {program.module} {program.version} (minutes, once)\n")
         started = time.monotonic()

@@ -21,6 +21,8 @@ class Program:
     version: str
     binaries: dict[str, str]
     stamps: dict[str, str]
+    tags: tuple[str, ...] = ()
+    """Build tags."""
 
     @property
     def folder(self) -> Path:
@@ -51,5 +53,22 @@ ETCD = Program("etcd", "3.6.8", {"etcd": "go.etcd.io/etcd/server/v3"}, {})
 KUBELET = Program("kubelet", "1.36.3", {"kubelet-admission": "rescheduler.test/kubelet"}, {})
 KWOK = Program("kwok", "0.8.0", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}, {})
 
+# Without the discovery of clouds, which is two thirds of the build.
+PROMETHEUS = Program(
+    "prometheus",
+    "0.314.0",
+    {"prometheus": "github.com/prometheus/prometheus/cmd/prometheus"},
+    {},
+    ("remove_all_sd",),
+)
+# Its memory of labels is that of the tag; without it the sidecar panics (.promu.yml).
+THANOS = Program(
+    "thanos",
+    "0.42.3",
+    {"thanos": "github.com/thanos-io/thanos/cmd/thanos"},
+    {},
+    ("slicelabels",),
+)
+
 # The longest build first, so that a cold build ends soonest.
-PROGRAMS = (KUBERNETES, KUBELET, ETCD, KWOK)
+PROGRAMS = (KUBERNETES, KUBELET, ETCD, KWOK, PROMETHEUS, THANOS)

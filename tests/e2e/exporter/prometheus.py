@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +16,30 @@ from tests.e2e.exporter.faults import JOBS
 class Prometheus:
     """One running server. url: its base address."""
 
-    def __init__(self, folder: Path, exporter_port: int, interval: int = 1) -> None:
-        """Start it below `folder`; one scrape job for each exporter, every `interval` seconds."""
-        binary = shutil.which("prometheus")
-        if binary is None:
-            raise StartError(
-                "There is no `prometheus` on PATH.\n"
-                "Maybe install it: the Debian package is `prometheus`, other systems find the "
-                "binary at the project's releases."
-            )
+    def __init__(
+        self,
+        folder: Path,
+        exporter_port: int,
+        interval: int = 1,
+        *,
+        binary: Path | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start it below `folder`; one scrape job for each exporter, every `interval` seconds.
+
+        binary: another one than the system's. labels: what it adds for those that read it remotely.
+        """
+        binary = binary or installed("prometheus")
+        folder.mkdir(parents=True, exist_ok=True)
+        self.data = folder / "prometheus"
         (port,) = free_ports(1)
         self.url = f"http://127.0.0.1:{port}"
         config = folder / "prometheus.yaml"
-        config.write_text(yaml.safe_dump(_config(exporter_port, interval)))
+        config.write_text(yaml.safe_dump(scrape_config(exporter_port, interval, labels)))
         command = [
-            binary,
+            str(binary),
             f"--config.file={config}",
-            f"--storage.tsdb.path={folder / 'prometheus'}",
+            f"--storage.tsdb.path={self.data}",
             f"--web.listen-address=127.0.0.1:{port}",
             "--log.level=warn",
         ]
@@ -77,9 +85,29 @@ class Prometheus:
         self.process.stop()
 
 
-def _config(exporter_port: int, interval: int) -> dict[str, Any]:
+def installed(name: str) -> Path:
+    """The system's binary of that name.
+
+    Raises:
+        StartError: there is none.
+    """
+    binary = shutil.which(name)
+    if binary is None:
+        raise StartError(
+            f"There is no `{name}` on PATH.\n"
+            f"Maybe install it: the Debian package is `{name}`, other systems find the "
+            "binary at the project's releases."
+        )
+    return Path(binary)
+
+
+def scrape_config(
+    exporter_port: int, interval: int, labels: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The configuration of a Prometheus, or of what reads the same."""
+    times = {"scrape_interval": f"{interval}s", "scrape_timeout": f"{interval}s"}
     return {
-        "global": {"scrape_interval": f"{interval}s", "scrape_timeout": f"{interval}s"},
+        "global": {**times, "external_labels": dict(labels or {})},
         "scrape_configs": [
             {
                 "job_name": job,

@@ -1,0 +1,147 @@
+"""Real metric back ends on loopback, all of which read the exporter of one test cluster."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import requests
+import yaml
+
+from tests.e2e.controlplane.build import binaries
+from tests.e2e.controlplane.processes import Process, free_ports
+from tests.e2e.exporter.prometheus import Prometheus, installed, scrape_config
+
+
+class Engine:
+    """One program that answers to Prometheus' HTTP API. url: its base address."""
+
+    def __init__(self, name: str, command: list[str], folder: Path, url: str, ready: str) -> None:
+        """Start it, and wait until it says at the path `ready` that it is."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.url = url
+        self.process = Process(name, command, folder)
+        self.process.wait_until(lambda: _answers(f"{url}{ready}"), 30)
+
+    def query(self, promql: str) -> list[dict[str, Any]]:
+        """The rows of an instant query."""
+        answer = _session().get(
+            f"{self.url}/api/v1/query", params={"query": promql, "nocache": "1"}, timeout=10
+        )
+        answer.raise_for_status()
+        return list(answer.json()["data"]["result"])
+
+    def stop(self) -> None:
+        """End it."""
+        self.process.stop()
+
+
+def prometheus3(folder: Path, exporter_port: int, **labels: str) -> Prometheus:
+    """The newest Prometheus, as it is built from its module."""
+    return Prometheus(folder, exporter_port, binary=binaries()["prometheus"], labels=labels)
+
+
+class Thanos:
+    """Two Prometheus with their sidecars, and the queriers in front of them.
+
+    The two stand for two replicas or for two clusters, by which of their labels a querier drops:
+    one has replica="0" and cluster="eu-1", the other replica="1" and cluster="us-1".
+    """
+
+    def __init__(self, folder: Path, exporter_port: int) -> None:
+        """Start all of it; `stop` ends what there is, also after a failed start."""
+        self._binary = str(binaries()["thanos"])
+        self._folder = folder
+        self._port = exporter_port
+        self._stops: list[Callable[[], None]] = []
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self) -> None:
+        stores = [self._replica(n, cluster) for n, cluster in enumerate(("eu-1", "us-1"))]
+        self.deduplicated = self._query("query", stores, "replica", "cluster")
+        """One answer of two replicas."""
+        self.of_two_clusters = self._query("global", stores, "replica")
+        """Both are there, each with its own label."""
+        self.frontend = self._engine(
+            "query-frontend",
+            ["query-frontend", f"--query-frontend.downstream-url={self.deduplicated.url}"],
+        )
+        """Aligns ranges to their step, as it does unless it is told not to."""
+
+    def _replica(self, number: int, cluster: str) -> str:
+        """The address of the sidecar of a Prometheus of its own."""
+        labels = {"replica": str(number), "cluster": cluster}
+        prometheus = prometheus3(self._folder / f"replica-{number}", self._port, **labels)
+        self._stops.append(prometheus.stop)
+        (port,) = free_ports(1)
+        arguments = [
+            "sidecar",
+            f"--prometheus.url={prometheus.url}",
+            f"--tsdb.path={prometheus.data}",
+            f"--grpc-address=127.0.0.1:{port}",
+        ]
+        self._engine(f"sidecar-{number}", arguments)
+        return f"127.0.0.1:{port}"
+
+    def _query(self, name: str, stores: list[str], *replica_labels: str) -> Engine:
+        (port,) = free_ports(1)
+        return self._engine(
+            name,
+            [
+                "query",
+                f"--grpc-address=127.0.0.1:{port}",
+                *(f"--endpoint-strict={store}" for store in stores),
+                *(f"--query.replica-label={label}" for label in replica_labels),
+            ],
+        )
+
+    def _engine(self, name: str, arguments: list[str]) -> Engine:
+        (port,) = free_ports(1)
+        address = f"127.0.0.1:{port}"
+        command = [self._binary, *arguments, f"--http-address={address}", "--log.level=warn"]
+        command.append("--http-grace-period=0s")
+        engine = Engine(name, command, self._folder, f"http://{address}", "/-/ready")
+        self._stops.append(engine.stop)
+        return engine
+
+    def lose_a_replica(self) -> None:
+        """The second sidecar and its Prometheus are gone, and the queriers do not know it yet."""
+        for stop in self._stops[2:4]:
+            stop()
+
+    def stop(self) -> None:
+        """End all, the last first."""
+        while self._stops:
+            self._stops.pop()()
+
+
+def victoria_metrics(folder: Path, exporter_port: int, interval: int = 1) -> Engine:
+    """A single node that scrapes by itself, from the system's package."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = folder / "victoria-metrics.yaml"
+    config.write_text(yaml.safe_dump(scrape_config(exporter_port, interval)))
+    (port,) = free_ports(1)
+    command = [
+        str(installed("victoria-metrics")),
+        f"-storageDataPath={folder / 'data'}",
+        f"-httpListenAddr=127.0.0.1:{port}",
+        f"-promscrape.config={config}",
+        "-loggerLevel=WARN",
+    ]
+    return Engine("victoria-metrics", command, folder, f"http://127.0.0.1:{port}", "/health")
+
+
+def _session() -> requests.Session:
+    session = requests.Session()
+    session.trust_env = False
+    return session
+
+
+def _answers(url: str) -> bool:
+    try:
+        return _session().get(url, timeout=2).status_code == 200
+    except requests.RequestException:
+        return False
