@@ -1,14 +1,14 @@
 """ROADEF/EURO 2012 by our planner: python -m tests.bench.roadef MODEL ASSIGNMENT --moves K ...
 
 Prints {cost, moves, seconds, bound} in the challenge's units. The cost is worked out anew by
-tests.bench.checkers.roadef from the files; a broken rule is exit code 1. The time begins when the
-files are read and the snapshot stands, as a cycle of ours does.
+tests.bench.checkers.roadef from the files; a broken rule is exit code 1. The
+time begins when the snapshot and the scheduler's model stand, as that of a plan does in a cycle;
+what these took is `model`.
 """
 
 import argparse
 import json
 import sys
-import time
 from pathlib import Path
 
 from tests.bench import roadef_files as files
@@ -25,7 +25,6 @@ def main() -> int:
     options(parser, 10.0)
     parser.add_argument("--out", type=Path, required=True, help="the new assignment")
     given = parser.parse_args()
-    begun = time.monotonic()
     instance = files.read(given.model, given.assignment)
     cluster = files.cluster(instance)
     policy, scale = files.policy(instance)
@@ -50,7 +49,7 @@ def main() -> int:
         "moves": verdict.moves,
         "seconds": round(spent, 3),
         "bound": int(found.bound * scale),
-        "read": round(time.monotonic() - begun - spent, 3),
+        "model": round(clock.model, 3),
         "violations": list(verdict.violations[:10]),
     }
     sys.stdout.write(json.dumps(answer) + "\n")

@@ -25,6 +25,12 @@ class Clock:
         self._now = time.process_time if cpu else time.monotonic
         self._begun = self._now()
         self._seconds = seconds
+        self.model = 0.0
+
+    def start(self) -> None:
+        """Begin: what was spent before, on the model, is told apart."""
+        self.model = self.spent()
+        self._begun = self._now()
 
     def spent(self) -> float:
         """Seconds since the beginning."""
@@ -58,6 +64,7 @@ def improved(
         TypeError: the policy is nothing that can be improved so.
     """
     copy = WorkingCopy(snapshot, [policy], limits(moves), History())
+    clock.start()
     placement = compiled(copy, held=held, rules=rules)
     if isinstance(placement, Problem):
         raise TypeError(placement.message)

@@ -13,12 +13,11 @@ from rescheduler.kube.objects import ContainerStatus, Pod
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.allocation.policy import Allocation
 from rescheduler.policies.base import Policy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.spread.policy import Spread
 from tests.cluster import NOW, controller, deployment, node, pod, snapshot
-from tests.policies import drawn, health_kit, load_kit, numa_kit
+from tests.policies import allocation_kit, drawn, health_kit, load_kit, numa_kit
 from tests.policies.traits import HOST, TRAITS, ZONE
 
 WORKLOADS = ("web", "train", "logs", "")  # logs is a DaemonSet, "" makes bare pods
@@ -243,38 +242,8 @@ def _conformities() -> st.SearchStrategy[Policy]:
     )
 
 
-def _allocations() -> st.SearchStrategy[Policy]:
-    everything: Any = {"all": True}
-    targets = st.sampled_from([0.0, 0.05, 0.5, 1.0])
-    resource = st.sampled_from(["cpu", "memory", "nvidia.com/gpu", "example.com/gpu-milli"])
-    weight = st.sampled_from([1.0, 0.25, 30.0])
-    each = st.builds(
-        lambda name, target, weight: {"resource": name, "target": target, "weight": weight},
-        resource,
-        targets,
-        weight,
-    )
-    balance = st.sampled_from(
-        [
-            {"resource": "cpu", "needs": "nvidia.com/gpu", "ratio": 0.5, "weight": 2},
-            {"resource": "nvidia.com/gpu", "needs": "cpu", "ratio": 3},
-        ]
-    )
-    return st.builds(
-        lambda resources, balances: Allocation(
-            name="a",
-            match=everything,
-            nodes=everything,
-            resources=resources,
-            balances=balances,
-        ),
-        st.lists(each, min_size=1, max_size=3, unique_by=lambda each: each["resource"]),
-        st.lists(balance, max_size=2),
-    )
-
-
 POLICIES = {
-    "Allocation": _allocations(),
+    "Allocation": allocation_kit.allocations(),
     "Conformity": _conformities(),
     "Fragmentation": drawn.fragmentations(),
     "Health": health_kit.healths(),

@@ -15,11 +15,11 @@ from rescheduler.policies.base import Term
 from rescheduler.policies.registry import KINDS
 from rescheduler.policies.spread.policy import Spread
 from tests.picture import move, picture, proposed
-from tests.policies import kit, kit_cases
+from tests.policies import kernel_kit, kit, kit_cases
 
 CHECKS = [
     kit.check_deltas,
-    kit.check_kernel,
+    kernel_kit.check_kernel,
     kit.check_undo,
     kit.check_findings,
     kit.check_bounds,

@@ -2,10 +2,12 @@
 
 Simple is a term whose selector is one label, in the pod's own namespace: anti-affinity by hostname
 to the pod's own label, and affinity by one key of the topology. Pods with anything else are not
-moved here; planning may still move them one at a time, with the scheduler's own rules.
+moved here, and none that are selected, where one is by two labels; planning may still move them
+one at a time, with the scheduler's own rules. What others with anything else forbid to pods that
+come is not counted: a move is only worth planning once the scheduler's model accepts it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -41,7 +43,6 @@ class Affinities:
     needs: IntArray
     key: str
     known: BoolArray
-    _numbers: dict[_Label, int] = field(default_factory=dict)
 
 
 def affinities(snapshot: Snapshot) -> Affinities:
@@ -49,17 +50,14 @@ def affinities(snapshot: Snapshot) -> Affinities:
     wants = [_wants(each) for each in snapshot.specs]
     of_spec = snapshot.pod_spec.tolist()
     key = next((each.key for each in wants if each is not None and each.key), "")
-    numbers: dict[_Label, int] = {}
     pods = snapshot.pods
-    for number, place in enumerate(of_spec):
-        want = wants[place]
-        for label in () if want is None else (*want.near, *([want.apart] if want.apart else [])):
-            numbers.setdefault((pods[number].metadata.namespace, *label), len(numbers))
+    numbers = _numbered(snapshot, wants)
     keys = {label[1] for label in numbers}
     group = np.full(len(pods), -1, dtype=np.int32)
     apart = np.full(len(pods), -1, dtype=np.int32)
     known = np.ones(len(pods), dtype=np.bool_)
     separate: set[int] = set()
+    mixed = False
     needs: dict[int, set[int]] = {}
     for number, place in enumerate(of_spec):
         metadata, want = pods[number].metadata, wants[place]
@@ -71,6 +69,7 @@ def affinities(snapshot: Snapshot) -> Affinities:
         ]
         if found:
             group[number] = found[0]
+            mixed |= len(found) > 1
         if want is None or len(found) > 1 or (want.key and want.key != key):
             known[number] = False
             continue
@@ -83,12 +82,22 @@ def affinities(snapshot: Snapshot) -> Affinities:
             wanted = {numbers[metadata.namespace, *each] for each in want.near}
             if group[number] < 0 or needs.setdefault(int(group[number]), wanted) != wanted:
                 known[number] = False
+    if mixed:  # a pod that is counted in one group is missing in another
+        known &= group < 0
     alone = np.isin(group, np.array(sorted(separate), dtype=np.int32))
     apart[alone] = group[alone]
     pairs = [(one, other) for one, others in needs.items() for other in sorted(others)]
-    return Affinities(
-        group, apart, np.array(pairs, dtype=np.int32).reshape(-1, 2), key, known, numbers
-    )
+    return Affinities(group, apart, np.array(pairs, dtype=np.int32).reshape(-1, 2), key, known)
+
+
+def _numbered(snapshot: Snapshot, wants: list[_Wants | None]) -> dict[_Label, int]:
+    """The labels by which terms select pods, numbered as they come up."""
+    numbers: dict[_Label, int] = {}
+    for pod, place in zip(snapshot.pods, snapshot.pod_spec.tolist(), strict=True):
+        want = wants[place]
+        for label in () if want is None else (*want.near, *([want.apart] if want.apart else [])):
+            numbers.setdefault((pod.metadata.namespace, *label), len(numbers))
+    return numbers
 
 
 def _wants(spec: PodSpec) -> _Wants | None:

@@ -18,18 +18,22 @@ _BATCH = 16
 _MOST_NODES = 160
 """Nodes that are asked at once; of more so many are drawn."""
 _POOL = 2_000
-_LEAST = 0.1
-_GAIN = 0.002
-_POWER = 2.0
-"""Pods that may be drawn, by what they save when they leave."""
-_HOT, _COLD = 1.0, 0.02
-"""The temperature, in what the last move of the descent gained."""
+_POOL_OF_CAP = 20
+"""Pods that may be drawn: those that save most when they leave, or so many times the cap."""
+_HOT, _HOT_UNCAPPED, _COLD = 1.0, 5.0, 0.001
+"""The first and the last temperature, in what a move of the descent gained: the last one under a
+cap, where that is what a move must be worth, and else the median one."""
+_LEAST, _MOST = 0.1, 5.0
+"""How much rarer or more frequent pods are drawn, in the same: by what they save."""
+_PACE = 0.002
+"""How much the price changes with each move for each that is too many, up to five."""
 
 
 class Annealing:
     """One run from a placement that is within the cap.
 
-    most: how many pods may be away from home. worth: what the least of the moves made gained.
+    most: how many pods may be away from home. worth: what a move of the descent
+    gained: the least of them, and the median where there is no cap.
     progress: 0 to 1, where it ends; of time or of steps.
     """
 
@@ -49,6 +53,7 @@ class Annealing:
         capped = most < len(placement.movable)
         self._price = worth if capped else 0.0
         self._capped = capped
+        self._hot = _HOT if capped else _HOT_UNCAPPED
         self._cost = placement.cost()
         self._moved = list(placement.moved)
         self.best = self._cost
@@ -62,17 +67,18 @@ class Annealing:
             if rounds % 200 == 0:
                 self._draw_pool()
             rounds += 1
-            self._round(self._worth * max(_HOT * (1 - done) ** _POWER, 1e-3))
+            self._round(self._worth * max(self._hot * (1 - done) ** 2, _COLD))
         self._restore()
 
     def _draw_pool(self) -> None:
         placement = self._placement
         pods = placement.movable
         saved = -placement.leaving(pods)
-        if len(pods) > _POOL:
-            chosen = np.argpartition(-saved, _POOL)[:_POOL]
+        most = max(_POOL, _POOL_OF_CAP * self._most)
+        if len(pods) > most:
+            chosen = np.argpartition(-saved, most)[:most]
             pods, saved = pods[chosen], saved[chosen]
-        weights = np.clip(saved, _LEAST * self._worth, 5 * self._worth)
+        weights = np.clip(saved, _LEAST * self._worth, _MOST * self._worth)
         self._pool = pods
         self._weights = np.cumsum(weights)
         self._moved = list(placement.moved)
@@ -127,7 +133,7 @@ class Annealing:
             self._cost += change
         over = len(placement.moved) - self._most
         if self._capped:
-            self._price *= float(np.exp(_GAIN * len(touched) / 2 * max(-5, min(5, over))))
+            self._price *= float(np.exp(_PACE * len(touched) / 2 * max(-5, min(5, over))))
         if over <= 0 and self._cost < self.best:
             self.best = self._cost
             self.best_where[:] = placement.where

@@ -1,4 +1,8 @@
-"""At most so many moves that lower the cost most: descent first, then annealing while it lasts."""
+"""At most so many moves that lower the cost most: descent first, then annealing while it lasts.
+
+What comes out is a proposal: it knows room, costs and the plain rules, and neither budgets nor all
+that the scheduler asks. Whoever plans with it evaluates each move before it counts.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,8 +14,8 @@ from rescheduler.planning.improve.annealing import Annealing
 from rescheduler.planning.improve.descent import Descent, candidates
 from rescheduler.planning.improve.placement import Placement
 
-_CANDIDATES = 20_000
-"""Pods that the descent considers at once, or four times as many as may move."""
+_ALL, _FEW = 20_000, 4_000
+"""Up to so many pods the descent considers all; of more so many, or twice as many as may move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,8 @@ def _descend(placement: Placement, most: int, progress: Callable[[int], float]) 
     gains: list[float] = []
     while True:
         count = len(gains)
-        pods = candidates(placement, max(_CANDIDATES, 4 * most))
+        every = len(placement.movable)
+        pods = candidates(placement, every if every <= _ALL else max(_FEW, 2 * most))
         if not len(pods) or not most:
             return gains
         for change in Descent(placement, pods, most).run():

@@ -149,13 +149,15 @@ class LeastDomains:
 class Beside:
     """Groups that run only in domains where the groups that they need run, too.
 
-    group: (pods,). needs: pairs of a group and one that it needs. domain: (nodes,).
+    group: (pods,), -1 for none. needs: pairs of a group and one that it needs. domain: (nodes,).
     """
 
     def __init__(self, group: IntArray, needs: IntArray, domain: IntArray, where: IntArray) -> None:
-        groups = int(max(group.max(initial=0), needs.max(initial=0))) + 1
+        groups = int(max(group.max(initial=0), needs.max(initial=0))) + 2
         shape = (groups, int(domain.max(initial=0)) + 1)
-        self._group, self._domain, self._where = group, domain, where.copy()
+        # Pods without a group are of the last one, which needs nobody and is needed by nobody.
+        self._group = np.where(group >= 0, group, groups - 1).astype(np.int32)
+        self._domain, self._where = domain, where.copy()
         self._needs: list[list[int]] = [[] for _ in range(groups)]
         self._needed_by: list[list[int]] = [[] for _ in range(groups)]
         for one, other in needs.tolist():
@@ -163,7 +165,7 @@ class Beside:
             self._needed_by[other].append(one)
         self._count = np.zeros(shape, dtype=np.int32)
         placed = where >= 0
-        np.add.at(self._count, (group[placed], domain[where[placed]]), 1)
+        np.add.at(self._count, (self._group[placed], domain[where[placed]]), 1)
         self._missing = np.zeros(shape, dtype=np.int32)
         self._wanting = np.zeros(shape, dtype=np.int32)
         if len(needs):

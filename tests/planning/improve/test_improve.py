@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.planning.improve.compiled import compiled
@@ -15,11 +16,12 @@ from rescheduler.planning.improve.descent import Descent
 from rescheduler.planning.improve.improve import Improvement, improve
 from rescheduler.planning.improve.placement import Placement
 from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.allocation.policy import Allocation
 from rescheduler.policies.spread.policy import Spread
 from tests.bench import roadef_files as files
 from tests.bench.bench_published import limits
 from tests.bench.checkers.roadef import Verdict, judge
-from tests.cluster import snapshot
+from tests.cluster import deployment, node, pod, snapshot
 from tests.picture import picture
 from tests.planning.improve import drawn_challenge
 
@@ -138,3 +140,49 @@ def test_pods_with_requirements_that_are_not_counted_stay(tmp_path: Path) -> Non
     made = compiled(WorkingCopy(anew, [policy], limits(9), History()))
     assert isinstance(made, Placement)
     assert made.movable.tolist() == list(range(1, len(cluster.pods)))
+
+
+def term(key: str, value: str) -> dict[str, object]:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    selector = {"matchLabels": {key: value}}
+    own = {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
+    return {"podAntiAffinity": {required: [own]}}
+
+
+def test_no_pod_is_moved_that_others_select_where_one_is_selected_by_two_labels() -> None:
+    nodes = [node(f"n{number}") for number in range(3)]
+    top, owner = deployment("web", replicas=4)
+    labels = [{"app": "web"}, {"tier": "db"}, {"app": "web", "tier": "db"}, {"plain": "yes"}]
+    made = [
+        pod(
+            f"p{number}",
+            "n0",
+            owner=owner,
+            labels=each,
+            requests={"cpu": "2"},
+            **({"affinity": term(*next(iter(each.items())))} if "plain" not in each else {}),
+        )
+        for number, each in enumerate(labels)
+    ]
+    everything = {"all": True}
+    policy = Allocation(
+        name="a",
+        match=everything,
+        nodes=everything,
+        resources=[{"resource": "cpu", "target": 0.5}],
+    )
+
+    def movable(pods: list[Pod]) -> list[int]:
+        found = compiled(
+            WorkingCopy(
+                snapshot(nodes, pods, controllers=[top, owner]), [policy], limits(9), History()
+            )
+        )
+        assert isinstance(found, Placement)
+        return found.movable.tolist()
+
+    assert movable(made) == [3]
+    top.status.readyReplicas = owner.status.readyReplicas = 3
+    top.status.replicas = owner.status.replicas = 3
+    top.spec.replicas = owner.spec.replicas = 3
+    assert movable([made[0], made[1], made[3]]) == [0, 1, 2]

@@ -1,0 +1,86 @@
+"""Rules as counters: where pods may go while others come and go, against the rule read out loud."""
+
+from typing import Protocol
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rescheduler.model.move import Shift
+from rescheduler.planning.improve.rules import Apart, Beside, LeastDomains
+
+DOMAIN = np.array([0, 0, 1, 2], dtype=np.int32)
+NODES = np.arange(4, dtype=np.int32)
+NEEDS = [(0, 1), (1, 2)]
+LEAST = [2, 1, 3]
+
+
+class Kept(Protocol):
+    """Whether a placement (pod to node) keeps the rule; groups: of the pods, -1 for none."""
+
+    def __call__(self, groups: list[int], where: list[int]) -> bool: ...
+
+
+def apart(groups: list[int], where: list[int]) -> bool:
+    pairs = [each for each in zip(groups, where, strict=True) if each[0] >= 0]
+    return len(set(pairs)) == len(pairs)
+
+
+def beside(groups: list[int], where: list[int]) -> bool:
+    places = {
+        g: {DOMAIN[n] for h, n in zip(groups, where, strict=True) if h == g} for g in range(3)
+    }
+    return all(places[one] <= places[other] for one, other in NEEDS)
+
+
+def wide(groups: list[int], where: list[int]) -> bool:
+    places = {g: {DOMAIN[n] for h, n in zip(groups, where, strict=True) if h == g} for g in groups}
+    return all(len(found) >= LEAST[g] for g, found in places.items() if g >= 0)
+
+
+placements = st.lists(st.tuples(st.integers(-1, 2), st.integers(0, 3)), min_size=1, max_size=7)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    rule=st.sampled_from(["apart", "beside", "wide"]),
+    pods=placements,
+    tries=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3)), max_size=6),
+)
+def test_what_is_allowed_is_what_keeps_the_rule(
+    rule: str, pods: list[tuple[int, int]], tries: list[tuple[int, int]]
+) -> None:
+    groups, where = [each[0] for each in pods], [each[1] for each in pods]
+    group, at = np.array(groups, dtype=np.int32), np.array(where, dtype=np.int32)
+    made, kept = {
+        "apart": (lambda: Apart(group, 4, at), apart),
+        "beside": (lambda: Beside(group, np.array(NEEDS, dtype=np.int32), DOMAIN, at), beside),
+        "wide": (lambda: LeastDomains(group, np.array(LEAST, dtype=np.int32), DOMAIN, at), wide),
+    }[rule]
+    if not kept(groups, where):
+        return
+    counters = made()
+    for pod, node in tries:
+        if pod >= len(pods):
+            continue
+        table = counters.allows(np.arange(len(pods), dtype=np.int32), NODES)
+        for one in range(len(pods)):
+            for there in range(4):
+                if there == where[one]:
+                    continue
+                after = [*where[:one], there, *where[one + 1 :]]
+                assert not table[one, there] or kept(groups, after), (one, there)
+                if rule != "beside":  # which is stricter: the last one that others need stays
+                    assert table[one, there] or not kept(groups, after), (one, there)
+        if table[pod, node]:
+            counters.commit(Shift(pod, where[pod], node))
+            where[pod] = node
+
+
+def test_pods_without_a_group_are_none_of_the_last_group() -> None:
+    group = np.array([0, 1, -1], dtype=np.int32)
+    needs = np.array([(0, 1)], dtype=np.int32)
+    domain = np.array([0, 1], dtype=np.int32)
+    rule = Beside(group, needs, domain, np.array([0, 0, 1], dtype=np.int32))
+    allowed = rule.allows(np.arange(3, dtype=np.int32), np.arange(2, dtype=np.int32))
+    assert allowed.tolist() == [[True, False], [True, False], [True, True]]
