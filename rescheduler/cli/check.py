@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rescheduler.cli.options import SOURCES, takes
-from rescheduler.cli.output import colored
 from rescheduler.cli.say import say
 from rescheduler.model.errors import PolicyError
 from rescheduler.model.wording import counted
 from rescheduler.runtime.settings import Settings
 
 if TYPE_CHECKING:
+    from rescheduler.policies.base import Policy
     from rescheduler.policies.files.policy_set import PolicySet
     from rescheduler.policytest.github_annotations import Level
 
@@ -97,7 +97,7 @@ def command(settings: Settings, paths: tuple[Path, ...], output: str) -> int:
 def _check(path: Path, settings: Settings, told: _Told) -> int:
     from rescheduler.policies.files.policy_warnings import warnings  # noqa: PLC0415
     from rescheduler.policytest.runner import is_policy_test, load  # noqa: PLC0415
-    from rescheduler.runtime.checking import dead  # noqa: PLC0415 - pydantic is slow
+    from rescheduler.runtime.checking import dead, undefined  # noqa: PLC0415 - pydantic is slow
     from rescheduler.sources.policy_files import load_policies, read_file  # noqa: PLC0415
 
     if is_policy_test(path.name):
@@ -116,12 +116,25 @@ def _check(path: Path, settings: Settings, told: _Told) -> int:
     for note in dead(found):
         told.add("notes", note, f"  note: {note}")
         told.annotate("warning", note)
-    if any(getattr(settings, each) for each in (*SOURCES, "snapshot")):
+    lacking = list(undefined(found))
+    for policy, text in lacking:
+        _left_out(told, found, policy, "RDG008", text)
+    if not lacking and any(getattr(settings, each) for each in (*SOURCES, "snapshot")):
         return _against_cluster(found, settings, told)
-    return 0
+    return 1 if lacking else 0
+
+
+def _left_out(
+    told: _Told, policies: "PolicySet", policy: "Policy", code: str, message: str
+) -> None:
+    text = f"{policy.kind} {policy.name}: {code} {message}"
+    silent = {"policy": policy.name, "code": code, "message": message}
+    told.add("notEvaluated", silent, f"  not evaluated: {text}")
+    told.annotate("error", text, title="not evaluated", file=policies.files[policy.name])
 
 
 def _against_cluster(policies: "PolicySet", settings: Settings, told: _Told) -> int:
+    from rescheduler.cli.output import colored  # noqa: PLC0415 - keeps help quick
     from rescheduler.reporting.reading_table import render_readings  # noqa: PLC0415
     from rescheduler.runtime.checking import answers, idle, unheard  # noqa: PLC0415
     from rescheduler.runtime.observing import observer  # noqa: PLC0415
@@ -138,11 +151,7 @@ def _against_cluster(policies: "PolicySet", settings: Settings, told: _Told) -> 
         told.add("notes", note, f"  note: {note}")
     left_out = list(unheard(policies, snapshot))
     for policy, problem in left_out:
-        text = f"{policy.kind} {policy.name}: {problem.code} {problem.message}"
-        silent = {"policy": policy.name, "code": problem.code, "message": problem.message}
-        told.add("notEvaluated", silent, f"  not evaluated: {text}")
-        file = policies.files[policy.name]
-        told.annotate("error", text, title="not evaluated", file=file)
+        _left_out(told, policies, policy, problem.code, problem.message)
     return 1 if left_out else 0
 
 

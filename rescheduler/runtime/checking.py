@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from rescheduler.documents.amounts import allowed
+from rescheduler.documents.validation import near
 from rescheduler.model.problem import Problem
 from rescheduler.model.reading_answer import ReadingAnswer
 from rescheduler.model.readings import Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.runtime.reading_sources import BUILT_IN
 
 _PACE = (
     "movesPerCycle", "movesPerHour", "movesPerDay", "movesPerNode", "movesPerNamespace",
@@ -34,6 +36,22 @@ def dead(policies: PolicySet) -> Iterator[str]:
             yield f"{_named(policy)}: {each}"
     for one, other in combinations(policies.policies, 2):
         yield from (f"{_named(one)} and {_named(other)}: {each}" for each in one.conflicts(other))
+
+
+def undefined(policies: PolicySet) -> Iterator[tuple[Policy, str]]:
+    """The policies that no cluster could evaluate, because of what their readings lack."""
+    own = policies.definitions
+    known = {*BUILT_IN, *own}
+    for policy in policies.policies:
+        asked = [each.name for each in policy.requests() if each.subject != "pair"]
+        for name in dict.fromkeys(asked):
+            node = "node." + name.partition(".")[2]
+            if name not in known:
+                hint = near(name, known)
+                text = f"there is no reading {name}; define it in a document of kind Readings"
+                yield policy, text + (f", or {hint} is meant" if hint else "")
+            elif name != node and not all(each.capacity for each in own.get(node, ())):
+                yield policy, f"{node} is defined without `capacity`, so it can be no target"
 
 
 def unheard(policies: PolicySet, snapshot: Snapshot) -> Iterator[tuple[Policy, Problem]]:

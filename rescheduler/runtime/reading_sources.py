@@ -24,6 +24,9 @@ from rescheduler.sources.prometheus.prometheus import Prometheus, PrometheusRead
 OPTIONS = "--prometheus-url"
 """What gives a metric source."""
 
+BUILT_IN = tuple(CATALOG)
+"""The names of all readings that nobody needs to define."""
+
 
 class ReadingSource(Protocol):
     """A source of readings, such as a Prometheus."""

@@ -8,7 +8,14 @@ could not be evaluated where nothing exports NUMA zones, traffic or device fault
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = ("conformity.yaml", "limits.yaml", "scheduler.yaml", "spread.yaml", "utilization.yaml")
+FILES = (
+    "conformity.yaml",
+    "limits.yaml",
+    "readings.yaml",
+    "scheduler.yaml",
+    "spread.yaml",
+    "utilization.yaml",
+)
 FILE = ROOT / "deploy" / "kustomize" / "base" / "policies.yaml"
 
 _HEAD = """\

@@ -19,8 +19,9 @@ from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.reporting.phrasing import percent
 from rescheduler.reporting.reading_table import render_readings
-from rescheduler.runtime.checking import answers, dead, idle, unheard
+from rescheduler.runtime.checking import answers, dead, idle, undefined, unheard
 from tests.picture import picture
+from tests.policies.own_readings.test_documents import QUEUE
 
 ALL = {"all": True}
 
@@ -163,6 +164,27 @@ def test_readings_are_reported_with_their_coverage_and_age() -> None:
     assert f"{percent(0.1)} to {percent(0.1)}" in shown
     assert "RDG003 node.cpu: 50% of the nodes have a value" in shown
     assert "2 of 2 pods" in shown
+
+
+def test_readings_that_no_cluster_could_answer_are_told_without_one(tmp_path: Path) -> None:
+    targets = {"own": {"queue": {"high": "80%"}}}
+    told = list(undefined(policy_set([load("q", targets=targets)])))
+    assert [text.partition(";")[0] for _, text in told] == [
+        "there is no reading node.queue",
+        "there is no reading pod.queue",
+    ]
+    assert not list(undefined(policy_set([load("cpu")])))
+    near = Health.model_validate(
+        {"name": "h", "nodes": ALL, "match": ALL, "signs": {"own": {"node.cpu.presure": 0.5}}}
+    )
+    [(_, text)] = undefined(policy_set([near]))
+    assert text.endswith("or `node.cpu.pressure` is meant")
+    file = tmp_path / "a.yaml"
+    file.write_text(QUEUE.replace("      capacity: {fixed: 100}\n", ""), encoding="utf-8")
+    answer = CliRunner().invoke(program, ["check", str(file)])
+    assert answer.exit_code == 1
+    assert "node.queue is defined without `capacity`, so it can be no target" in answer.output
+    assert "Health heat: RDG008 there is no reading node.gpu.temperature" in answer.output
 
 
 def test_what_asking_cost_is_shown() -> None:

@@ -38,8 +38,11 @@ def by_node(reading: Reading, snapshot: Snapshot) -> FloatArray:
 
 
 def usable(reading: Reading | None, snapshot: Snapshot) -> bool:
-    """Whether the reading has a value, or its absence, for every subject, and no problem."""
-    if reading is None or reading.problem is not None:
+    """Whether the reading has a value, or its absence, for every subject, and no problem.
+
+    That too few of all have one is none here: each node that counts is looked at.
+    """
+    if reading is None or (reading.problem is not None and not reading.thin):
         return False
     subject = reading.request.subject
     subjects = len(snapshot.nodes) if subject == "node" else len(snapshot.pods)
