@@ -89,8 +89,9 @@ class EventWriter:
             "type": "Normal" if good else "Warning",
             "note": text,
             "regarding": regarding,
-            "related": {"apiVersion": "v1", "kind": "Node", "name": move.source},
         }
+        if move.source:
+            about["related"] = {"apiVersion": "v1", "kind": "Node", "name": move.source}
         self._post(move.pod.namespace, regarding["name"], about)
 
     def _post(self, namespace: str, name: str, about: dict[str, Any]) -> None:

@@ -13,10 +13,13 @@ from rescheduler.actions.steering_table import TABLE
 from rescheduler.kube.steered import HOSTNAME, PREFERRED, REQUIRED, steered_affinity
 from rescheduler.model.steering import Intent, wanted
 from tests.e2e.builders.cluster import Cluster
+from tests.e2e.builders.nodes import nodes
+from tests.e2e.builders.workloads import deployment
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.manifests import apply_manifests
 from tests.e2e.loop import NAMESPACE
 from tests.e2e.program import ROOT
+from tests.e2e.steering import told
 
 pytestmark = pytest.mark.e2e
 
@@ -245,3 +248,44 @@ def test_it_tells_which_table_it_steers_by(steering: Cluster) -> None:
     steering.api.request("PUT", steering.api.path(table), table)
     kept = steering.api.read("v1", "ConfigMap", TABLE, NAMESPACE)["metadata"]
     assert "rescheduler.io/seen" not in kept.get("annotations", {})
+
+
+def test_a_deployment_that_changes_while_its_entry_stands(steering: Cluster) -> None:
+    """Pods of the entry's controller and template are steered, as long as it stands; no others."""
+    steering.create(*nodes(4, cpu=16))
+    steering.create(deployment("web", 2, cpu="100m"), deployment("calm", 2, cpu="100m"))
+    steering.settled()
+    web = steering.api.read("apps/v1", "Deployment", "web")
+    (first,) = (
+        each for each in steering.api.items("apps/v1", "ReplicaSet", labelSelector="app=web")
+    )
+    template = first["metadata"]["labels"]["pod-template-hash"]
+    entry = intent(first["metadata"]["uid"], template=template, hostnames=("n1", "n2"))
+
+    def steered_pods() -> int:
+        steering.settled()
+        found = [pod for pod in steering.pods() if told(pod)]
+        assert all(each["metadata"]["labels"]["app"] == "web" for each in found)
+        assert all(each["spec"]["nodeName"] in entry.hostnames for each in found)
+        return len(found)
+
+    fill(steering, written([entry]))
+    steering.until(lambda: made(steering, pod(entry.owner, template)) is not None, "it", 10)
+    assert steered_pods() == 0
+    steering.api.patch(web, {"spec": {"replicas": 4}})
+    steering.until(lambda: len(steering.pods("web")) == 4, "the pods")
+    assert steered_pods() == 2
+    # A rollout makes another controller; then the entry is taken out.
+    change = {"spec": {"template": {"metadata": {"annotations": {"rolled": "out"}}}}}
+    steering.api.patch(web, change)
+    steering.until(lambda: not _of(steering, entry.owner), "the rollout", 60)
+    assert steered_pods() == 0
+    fill(steering, {})
+    steering.api.delete(web)
+    steering.until(lambda: not steering.pods("web"), "the pods to be gone", 60)
+    assert steered_pods() == 0
+
+
+def _of(cluster: Cluster, owner: str) -> list[Manifest]:
+    """The pods of that controller."""
+    return [p for p in cluster.pods() if p["metadata"]["ownerReferences"][0]["uid"] == owner]

@@ -68,6 +68,14 @@ def test_what_requires_steering_counts_on_it() -> None:
     assert (policy.steering.by, policy.onlyIfSteered) == ("None", True)
 
 
+def test_what_nothing_puts_into_effect_is_said() -> None:
+    stage = warm(Stage())
+    ready(stage)
+    taints = policies(None, Steering(by="SoftTaint"))
+    _, (note,) = in_effect(taints, Process(stage, "one").actor())
+    assert "SoftTaint" in note.message
+
+
 def test_what_is_there_changes_nothing() -> None:
     stage = warm(Stage())
     ready(stage)

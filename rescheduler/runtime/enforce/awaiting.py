@@ -208,7 +208,7 @@ def await_replacements(
 def watch_closely(actor: Actor, history: History, move: PastMove) -> None:
     """Wait a moment for the replacement of a move that was just made, where it is steered."""
     for pause in _AT_ONCE:
-        if not _steers(move):
+        if move.state != "evicted" or not _steers(move):
             return
         actor.sleep(pause)
         try:

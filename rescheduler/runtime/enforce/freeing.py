@@ -144,7 +144,7 @@ class FreeingAttempts(GroupAttempts):
             settle_freeing(self.history, freeing, actor.clock())
         elif answer.result == "refused":
             freeing.refuse(answer.code, actor.clock())
-        said = problem("STR006") if answer.result == "evicted" else _of(answer)
+        said = Problem(code=answer.code, message=answer.message)
         actor.announce(move, MoveResult.of(move, answer.result, said), self._plan)
         actor.ledger.write(self.history)
         if answer.stops or answer.result == "unknown":
@@ -177,7 +177,7 @@ def _freeing(past: PastMove, pod: Pod) -> PlannedMove:
             resourceVersion=pod.metadata.resourceVersion,
         ),
         owner=OwnerRef(
-            kind=past.controllerKind,
+            kind="",
             name="",
             uid=past.workload,
             controllerKind=past.controllerKind,
@@ -192,10 +192,6 @@ def _freeing(past: PastMove, pod: Pod) -> PlannedMove:
         batch=past.batch,
         reasons=[problem("STR006")],
     )
-
-
-def _of(answer: EvictionAnswer) -> Problem:
-    return Problem(code=answer.code, message=answer.message)
 
 
 def _told(found: Problem) -> dict[str, str]:

@@ -36,11 +36,11 @@ _CONFIRMING = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
 def steering_of(
     move: PlannedMove, fresh: Snapshot, snapshot: Snapshot | None, actor: Actor
 ) -> PastSteering | None:
-    """How the replacement of this move is to be steered, for its intent; None: not by the table.
+    """How the replacement of this move is to be steered, for its intent; None: not at all.
 
     fresh: the pod as it was read just now. snapshot: has the nodes and their labels.
     """
-    if move.steered is None or move.steered.by not in TABLED:
+    if move.steered is None:
         return None
     pod = next(each for each in fresh.pods if each.metadata.uid == move.pod.uid)
     labels = {
@@ -73,6 +73,8 @@ def enter(actor: Actor, history: History, moves: Sequence[PastMove]) -> Problem 
         return None
     if actor.steering is None:
         return Problem(code="STR001", message="nothing here writes the table of replacements")
+    for means in {steered.by for _, steered in wanted} - TABLED:
+        return Problem(code="STR001", message=f"nothing here steers by {means}")
     _join([steered for _, steered in wanted], [move.controller for move, _ in wanted])
     problem = _unfit(history, [move for move, _ in wanted])
     if problem is not None:
@@ -198,6 +200,8 @@ def _due(actor: Actor, move: PastMove) -> bool:
 
 def _closed(move: PastMove, steered: PastSteering) -> None:
     steered.open = False
+    if move.state != "refused":
+        steered.hostnames = []  # one that was refused may be tried once more
     if not move.replacement:
         # What comes now is not steered, so that what was predicted says nothing of it.
         move.compared = True

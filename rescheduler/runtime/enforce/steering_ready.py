@@ -21,8 +21,8 @@ from rescheduler.runtime.enforce.steering import CONFIRMED, TABLED, confirmed
 
 def in_effect(policies: PolicySet, actor: Actor) -> tuple[PolicySet, list[Problem]]:
     """The policies without the steering that is not in effect now, and what to note about it."""
-    asked = {_steering(each, policies.limits).by for each in policies.policies}
-    missing = {means: why for means in sorted(asked & TABLED) if (why := _missing(means, actor))}
+    asked = {_steering(each, policies.limits).by for each in policies.policies} - {"None"}
+    missing = {means: why for means in sorted(asked) if (why := _missing(means, actor))}
     if not missing:
         return policies, []
     changed = tuple(_without(each, policies.limits, missing) for each in policies.policies)
@@ -51,6 +51,8 @@ def _without(policy: Policy, limits: Limits, missing: Iterable[Means]) -> Policy
 
 def _missing(means: Means, actor: Actor) -> str:
     """Why these means have no effect now; "" where they have, as far as it can be told."""
+    if means not in TABLED:
+        return "nothing here steers by it"
     if actor.steering is None:
         return "nothing here writes the table of replacements"
     try:

@@ -12,6 +12,7 @@ from rescheduler.kube import controllers as kinds
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.objects import Node, Pod, PodSpec
 from rescheduler.kube.pod_state import ended
+from rescheduler.kube.steered_before import as_made
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.sources.kubernetes.decode import Sharing, Unreadable, collector_off, decode_page
@@ -67,6 +68,7 @@ def read_cluster(
         fields["gang_objects"] = [o for kind in GANG_OBJECTS for o in reader.gang_objects(kind)]
         owners = {owner.uid for pod in pods for owner in pod.metadata.ownerReferences or ()}
         controllers = [each for kind in CONTROLLERS for each in reader.controllers(kind, owners)]
+        as_made(pods, controllers, reader.share)
     return Snapshot(
         taken=now() if first is None or first.date is None else first.date,
         cluster=reader.cluster(fields["namespaces"]),
@@ -149,6 +151,11 @@ class _Reader:
         for each in found:
             each.apiVersion = kind.path.removeprefix("/apis/").rpartition("/")[0]
         return found
+
+    def share(self, spec: PodSpec) -> PodSpec:
+        """The one spec that is kept of those that are equal to this."""
+        known: PodSpec = self._sharing.share(spec)
+        return known
 
     def controllers(self, kind: Kind, owners: set[str]) -> list[kinds.Controller]:
         """The controllers of a kind; old ReplicaSets and ended Jobs without pods are left out."""

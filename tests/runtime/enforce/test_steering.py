@@ -169,6 +169,12 @@ def test_without_a_node_that_can_be_named_nothing_is_evicted(stage: Stage) -> No
     assert stage.world.accepted == []
 
 
+def test_what_nothing_puts_into_effect_is_not_counted_on(stage: Stage) -> None:
+    outcome = run(stage, steered(web(stage), "Prefer", by="SoftTaint"))
+    assert outcome.moves[0].code == "STR001"
+    assert stage.world.accepted == []
+
+
 @pytest.mark.parametrize("answer", ["refused", "stopped"])
 def test_what_is_not_evicted_is_taken_out_again(stage: Stage, answer: str) -> None:
     manifest = web(stage)
@@ -267,7 +273,8 @@ def test_a_required_replacement_that_stays_pending_is_freed_once(stage: Stage) -
     assert (move.result, move.code, move.landedOn) == ("evicted", "ACT020", "spare")
     assert exit_code(outcome) == 3
     assert len(stage.world.accepted) == 2
-    assert [code for _, _, code in process.announced].count("STR006") == 1
+    (freed,) = [each for each in process.announced if each[0].startswith("rs-1-r")]
+    assert freed[1:] == ("evicted", "ACT001")
     first, freeing = history(stage)
     assert (first.state, first.freed, freeing.frees) == ("ready", True, manifest["metadata"]["uid"])
     assert freeing.charged

@@ -1,0 +1,73 @@
+"""The admission policy of `deploy/` on a test cluster, and what is in the table that it reads."""
+
+from datetime import datetime
+from typing import Any
+
+from rescheduler.actions.steering_format import read
+from rescheduler.actions.steering_table import TABLE
+from rescheduler.kube.steered import HOSTNAME
+from rescheduler.model.steering import Intent
+from tests.e2e.builders.cluster import Cluster
+from tests.e2e.controlplane.api import Manifest
+from tests.e2e.controlplane.audit import Record, Records
+from tests.e2e.controlplane.manifests import apply_manifests
+from tests.e2e.loop import NAMESPACE, USER, swift
+from tests.e2e.program import ROOT
+
+KUSTOMIZE = ROOT / "deploy" / "kustomize"
+
+
+def install_policy(cluster: Cluster) -> None:
+    """Apply the table and the policy; whether they have taken effect is for others to wait for."""
+    apply_manifests(cluster.api, [KUSTOMIZE / "steering-table", KUSTOMIZE / "steering-policy"])
+
+
+def steered(strength: str = "Prefer", **limits: Any) -> str:
+    """Limits for a test that wants many moves in little time, with steering."""
+    return f"{swift(**limits)}  steering: {{by: AdmissionPolicy, strength: {strength}}}\n"
+
+
+def entries(cluster: Cluster) -> list[Intent]:
+    """What is in the table now."""
+    stored = cluster.api.read("v1", "ConfigMap", TABLE, NAMESPACE)
+    found, broken = read(stored.get("data") or {})
+    assert not broken
+    return found
+
+
+def told(pod: Manifest) -> set[str]:
+    """The hostnames that the pod's node affinity names."""
+    node = pod["spec"].get("affinity", {}).get("nodeAffinity", {})
+    required = node.get("requiredDuringSchedulingIgnoredDuringExecution", {})
+    preferred = node.get("preferredDuringSchedulingIgnoredDuringExecution", [])
+    terms = [*required.get("nodeSelectorTerms", []), *(each["preference"] for each in preferred)]
+    return {
+        value
+        for term in terms
+        for each in term.get("matchExpressions", [])
+        if each["key"] == HOSTNAME
+        for value in each["values"]
+    }
+
+
+def open_times(records: Records) -> list[float]:
+    """Seconds for which each entry stood in the table, from the audit log."""
+    began: dict[str, datetime] = {}
+    answer: list[float] = []
+    for record in records.writes(by=USER):
+        if record.resource != "configmaps" or not record.name.endswith(TABLE):
+            continue
+        if record.code != 200:
+            continue
+        intents, _ = read(record.requestObject.get("data") or {})
+        now = {each.pod for each in intents}
+        for pod in now - set(began):
+            began[pod] = _at(record)
+        gone = set(began) - now
+        answer += [(_at(record) - began.pop(pod)).total_seconds() for pod in gone]
+    assert not began, f"left in the table: {began}"
+    return answer
+
+
+def _at(record: Record) -> datetime:
+    return datetime.fromisoformat(record.stageTimestamp)

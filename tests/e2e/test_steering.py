@@ -1,0 +1,123 @@
+"""Steered by the API server itself: the least evictions, each to its place, nothing left over."""
+
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.between import Between, Cut, Effect, When
+from tests.e2e.builders.cluster import Cluster
+from tests.e2e.crashing import end
+from tests.e2e.exporter.metrics import Metrics
+from tests.e2e.load_scenarios import LoadScenario, hot_gpus, unwanted_calm
+from tests.e2e.loop import (
+    NAMESPACE,
+    USER,
+    WINDOW,
+    Json,
+    Loop,
+    budgets_watched,
+    only_evictions_and_own_state,
+    utilization,
+    write_policies,
+)
+from tests.e2e.program import Program
+from tests.e2e.steering import entries, install_policy, open_times, steered, told
+
+pytestmark = pytest.mark.e2e
+
+
+def repair(cluster: Cluster, loop: Loop, scenario: LoadScenario) -> list[Json]:
+    """Run until content, and assert what holds for every steered repair."""
+    mark = cluster.control_plane.audit.mark()
+    with budgets_watched(cluster) as breaches:
+        moves = loop.until_content()
+    cluster.settled()
+    records = cluster.control_plane.audit.since(mark)
+    assert len([r for r in records.evictions(by=USER) if r.code == 201]) == len(moves)
+    only_evictions_and_own_state(records)
+    assert not breaches()
+    assert not {name: load for name, load in scenario.load(cluster).items() if load > 0.5}
+    for move in moves:
+        assert move["landedOn"] not in scenario.hot, move
+        if move["steered"] is not None:
+            assert move["landedOn"] in move["steered"]["nodes"], move
+    assert entries(cluster) == []
+    stood = sorted(open_times(records))
+    assert len(stood) == len([move for move in moves if move["steered"] is not None])
+    if stood:
+        # So long any pod of the controller is steered; the first that is made is seen at once.
+        assert stood[len(stood) // 2] < 1.5, stood
+        assert stood[-1] < 5.0, stood
+    return moves
+
+
+def test_five_hot_gpu_nodes_of_sixty(
+    cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
+) -> None:
+    scenario = hot_gpus(cluster)
+    install_policy(cluster)
+    metrics.warm(2 * WINDOW)
+    policies = write_policies(tmp_path / "policies", utilization(gpu="50%"), steered())
+    assert len(repair(cluster, Loop(actor, policies), scenario)) == 20
+
+
+def test_nodes_that_the_scheduler_likes_best(
+    cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
+) -> None:
+    """Unsteered, every pod would come back to one of them. The first run is killed on its way."""
+    scenario = unwanted_calm(cluster)
+    install_policy(cluster)
+    metrics.warm(2 * WINDOW)
+    policies = write_policies(tmp_path / "policies", utilization(gpu="50%"), steered("Require"))
+
+    killed_before_its_eviction(cluster, metrics, actor, policies, tmp_path)
+    (left,) = entries(cluster)
+    # Whatever is left there, the next run sweeps it, and its pod is left alone for a while.
+    loop = Loop(actor, policies)
+    moves = repair(cluster, loop, scenario)
+
+    assert left.pod not in {move["pod"]["uid"] for move in moves}
+    assert len(moves) == 15
+    assert {pod["metadata"]["uid"] for pod in cluster.pods() if told(pod)} == {
+        pod["metadata"]["uid"]
+        for pod in cluster.pods()
+        if pod["spec"]["nodeName"] not in scenario.hot and "lean" in pod["metadata"]["name"]
+    }
+
+
+def killed_before_its_eviction(
+    cluster: Cluster, metrics: Metrics, actor: Program, policies: Path, folder: Path
+) -> None:
+    """A run that is killed when the table is written, and its first eviction is not sent."""
+    plane = cluster.control_plane
+    between = Between(plane.url, plane.layout.authority)
+    assert actor.kubeconfig is not None
+    kubeconfig = between.kubeconfig(actor.kubeconfig, folder / "between.kubeconfig")
+    proxied = Program(actor.binary, kubeconfig, metrics.url)
+    started, hit = threading.Event(), threading.Event()
+    running: list[subprocess.Popen[bytes]] = []
+
+    def kill(effect: Effect, when: When) -> None:
+        if not hit.is_set() and (effect.kind, when) == ("eviction", "before"):
+            hit.set()
+            started.wait()
+            running[0].kill()
+            running[0].wait()
+        if hit.is_set():
+            raise Cut
+
+    between.forget(kill)
+    try:
+        log = folder / "killed.log"
+        arguments = ("--once", "--policies", policies, "--mode", "Enforce")
+        running.append(proxied.start("run", *arguments, log=log))
+        started.set()
+        assert running[0].wait(90) == -9, log.read_text(encoding="utf-8")
+    finally:
+        if running:
+            end(running[0])
+        between.stop()
+    lease = cluster.api.read("coordination.k8s.io/v1", "Lease", "rescheduler", NAMESPACE)
+    cluster.api.patch(lease, {"spec": {"holderIdentity": None}})
