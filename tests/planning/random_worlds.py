@@ -47,6 +47,16 @@ def policies(kinds: str) -> list[Policy]:
     return made
 
 
+STEERING = st.sampled_from(
+    [
+        {"by": "None"},
+        {"by": "AdmissionPolicy", "strength": "Prefer"},
+        {"by": "Webhook", "strength": "Require"},
+        {"by": "SoftTaint"},
+    ]
+)
+
+
 @st.composite
 def worlds(
     draw: st.DrawFn, kinds: tuple[str, ...] = ("u", "s", "us"), *, free: bool = False
@@ -83,7 +93,7 @@ def worlds(
         if not free and draw(st.booleans()):
             allowed = draw(st.integers(0, 2))
             budgets.append(budget(app, app, allowed=allowed, healthy=len(on)))
-    limits = FREE if free else FREE | draw(PACED)
+    limits = (FREE if free else FREE | draw(PACED)) | {"steering": draw(STEERING)}
     made = snapshot(nodes, pods, controllers=controllers, budgets=budgets)
     chosen = policies(draw(st.sampled_from(kinds)))
     return World(made, chosen, Limits.model_validate(limits), use, seed=draw(st.integers(0, 3)))

@@ -10,6 +10,7 @@ from rescheduler.model.plan import FindingView, Mode
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.limits.batches import number
 from rescheduler.planning.plan.decision import Decision, decide
+from rescheduler.planning.search.destinations import describe
 from rescheduler.planning.search.evaluation import Evaluation, places
 from rescheduler.planning.search.working_copy import WorkingCopy
 
@@ -59,7 +60,18 @@ class Fates:
             likely = landing.nodes[best].tolist()
         name = min(nodes[node].metadata.name for node in likely)
         more = f", one of {len(likely)} equally likely" if len(likely) > 1 else ""
-        return f"expected on {name}{more}"
+        return f"expected on {name}{more}{self._told(evaluation)}"
+
+    def _told(self, evaluation: Evaluation) -> str:
+        """What steers it, and where it would land else; "" where nothing does."""
+        choice = evaluation.choice
+        if choice is None:
+            return ""
+        nodes = self._copy.snapshot.nodes
+        told = ", ".join(nodes[each].metadata.name for each in choice.nodes[:3].tolist())
+        more = f" and {len(choice.nodes) - 3} more" if len(choice.nodes) > 3 else ""
+        otherwise = describe(self._copy.snapshot, choice.unsteered)
+        return f"; told to go to {told}{more} ({choice.strength} by {choice.by}), else {otherwise}"
 
     def _no_candidate(self, pod: int) -> Verdict:
         refusal = self._copy.eligibility.refusal(pod)

@@ -8,6 +8,7 @@ room that is not there yet.
 """
 
 from collections.abc import Iterator
+from heapq import nsmallest
 from itertools import islice
 
 import numpy as np
@@ -19,10 +20,12 @@ from rescheduler.planning.search.strategy import Candidate
 
 _STUCK = frozenset({"FEA001", "FEA002", "FEA003", "FEA009", "FEA011", "MRG001", "MRG002"})
 """Refusals of a single move that room elsewhere may overcome."""
+_MOST_ASKED = 256
 _MOST_STUCK = 16
 _MOST_TARGETS = 4
 _MOST_HELPERS = 3
-"""How many are tried: pods that would gain, nodes for each, and ways to make room there."""
+"""How many are tried: of the pods that would gain most those that are stuck, nodes for each of
+them, and ways to make room there."""
 _MOST_CANDIDATES = 256
 """How many chains are evaluated in one state."""
 
@@ -48,11 +51,16 @@ class Chains:
 
     def _stuck(self, evaluator: Evaluator) -> list[int]:
         """The pods that gain nothing alone, those first that could gain most."""
-        copy, best = evaluator.copy, evaluator.bounds().best
-        order = sorted(best, key=lambda pod: (-best[pod], copy.snapshot.pods[pod].key))
+        copy, best, gate = evaluator.copy, evaluator.bounds().best, evaluator.bounds().gate
+        order = nsmallest(
+            _MOST_ASKED, best, key=lambda pod: (-best[pod], copy.snapshot.pods[pod].key)
+        )
         found: list[int] = []
         for pod in order:
-            if best[pod] <= NOTHING or len(found) == _MOST_STUCK:
+            # At least two pods move, whose worth the gate asks for.
+            if len(found) == _MOST_STUCK or gate.refusal(
+                best[pod], copy.disruptions[pod], moves=2, landed=False
+            ):
                 break
             refusal = evaluator.evaluate((pod,)).refusal
             if refusal is not None and refusal.code in _STUCK:

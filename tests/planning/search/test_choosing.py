@@ -8,6 +8,8 @@ import pytest
 
 from rescheduler.model.history import History
 from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.model.problem import Problem
+from rescheduler.planning.explain.fate import Fates
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.limits import Limits
@@ -152,3 +154,21 @@ def test_a_move_that_was_planned_unsteered_is_not_steered_later() -> None:
     again = recheck(world, made, made.moves[0])
     assert isinstance(again, PlannedMove)
     assert again.steered is None
+
+
+def test_a_move_that_hangs_on_taints_that_nothing_sets_is_not_made() -> None:
+    world, made = one_plan(by="SoftTaint")
+    answer = recheck(world, made, made.moves[0])
+    assert isinstance(answer, Problem)
+    assert answer.code == "STR013"
+
+
+def test_an_explanation_says_what_a_pod_is_told_and_where_it_would_land_else() -> None:
+    world = coming_back(limits=steered(strength="Require"))
+    move = world.plan().moves[0]
+    assert move.steered is not None
+    copy = WorkingCopy(world.snapshot, world.policies, world.limits, History())
+    verdict = Fates(copy).of(world.snapshot.pod_index[move.pod.uid])
+    told = ", ".join(move.steered.nodes[:3])
+    assert f"told to go to {told} and 1 more (Require by AdmissionPolicy)" in verdict.message
+    assert "else expected on n" in verdict.message

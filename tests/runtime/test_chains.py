@@ -1,0 +1,109 @@
+"""A chain is carried out one move after the other, and no further than its first failure."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from rescheduler.model.plan import Outcome
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.files.policy_set import PolicySet, policy_set
+from rescheduler.policies.limits import Limits
+from rescheduler.runtime.cycle import Parts, run_cycle
+from rescheduler.runtime.enforce.actor import Actor
+from tests.fakes.stage import Process, Stage, warm
+from tests.planning.search.test_chains import FREE, RULES, STEERED, full
+from tests.runtime.skewed import parts
+
+PLACES = {"hdd": "hub", "ssd": "fast"}
+
+
+def policies() -> PolicySet:
+    return policy_set([RULES], Limits.model_validate(FREE | STEERED))
+
+
+class Chained:
+    """The full cluster, with its pods where the world of the stage has them."""
+
+    def __init__(self) -> None:
+        self.stage = warm(Stage())
+        self.stage.world.load(full(room="3"))
+        self.stage.world.place = lambda new: PLACES[new["metadata"]["labels"]["app"]]
+
+    def observe(self, _: Any = None) -> Snapshot:
+        base, world = full(room="3"), self.stage.world.objects
+        pods = []
+        for each in base.pods:
+            app = (each.metadata.labels or {})["app"]
+            live = [
+                body
+                for (kind, *_), body in world.items()
+                if kind == "pods"
+                and body["metadata"]["labels"]["app"] == app
+                and not body["metadata"].get("deletionTimestamp")
+            ]
+            name, uid = (live[-1]["metadata"][key] for key in ("name", "uid"))
+            metadata = msgspec.structs.replace(each.metadata, name=name, uid=uid)
+            node = live[-1]["spec"]["nodeName"]
+            pods.append(msgspec.structs.replace(each, metadata=metadata, node=node))
+        return replace(base, pods=pods, taken=self.stage.now())
+
+    def run(self) -> Outcome:
+        process = Process(self.stage, "one")
+
+        def actor(_: PolicySet) -> Actor:
+            return replace(process.actor(), observe=self.observe, limits=policies().limits)
+
+        made: Parts = replace(parts(policies=policies, observe=self.observe), actor=actor)
+        outcome = run_cycle(made)
+        assert isinstance(outcome, Outcome)
+        return outcome
+
+    def places(self) -> dict[str, str]:
+        return {(each.metadata.labels or {})["app"]: each.node for each in self.observe().pods}
+
+
+def test_room_is_made_before_it_is_taken() -> None:
+    chained = Chained()
+    outcome = chained.run()
+    assert [move.result for move in outcome.moves] == ["evicted", "evicted"], outcome.verdict
+    assert outcome.verdict.code == "ACT013"
+    assert chained.places() == PLACES
+    assert [move.batch for move in outcome.plan.moves] == [1, 2]
+
+
+def test_what_room_was_to_be_made_for_stays_when_the_room_is_not_made() -> None:
+    chained = Chained()
+    chained.stage.world.add_budget("hdd", "hdd", allowed=0)
+    outcome = chained.run()
+    assert [move.result for move in outcome.moves] == ["refused", "refused"]
+    assert [move.code for move in outcome.moves][1] == "DRF008"
+    assert chained.stage.world.accepted == []
+
+
+def test_nothing_follows_a_replacement_that_does_not_come_up() -> None:
+    chained = Chained()
+    chained.stage.world.sound = lambda _: False
+    outcome = chained.run()
+    assert [move.result for move in outcome.moves] == ["evicted", "skipped"]
+    assert len(chained.stage.world.accepted) == 1
+    assert chained.places()["ssd"] == "slow", "it runs where it was"
+
+
+def test_the_next_run_goes_on_where_a_run_broke_off() -> None:
+    chained = Chained()
+    world = chained.stage.world
+    place = world.place
+
+    def once(new: dict[str, Any]) -> str:
+        world.add_budget("ssd", "ssd", allowed=0)
+        return place(new)
+
+    world.place = once
+    first = chained.run()
+    assert [move.result for move in first.moves] == ["evicted", "refused"]
+    assert chained.places() == {"hdd": "hub", "ssd": "slow"}, "all of them run"
+    del world.objects["poddisruptionbudgets", "default", "ssd"]
+    second = chained.run()
+    assert [move.result for move in second.moves] == ["evicted"]
+    assert chained.places() == PLACES
