@@ -1,28 +1,139 @@
-"""Which extended resources and drivers of resource claims are of GPUs and accelerators."""
+"""Accelerators as device plugins offer them: the maker, whole or shared, and of how many devices.
 
-from collections.abc import Iterable
+Sources: k8s-device-plugin 0.18 (docs/gpu-feature-discovery, `sharing` and `renameByDefault`), GKE's
+node labels for shared GPUs, AMD's device plugin (resource naming strategy), Intel's device plugins
+(cmd/gpu_plugin, `-shared-dev-num`; labels of the NFD rules), Habana's device plugin.
+"""
 
-GPUS = (
-    "nvidia.com/gpu",
-    "nvidia.com/mig-",
-    "amd.com/gpu",
-    "amd.com/cpx",
-    "amd.com/spx",
-    "gpu.intel.com/i915",
-    "gpu.intel.com/xe",
-    "habana.ai/gaudi",
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from rescheduler.kube.objects import Labels, Resources
+from rescheduler.kube.quantity import units
+
+NVIDIA, AMD, INTEL, GAUDI = "nvidia", "amd", "intel", "gaudi"
+SHARED = ".shared"
+"""How NVIDIA's plugin ends the name of a resource whose replicas it renames."""
+
+_MIG = "nvidia.com/mig-"
+_MAKERS = (
+    (re.compile(r"nvidia\.com/(gpu|mig-[0-9a-z.+]+?)(\.shared)?"), NVIDIA),
+    (re.compile(r"amd\.com/(gpu|[sdqct]px(_nps[0-9])?)"), AMD),
+    (re.compile(r"gpu\.intel\.com/(i915|xe)"), INTEL),
+    (re.compile(r"habana\.ai/gaudi[0-9]*"), GAUDI),
 )
-"""How the names of extended resources of GPUs begin: those of the makers' device plugins."""
+_MAKER_OF_DRIVER = {
+    "gpu.nvidia.com": NVIDIA,
+    "gpu.amd.com": AMD,
+    "gpu.intel.com": INTEL,
+    "gaudi.intel.com": GAUDI,
+}
+_GKE_CLIENTS = "cloud.google.com/gke-max-shared-clients-per-gpu"
+_INTEL_COUNT = re.compile(r"gpu\.intel\.com/device-id\.[0-9a-f-]+\.count")
 
-DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com", "gaudi.intel.com")
-"""Drivers of dynamic resource allocation that have GPUs."""
 
-_NO_DEVICES = ("gpu.intel.com/i915_monitoring", "gpu.intel.com/xe_monitoring")
-"""Resources of Intel's plugin that only let a pod look at the GPUs."""
+def maker(resource: str) -> str:
+    """Who makes the devices that this resource counts; "" where it counts none that we know."""
+    for pattern, name in _MAKERS:
+        if pattern.fullmatch(resource):
+            return name
+    return ""
+
+
+def maker_of_driver(driver: str) -> str:
+    """Who makes the devices of this driver of resource claims; "" where that is not known."""
+    return _MAKER_OF_DRIVER.get(driver, "")
 
 
 def gpus_among(resources: Iterable[str]) -> list[str]:
-    """Those of these extended resources that are GPUs."""
-    return [
-        name for name in resources if name.startswith(GPUS) and not name.startswith(_NO_DEVICES)
-    ]
+    """Those of these extended resources that are GPUs or the like."""
+    return [name for name in resources if maker(name)]
+
+
+class Offer(NamedTuple):
+    """One resource of a node that counts accelerators.
+
+    units: how much of it pods can ask for. replicas: how many pods at most share one device, 1
+    where each has it whole, 0 where they share it and nobody reports how many. profile: of which
+    partitions (MIG), such as `1g.10gb`; "" for whole devices.
+    """
+
+    resource: str
+    maker: str
+    units: int
+    replicas: int
+    profile: str
+
+    @property
+    def shared(self) -> bool:
+        """Whether a device of it may have several pods."""
+        return self.replicas != 1
+
+    @property
+    def devices(self) -> int:
+        """How many devices, or partitions of some, are behind it; at least that many."""
+        return -(-self.units // self.replicas) if self.replicas else min(self.units, 1)
+
+
+def offers(resources: Resources | None, labels: Labels | None) -> list[Offer]:
+    """What a node with these allocatable resources and labels offers, by the resources' names."""
+    found = []
+    for name in sorted(resources or ()):
+        made_by = maker(name)
+        amount = units((resources or {})[name]) if made_by else 0
+        if amount > 0:
+            profile = name.removeprefix(_MIG).removesuffix(SHARED) if name.startswith(_MIG) else ""
+            replicas = _replicas(name, made_by, amount, labels or {})
+            found.append(Offer(name, made_by, amount, replicas, profile))
+    return found
+
+
+def offer_of(offered: Iterable[Offer], device: str) -> Offer | None:
+    """What a device of the node belongs to, by its identity: `UUID`, or `UUID/ID/PROFILE`.
+
+    With MIG's strategy `single` partitions are offered as whole GPUs are.
+    """
+    profile = device.partition("/")[2].partition("/")[2]
+    plain = None
+    for each in offered:
+        if each.profile and each.profile == profile:
+            return each
+        if not each.profile:
+            plain = each
+    return plain
+
+
+def asked(resources: Resources | None) -> dict[str, int]:
+    """The accelerators that a container asks for, by resource."""
+    return {name: units(amount) for name, amount in (resources or {}).items() if maker(name)}
+
+
+def product(labels: Labels | None) -> str:
+    """The model of the node's devices as its maker's labels name it; "" where nobody does."""
+    given = labels or {}
+    for label in ("nvidia.com/gpu.product", "amd.com/gpu.product-name", "gpu.intel.com/product"):
+        if label in given:
+            return given[label].removesuffix("-SHARED")
+    return ""
+
+
+def _replicas(resource: str, made_by: str, amount: int, labels: Mapping[str, str]) -> int:
+    if made_by == NVIDIA:
+        plain = resource.removesuffix(SHARED)
+        told = max(_number(labels, f"{plain}.replicas"), _number(labels, _GKE_CLIENTS))
+        strategy = labels.get(f"{plain}.sharing-strategy", "none")
+        if told > 1:
+            return told
+        return 0 if resource != plain or strategy not in ("", "none") else 1
+    if made_by == INTEL:
+        devices = _number(labels, "gpu.intel.com/device.count") or sum(
+            _number(labels, label) for label in labels if _INTEL_COUNT.fullmatch(label)
+        )
+        return -(-amount // devices) if 0 < devices < amount else 1
+    return 1
+
+
+def _number(labels: Mapping[str, str], label: str) -> int:
+    text = labels.get(label, "")
+    return int(text) if text.isdecimal() else 0

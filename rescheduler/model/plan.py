@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from rescheduler.model.idle import IdleHolder
 from rescheduler.model.problem import Problem
 from rescheduler.model.search_summary import SearchSummary
 from rescheduler.model.steering import Steered
@@ -235,6 +236,7 @@ class PolicyResult(msgspec.Struct, frozen=True, kw_only=True):
     problem: Problem | None = None
     brought: GainsResult | None = None
     """What its moves have brought; None where none was measured."""
+    idle: list[IdleHolder] = []
     document: dict[str, Any] = {}
     """The policy's whole document as JSON, from which `apply` makes the same policy again."""
 

@@ -38,7 +38,9 @@ UNCOVERED: dict[str, frozenset[str]] = {
         }
     ),
     # A policy's result for the placement, and the file that it came from; its document counts.
-    "policies": frozenset({"cost", "scope", "worst", "source", "findings", "problem", "brought"}),
+    "policies": frozenset(
+        {"cost", "scope", "worst", "source", "findings", "problem", "brought", "idle"}
+    ),
     # Where its profile was read; the profile counts.
     "schedulers": frozenset({"source", "problem"}),
     # Sentences with numbers in them; the codes count.

@@ -105,6 +105,7 @@ class DeviceValue:
     node: index of its node. device: its identity on the node, such as a GPU's UUID or an
     interface's name; a partition is `<device>/<part>`. index: its number on the node, "" where
     nobody reports it. pods: indices of the pods that have it, as far as the exporter reports them.
+    used: what each of these pods adds to the value; empty where nobody reports that.
     range_samples: its values at the instants of the reading's `range_samples`; empty where that
     is None.
     """
@@ -115,6 +116,7 @@ class DeviceValue:
     index: str = ""
     pods: tuple[int, ...] = ()
     range_samples: tuple[float, ...] = ()
+    used: tuple[float, ...] = ()
 
     @property
     def whole(self) -> str:
@@ -155,7 +157,8 @@ class Reading:
     request's span, the oldest first; NaN is absent. None where there is none.
     pairs: for readings of pairs, what each value lies between; a pair that is not there is not
     known to be 0.
-    devices: for readings of the worst of a node's devices, those of the nodes that are not at 0.
+    devices: for readings of the worst of a node's devices, those of the nodes that are not at 0;
+    for the load of GPUs, those of the nodes where pods may share one.
     """
 
     request: ReadingRequest

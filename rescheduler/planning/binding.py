@@ -8,6 +8,7 @@ import numpy as np
 
 from rescheduler.kube.pod_state import pod_priority
 from rescheduler.model.finding import Finding
+from rescheduler.model.idle import IdleHolder
 from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
@@ -17,6 +18,7 @@ from rescheduler.policies.base import (
     Evacuation,
     Filling,
     Freeing,
+    Idling,
     Loaded,
     Policy,
     Term,
@@ -105,6 +107,11 @@ class Binding:
         """What the term finds odd about the data."""
         term: object = self.term
         return term.warnings() if isinstance(term, Warns) else ()
+
+    def idle(self) -> list[IdleHolder]:
+        """Who holds GPUs without using them, where the term tells that."""
+        term: object = self.term
+        return term.idle() if isinstance(term, Idling) else []
 
     def capacity(self, reading: str, node: int) -> float:
         """How much 1.0 of that node reading is on the node; 0 where it is not known."""

@@ -15,6 +15,7 @@ from rescheduler.documents.fields import PositiveDuration, Strict, Yes, all_or, 
 from rescheduler.documents.label_names import NamespaceName
 from rescheduler.documents.label_selector import Selector
 from rescheduler.model.finding import Finding
+from rescheduler.model.idle import IdleHolder
 from rescheduler.model.move import Shift
 from rescheduler.model.plan import Mode, Subject
 from rescheduler.model.problem import Problem
@@ -221,6 +222,15 @@ class Freeing(Protocol):
 
     def free(self, nodes: BoolArray) -> None:
         """Charge what keeps these (nodes,) from being free: then costs of snapshots compare."""
+        ...
+
+
+@runtime_checkable
+class Idling(Protocol):
+    """A term that knows who holds GPUs without using them."""
+
+    def idle(self) -> list[IdleHolder]:
+        """By owner, who wastes most first."""
         ...
 
 

@@ -6,6 +6,7 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.health.policy import Health
+from rescheduler.policies.idlegpus.policy import IdleGPUs
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.numa.policy import Numa
@@ -19,6 +20,7 @@ KINDS: dict[str, type[Policy]] = {
     "Conformity": Conformity,
     "Fragmentation": Fragmentation,
     "Health": Health,
+    "IdleGPUs": IdleGPUs,
     "Locality": Locality,
     "Numa": Numa,
     "Spread": Spread,

@@ -70,7 +70,7 @@ class PolicyTest(Strict):
     devices: dict[str, dict[str, dict[str, list[str | int | float]]]] = Field(
         default_factory=dict,
         description="Of a reading, by node and device: its value, and the pods that have it, "
-        "such as `GPU-1: [79, train-0]`.",
+        "such as `GPU-1: [79, train-0]`, or `GPU-1: [0.9, a-0=0.6, b-0=0.3]` with what each uses.",
     )
     interval: PositiveDuration = Field(
         timedelta(minutes=1), description="Time between two samples of a series."

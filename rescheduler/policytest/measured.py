@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from rescheduler.kube.accelerators import offers
 from rescheduler.kube.quantity import milli, units
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import (
@@ -21,7 +22,10 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.own_readings.definition import OwnReading
 
 Described = Mapping[str, Mapping[str, list[str | int | float]]]
-"""Node, device, and what it reads, followed by the names of the pods that have it."""
+"""Node, device, and what it reads, followed by the names of the pods that have it.
+
+`train-0=0.4` is what the pod adds by a series of its own.
+"""
 
 
 def with_devices(before: Snapshot, described: Mapping[str, Described]) -> Snapshot:
@@ -52,13 +56,19 @@ def _reported(before: Snapshot, reading: Reading, described: Described) -> Readi
             raise ValueError(f"{place}: there is no such node")
         made = []
         for slot, (device, reported) in enumerate(found.items()):
-            unknown = [name for name in reported[1:] if name not in pods]
+            names = [str(name).partition("=")[0] for name in reported[1:]]
+            unknown = [name for name in names if name not in pods]
             if not reported or isinstance(reported[0], str) or unknown:
                 wrong = f"there is no pod `{unknown[0]}`" if unknown else "a value comes first"
                 raise ValueError(f"{place}.{device}: {wrong}, then the pods that have the device")
-            holders = tuple(pods[str(name)] for name in reported[1:])
-            made.append(DeviceValue(index, device, float(reported[0]), str(slot), holders))
-        values[index] = max((each.value for each in made), default=0.0)
+            holders = tuple(pods[name] for name in names)
+            parts = [str(name).partition("=")[2] for name in reported[1:]]
+            used = tuple(float(samples(part)[0]) for part in parts) if all(parts) else ()
+            value = float(reported[0])
+            made.append(DeviceValue(index, device, value, str(slot), holders, used=used))
+        found_values = [each.value for each in made] or [0.0]
+        load = reading.name in ("node.gpu", "node.gpu.memory")
+        values[index] = sum(found_values) / len(found_values) if load else max(found_values)
         ages[index], expected[index] = 0.0, True
         devices += made
     return replace(reading, values=values, ages=ages, expected=expected, devices=tuple(devices))
@@ -232,7 +242,10 @@ def _own_capacity(snapshot: Snapshot, own: tuple[OwnReading, ...]) -> FloatArray
 
 def _capacity(snapshot: Snapshot, name: str) -> FloatArray:
     rooms = [each.status.allocatable or {} for each in snapshot.nodes]
-    gpus = np.array([float(units(room.get("nvidia.com/gpu", 0))) for room in rooms])
+    found = [
+        offers(room, each.metadata.labels) for room, each in zip(rooms, snapshot.nodes, strict=True)
+    ]
+    gpus = np.array([float(sum(one.devices for one in each)) for each in found])
     match name.removeprefix("node."):
         case "gpu":
             return gpus

@@ -118,6 +118,15 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "findings": "Why the cost before the plan is what it is.",
         "problem": "Why the policy was not evaluated, or null.",
         "brought": "What the moves for its sake have brought, or null where none was measured.",
+        "idle": "Who has GPUs and hardly uses them.",
+    },
+    "IdleHolder": {
+        "namespace": "Namespace of the pods.",
+        "owner": "Kind and name of their owner, or of the pod itself.",
+        "pods": "How many of its pods hardly use their GPUs.",
+        "gpus": "GPUs that they have to themselves.",
+        "use": "The mean share of these that is in use, 0 to 1.",
+        "hours": "GPU-hours that were not used in the time that was evaluated.",
     },
     "GainsResult": {
         "promised": "Unweighted gain that the measured moves promise under the load of then.",

@@ -57,6 +57,9 @@ class Zone:
     share_after: float
 
 
+_OF_GPUS = ("gpu", "gpuMemory")
+
+
 def heat_map(plan: Plan) -> list[HeatMapRow]:
     """A row for each node reading, GPU first; one without any value has no cells."""
     names = {name for node in plan.nodes for name in node.load}
@@ -146,13 +149,19 @@ def _hot(value: float | None, high: float | None) -> bool:
 
 
 def _target(plan: Plan, name: str) -> float | None:
-    """The `high` of this reading, where the plan's policies agree on one."""
+    """The `high` of this reading, where the plan's policies agree on one.
+
+    Not one that is about single GPUs: a node is no hotter than it for what all of them do.
+    """
     key = _TARGETS.get(name.removeprefix("node."), "")
     found = set()
     for policy in plan.policies:
-        targets = _dig(policy.document, "spec", "targets")
-        own = _dig(targets, "own", name.removeprefix("node."), "high")
-        high = _dig(targets, key, "high") if own is None else own
+        spec = _dig(policy.document, "spec")
+        alone = _dig(spec, "wholeDevices") == "Ignore" and _dig(spec, "strategy") != "Pack"
+        if key in _OF_GPUS and alone:
+            continue
+        own = _dig(spec, "targets", "own", name.removeprefix("node."), "high")
+        high = _dig(spec, "targets", key, "high") if own is None else own
         if isinstance(high, str) and high.endswith("%"):
             high = _number(high[:-1])
         if isinstance(high, int | float):

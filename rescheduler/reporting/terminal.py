@@ -4,6 +4,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from rescheduler.model.plan import Report
+from rescheduler.model.wording import counted
 from rescheduler.reporting.alerts import Level
 from rescheduler.reporting.columns import Column, Grid, fit
 from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation
@@ -19,6 +20,9 @@ NARROW_POD = 28
 
 MOST_MEASURED = 5
 """Measured moves that a terminal shows; the page and the JSON have more."""
+
+MOST_IDLE = 10
+"""Owners of idle GPUs that a terminal shows; the page and the JSON have more."""
 
 STYLES: dict[Mark, str] = {"good": "green", "bad": "bold red", "open": "yellow", "plain": ""}
 ALERTS: dict[Level, tuple[str, str]] = {
@@ -40,6 +44,7 @@ def render_table(report: Report, *, width: int, color: bool, given: Invocation =
     _policies(screen, seen)
     _moves(screen, seen)
     _measured(screen, seen)
+    _idle(screen, seen)
     _left_alone(screen, seen)
     _steps(screen, seen)
     return screen.text()
@@ -235,6 +240,37 @@ def _measured(screen: Screen, seen: View) -> None:
             below=Text(each.note, style="dim") if each.note else None,
         )
     screen.grid(grid)
+
+
+def _idle(screen: Screen, seen: View) -> None:
+    """Who holds GPUs without using them, by each policy that tells."""
+    for policy in seen.plan.policies:
+        if not policy.idle:
+            continue
+        hours = sum(each.hours for each in policy.idle)
+        owners = counted(len(policy.idle), "owner")
+        text = f": {hours:,.0f} GPU-hours of {owners}"
+        screen.paragraph(Text(text), first=Text.assemble(("Idle GPUs ", "bold"), policy.name))
+        grid = Grid(
+            [
+                Column("namespace", flexible=True),
+                Column("owner", flexible=True),
+                Column("pods", "right"),
+                Column("GPUs", "right"),
+                Column("in use", "right"),
+                Column("GPU-hours idle", "right"),
+            ]
+        )
+        for each in policy.idle[:MOST_IDLE]:
+            grid.add(
+                each.namespace,
+                each.owner,
+                str(each.pods),
+                f"{each.gpus:g}",
+                f"{each.use:.1%}",
+                f"{each.hours:,.1f}",
+            )
+        screen.grid(grid)
 
 
 def _batch(seen: View, row: MoveRow) -> Text | None:

@@ -28,9 +28,7 @@ Traffic between pods (`pair.traffic`) and distances (`pair.distance`) are querie
 
 _EXPORTERS = {
     "kubernetes_io:": "Google Cloud Monitoring: GKE system metrics",
-    "gpu_": "device-metrics-exporter",
-    "hw_": "XPU Manager 2 (`xpumd`)",
-    "habanalabs_": "Gaudi's metric exporter",
+    "hw_": "Intel XPU Manager 2 (`xpumd`)",
     "node_disk_": "node_exporter: collector `diskstats`",
     "node_filesystem_": "node_exporter: collector `filesystem`",
     "node_hwmon_": "node_exporter: collector `hwmon`",
@@ -39,6 +37,8 @@ _EXPORTERS = {
     "DCGM_FI_DEV_ECC_": "dcgm-exporter; add the field to its list of counters",
     "DCGM_FI_PROF_": "dcgm-exporter, as far as the GPU has profiling fields",
     "DCGM_FI_DEV_": "dcgm-exporter",
+    "gpu_": "AMD device-metrics-exporter",
+    "habanalabs_": "Gaudi metric exporter",
     "container_": "kubelet: `/metrics/cadvisor`",
     "node_cpu_usage_seconds_total": "kubelet: `/metrics/resource`",
     "node_cpu_": "node_exporter: collector `cpu`",
@@ -149,9 +149,9 @@ def _templates(definition: Definition) -> list[tuple[str, str]]:
     answer: list[tuple[str, str]] = []
     for source in definition.sources:
         answer += _source("the value", source)
-    if definition.beside is not None:
+    for source in definition.beside:
         what = "the speed" if definition.fold == "link" else "what is free"
-        answer += _source(what, definition.beside)
+        answer += _source(what, source)
     if definition.holders:
         answer.append(("which pods have the devices", definition.holders))
     return answer

@@ -63,6 +63,7 @@ def swift(per_cycle: int = 8, per_node: int = 8, per_workload: int = 1, batch: i
 def utilization(**targets: str) -> str:
     """A Utilization policy over all pods and nodes, as `utilization(gpu="50%")`."""
     lines = "".join(f"    {name}: {{high: {high}}}\n" for name, high in targets.items())
+    lines += "  wholeDevices: Count\n" if "gpu" in targets else ""
     return f"""
 apiVersion: rescheduler.io/v1alpha1
 kind: Utilization

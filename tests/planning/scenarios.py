@@ -34,6 +34,7 @@ def gpu_below(high: str = "50%", **spec: object) -> Utilization:
             "nodes": {"all": True},
             "match": {"all": True},
             "targets": {"gpu": {"high": high}},
+            "wholeDevices": "Count",
             **spec,
         }
     )

@@ -96,6 +96,7 @@ def test_utilization_and_numa_converge_on_a_node_that_serves_both() -> None:
         nodes=EVERYTHING,
         match=EVERYTHING,
         targets=gpu,
+        wholeDevices="Count",
     )
     numa = Numa(name="zones", nodes=EVERYTHING, match=EVERYTHING)
     before = picture(

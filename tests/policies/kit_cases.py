@@ -17,7 +17,7 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.spread.policy import Spread
 from tests.cluster import NOW, controller, deployment, node, pod, snapshot
-from tests.policies import allocation_kit, drawn, health_kit, load_kit, numa_kit
+from tests.policies import allocation_kit, drawn, health_kit, idle_kit, load_kit, numa_kit
 from tests.policies.traits import HOST, TRAITS, ZONE
 
 WORKLOADS = ("web", "train", "logs", "")  # logs is a DaemonSet, "" makes bare pods
@@ -247,6 +247,7 @@ POLICIES = {
     "Conformity": _conformities(),
     "Fragmentation": drawn.fragmentations(),
     "Health": health_kit.healths(),
+    "IdleGPUs": idle_kit.idle_gpus(),
     "Locality": drawn.localities(),
     "Numa": numa_kit.numas(),
     "Spread": _spreads(),
@@ -257,6 +258,7 @@ POLICIES = {
 
 ADDITIONS: dict[str, Callable[[int, int], st.SearchStrategy[Addition]]] = {
     "Health": health_kit.ailing,
+    "IdleGPUs": idle_kit.used,
     "Numa": numa_kit.zoned,
     "Utilization": load_kit.stirred,
 }

@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 from hypothesis import strategies as st
 
-from rescheduler.model.readings import Reading
+from rescheduler.kube.objects import Container
+from rescheduler.model.readings import DeviceValue, Reading
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.utilization.policy import Utilization
@@ -32,6 +33,8 @@ class Stirred:
     peaks: list[float]
     seconds: list[int]
     honest: bool
+    gpus: list[list[float]]
+    holders: list[int]
 
     def added(self, before: Snapshot) -> Snapshot:
         """The snapshot with these readings and ages."""
@@ -55,7 +58,42 @@ class Stirred:
             reading(f"node.{name}.peak", self.peaks, window=1800.0, min_coverage=0.0)
             for name in PEAKS
         ]
+        entries.append(self._shared(before))
         return replace(before, readings=replace(before.readings, entries=tuple(entries)))
+
+    def _shared(self, before: Snapshot) -> Reading:
+        """The load of devices; the nodes and pods get what they need to share them."""
+        for node, loads in zip(before.nodes, self.gpus, strict=True):
+            if loads:
+                node.status.allocatable = {
+                    **(node.status.allocatable or {}),
+                    "nvidia.com/gpu.shared": 3 * len(loads),
+                }
+                labels = {**(node.metadata.labels or {}), "nvidia.com/gpu.replicas": "3"}
+                node.metadata.labels = labels
+        wants = msgspec.convert(
+            [{"name": "c", "resources": {"limits": {"nvidia.com/gpu.shared": "1"}}}],
+            list[Container],
+        )
+        found: dict[tuple[int, int], list[int]] = {}
+        for number, (made, holder) in enumerate(zip(before.pods, self.holders, strict=True)):
+            made.spec = msgspec.structs.replace(
+                made.spec, containers=[*made.spec.containers, *wants]
+            )
+            node = before.node_index.get(made.node, -1)
+            if holder >= 0 and node >= 0 and self.gpus[node]:
+                found.setdefault((node, holder % len(self.gpus[node])), []).append(number)
+        devices = [
+            DeviceValue(
+                node, f"GPU-{node}-{place}", load, str(place), tuple(found.get((node, place), ()))
+            )
+            for node, loads in enumerate(self.gpus)
+            for place, load in enumerate(loads)
+        ]
+        shares = [sum(loads) / len(loads) if loads else np.nan for loads in self.gpus]
+        capacity = [float(len(loads)) or np.nan for loads in self.gpus]
+        made_reading = reading("node.gpu", shares, capacity=capacity, min_coverage=0.0)
+        return replace(made_reading, devices=tuple(devices))
 
     def _honest(self, before: Snapshot) -> Callable[[Reading], Reading]:
         """What makes a reading agree with the others."""
@@ -87,13 +125,21 @@ def stirred(draw: st.DrawFn, nodes: int, pods: int) -> Stirred:
 
     share = st.floats(0, 1) | st.sampled_from(ODD)
     ages = many(st.sampled_from([10, 9999, 9999]), pods)
-    return Stirred(many(share, nodes), many(share, nodes), ages, honest=draw(st.booleans()))
+    loads = st.lists(st.floats(0, 1), max_size=3)
+    return Stirred(
+        many(share, nodes),
+        many(share, nodes),
+        ages,
+        honest=draw(st.booleans()),
+        gpus=many(loads, nodes),
+        holders=many(st.sampled_from([-1, 0, 0, 1, 1, 2]), pods),
+    )
 
 
 @st.composite
 def utilizations(draw: st.DrawFn) -> Policy:
     """Policies of kind Utilization, of every strategy."""
-    resources = draw(st.sets(st.sampled_from(["cpu", "network"]), min_size=1))
+    resources = draw(st.sets(st.sampled_from(["cpu", "network", "gpu"]), min_size=1))
     high = draw(st.floats(0.1, 0.9))
     target = {"high": high, "low": high * draw(st.floats(0.5, 1))}
     targets: dict[str, Any] = dict.fromkeys(sorted(resources), target)
@@ -102,13 +148,16 @@ def utilizations(draw: st.DrawFn) -> Policy:
     zoned = {"key": "topology.kubernetes.io/zone", "operator": "Exists"}
     own: dict[str, Any] = {"matchExpressions": [zoned]}
     group: dict[str, Any] = {"nodes": own, "targets": {"cpu": {"high": 0.3}}}
+    strategies = ["Relieve", "Balance"] if "gpu" in targets else ["Relieve", "Balance", "Pack"]
     given: dict[str, Any] = {
         "targets": targets,
         "groups": draw(st.sampled_from([[], [], [group]])),
-        "strategy": draw(st.sampled_from(["Relieve", "Balance", "Pack", "Pack"])),
+        "strategy": draw(st.sampled_from([*strategies, strategies[-1]])),
         "tolerance": draw(st.floats(0, 0.3)),
         "cold": draw(st.floats(0.1, 1)),
-        "headroom": draw(st.sampled_from([None, {"window": timedelta(minutes=30)}])),
+        "headroom": None
+        if "gpu" in targets
+        else draw(st.sampled_from([None, {"window": timedelta(minutes=30)}])),
         "nodes": EVERYTHING,
         "match": EVERYTHING,
     }

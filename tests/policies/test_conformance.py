@@ -91,7 +91,11 @@ class Optimistic(Mutant):
         return self.term.worst() / 8
 
 
-@pytest.mark.parametrize("kind", KINDS)
+MOVED_FOR = [kind for kind in KINDS if kind != "IdleGPUs"]
+"""The kinds whose cost a move can change at all: a mutant of the others is hard to tell."""
+
+
+@pytest.mark.parametrize("kind", MOVED_FOR)
 @pytest.mark.parametrize(
     ("mutant", "check"),
     [

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from msgspec import structs
 
 from rescheduler.model.errors import PlanEdited, PlanError
+from rescheduler.model.idle import IdleHolder
 from rescheduler.model.plan import Outcome, Plan, Report
 from rescheduler.model.problem import Problem
 from rescheduler.model.search_summary import SearchSummary
@@ -77,6 +78,10 @@ NOT_COVERED = {
     ),
     # Likewise: what earlier moves have brought, and with that which policies are demoted.
     *(
+        f"policies[].idle[].{each}"
+        for each in ("namespace", "owner", "pods", "gpus", "use", "hours")
+    ),
+    *(
         f"policies[].brought.{each}"
         for each in (
             *("demotedAt", "demotedUntil", "measured", "moves", "problem.code"),
@@ -135,6 +140,9 @@ CANDIDATES: list[Any] = [
 """What may stand instead of a leaf; which of them fits is up to the leaf's type."""
 
 
+IDLE = IdleHolder(namespace="lab", owner="Pod nb", pods=1, gpus=2.0, use=0.01, hours=11.9)
+
+
 def rich() -> Plan:
     """A plan in which every field has something to change."""
     full = plan(
@@ -156,7 +164,9 @@ def rich() -> Plan:
     ]
     short = {"nodes": full.nodes[:1], "refused": full.refused[:1], "moves": moves}
     policies = [
-        structs.replace(each, findings=each.findings[:1], brought=brought.demoted(TAKEN))
+        structs.replace(
+            each, findings=each.findings[:1], brought=brought.demoted(TAKEN), idle=[IDLE]
+        )
         for each in full.policies
     ]
     readings = [structs.replace(each, notes=["odd"]) for each in full.readings[:1]]

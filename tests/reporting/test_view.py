@@ -212,6 +212,21 @@ def test_policies_that_disagree_draw_no_target() -> None:
     assert DOCUMENTS["gpu-utilization"]["spec"]["targets"]["gpu"]["high"] == "50%"
 
 
+@pytest.mark.parametrize(
+    ("more", "target"),
+    [
+        ({"wholeDevices": "Ignore", "strategy": "Relieve"}, ""),
+        ({"wholeDevices": "Ignore", "strategy": "Pack"}, "80 %"),
+        ({"wholeDevices": "Count", "strategy": "Relieve"}, "80 %"),
+    ],
+)
+def test_a_target_of_single_gpus_makes_no_node_hot(more: dict[str, str], target: str) -> None:
+    one, _ = policies(moved=True)
+    document = {"spec": {"targets": {"gpu": {"high": 0.8}}, **more}}
+    one = structs.replace(one, document=document)
+    assert heat_map(plan(policies=[one]))[0].target == target
+
+
 def test_a_large_cluster_shows_what_changes_and_what_is_hot() -> None:
     def node(n: int) -> NodeView:
         before = n / 1000

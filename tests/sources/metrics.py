@@ -43,9 +43,7 @@ class Stub:
         return self
 
     def beside(self, name: str, rows: Rows, *, count: float = 20.0) -> "Stub":
-        beside = CATALOG[name].beside
-        assert beside is not None
-        self.source(beside, list(rows), 10.0, None, count)
+        self.source(CATALOG[name].beside[0], list(rows), 10.0, None, count)
         return self
 
     def source(

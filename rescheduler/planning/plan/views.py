@@ -100,6 +100,7 @@ def _policy_result(
         source=policies.files.get(name, ""),
         findings=before.findings.get(name, []),
         problem=problem or None,
+        idle=binding.idle(),
         brought=result(copy.history, written, copy.limits, copy.snapshot.taken),
         document=to_document(written),
     )

@@ -1,6 +1,6 @@
 """Nodes with devices of which a reading has nothing to say."""
 
-from rescheduler.kube.accelerators import DRIVERS, gpus_among
+from rescheduler.kube.accelerators import gpus_among, maker_of_driver
 from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.kube.quantity import units
 from rescheduler.model.problem import Problem
@@ -32,7 +32,7 @@ def unmeasured(snapshot: Snapshot, reading: str, expected: BoolArray) -> dict[in
             index = int(inventory.node[device])
             driver = subject.driver
             there = index >= 0 and snapshot.nodes[index].ready
-            if there and driver in DRIVERS and not expected[index]:
+            if there and maker_of_driver(driver) and not expected[index]:
                 answer.setdefault(index, f"devices of {driver}")
     return answer
 

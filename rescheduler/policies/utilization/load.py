@@ -174,3 +174,16 @@ def _explained(
 ) -> BoolArray:
     least, most = residual
     return _within((measured - used) / capacity, least, most)
+
+
+def mean_share(share: FloatArray, capacity: FloatArray, wanted: BoolArray, least: float) -> float:
+    """The load of the nodes that count and are known, as a share of all that they have.
+
+    Each weighs as much as it has, so that no move among them changes the mean. Without a node that
+    is known there is no bound to take.
+    least: the share of those that count which must be known, lest the mean be that of some.
+    """
+    known = wanted & ~np.isnan(share) & (capacity > 0)
+    if not known.any() or known.sum() < least * wanted.sum():
+        return np.inf
+    return float(np.average(share[known], weights=capacity[known]))

@@ -16,9 +16,18 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 from rescheduler.policies.shared.node_signal import Signal, read_signal
-from rescheduler.policies.utilization.load import Load, read_load
+from rescheduler.policies.utilization.combined import CombinedTerm
+from rescheduler.policies.utilization.device_target import (
+    DeviceTarget,
+    bounded,
+    read_device_peaks,
+)
+from rescheduler.policies.utilization.device_term import DeviceTerm
+from rescheduler.policies.utilization.load import Load, mean_share, read_load
 from rescheduler.policies.utilization.packing import PackingTerm
+from rescheduler.policies.utilization.shared_gpus import read_shared_gpus
 from rescheduler.policies.utilization.targets import (
+    OF_GPUS,
     READINGS,
     Headroom,
     NodeGroup,
@@ -54,6 +63,15 @@ class Utilization(Policy):
     below, and 10% of GPUs or 30% of all else above), gives no pods away, and takes none in if it is
     not known.
 
+    GPUs are judged one by one, and only those that several pods may share (time-slicing, MPS,
+    shared partitions, claims on one device): a pod that has a GPU, or a partition (MIG), to itself
+    keeps it as busy wherever it goes, so nobody is relieved. A pod that comes to a node gets the
+    device that the fewest pods have, as NVIDIA's device plugin gives them out. What each pod of a
+    shared device uses is taken from its own series; where it has none, all have equal parts of it;
+    where nobody reports who has which device, no pod leaves the node for its sake (RDG012).
+    `wholeDevices: Count` takes the mean of all GPUs of a node instead, for the power, the heat or
+    the network behind them. `strategy: Pack` always does.
+
     `strategy: Balance` lowers the targets to the mean of the nodes, each weighed by its size: a
     node more than `tolerance` above the mean gives pods away, down to the mean, to others that
     `nodes` selects. `maxHotShare` of the Limits counts only those above `high` itself.
@@ -75,7 +93,7 @@ class Utilization(Policy):
         "Keep the measured load of GPUs, CPU, memory and network of each node below a target, "
         "balance it, or pack it onto fewer nodes."
     )
-    codes: ClassVar[tuple[str, ...]] = ("UTL", "RDG003", "RDG010")
+    codes: ClassVar[tuple[str, ...]] = ("UTL", "RDG003", "RDG010", "RDG012")
     subject: ClassVar[Subject] = "nodes"
 
     kind: Literal["Utilization"] = "Utilization"
@@ -97,6 +115,12 @@ class Utilization(Policy):
     )
     cold: Ratio = Field(
         0.3, description="With `Pack`: a node below this in every resource is cold."
+    )
+    wholeDevices: Literal["Ignore", "Count"] = Field(
+        "Ignore",
+        description="GPUs that one pod has to itself. Ignore: their load is nobody else's trouble, "
+        "and a move would take it along. Count: the node is hot by the mean of all its GPUs, for "
+        "what they share: power, cooling, network.",
     )
     headroom: Headroom | None = Field(
         None, description="Room for peaks on the nodes where pods go. None is left unless given."
@@ -135,7 +159,8 @@ class Utilization(Policy):
         requests: list[ReadingRequest] = []
         for resource in self._resources():
             for reading in readings_of(resource):
-                requests += self._pair(reading)
+                pair = self._pair(reading)
+                requests += pair[:1] if self._by_device(resource) else pair
                 requests += [self._peak(reading)] if self.headroom else []
             requests += [self._pressure(resource)] if self._pressed(resource) else []
         return requests
@@ -143,6 +168,8 @@ class Utilization(Policy):
     def without_effect(self) -> Iterator[str]:
         """Besides, fields of another strategy."""
         yield from super().without_effect()
+        if "wholeDevices" in self.model_fields_set and not OF_GPUS & set(self._resources()):
+            yield "no target is of GPUs, so wholeDevices has no effect"
         for field, strategy in (("tolerance", "Balance"), ("cold", "Pack")):
             if field in self.model_fields_set and self.strategy != strategy:
                 yield f"strategy is {self.strategy}, so {field} has no effect"
@@ -157,13 +184,21 @@ class Utilization(Policy):
         ):
             yield "one packs the nodes that the other balances"
 
-    def compile(self, snapshot: Snapshot) -> UtilizationTerm | Problem:
+    def compile(self, snapshot: Snapshot) -> UtilizationTerm | DeviceTerm | CombinedTerm | Problem:
         """The term, or the problem of the first reading that is not fit to act on."""
         selected = select_nodes(self.nodes, snapshot)
+        matched = select_pods(self.match, snapshot)
         group_of = self._groups(snapshot)
         resource_targets: list[ResourceTarget] = []
+        parts: list[UtilizationTerm | DeviceTerm] = []
         for resource in self._resources():
             wanted = selected & ~np.isnan(self._values(resource, group_of, "high"))
+            if self._by_device(resource):
+                part = self._shared_gpus(snapshot, resource, group_of, wanted, matched)
+                if isinstance(part, Problem):
+                    return part
+                parts.append(part)
+                continue
             pressed = self._read_pressure(snapshot, resource, group_of, wanted)
             if isinstance(pressed, Problem):
                 return pressed
@@ -189,10 +224,47 @@ class Utilization(Policy):
                     heat=self._heat(snapshot, resource, group_of, load, wanted),
                 )
                 resource_targets.append(resource_target)
-        matched = select_pods(self.match, snapshot)
         if self.strategy == "Pack":
             return PackingTerm(snapshot, resource_targets, selected, matched, self.cold, self.span)
-        return UtilizationTerm(snapshot, resource_targets, selected, matched, self.span)
+        if resource_targets:
+            term = UtilizationTerm(snapshot, resource_targets, selected, matched, self.span)
+            parts.insert(0, term)
+        return parts[0] if len(parts) == 1 else CombinedTerm(parts)
+
+    def _by_device(self, resource: str) -> bool:
+        """Whether only the devices count that pods share, each for itself."""
+        packs = self.strategy == "Pack"
+        return resource in OF_GPUS and not packs and self.wholeDevices == "Ignore"
+
+    def _shared_gpus(
+        self,
+        snapshot: Snapshot,
+        resource: str,
+        group_of: list[int],
+        wanted: BoolArray,
+        matched: BoolArray,
+    ) -> DeviceTerm | Problem:
+        (reading,) = READINGS[resource]
+        gpus = read_shared_gpus(snapshot, self._pair(reading)[0], wanted)
+        if isinstance(gpus, Problem):
+            return gpus
+        hidden: FloatArray | Problem = np.zeros(len(gpus.node))
+        if self.headroom is not None:
+            hidden = read_device_peaks(snapshot, self._peak(reading), gpus, wanted)
+        if isinstance(hidden, Problem):
+            return hidden
+        target = DeviceTarget(
+            resource,
+            self._values(resource, group_of, "high"),
+            self._values(resource, group_of, "bottom"),
+            self._values(resource, group_of, "high"),
+            self._elsewhere(resource),
+            hidden,
+            None,
+        )
+        balance = (self.tolerance, self.minCoverage) if self.strategy == "Balance" else None
+        target = bounded(target, gpus, wanted, balance)
+        return DeviceTerm(snapshot, gpus, target, wanted, matched, self.span)
 
     def _resources(self) -> list[str]:
         """The resources that some node has a target for."""
@@ -240,7 +312,7 @@ class Utilization(Policy):
         low = self._values(resource, group_of, "bottom")
         if self.strategy != "Balance":
             return high, low
-        mean = _mean(load.measured / load.capacity, load.capacity, wanted, 0.0)
+        mean = mean_share(load.measured / load.capacity, load.capacity, wanted, 0.0)
         return np.minimum(high, mean + self.tolerance), np.minimum(low, mean)
 
     def _heat(
@@ -258,7 +330,7 @@ class Utilization(Policy):
         if self.strategy == "Balance":
             means = np.array(
                 [
-                    _mean(share, load.capacity, wanted, self.minCoverage)
+                    mean_share(share, load.capacity, wanted, self.minCoverage)
                     for share in load.range_samples
                 ]
             )
@@ -322,19 +394,6 @@ class Utilization(Policy):
     @property
     def _links(self) -> tuple[LinkSpeed, ...]:
         return link_speeds(self.targets, self.groups)
-
-
-def _mean(share: FloatArray, capacity: FloatArray, wanted: BoolArray, least: float) -> float:
-    """The load of the nodes that count and are known, as a share of all that they have.
-
-    Each weighs as much as it has, so that no move among them changes the mean. Without a node that
-    is known there is no bound to take.
-    least: the share of those that count which must be known, lest the mean be that of some.
-    """
-    known = wanted & ~np.isnan(share) & (capacity > 0)
-    if not known.any() or known.sum() < least * wanted.sum():
-        return np.inf
-    return float(np.average(share[known], weights=capacity[known]))
 
 
 def _value(target: Target | None, what: str) -> float:

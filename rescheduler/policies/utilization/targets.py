@@ -45,6 +45,9 @@ OwnResource = Annotated[
     str, AfterValidator(_own_name), WithJsonSchema({"type": "string", "pattern": f"^{_OWN}$"})
 ]
 
+OF_GPUS = frozenset({"gpu", "gpuMemory"})
+"""The resources that a node has by the device."""
+
 
 class Target(Strict):
     """When a node is too full, and how far it is then drained."""
@@ -109,8 +112,10 @@ class Targets(Strict):
         }
     )
 
-    gpu: Target | None = Field(None, description="Busy share of the node's GPUs.")
-    gpuMemory: Target | None = Field(None, description="Used share of the GPUs' memory.")
+    gpu: Target | None = Field(None, description="Busy share of each GPU that pods share.")
+    gpuMemory: Target | None = Field(
+        None, description="Used share of the memory of each GPU that pods share."
+    )
     cpu: PressedTarget | None = Field(None, description="Used share of the cores.")
     memory: PressedTarget | None = Field(None, description="Used share of the memory.")
     network: LinkTarget | None = Field(

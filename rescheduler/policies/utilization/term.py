@@ -151,6 +151,10 @@ class UtilizationTerm:
         """How many nodes are evaluated."""
         return int(self._scope.sum())
 
+    def evaluated(self) -> BoolArray:
+        """(nodes,) which they are."""
+        return np.asarray(self._scope)
+
     def candidates(self) -> IntArray:
         """The pods that take load off a hot node when they leave, and whose usage is known."""
         pods = np.flatnonzero(self._movable & (self._node >= 0)).astype(np.int32)

@@ -95,6 +95,12 @@ class Telemetry:
             ["policy", "kind", "policy_mode"],
             registry=registry,
         )
+        self.idle_gpu_hours = Gauge(
+            "rescheduler_idle_gpu_hours",
+            "GPU-hours that pods held and did not use, in the time that the policy evaluates.",
+            ["policy", "namespace"],
+            registry=registry,
+        )
         self.policy_evaluated = Gauge(
             "rescheduler_policy_evaluated",
             "1 where the last plan could evaluate the policy, 0 where it could not.",
@@ -239,7 +245,10 @@ class Telemetry:
     def _observe_policies(self, plan: Plan) -> None:
         self.policy_cost.clear()
         self.policy_evaluated.clear()
+        self.idle_gpu_hours.clear()
         for policy in plan.policies:
+            for holder in policy.idle:
+                self.idle_gpu_hours.labels(policy.name, holder.namespace).inc(holder.hours)
             self.policy_evaluated.labels(policy.name).set(policy.problem is None)
             for outcome in get_args(Result):
                 self.moves.labels(policy.name, outcome)

@@ -7,13 +7,28 @@ import numpy as np
 
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, Reading, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.shared.unmeasured import left_out
 from rescheduler.sources.prometheus import folding
 from rescheduler.sources.prometheus.definition import Definition, Source
-from rescheduler.sources.prometheus.expectation import Expectation, declared_speeds
+from rescheduler.sources.prometheus.expectation import declared_speeds
+from rescheduler.sources.prometheus.gpu_devices import (
+    DEVICE,
+    STRANGER,
+    DeviceLoad,
+    completed,
+    device_loads,
+    device_of,
+    shared_device,
+    slot_of,
+)
 from rescheduler.sources.prometheus.http_api import Vector
-from rescheduler.sources.prometheus.identity import Holder, Identity, device_values, read_holders
+from rescheduler.sources.prometheus.identity import (
+    Holder,
+    device_values,
+    read_holders,
+    workload_of,
+)
+from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import (
     Key,
     ReadingProblems,
@@ -24,23 +39,12 @@ from rescheduler.sources.prometheus.measuring import (
     group,
     identify,
     number,
-    own_series,
     resolve,
     show,
 )
 
 Ask = Callable[[str], Vector]
 """Sends a template of the catalogue and answers with its vector."""
-
-
-class Cluster:
-    """A snapshot with the indexes that are read again and again."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-        self.identity = Identity(snapshot)
-        self.expectation = Expectation(snapshot)
-        self.pod_node: list[int] = snapshot.pod_node.tolist()
 
 
 class Assembly:
@@ -128,7 +132,7 @@ class Assembly:
         if not wanted or (wanted - len(absent)) / wanted >= self._request.min_coverage:
             return None
         have = f"{wanted - len(absent)} of {wanted} {self._request.subject}s have a value"
-        if self._unowned:
+        if self._unowned and self._request.subject == "pod":
             what = "series of devices that name no pod with GPUs"
             self._problems.note(what, show(self._unowned[0]), len(self._unowned))
         codes = Counter(self._problems.codes.get(int(each), "RDG003") for each in absent)
@@ -143,29 +147,107 @@ class Assembly:
 
     def _fold(self) -> tuple[folding.Found, dict[int, float] | None]:
         definition, problems = self._definition, self._problems
-        expectation, snapshot = self._cluster.expectation, self._cluster.snapshot
+        snapshot = self._cluster.snapshot
+        if definition.fold in ("gpu", "gpu-memory", "pod-gpu"):
+            return self._fold_gpus()
         rows = self._from_sources()
-        beside = self._measure(definition.beside) if definition.beside is not None else {}
         match definition.fold:
-            case "single":
-                return {subject: value for (subject, _), value in rows.items()}, None
             case "worst":
-                found = folding.worst(rows, self._devices(), problems)
+                gpus = self._cluster.expectation.gpus * (definition.only == "gpu")
+                found = folding.worst(rows, gpus, problems)
                 self._parts = self._by_device(rows)
                 return found, None
-            case "gpu":
-                return folding.gpu_load(rows, expectation.gpus, problems)
-            case "gpu-memory":
-                return folding.gpu_memory(rows, beside, expectation.gpus, problems)
             case "link":
+                beside: dict[Key, Value] = {}
+                for source in definition.beside:
+                    beside |= self._measure(source)
                 names = [node.metadata.name for node in snapshot.nodes]
                 declared = declared_speeds(self._request.links, snapshot)
                 return folding.busiest_link(rows, beside, declared, problems, names)
-            case "pod-gpu":
-                keys = [pod.key for pod in snapshot.pods]
-                whole = definition.unit == "GPUs"
-                found = folding.pod_gpus(rows, expectation.pod_gpus, problems, keys, in_gpus=whole)
-                return found, None
+            case _:
+                return {subject: value for (subject, _), value in rows.items()}, None
+
+    def _fold_gpus(self) -> tuple[folding.Found, dict[int, float] | None]:
+        """From the devices to their nodes or pods; those of shared ones go with the reading."""
+        definition, problems = self._definition, self._problems
+        expectation, snapshot = self._cluster.expectation, self._cluster.snapshot
+        loads = self._gpu_loads()
+        if definition.fold == "pod-gpu":
+            keys = [pod.key for pod in snapshot.pods]
+            in_gpus = definition.unit == "GPUs"
+            found, untold = folding.pod_gpus(
+                loads, expectation, self._cluster.pod_node, problems, keys, in_gpus=in_gpus
+            )
+            self._expected[untold] = False
+            if untold:
+                text = "RDG012: pods that share GPUs, of which nobody reports who has which"
+                self._problems.note(text, keys[untold[0]], len(untold))
+            return found, None
+        rows = {key: load.value for key, load in loads.items()}
+        shares = {key: (load.value.value, load.used) for key, load in loads.items()}
+        if definition.fold == "gpu":
+            answer = folding.gpu_load(rows, expectation, problems)
+        else:
+            free: dict[Key, Value] = {}
+            for source in definition.beside:
+                if self._asked_for(source):
+                    free |= self._measure(source)
+            answer = folding.gpu_memory(rows, free, expectation, problems)
+            shares = folding.memory_shares(loads, free)
+        self._parts = tuple(
+            shared_device(key, loads[key], share)
+            for key, share in sorted(shares.items())
+            if expectation.sharing[key[0]] and key[0] in answer[0]
+        )
+        return answer
+
+    def _gpu_loads(self) -> dict[Key, DeviceLoad]:
+        """Each device by the preferred source, completed by the next where it has none."""
+        found: dict[Key, DeviceLoad] = {}
+        problems = self._problems if self._request.subject == "node" else ReadingProblems()
+        for source in self._definition.sources:
+            if not self._asked_for(source):
+                continue
+            loads = device_loads(
+                self._of_maker(
+                    source, self._groups(source, self._node_key, self._ages_of_series(source))
+                ),
+                self._pod_of,
+                highest=self._definition.highest,
+                max_age=self._request.max_age,
+                problems=problems,
+            )
+            completed(found, loads, problems)
+            if self._complete(found) and all(each.told for each in found.values() if each.used):
+                break
+        if problems is not self._problems:
+            self._problems.adopt(problems, dict(enumerate(self._cluster.pod_node)))
+        return found
+
+    def _asked_for(self, source: Source) -> bool:
+        """Whether a node that counts has such devices."""
+        makers = self._cluster.expectation.makers
+        return not source.maker or any(source.maker in each for each in makers)
+
+    def _of_maker(self, source: Source, groups: dict[Key, list[Row]]) -> dict[Key, list[Row]]:
+        """The rows of nodes with devices of that maker."""
+        makers = self._cluster.expectation.makers
+        return {key: rows for key, rows in groups.items() if source.maker in makers[key[0]]}
+
+    def _pod_of(self, labels: Mapping[str, str]) -> int:
+        """The pod that has the device by its series; DEVICE: none, STRANGER: one that is gone."""
+        found = self._cluster.identity.pod(labels).number
+        if workload_of(labels)[1]:
+            if found < 0:
+                reason = self._cluster.identity.pod(labels).reason
+                self._problems.note(f"series of {reason}", show(labels))
+                return STRANGER
+            return found
+        # Without such labels of its own the row carries the exporter's pod, or honors the labels.
+        if found >= 0 and self._may_hold(found, labels):
+            return found
+        self._unowned.append(labels)
+        return DEVICE
 
     def _by_device(self, rows: Mapping[Key, Value]) -> tuple[DeviceValue, ...]:
         """What is behind the values of the nodes that are not at 0."""
@@ -174,7 +256,7 @@ class Assembly:
             return ()
         holders: list[Holder] = []
         if self._definition.holders:
-            samples = going_on(self._ask(self._definition.holders).samples, _device)
+            samples = going_on(self._ask(self._definition.holders).samples, device_of)
             holders = read_holders(samples, self._holder, self._at, self._request.max_age)
         return tuple(device_values(observed, holders))
 
@@ -184,21 +266,15 @@ class Assembly:
             return None
         pod = self._cluster.identity.pod(labels).number
         return Holder(
-            (node, _device(labels)),
-            labels.get("gpu", ""),
+            (node, device_of(labels)),
+            slot_of(labels),
             pod if pod >= 0 and self._may_hold(pod, labels) else -1,
         )
 
     def _may_hold(self, pod: int, labels: Mapping[str, str]) -> bool:
         """Whether the pod is not the exporter's own, which an idle device carries."""
-        own = not labels.get("exported_pod") and self._cluster.snapshot.on_own_node[pod]
+        own = not workload_of(labels)[1] and self._cluster.snapshot.on_own_node[pod]
         return not own and self._cluster.expectation.may_have_gpus(pod)
-
-    def _devices(self) -> FloatArray:
-        """(nodes,) how many devices of the reading's kind each node must report."""
-        if self._definition.only == "gpu":
-            return self._cluster.expectation.devices(self._definition)
-        return np.zeros(len(self._expected))
 
     def _from_sources(self) -> dict[Key, Value]:
         """The values of the preferred source, completed by those of the next where it has none."""
@@ -212,39 +288,46 @@ class Assembly:
                 break
         return found
 
-    def _complete(self, found: Mapping[Key, Value]) -> bool:
+    def _complete(self, found: Mapping[Key, Value | DeviceLoad]) -> bool:
         """Whether no other source could add anything."""
         number_of = Counter(subject for subject, _ in found)
         wanted: FloatArray | BoolArray = self._expected
-        if self._definition.fold == "gpu":
+        if self._definition.fold in ("gpu", "gpu-memory", "pod-gpu"):
             wanted = self._cluster.expectation.gpus
-        elif self._definition.fold == "pod-gpu":
-            wanted = self._cluster.expectation.pod_gpus
-        subjects = np.flatnonzero(self._expected).tolist()
+        subjects = np.flatnonzero(wanted > 0).tolist()
         return all(number_of[each] >= wanted[each] for each in subjects)
 
     def _measure(self, source: Source) -> dict[Key, Value]:
         """One trusted value of each node, pod or device that a source knows."""
-        samples = self._ask(source.value).samples
-        self._rows += len(samples)
-        groups = group(
-            samples,
-            self._node_key if self._request.subject == "node" else self._pod_key,
-            self._ages(source),
-            scale=source.scale,
-            weights=by_series(self._ask(source.weight).samples) if source.weight else None,
-        )
-        self._note_clusters(groups)
+        key = self._node_key if self._request.subject == "node" else self._pod_key
+        groups = self._groups(source, key, self._ages(source))
         if source.per_capacity:
             groups = self._per_capacity(groups)
-        if self._definition.only == "gpu" and self._request.subject == "node":
-            groups = {key: own_series(rows) for key, rows in groups.items()}
         return resolve(
             groups,
             highest=self._definition.highest,
             max_age=self._request.max_age,
             problems=self._problems,
         )
+
+    def _groups(
+        self,
+        source: Source,
+        key_of: Callable[[Mapping[str, str]], Key | None],
+        age_of: Callable[[Key, Mapping[str, str]], float | None],
+    ) -> dict[Key, list[Row]]:
+        """The rows of each node, pod or device that a source knows."""
+        samples = self._ask(source.value).samples
+        self._rows += len(samples)
+        groups = group(
+            samples,
+            key_of,
+            age_of,
+            scale=source.scale,
+            weights=by_series(self._ask(source.weight).samples) if source.weight else None,
+        )
+        self._note_clusters(groups)
+        return groups
 
     def _per_capacity(self, groups: Mapping[Key, list[Row]]) -> dict[Key, list[Row]]:
         capacity = self._cluster.expectation.capacity(self._definition)
@@ -259,19 +342,11 @@ class Assembly:
         """What gives the age of a row: its series, or for whole pods their node's cAdvisor."""
         if not source.fresh:
             return lambda _key, _labels: 0.0
+        if self._request.subject == "node":
+            return self._ages_of_series(source)
+        at = self._at
         samples = self._ask(source.fresh).samples
         self._rows += len(samples)
-        if self._definition.only == "gpu":
-            samples = going_on(samples, _device)
-        at = self._at
-        if self._request.subject == "node" or self._definition.fold == "pod-gpu":
-            times = by_series(samples)
-
-            def of_series(_key: Key, labels: Mapping[str, str]) -> float | None:
-                time = times.get(identify(labels))
-                return None if time is None else at - time
-
-            return of_series
         newest: dict[int, float] = {}
         for each in samples:
             node = self._cluster.identity.node(each.metric)
@@ -283,6 +358,21 @@ class Assembly:
             return at - newest[node] if node >= 0 and node in newest else None
 
         return of_node
+
+    def _ages_of_series(self, source: Source) -> Callable[[Key, Mapping[str, str]], float | None]:
+        """What gives the age of a row by its own series."""
+        at = self._at
+        samples = self._ask(source.fresh).samples
+        self._rows += len(samples)
+        if self._definition.only == "gpu":
+            samples = going_on(samples, device_of)
+        times = by_series(samples)
+
+        def of_series(_key: Key, labels: Mapping[str, str]) -> float | None:
+            time = times.get(identify(labels))
+            return None if time is None else at - time
+
+        return of_series
 
     def _node_key(self, labels: Mapping[str, str]) -> Key | None:
         node = self._cluster.identity.node(labels)
@@ -297,32 +387,15 @@ class Assembly:
             case "worst" if labels.get("device"):
                 return node, labels["device"]
             case _:
-                return node, _device(labels)
+                return node, device_of(labels)
 
     def _pod_key(self, labels: Mapping[str, str]) -> Key | None:
         found = self._cluster.identity.pod(labels)
-        of_gpu = self._definition.fold == "pod-gpu"
-        if of_gpu and not labels.get("exported_pod"):
-            # An idle device carries the exporter's own pod here, or none.
-            wanted = self._cluster.expectation.pod_gpus
-            if found.number < 0 or wanted[found.number] == 0:
-                self._unowned.append(labels)
-                return None
         if found.number < 0:
             self._problems.note(f"series of {found.reason}", show(labels))
             return None
-        return found.number, _device(labels) if of_gpu else ""
+        return found.number, ""
 
 
 def _cluster(row: Row) -> str:
     return row.labels.get("cluster") or row.labels.get("cluster_name", "")
-
-
-def _device(labels: Mapping[str, str]) -> str:
-    """What distinguishes one GPU of the cluster, or one partition of it, from all others."""
-    uuid = labels.get("UUID") or labels.get("uuid")
-    if not uuid:
-        host = labels.get("Hostname") or labels.get("hostname") or labels.get("instance", "")
-        uuid = f"{host} gpu {labels.get('gpu', '')}"
-    part = labels.get("GPU_I_ID")
-    return f"{uuid}/{part}/{labels.get('GPU_I_PROFILE', '')}" if part else uuid

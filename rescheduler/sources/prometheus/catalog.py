@@ -10,23 +10,22 @@ Why the forms are what they are:
 Pods' rates are not corrected: while a cAdvisor is silent they sink until `maxAge` is reached.
 """
 
+from rescheduler.kube.accelerators import NVIDIA
 from rescheduler.sources.prometheus.definition import (
     GPU,
     GPU_KEY,
+    GPU_POD_KEY,
     LINKS,
-    OWNER,
     Definition,
     Source,
     fill,
 )
+from rescheduler.sources.prometheus.makers import OTHERS_LOAD, OTHERS_MEMORY, OTHERS_MEMORY_FREE
 from rescheduler.sources.prometheus.signals import SIGNALS
 
 __all__ = ["CATALOG", "GPU", "Definition", "Source", "fill"]
 
 _MIB = 2.0**20
-_NODE_GPU_KEY = f"{GPU_KEY},vgpu"
-"""With virtual GPUs, exporters add series of pods to the device's own, or copy it for each."""
-_POD_GPU_KEY = f"{GPU_KEY},{OWNER}"
 _POD_KEY = "cluster,job,instance,node,namespace,pod"
 _CONTAINERS = '$match container!="",container!="POD"'
 
@@ -39,15 +38,18 @@ def _samples(metric: str, key: str, scale: float) -> Source:
         weight=f"sum by ({key}) (count_over_time({samples}))",
         fresh=f"max by ({key}) (timestamp({metric}{{$match}}))",
         scale=scale,
+        maker=NVIDIA,
     )
 
 
-def _gpu(key: str) -> tuple[Source, ...]:
-    """How busy each device is: the engine's share of active time, else `any kernel ran`."""
-    return (
-        _samples("DCGM_FI_PROF_GR_ENGINE_ACTIVE", key, 1.0),
-        _samples("DCGM_FI_DEV_GPU_UTIL", key, 0.01),
-    )
+_GPU_LOAD = (
+    _samples("DCGM_FI_PROF_GR_ENGINE_ACTIVE", GPU_POD_KEY, 1.0),
+    _samples("DCGM_FI_DEV_GPU_UTIL", GPU_POD_KEY, 0.01),
+    *OTHERS_LOAD,
+)
+"""How busy each device is: the engine's share of active time, else `any kernel ran`."""
+_GPU_MEMORY = (_samples("DCGM_FI_DEV_FB_USED", GPU_POD_KEY, _MIB), *OTHERS_MEMORY)
+_GPU_MEMORY_FREE = (_samples("DCGM_FI_DEV_FB_FREE", GPU_KEY, _MIB), *OTHERS_MEMORY_FREE)
 
 
 def _link(direction: str) -> tuple[Source, ...]:
@@ -61,7 +63,7 @@ def _link(direction: str) -> tuple[Source, ...]:
     )
 
 
-_SPEED = Source(f'node_network_speed_bytes{{$match device=~"{LINKS}"}} > 0')
+_SPEED = (Source(f'node_network_speed_bytes{{$match device=~"{LINKS}"}} > 0'),)
 
 _CADVISOR = (
     "max by (cluster,job,instance,node)"
@@ -121,14 +123,14 @@ CATALOG: dict[str, Definition] = {
         ),
         Definition("node.network.receive", "ratio", 1e13, "link", _link("receive"), _SPEED),
         Definition("node.network.transmit", "ratio", 1e13, "link", _link("transmit"), _SPEED),
-        Definition("node.gpu", "ratio", 1.0, "gpu", _gpu(_NODE_GPU_KEY), resource=GPU, only="gpu"),
+        Definition("node.gpu", "ratio", 1.0, "gpu", _GPU_LOAD, resource=GPU, only="gpu"),
         Definition(
             "node.gpu.memory",
             "ratio",
             1e15,
             "gpu-memory",
-            (_samples("DCGM_FI_DEV_FB_USED", _NODE_GPU_KEY, _MIB),),
-            _samples("DCGM_FI_DEV_FB_FREE", _NODE_GPU_KEY, _MIB),
+            _GPU_MEMORY,
+            _GPU_MEMORY_FREE,
             only="gpu",
         ),
         Definition(
@@ -167,13 +169,13 @@ CATALOG: dict[str, Definition] = {
             rate=True,
             only="own-network",
         ),
-        Definition("pod.gpu", "GPUs", 1.0, "pod-gpu", _gpu(_POD_GPU_KEY), only="gpu"),
+        Definition("pod.gpu", "GPUs", 1.0, "pod-gpu", _GPU_LOAD, only="gpu"),
         Definition(
             "pod.gpu.memory",
             "bytes",
             1e15,
             "pod-gpu",
-            (_samples("DCGM_FI_DEV_FB_USED", _POD_GPU_KEY, _MIB),),
+            _GPU_MEMORY,
             only="gpu",
         ),
         *SIGNALS,

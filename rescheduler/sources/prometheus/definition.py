@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-GPU = "nvidia.com/gpu"
-MIG = "nvidia.com/mig-"
-"""How the resources of a GPU's partitions begin, where each size has one of its own."""
+GPU = "GPUs"
+"""What stands for all resources that count accelerators, whoever made them."""
 
 GPU_KEY = (
     "cluster,job,instance,namespace,pod,node,Hostname,hostname,UUID,uuid,gpu,GPU_I_ID,GPU_I_PROFILE"
@@ -14,6 +13,8 @@ GPU_KEY = (
 OWNER = "exported_namespace,exported_pod,pod_namespace,pod_name"
 """Labels that may name the pod that has a device, where `namespace` and `pod` are the exporter's;
 the last two are those of dcgm-exporter's `--use-old-namespace`."""
+GPU_POD_KEY = f"{GPU_KEY},{OWNER}"
+"""Besides, those of the pod that has it."""
 LINKS = "(en[abcdopsuvxP]|eth|bond|ib).*"
 """The node's own links, as systemd.net-naming-scheme(7) or the kernel names them; never those of
 pods, such as the `eni...` of Amazon's CNI."""
@@ -29,7 +30,7 @@ class Source:
     fresh: the query for the time of the newest sample, with the labels of `value`; for pods one
     row a node instead. "" where the value vanishes with its series.
     scale: what a value is multiplied with. per_capacity: whether it is divided by the node's
-    capacity.
+    capacity. maker: of which accelerators it is, "" for readings of anything else.
     """
 
     value: str
@@ -37,6 +38,7 @@ class Source:
     weight: str = ""
     scale: float = 1.0
     per_capacity: bool = False
+    maker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Definition:
     highest: float
     fold: Fold
     sources: tuple[Source, ...]
-    beside: Source | None = None
+    beside: tuple[Source, ...] = ()
     resource: str = ""
     rate: bool = False
     only: Literal["all", "gpu", "own-network", "rdma"] = "all"

@@ -1,19 +1,18 @@
 """Which nodes and pods ought to have a value, by the API server and never by the series."""
 
 from collections.abc import Iterable
-from functools import cached_property
 
 import numpy as np
 
-from rescheduler.kube.dra.device_inventory import DeviceInventory
-from rescheduler.kube.objects import LabelSelectorRequirement, Pod, Resources
+from rescheduler.kube.accelerators import Offer, asked, offers
+from rescheduler.kube.dra.claimed_accelerators import ClaimedAccelerators
+from rescheduler.kube.objects import LabelSelectorRequirement, Pod, PodSpec, Resources
 from rescheduler.kube.quantity import NANO, nanos
 from rescheduler.kube.selectors import satisfies
 from rescheduler.model.readings import BoolArray, FloatArray, LinkSpeed
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.prometheus.definition import GPU, MIG, Definition
+from rescheduler.sources.prometheus.definition import GPU, Definition
 
-_GPU_DRIVER = "gpu.nvidia.com"
 _RDMA = ("rdma", "sriov", "hca", "infiniband")
 """`rdma/hca_shared_devices_a`, `nvidia.com/sriov_rdma_vf`, ..."""
 
@@ -39,27 +38,47 @@ def declared_speeds(links: tuple[LinkSpeed, ...], snapshot: Snapshot) -> FloatAr
 class Expectation:
     """What the snapshot holds about its nodes and pods, computed once for all readings.
 
-    gpus: (nodes,) allocatable GPUs, whole or partitions. pod_gpus: (pods,) requested ones.
-    ready: (nodes,). running: (pods,) on a node that is Ready.
+    gpus: (nodes,) devices that pods can have, whole ones or partitions, however many pods share
+    one. most_gpus: (nodes,) besides, those that are withdrawn from pods; infinite where nobody
+    reports how many devices are behind the shares of some. sharing: (nodes,) whether
+    a device there may have several pods. pod_gpus: (pods,) what each asks for, or has by claims.
+    makers: of each node's devices. ready: (nodes,). running: (pods,) on a node that is Ready.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         nodes, pods = snapshot.nodes, snapshot.pods
         self._snapshot = snapshot
-        self.gpus = np.array([_gpus(each.status.allocatable) for each in nodes], np.float64)
-        asked: dict[int, float] = {}
-        for pod in pods:
-            if id(pod.spec) not in asked:
-                asked[id(pod.spec)] = _requested_gpus(pod)
-        self.pod_gpus = np.array([asked[id(pod.spec)] for pod in pods], np.float64)
+        there = [offers(each.status.allocatable, each.metadata.labels) for each in nodes]
+        had = [offers(each.status.capacity, each.metadata.labels) for each in nodes]
+        claimed = ClaimedAccelerators(
+            snapshot.resource_slices,
+            snapshot.resource_claims,
+            snapshot.node_index,
+            snapshot.pod_index,
+        )
+        counted = np.array([_devices(each) for each in there], np.float64)
+        self.gpus = np.where(counted > 0, counted, claimed.count.astype(np.float64))
+        self.most_gpus = np.maximum(np.array([_devices(each) for each in had], float), self.gpus)
+        unclear = [any(one.replicas == 0 for one in each) for each in there]
+        self.most_gpus[np.array(unclear, np.bool_)] = np.inf
+        self.sharing = np.array([any(one.shared for one in each) for each in there], np.bool_)
+        self.sharing[sorted(claimed.nodes)] = True
+        self.makers = [
+            {one.maker for one in each} | others
+            for each, others in zip(there, claimed.makers, strict=True)
+        ]
+        wanted = np.array([_requested_gpus(each) for each in snapshot.specs], np.float64)
+        self.pod_gpus = wanted[snapshot.pod_spec] if len(pods) else np.zeros(0)
+        for pod, number in claimed.held.items():
+            self.pod_gpus[pod] = max(self.pod_gpus[pod], float(number))
         self._rdma = np.array([_has_rdma(each.status.allocatable) for each in nodes], np.bool_)
         specs = {id(pod.spec): pod for pod in pods}
         wants = {spec: _wants_rdma(pod) for spec, pod in specs.items()}
         self._pod_rdma = np.array([wants[id(pod.spec)] for pod in pods], np.bool_)
-        self.ready: BoolArray = np.array([each.ready for each in nodes], np.bool_)
+        self.ready = np.array([each.ready for each in nodes], np.bool_)
         running = np.array([pod.status.phase == "Running" for pod in pods], np.bool_)
         # An unbound pod has node -1 and takes the False that is appended.
-        self.running: BoolArray = running & np.append(self.ready, False)[snapshot.pod_node]
+        self.running = running & np.append(self.ready, False)[snapshot.pod_node]
         self._own_network = ~np.array([pod.spec.hostNetwork for pod in pods], np.bool_)
         self._age = np.array([_age(pod, snapshot) for pod in pods], np.float64)
 
@@ -72,7 +91,7 @@ class Expectation:
         reads low.
         """
         if definition.name.startswith("node."):
-            offering = {"gpu": self.devices(definition) > 0, "rdma": self._rdma}
+            offering = {"gpu": self.gpus > 0, "rdma": self._rdma}
             return np.logical_and(self.ready, offering.get(definition.only, True))
         answer: BoolArray = self.running
         if definition.only == "gpu":
@@ -83,27 +102,6 @@ class Expectation:
             answer = answer & self._own_network
         if definition.rate:
             answer = answer & (self._age >= window)
-        return answer
-
-    def devices(self, definition: Definition) -> FloatArray:
-        """(nodes,) how many GPUs a node reading must cover.
-
-        Where a driver of resource claims has them, a node has none to allocate itself; signs of
-        single devices are reported for them all the same.
-        """
-        if not definition.holders:
-            return self.gpus
-        return np.where(self.gpus > 0, self.gpus, self._claimable)
-
-    @cached_property
-    def _claimable(self) -> FloatArray:
-        """(nodes,) whole GPUs that claims can have."""
-        inventory = DeviceInventory(self._snapshot.resource_slices, self._snapshot.node_index)
-        answer = np.zeros(len(self.gpus))
-        for device, (driver, _) in enumerate(inventory.subjects):
-            sort = inventory.attribute(device, f"{_GPU_DRIVER}/type")
-            if driver == _GPU_DRIVER and inventory.node[device] >= 0:
-                answer[inventory.node[device]] += sort is None or sort.text == "gpu"
         return answer
 
     def may_have_gpus(self, pod: int) -> bool:
@@ -161,19 +159,17 @@ def amount(resources: Resources | None, name: str) -> float:
     return 0.0 if quantity is None else nanos(quantity) / NANO
 
 
-def _requested_gpus(pod: Pod) -> float:
-    total = 0.0
-    for container in pod.spec.containers:
+def _requested_gpus(spec: PodSpec) -> float:
+    total = 0
+    for container in spec.containers:
         if container.resources is not None:
-            asked = container.resources
-            total += _gpus(asked.requests) or _gpus(asked.limits)
-    return total
+            given = container.resources
+            total += sum((asked(given.requests) or asked(given.limits)).values())
+    return float(total)
 
 
-def _gpus(resources: Resources | None) -> float:
-    """Devices: whole GPUs, and partitions of them."""
-    parts = [name for name in resources or () if name.startswith(MIG)]
-    return amount(resources, GPU) + sum(amount(resources, name) for name in parts)
+def _devices(offered: list[Offer]) -> int:
+    return sum(each.devices for each in offered)
 
 
 def _has_rdma(resources: Resources | None) -> bool:

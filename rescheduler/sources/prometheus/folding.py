@@ -2,9 +2,13 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from rescheduler.model.readings import FloatArray
+from rescheduler.sources.prometheus.expectation import Expectation
+from rescheduler.sources.prometheus.gpu_devices import DeviceLoad
 from rescheduler.sources.prometheus.measuring import Key, ReadingProblems, Value
 
 _SLICES = 7
@@ -23,21 +27,22 @@ def by_subject(values: Mapping[Key, Value]) -> dict[int, dict[str, Value]]:
 
 
 def gpu_load(
-    values: Mapping[Key, Value], gpus: FloatArray, problems: ReadingProblems
+    values: Mapping[Key, Value], expectation: Expectation, problems: ReadingProblems
 ) -> tuple[Found, dict[int, float]]:
-    """(node) the sum over the GPUs' shares of busy time, divided by the GPUs it can allocate.
+    """(node) the mean over its GPUs of the shares of time in which they are busy.
 
     A partition (MIG) counts as the share of a GPU that its profile names. Answers also how many
-    GPUs a node with partitions has, in whole ones; for other nodes the API server reports it.
+    GPUs a node has of which some are partitions or withdrawn from pods, in whole ones; for other
+    nodes the API server reports it.
     """
     answer, capacity = {}, {}
     for node, devices in by_subject(values).items():
-        if not _whole(node, devices, gpus, problems):
+        if not _whole(node, devices, expectation, problems):
             continue
         sizes = {device: _share(device) for device in devices}
         total = sum(value.value * sizes[device] for device, value in devices.items())
-        room = float(gpus[node])
-        if any("/" in device for device in devices):
+        room = float(expectation.gpus[node])
+        if len(devices) > room or any("/" in device for device in devices):
             room = capacity[node] = sum(sizes.values())
         answer[node] = Value(total / room, _oldest(devices))
     return answer, capacity
@@ -79,14 +84,14 @@ def worst(values: Mapping[Key, Value], expected: FloatArray, problems: ReadingPr
 def gpu_memory(
     used: Mapping[Key, Value],
     free: Mapping[Key, Value],
-    gpus: FloatArray,
+    expectation: Expectation,
     problems: ReadingProblems,
 ) -> tuple[Found, dict[int, float]]:
     """(node) used memory of all its GPUs over all they have, and the bytes that they have."""
     answer, capacity = {}, {}
     both = {key: value for key, value in used.items() if key in free}
     for node, devices in by_subject(both).items():
-        if not _whole(node, devices, gpus, problems):
+        if not _whole(node, devices, expectation, problems):
             continue
         taken = sum(value.value for value in devices.values())
         total = taken + sum(free[node, device].value for device in devices)
@@ -149,65 +154,87 @@ def _link_speed(reported: Value | None, declared: float) -> float:
     return reported.value if reported is not None and reported.value > 0 else declared
 
 
+def memory_shares(
+    loads: Mapping[Key, DeviceLoad], free: Mapping[Key, Value]
+) -> dict[Key, tuple[float, dict[int, float]]]:
+    """Of each device, and of each pod that has it, the share of the device's memory."""
+    answer = {}
+    for key, load in loads.items():
+        room = load.value.value + (free[key].value if key in free else 0.0)
+        if key in free and room > 0:
+            parts = {pod: used / room for pod, used in load.used.items()}
+            answer[key] = load.value.value / room, parts
+    return answer
+
+
 def pod_gpus(
-    values: Mapping[Key, Value],
-    requested: FloatArray,
+    loads: Mapping[Key, DeviceLoad],
+    expectation: Expectation,
+    pod_node: Sequence[int],
     problems: ReadingProblems,
     names: list[str],
     *,
     in_gpus: bool,
-) -> Found:
-    """(pod) the sum over its GPUs, where it has all that it asked for and shares none.
+) -> tuple[Found, list[int]]:
+    """(pod) the sum over its GPUs, where it has all that it asked for.
 
+    Of a device that several pods share, each has its own part, or an equal one where their series
+    do not report theirs; but only where all pods of the node that ask for shares are known. Answers
+    also the pods of the other such nodes: nobody reports what they have.
     in_gpus: whether a value is a share of its device, so that a partition's counts for less.
     """
-    holders: dict[str, set[int]] = {}
-    for pod, device in values:
-        holders.setdefault(device, set()).add(pod)
+    parts: dict[int, dict[str, Value]] = {}
+    crowded = {device for (_, device), load in loads.items() if len(load.used) > 1}
+    for (_, device), load in loads.items():
+        size = _share(device) if in_gpus else 1.0
+        for pod, used in load.used.items():
+            parts.setdefault(pod, {})[device] = Value(used * size, load.value.age)
+    asking = np.flatnonzero(expectation.pod_gpus > 0).tolist()
+    lost = {pod_node[pod] for pod in asking if pod not in parts}
+    untold = [pod for pod in asking if expectation.sharing[pod_node[pod]] and pod_node[pod] in lost]
     answer = {}
-    for pod, devices in by_subject(values).items():
+    for pod, devices in parts.items():
+        shares = bool(expectation.sharing[pod_node[pod]])
+        if shares and pod_node[pod] in lost:
+            continue
         if any(math.isnan(_share(device)) for device in devices):
             problems.refuse(pod, "RDG003", "pods with partitions (MIG) of unknown size", names[pod])
-        elif any(len(holders[device]) > 1 for device in devices):
+        elif not shares and not crowded.isdisjoint(devices):
             problems.refuse(pod, "RDG003", "pods that share a GPU", names[pod])
-        elif len(devices) != requested[pod]:
+        elif not shares and len(devices) != expectation.pod_gpus[pod]:
             problems.refuse(
                 pod,
                 "RDG003",
                 "pods with another number of GPUs than they asked for",
-                f"{names[pod]}: {len(devices)} of {requested[pod]:g}",
+                f"{names[pod]}: {len(devices)} of {expectation.pod_gpus[pod]:g}",
             )
         else:
-            sizes = {device: _share(device) if in_gpus else 1.0 for device in devices}
-            total = sum(value.value * sizes[device] for device, value in devices.items())
+            total = sum(value.value for value in devices.values())
             answer[pod] = Value(total, _oldest(devices))
-    return answer
+    return answer, untold
 
 
 def _whole(
-    node: int, devices: Mapping[str, Value], gpus: FloatArray, problems: ReadingProblems
+    node: int, devices: Mapping[str, Value], expectation: Expectation, problems: ReadingProblems
 ) -> bool:
-    """Whether every GPU of the node is there, and the size of every partition is known."""
+    """Whether every GPU of the node is there, and no more, and each partition's size is known."""
+    least, most = float(expectation.gpus[node]), float(expectation.most_gpus[node])
     odd = next((device for device in devices if math.isnan(_share(device))), "")
     if odd:
         problems.refuse(node, "RDG003", "nodes with partitions (MIG) of unknown size", odd)
         return False
-    if gpus[node] <= 0:
+    if least <= 0:
         return False
-    if len(devices) < gpus[node]:
-        problems.refuse(
-            node,
-            "RDG003",
-            "nodes of which GPUs have no fresh value",
-            f"{len(devices)} of {gpus[node]:g}",
-        )
+    if len(devices) < least:
+        text = f"{len(devices)} of {least:g}"
+        problems.refuse(node, "RDG003", "nodes of which GPUs have no fresh value", text)
         return False
-    if len(devices) > gpus[node]:
+    if len(devices) > most:
         problems.refuse(
             node,
             "RDG015",
-            "nodes with more GPUs than they have to allocate",
-            f"{len(devices)} of {gpus[node]:g}",
+            "nodes with series of more GPUs than they have, perhaps another cluster's",
+            f"{len(devices)} of {most:g}",
         )
         return False
     return True

@@ -99,7 +99,7 @@ class Identity:
         A StatefulSet's pod keeps its name when it changes its node, so the series' node has to be
         the pod's.
         """
-        (namespace, name), exported = _workload(labels)
+        (namespace, name), exported = workload_of(labels)
         node = self._node(labels, own=exported) if (namespace, name) in self._pods else -1
         return self.named_pod(namespace, name, node)
 
@@ -132,7 +132,7 @@ class Identity:
         return self._nodes.get(host, self._addresses.get(host, -1))
 
 
-def _workload(labels: Mapping[str, str]) -> tuple[tuple[str, str], bool]:
+def workload_of(labels: Mapping[str, str]) -> tuple[tuple[str, str], bool]:
     """Namespace and name of the pod, and whether the bare labels are the exporter's own.
 
     A collector renames a label of the exporter's to `exported_...` only where it sets one of that

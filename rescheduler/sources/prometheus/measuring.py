@@ -28,25 +28,36 @@ class ReadingProblems:
 
     def __init__(self) -> None:
         self.codes: dict[int, str] = {}
-        self._counts: dict[str, int] = {}
-        self._examples: dict[str, str] = {}
+        self.counts: dict[str, int] = {}
+        self.examples: dict[str, str] = {}
 
     def note(self, what: str, example: str = "", count: int = 1) -> None:
         """Remember an oddity of that sort."""
-        self._counts[what] = self._counts.get(what, 0) + count
-        self._examples.setdefault(what, example)
+        self.counts[what] = self.counts.get(what, 0) + count
+        self.examples.setdefault(what, example)
 
     def refuse(self, subject: int, code: str, what: str, example: str) -> None:
         """A subject has no value because of this; of several codes the highest stays."""
         self.codes[subject] = max(self.codes.get(subject, ""), code)
         self.note(f"{code}: {what}", example)
 
+    def adopt(self, other: "ReadingProblems", part_of: Mapping[int, int]) -> None:
+        """What was wrong with larger parts, said of the subjects that are in them.
+
+        part_of: subject to the part.
+        """
+        for subject, part in part_of.items():
+            if part in other.codes:
+                self.codes[subject] = max(self.codes.get(subject, ""), other.codes[part])
+        for what, count in other.counts.items():
+            self.note(what, other.examples[what], count)
+
     def notes(self) -> tuple[str, ...]:
         """One sentence for each sort of oddity, with how often it came and an example."""
         return tuple(
             f"{what} ({count}"
-            + (f", such as {self._examples[what]})" if self._examples[what] else ")")
-            for what, count in sorted(self._counts.items())
+            + (f", such as {self.examples[what]})" if self.examples[what] else ")")
+            for what, count in sorted(self.counts.items())
         )
 
 
@@ -97,12 +108,6 @@ def going_on(
 def _target(sample: Sample, device_of: Callable[[Mapping[str, str]], str]) -> tuple[str, ...]:
     get = sample.metric.get
     return get("instance", ""), get("job", ""), get("cluster", ""), device_of(sample.metric)
-
-
-def own_series(rows: list[Row]) -> list[Row]:
-    """A device's own series, where its pods have some of their own beside it (label `vgpu`)."""
-    own = [row for row in rows if not row.labels.get("vgpu")]
-    return own if any(row.age is not None for row in own) else rows
 
 
 def resolve(

@@ -11,12 +11,13 @@ import numpy as np
 from rescheduler.model.readings import BoolArray, FloatArray, ReadingRequest
 from rescheduler.policies.own_readings.definition import OwnReading
 from rescheduler.policies.shared.matching import select_nodes, select_pods
-from rescheduler.sources.prometheus.assembly import Ask, Assembly, Cluster
+from rescheduler.sources.prometheus.assembly import Ask, Assembly
 from rescheduler.sources.prometheus.catalog import CATALOG
 from rescheduler.sources.prometheus.definition import Definition
 from rescheduler.sources.prometheus.expectation import asked_for, offered
 from rescheduler.sources.prometheus.folding import Found, by_subject
 from rescheduler.sources.prometheus.identity import Holder, device_values
+from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import (
     SLACK,
     Key,
@@ -83,7 +84,10 @@ class OwnAssembly(Assembly):
             chosen = np.ones(len(snapshot.pods), dtype=np.bool_)
             if own.pods is not None:
                 chosen = select_pods(own.pods, snapshot)
-        return chosen & (self._count(own) > 0) if own.resources else chosen
+        if not own.resources:
+            return np.asarray(chosen)
+        answer: BoolArray = chosen & (self._count(own) > 0)
+        return answer
 
     def _wanted(self, own: OwnReading) -> BoolArray:
         """(subjects,) who ought to have a value."""
@@ -107,7 +111,7 @@ class OwnAssembly(Assembly):
         if not wanted.any():
             return
         key_of = self._key_of(own)
-        groups = self._groups(own.value, key_of, self._ages_of(own, key_of))
+        groups = self._own_groups(own.value, key_of, self._ages_of(own, key_of))
         values = {
             key: value
             for key, value in resolve(
@@ -205,7 +209,7 @@ class OwnAssembly(Assembly):
                 total = sum(each.value for each in parts.values())
                 yield pod, Value(total, max(each.age for each in parts.values()))
 
-    def _groups(
+    def _own_groups(
         self,
         template: str,
         key_of: Callable[[Labels], Key | None],
@@ -225,7 +229,7 @@ class OwnAssembly(Assembly):
         if capacity is None:
             return lambda _node, _part, _parts: 1.0
         if capacity.query is not None:
-            groups = self._groups(capacity.query, key_of, lambda _key, _labels: 0.0)
+            groups = self._own_groups(capacity.query, key_of, lambda _key, _labels: 0.0)
             found = resolve(
                 groups, highest=1e18, max_age=self._request.max_age, problems=self._problems
             )
@@ -241,7 +245,7 @@ class OwnAssembly(Assembly):
 
     def _key_of(self, own: OwnReading) -> Callable[[Labels], Key | None]:
         """What finds the node or pod, and the part of it, that a series is about."""
-        subject_of = self._node_of if self._request.subject == "node" else self._pod_of
+        subject_of = self._node_of if self._request.subject == "node" else self._named_pod
         part_label, kind = own.labels.part, own.labels.kind
 
         def key_of(labels: Labels) -> Key | None:
@@ -261,7 +265,7 @@ class OwnAssembly(Assembly):
         node = identity.node(labels) if label is None else identity.named(labels.get(label, ""))
         return node, "series that name no node of this cluster"
 
-    def _pod_of(self, own: OwnReading, labels: Labels) -> tuple[int, str]:
+    def _named_pod(self, own: OwnReading, labels: Labels) -> tuple[int, str]:
         identity, of = self._cluster.identity, own.labels
         if of.namespace is None or of.pod is None:
             found = identity.pod(labels)
@@ -305,7 +309,7 @@ class OwnAssembly(Assembly):
         return age_of
 
     def _whole(self, own: OwnReading, labels: Labels) -> Key | None:
-        of = self._node_of if self._request.subject == "node" else self._pod_of
+        of = self._node_of if self._request.subject == "node" else self._named_pod
         subject = of(own, labels)[0]
         return (subject, "") if subject >= 0 else None
 

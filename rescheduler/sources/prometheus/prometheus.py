@@ -14,10 +14,10 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Cost, Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes.decode import collector_off
-from rescheduler.sources.prometheus.assembly import Cluster
 from rescheduler.sources.prometheus.catalog import CATALOG, Definition, fill
 from rescheduler.sources.prometheus.clusters import QUESTION, several_in, several_of
 from rescheduler.sources.prometheus.http_api import Prometheus, Vector
+from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import number
 from rescheduler.sources.prometheus.own import assembly_of
 from rescheduler.sources.prometheus.pairs import DISTANCE, TRAFFIC, read_pairs, unnarrowed, unread

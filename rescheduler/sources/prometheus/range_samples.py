@@ -14,8 +14,8 @@ import numpy as np
 
 from rescheduler.model.errors import MetricsUnavailable
 from rescheduler.model.readings import DeviceValue, FloatArray, Reading, instants
-from rescheduler.sources.prometheus.assembly import Cluster
 from rescheduler.sources.prometheus.http_api import Vector
+from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.own import assembly_of
 
 MOST_ROWS = 60_000

@@ -10,6 +10,7 @@ Why the forms are what they are:
 - the label `node` of NUMA series is the zone's number and would be mistaken for a node's name.
 """
 
+from rescheduler.kube.accelerators import NVIDIA
 from rescheduler.sources.prometheus.definition import GPU, GPU_KEY, LINKS, OWNER, Definition, Source
 
 _APPLICATION_XIDS = (13, 31, 43, 45, 68, 109)
@@ -30,7 +31,7 @@ def _worst_gpu(name: str, metric: str, value: str, highest: float) -> Definition
         "",
         highest,
         "worst",
-        (Source(value, f"max by ({GPU_KEY}) {time}"),),
+        (Source(value, f"max by ({GPU_KEY}) {time}", maker=NVIDIA),),
         only="gpu",
         holders=f"max by ({GPU_KEY},{OWNER}) {time}",
     )
@@ -55,7 +56,7 @@ def _link_peak(direction: str) -> Definition:
         1e13,
         "link",
         (Source(_peak(inner), f"timestamp({series})"),),
-        Source(f'node_network_speed_bytes{{$match device=~"{LINKS}"}} > 0'),
+        (Source(f'node_network_speed_bytes{{$match device=~"{LINKS}"}} > 0'),),
     )
 
 
@@ -64,6 +65,7 @@ def _gpu_quantile(metric: str, quantile: float, scale: float) -> Source:
         f"max by ({GPU_KEY}) (quantile_over_time({quantile:g}, {metric}{{$match}}[$window]))",
         f"max by ({GPU_KEY}) (timestamp({metric}{{$match}}))",
         scale=scale,
+        maker=NVIDIA,
     )
 
 
@@ -82,7 +84,7 @@ def _rdma(direction: str) -> Definition:
                 f"max without (port) (timestamp({series}))",
             ),
         ),
-        Source("max without (port) (node_infiniband_rate_bytes_per_second{$match}) > 0"),
+        (Source("max without (port) (node_infiniband_rate_bytes_per_second{$match}) > 0"),),
         only="rdma",
     )
 
@@ -238,7 +240,7 @@ SIGNALS: tuple[Definition, ...] = (
         1e15,
         "gpu-memory",
         (_gpu_quantile("DCGM_FI_DEV_FB_USED", PEAK, _MIB),),
-        _gpu_quantile("DCGM_FI_DEV_FB_FREE", 1 - PEAK, _MIB),
+        (_gpu_quantile("DCGM_FI_DEV_FB_FREE", 1 - PEAK, _MIB),),
         only="gpu",
     ),
     _rdma("receive"),

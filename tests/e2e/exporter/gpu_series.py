@@ -48,20 +48,26 @@ def series(node: RunningNode, view: View) -> Iterator[Sample]:
     pod = exporter_pod(node, APP, view.copy)
     for device in range(node.gpus):
         held = _device(name, pod, device, view.hostname_label)
-        owner = node.owner_of(device)
-        busy, used = 0.0, 0.0
-        if owner is not None:
-            held += _attribution(owner)
-            load = owner.pod.metadata.load
-            busy = min(1.0, load("gpu")) * view.factor
-            used = load("gpu-memory", FRAMEBUFFER * _MIB / 10) / _MIB * view.factor
-        yield Sample("DCGM_FI_DEV_GPU_UTIL", held, round(busy * 100))
-        yield Sample("DCGM_FI_PROF_GR_ENGINE_ACTIVE", held, busy)
-        yield Sample("DCGM_FI_DEV_FB_USED", held, used)
-        yield Sample("DCGM_FI_DEV_FB_FREE", held, FRAMEBUFFER - used)
-        # One device has the error; a new error is a new series, as err_code is a label.
-        ill = device == node.node.metadata.load("xid-device")
-        xid = node.node.metadata.load("xid") if ill else 0.0
-        error = f',err_code="{xid:.0f}",err_msg="..."' if xid else ""
-        yield Sample("DCGM_FI_DEV_XID_ERRORS", held + error, xid)
-        yield Sample("DCGM_FI_DEV_ROW_REMAP_FAILURE", held, 0.0)
+        owners = [each.pod.metadata.load for each in node.owners_of(device)]
+        busy = min(1.0, sum(load("gpu") for load in owners)) * view.factor
+        used = sum(load("gpu-memory", FRAMEBUFFER * _MIB / 10) for load in owners) / _MIB
+        used *= view.factor
+        copies = [held + _attribution(each) for each in node.owners_of(device)] or [held]
+        for each in copies:
+            yield from _of_one(each, busy, used, node, device)
+
+
+def _of_one(
+    held: str, busy: float, used: float, node: RunningNode, device: int
+) -> Iterator[Sample]:
+    """The series of a GPU, or its copy for one of the pods that share it."""
+    yield Sample("DCGM_FI_DEV_GPU_UTIL", held, round(busy * 100))
+    yield Sample("DCGM_FI_PROF_GR_ENGINE_ACTIVE", held, busy)
+    yield Sample("DCGM_FI_DEV_FB_USED", held, used)
+    yield Sample("DCGM_FI_DEV_FB_FREE", held, FRAMEBUFFER - used)
+    # One device has the error; a new error is a new series, as err_code is a label.
+    ill = device == node.node.metadata.load("xid-device")
+    xid = node.node.metadata.load("xid") if ill else 0.0
+    error = f',err_code="{xid:.0f}",err_msg="..."' if xid else ""
+    yield Sample("DCGM_FI_DEV_XID_ERRORS", held + error, xid)
+    yield Sample("DCGM_FI_DEV_ROW_REMAP_FAILURE", held, 0.0)

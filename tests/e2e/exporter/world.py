@@ -59,8 +59,13 @@ class RunningNode:
 
     @property
     def gpus(self) -> int:
-        """How many GPUs it has."""
-        return int(self.node.capacity(GPU))
+        """How many GPUs it has, each of which its device plugin offers so many times."""
+        return int(self.node.capacity(GPU)) // self.replicas
+
+    @property
+    def replicas(self) -> int:
+        """How many pods may share a GPU."""
+        return int(self.node.metadata.labels.get("nvidia.com/gpu.replicas", "1"))
 
     @property
     def memory_used(self) -> float:
@@ -68,15 +73,15 @@ class RunningNode:
         used = self.node.metadata.load("base-memory") + sum(p.memory for p in self.pods.values())
         return min(used, self.node.capacity("memory"))
 
-    def owner_of(self, device: int) -> RunningPod | None:
-        """The pod that holds a GPU."""
-        return next((pod for pod in self.pods.values() if device in pod.devices), None)
+    def owners_of(self, device: int) -> list[RunningPod]:
+        """The pods that have a GPU; several where its device plugin shares it."""
+        return [pod for pod in self.pods.values() if device in pod.devices]
 
     def admit(self, running: RunningPod) -> None:
-        """Take a pod in, and give it the lowest free GPUs, as the device plugin does."""
-        taken = {device for pod in self.pods.values() for device in pod.devices}
-        free = [device for device in range(self.gpus) if device not in taken]
-        running.devices = free[: running.pod.gpus]
+        """Take a pod in, and give it the GPUs that the fewest have, as the device plugin does."""
+        held = {device: len(self.owners_of(device)) for device in range(self.gpus)}
+        free = [device for device in held if held[device] < self.replicas]
+        running.devices = sorted(free, key=lambda each: (held[each], each))[: running.pod.gpus]
         self.pods[running.pod.metadata.uid] = running
 
     def refresh(self, now: float) -> None:

@@ -37,6 +37,7 @@ def utilization(high: str = "80%", low: str = "70%", **spec: Any) -> Utilization
         "nodes": {"all": True},
         "match": {"all": True},
         "targets": {"gpu": {"high": high, "low": low}},
+        "wholeDevices": "Count",
         **spec,
     }
     return Utilization(name="u", **given)

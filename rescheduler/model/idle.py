@@ -1,0 +1,18 @@
+"""GPUs that are held and hardly used, by those who hold them."""
+
+import msgspec
+
+
+class IdleHolder(msgspec.Struct, frozen=True, kw_only=True):
+    """The pods of one owner that have GPUs to themselves and hardly use them.
+
+    gpus: that they have. use: of these, the mean share in use. hours: GPU-hours that were not used
+    in the time that was evaluated.
+    """
+
+    namespace: str
+    owner: str
+    pods: int
+    gpus: float
+    use: float
+    hours: float

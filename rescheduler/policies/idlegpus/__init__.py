@@ -1,0 +1,1 @@
+"""Kind IdleGPUs: pods that have GPUs and hardly use them."""

@@ -1,0 +1,107 @@
+"""The term of IdleGPUs: who holds what without using it; nothing that a move could change."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rescheduler.model.finding import Finding
+from rescheduler.model.idle import IdleHolder
+from rescheduler.model.move import Shift
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import agreed, counted
+
+
+class IdleGPUsTerm:
+    """IdleGPUs on one snapshot: 1.0 for each pod that hardly uses its GPUs, wherever it runs."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        held: FloatArray,
+        use: FloatArray,
+        evaluated: BoolArray,
+        below: float,
+        span: float,
+    ) -> None:
+        """held, use: (pods,) GPUs, and the mean share of them in use. span: seconds."""
+        self._snapshot, self._held, self._use = snapshot, held, use
+        self._evaluated, self._below, self._span = evaluated, below, span
+        self._idle = evaluated & (np.nan_to_num(use, nan=1.0) < below)
+
+    def cost(self) -> float:
+        """How many pods hold GPUs that they hardly use."""
+        return float(self._idle.sum())
+
+    def worst(self) -> float:
+        """If all that were evaluated did."""
+        return float(self._evaluated.sum())
+
+    def scope(self) -> int:
+        """How many pods are evaluated."""
+        return int(self._evaluated.sum())
+
+    def candidates(self) -> IntArray:
+        """None: elsewhere a pod would use its GPUs as little."""
+        return np.zeros(0, np.int32)
+
+    def deltas(self, pod: int, nodes: IntArray) -> FloatArray:  # noqa: ARG002 - whichever it is
+        """(k,) no change."""
+        return np.zeros(len(nodes))
+
+    def commit(self, shift: Shift) -> None:
+        """Nothing depends on where a pod is."""
+
+    def measured(self) -> None:
+        """All findings come from readings."""
+
+    def lasted(self) -> FloatArray:
+        """(pods,) seconds for which each has hardly used its GPUs, at least."""
+        return np.where(self._idle, self._span, np.nan)
+
+    def idle(self) -> list[IdleHolder]:
+        """By owner, who wastes most first."""
+        found = []
+        for (namespace, owner), pods in self._by_owner().items():
+            gpus = float(self._held[pods].sum())
+            used = float((self._held[pods] * self._use[pods]).sum())
+            found.append(
+                IdleHolder(
+                    namespace=namespace,
+                    owner=owner,
+                    pods=len(pods),
+                    gpus=gpus,
+                    use=used / gpus,
+                    hours=(gpus - used) * self._span / 3600,
+                )
+            )
+        return sorted(found, key=lambda each: (-each.hours, each.namespace, each.owner))
+
+    def findings(self) -> Iterator[Finding]:
+        """One for each owner."""
+        by_owner = self._by_owner()
+        for each in self.idle():
+            pods = by_owner[each.namespace, each.owner]
+            hours = self._span / 3600
+            yield Finding(
+                code="IDL001",
+                subject=f"{each.owner.partition(' ')[0]} "
+                f"{each.namespace}/{each.owner.partition(' ')[2]}",
+                cost=float(each.pods),
+                message=f"{counted(each.pods, 'pod')} {agreed(each.pods, 'has', 'have')} "
+                f"{each.gpus:g} GPUs and used {each.use:.1%} of them in the last {hours:g} h: "
+                f"{each.hours:.3g} GPU-hours were idle",
+                pods=tuple(pods),
+            )
+
+    def _by_owner(self) -> dict[tuple[str, str], list[int]]:
+        """Namespace and owner, `KIND NAME`, to the pods that hardly use their GPUs."""
+        snapshot, answer = self._snapshot, dict[tuple[str, str], list[int]]()
+        for pod in np.flatnonzero(self._idle).tolist():
+            metadata, workload = snapshot.pods[pod].metadata, int(snapshot.pod_workload[pod])
+            owner = f"Pod {metadata.name}"
+            if workload >= 0:
+                top = snapshot.workloads[workload]
+                owner = f"{top.kind} {top.name}"
+            answer.setdefault((metadata.namespace, owner), []).append(pod)
+        return answer

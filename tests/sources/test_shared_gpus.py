@@ -1,0 +1,135 @@
+"""What series report about GPUs that pods share, about partitions, and about other makers' GPUs."""
+
+import pytest
+
+from rescheduler.kube.objects import Pod
+from rescheduler.model.readings import DeviceValue, Reading
+from rescheduler.model.snapshot import Snapshot
+from tests import cluster
+from tests.sources.metrics import Stub, read
+
+PROFILED, RUNNING, AMD, INTEL, GAUDI = range(5)
+"""The sources of the load of GPUs, in their order in the catalogue."""
+SHARES = {"nvidia.com/gpu.shared": "1"}
+
+
+def pool(*pods: str, devices: int = 2, replicas: int = 4) -> Snapshot:
+    """One node whose GPUs are shared by up to four pods each."""
+    labels = {"nvidia.com/gpu.replicas": str(replicas), "nvidia.com/gpu.sharing-strategy": "mps"}
+    room = {"nvidia.com/gpu.shared": str(devices * replicas)}
+    node = cluster.node("n1", labels=labels, allocatable=room)
+    return cluster.snapshot([node], [cluster.pod(name, "n1", requests=SHARES) for name in pods])
+
+
+def device(number: int, pod: str = "", node: str = "n1", **labels: str) -> dict[str, str]:
+    own = {"Hostname": node, "UUID": f"GPU-{number}", "gpu": str(number), "pod": "dcgm-x"}
+    if pod:
+        own |= {"exported_namespace": "default", "exported_pod": pod}
+    return own | labels
+
+
+def loads(reading: Reading) -> list[tuple[str, float, tuple[int, ...], tuple[float, ...]]]:
+    return [(each.device, each.value, each.pods, each.used) for each in reading.devices]
+
+
+def test_a_pool_of_shared_gpus_counts_by_its_devices_and_not_by_their_shares() -> None:
+    rows = [(device(0, "a"), 0.9), (device(1, "b"), 0.1)]
+    reading = read(Stub().series("node.gpu", rows), "node.gpu", pool("a", "b"))
+    assert reading.problem is None
+    assert reading.values[0] == pytest.approx(0.5)
+    assert loads(reading) == [("GPU-0", 0.9, (0,), (0.9,)), ("GPU-1", 0.1, (1,), (0.1,))]
+    assert reading.devices[0].index == "0"
+
+
+def test_copies_of_a_devices_series_are_one_and_its_pods_have_equal_parts() -> None:
+    rows = [(device(0, name), 0.9) for name in ("a", "b", "c")] + [(device(1), 0.2)]
+    before = pool("a", "b", "c")
+    assert loads(read(Stub().series("node.gpu", rows), "node.gpu", before)) == [
+        ("GPU-0", 0.9, (0, 1, 2), ()),
+        ("GPU-1", 0.2, (), ()),
+    ]
+    assert read(Stub().series("pod.gpu", rows), "pod.gpu", before).values == pytest.approx(0.3)
+
+
+def test_a_devices_own_series_is_not_averaged_with_those_of_its_pods() -> None:
+    rows = [(device(0), 95.0), (device(0, "a"), 60.0), (device(0, "b"), 32.0), (device(1), 0.0)]
+    stub = Stub().series("node.gpu", rows, source=RUNNING)
+    reading = read(stub, "node.gpu", pool("a", "b"))
+    assert reading.values[0] == pytest.approx(0.95 / 2)
+    assert reading.devices[0] == DeviceValue(0, "GPU-0", 0.95, "0", (0, 1), used=(0.6, 0.32))
+
+
+def test_parts_of_pods_complete_a_profile_that_has_none() -> None:
+    copies = [(device(0, name), 0.8) for name in ("a", "b")] + [(device(1), 0.0)]
+    parts = [(device(0), 100.0), (device(0, "a"), 75.0), (device(0, "b"), 25.0), (device(1), 0.0)]
+    stub = Stub().series("node.gpu", copies).series("node.gpu", parts, source=RUNNING)
+    (shared, _) = read(stub, "node.gpu", pool("a", "b")).devices
+    assert shared.value == 0.8
+    assert shared.used == pytest.approx((0.6, 0.2))
+
+
+def test_pods_series_that_differ_without_the_devices_own_are_no_load() -> None:
+    rows = [(device(0, "a"), 60.0), (device(0, "b"), 30.0), (device(1), 0.0)]
+    reading = read(Stub().series("node.gpu", rows, source=RUNNING), "node.gpu", pool("a", "b"))
+    assert reading.problem is not None
+    assert reading.problem.code == "RDG005"
+
+
+def test_a_pool_whose_pods_nobody_reports_does_not_silence_the_pods_of_others() -> None:
+    whole = cluster.node("n2", allocatable={"nvidia.com/gpu": "1"})
+    shared = pool("a", "b", "c")
+    train = cluster.pod("train", "n2", requests={"nvidia.com/gpu": "1"})
+    before = cluster.snapshot([*shared.nodes, whole], [*shared.pods, train])
+    rows = [(device(0, "b"), 0.9), (device(1), 0.0), (device(2, "train", "n2"), 0.7)]
+    reading = read(Stub().series("pod.gpu", rows), "pod.gpu", before)
+    assert reading.problem is None
+    assert reading.expected.tolist() == [False, False, False, True]
+    assert reading.values[3] == 0.7
+    assert any("RDG012" in note and "default/a" in note for note in reading.notes)
+
+
+@pytest.mark.parametrize(("number", "code"), [(6, None), (8, None), (9, "RDG015"), (5, "RDG003")])
+def test_withdrawn_gpus_still_report_and_those_of_another_cluster_are_refused(
+    number: int, code: str | None
+) -> None:
+    node = cluster.node("n1", allocatable={"nvidia.com/gpu": "6"})
+    node.status.capacity = {**(node.status.capacity or {}), "nvidia.com/gpu": "8"}
+    rows = [(device(each), 1.0) for each in range(number)]
+    reading = read(Stub().series("node.gpu", rows), "node.gpu", cluster.snapshot([node], []))
+    assert (reading.problem and reading.problem.code) == code
+    if code is None:
+        assert reading.values.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("resource", "source", "labels", "value"),
+    [
+        ("amd.com/gpu", AMD, {"hostname": "n1", "serial_number": "A", "gpu_id": "0"}, 95.0),
+        ("gpu.intel.com/xe", INTEL, {"node": "n1", "pci_bdf": "0000:4d:00.0"}, 0.95),
+        ("habana.ai/gaudi", GAUDI, {"node": "n1", "UUID": "01P0", "device": "0"}, 95.0),
+    ],
+)
+def test_gpus_of_other_makers_have_a_load_too(
+    resource: str, source: int, labels: dict[str, str], value: float
+) -> None:
+    node = cluster.node("n1", allocatable={resource: "1"})
+    owner: Pod = cluster.pod("p", "n1", requests={resource: "1"})
+    before = cluster.snapshot([node], [owner])
+    owned = {**labels, "exported_namespace": "default", "exported_pod": "p"}
+    stub = Stub().series("node.gpu", [(owned, value)], source=source)
+    assert read(stub, "node.gpu", before).values[0] == pytest.approx(0.95)
+    assert read(stub, "pod.gpu", before).values[0] == pytest.approx(0.95)
+    silent = read(Stub(), "node.gpu", before)
+    assert silent.problem is not None
+    assert silent.problem.code == "RDG009"
+
+
+def test_a_node_is_not_measured_by_the_series_of_another_maker() -> None:
+    nodes = [
+        cluster.node("n1", allocatable={"nvidia.com/gpu": "1"}),
+        cluster.node("n2", allocatable={"amd.com/gpu": "1"}),
+    ]
+    stub = Stub().series("node.gpu", [(device(0), 0.5), (device(1, node="n2"), 0.7)])
+    reading = read(stub, "node.gpu", cluster.snapshot(nodes, []), min_coverage=0.5)
+    assert reading.values[0] == 0.5
+    assert reading.values[1] != reading.values[1]
