@@ -102,7 +102,6 @@ def test_a_device_is_as_busy_as_its_own_series_says_and_not_as_its_pods_on_avera
     reading = read(stub, "node.gpu", fleet(1))
     assert reading.problem is None
     assert reading.values.tolist() == [pytest.approx(0.95)]
-    assert "vgpu" in stub.query("node.gpu", source=1)
 
 
 def test_a_device_of_which_only_copies_are_reported_is_as_busy_as_they_agree() -> None:

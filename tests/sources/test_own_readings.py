@@ -113,7 +113,7 @@ def test_two_series_of_one_node_must_agree() -> None:
 
 
 def test_series_of_two_clusters_are_refused() -> None:
-    rows = [(at("n1", cluster_name="a"), 1), (at("n2", cluster_name="b"), 1)]
+    rows = [(at("n1", cluster="a"), 1), (at("n2", cluster="b"), 1)]
     reading = of_nodes(own(), rows)
     assert reading.problem is not None
     assert reading.problem.code == "RDG020"

@@ -77,7 +77,7 @@ def test_devices_that_nothing_measures_are_a_problem_and_no_health(resource: str
 
 def test_some_devices_that_nothing_measures_are_noted() -> None:
     before = nodes(a1={"nvidia.com/gpu": "1"}, b1={"amd.com/gpu": "8"})
-    reading = read(heat((device("a1", 0), 0.5)), "node.gpu", before)
+    reading = ecc(before, [(device("a1", 0), 0)])
     assert reading.problem is None
     assert any("devices of which nothing is measured (1, such as amd.com/gpu of b1)" in each
                for each in reading.notes)  # fmt: skip
@@ -115,28 +115,6 @@ def test_more_devices_than_the_node_has_to_allocate_are_no_value() -> None:
     assert np.isnan(reading.values).all()
     assert reading.problem is not None
     assert reading.problem.code == "RDG015"
-
-
-def test_series_of_two_clusters_are_refused_whatever_they_say() -> None:
-    before = nodes(a1={}, a2={})
-    rows = [
-        ({"instance": "a1", "cluster": "one"}, 0.1),
-        ({"instance": "a2", "cluster": "two"}, 0.9),
-    ]
-    reading = read(Stub().series("node.memory", rows), "node.memory", before)
-    assert reading.problem is not None
-    assert reading.problem.code == "RDG020"
-    assert "one, two" in reading.problem.message
-    assert not reading.thin
-
-
-def test_one_cluster_and_names_of_other_clusters_nodes_are_fine() -> None:
-    before = nodes(a1={}, a2={})
-    rows = [
-        *(({"instance": name, "cluster": "one"}, 0.1) for name in ("a1", "a2")),
-        ({"instance": "elsewhere", "cluster": "two"}, 0.9),
-    ]
-    assert read(Stub().series("node.memory", rows), "node.memory", before).problem is None
 
 
 def test_memory_of_zones_counts_what_the_kernel_can_free() -> None:

@@ -68,7 +68,6 @@ class Assembly:
         self._ask = ask
         self._problems = ReadingProblems()
         self._rows = 0
-        self._clusters: set[str] = set()
         self._parts: tuple[DeviceValue, ...] = ()
         self._unowned: list[Mapping[str, str]] = []
         self._expected = cluster.expectation.expected(definition, request.window)
@@ -115,10 +114,6 @@ class Assembly:
         """Why no value of the reading can be relied on, or None."""
         if warnings:
             return Problem("RDG002", f"the source warns: {'; '.join(warnings)}")
-        if len(self._clusters) > 1:
-            found = ", ".join(sorted(self._clusters))
-            text = f"{self._request.name} has series of several clusters for these nodes: {found}"
-            return Problem("RDG020", text)
         wanted = int(self._expected.sum())
         if wanted and not self._rows:
             text = f"0 of {wanted} {self._request.subject}s have a value"
@@ -139,11 +134,6 @@ class Assembly:
         code = max(codes, key=lambda each: (codes[each], each))
         why = "; ".join(self._problems.notes())
         return Problem(code, f"{have}, wanted are {self._request.min_coverage:.0%}. {why}".strip())
-
-    def _note_clusters(self, groups: Mapping[Key, list[Row]]) -> None:
-        """Remember by their labels which clusters the series of our own nodes and pods are of."""
-        for rows in groups.values():
-            self._clusters.update(filter(None, map(_cluster, rows)))
 
     def _fold(self) -> tuple[folding.Found, dict[int, float] | None]:
         definition, problems = self._definition, self._problems
@@ -319,15 +309,13 @@ class Assembly:
         """The rows of each node, pod or device that a source knows."""
         samples = self._ask(source.value).samples
         self._rows += len(samples)
-        groups = group(
+        return group(
             samples,
             key_of,
             age_of,
             scale=source.scale,
             weights=by_series(self._ask(source.weight).samples) if source.weight else None,
         )
-        self._note_clusters(groups)
-        return groups
 
     def _per_capacity(self, groups: Mapping[Key, list[Row]]) -> dict[Key, list[Row]]:
         capacity = self._cluster.expectation.capacity(self._definition)
@@ -395,7 +383,3 @@ class Assembly:
             self._problems.note(f"series of {found.reason}", show(labels))
             return None
         return found.number, ""
-
-
-def _cluster(row: Row) -> str:
-    return row.labels.get("cluster") or row.labels.get("cluster_name", "")

@@ -75,10 +75,10 @@ class Expectation:
         specs = {id(pod.spec): pod for pod in pods}
         wants = {spec: _wants_rdma(pod) for spec, pod in specs.items()}
         self._pod_rdma = np.array([wants[id(pod.spec)] for pod in pods], np.bool_)
-        self.ready = np.array([each.ready for each in nodes], np.bool_)
+        self.ready: BoolArray = np.array([each.ready for each in nodes], np.bool_)
         running = np.array([pod.status.phase == "Running" for pod in pods], np.bool_)
         # An unbound pod has node -1 and takes the False that is appended.
-        self.running = running & np.append(self.ready, False)[snapshot.pod_node]
+        self.running: BoolArray = running & np.append(self.ready, False)[snapshot.pod_node]
         self._own_network = ~np.array([pod.spec.hostNetwork for pod in pods], np.bool_)
         self._age = np.array([_age(pod, snapshot) for pod in pods], np.float64)
 
@@ -91,7 +91,7 @@ class Expectation:
         reads low.
         """
         if definition.name.startswith("node."):
-            offering = {"gpu": self.gpus > 0, "rdma": self._rdma}
+            offering = {"gpu": self._of_makers(definition), "rdma": self._rdma}
             return np.logical_and(self.ready, offering.get(definition.only, True))
         answer: BoolArray = self.running
         if definition.only == "gpu":
@@ -103,6 +103,17 @@ class Expectation:
         if definition.rate:
             answer = answer & (self._age >= window)
         return answer
+
+    def _of_makers(self, definition: Definition) -> BoolArray:
+        """(nodes,) whether each has devices of a maker that the reading has a source for."""
+        known = {source.maker for source in definition.sources}
+        return np.array(
+            [
+                count > 0 and bool(known & makers)
+                for count, makers in zip(self.gpus.tolist(), self.makers, strict=True)
+            ],
+            np.bool_,
+        )
 
     def may_have_gpus(self, pod: int) -> bool:
         """Whether the pod asks for GPUs, or for devices that may be some."""

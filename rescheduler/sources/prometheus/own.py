@@ -85,7 +85,7 @@ class OwnAssembly(Assembly):
             if own.pods is not None:
                 chosen = select_pods(own.pods, snapshot)
         if not own.resources:
-            return np.asarray(chosen)
+            return chosen
         answer: BoolArray = chosen & (self._count(own) > 0)
         return answer
 
@@ -96,7 +96,7 @@ class OwnAssembly(Assembly):
             return self._about(own) & expectation.ready
         wanted = self._about(own) & expectation.running
         if own.rate:
-            wanted = wanted & (self._cluster.snapshot.pod_age >= self._request.window)
+            wanted &= self._cluster.snapshot.pod_age >= self._request.window
         return wanted
 
     def _count(self, own: OwnReading) -> FloatArray:
@@ -217,9 +217,7 @@ class OwnAssembly(Assembly):
     ) -> dict[Key, list[Row]]:
         samples = self._ask(template).samples
         self._rows += len(samples)
-        groups = group(samples, key_of, age_of, scale=1.0, weights=None)
-        self._note_clusters(groups)
-        return groups
+        return group(samples, key_of, age_of, scale=1.0, weights=None)
 
     def _capacities(
         self, own: OwnReading, key_of: Callable[[Labels], Key | None]
