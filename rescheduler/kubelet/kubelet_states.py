@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.kubelet.admission import Managers, admitted
 from rescheduler.kubelet.pod_wants import PodWants, pod_wants
-from rescheduler.kubelet.reported_managers import Resident, UnknownStateError, possible
+from rescheduler.kubelet.reported_managers import Resident, possible
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 
@@ -113,7 +113,7 @@ class KubeletStates:
                 self._states[node] = possible(
                     self._topologies[node], self._snapshot.nodes[node], residents
                 )
-            except UnknownStateError as error:
+            except ValueError as error:  # an UnknownStateError, or a quantity that is none
                 self.odd[node] = str(error)
         return self._states[node]
 

@@ -43,14 +43,16 @@ class PodWants:
     """steps: each container. whole: the pod at once. lasting: what the containers that stay hold.
 
     held: what is not given to others while the pod lives, ended init containers' share included.
-    most_cpus: that it may hold, where a container does not get the very CPUs that an init container
+    odd_cpus: that it may hold, where a container does not get the very CPUs that an init container
     leaves: kubelet gives an odd one of which the sibling is in use, and an even number as cores.
+    most_cpus: that it may hold if nothing were left to anybody, as where they lie in other zones.
     """
 
     steps: tuple[Step, ...]
     whole: Wants
     lasting: Wants
     held: Wants
+    odd_cpus: int
     most_cpus: int
 
     @property
@@ -85,10 +87,17 @@ def pod_wants(spec: PodSpec) -> PodWants:
     whole = Wants(
         held.cpus, {name: size for name, size in held.memory.items() if name in own}, held.devices
     )
-    return PodWants(steps, whole, _wants(lasting), held, _most_cpus(steps, held.cpus))
+    return PodWants(
+        steps,
+        whole,
+        _wants(lasting),
+        held,
+        _odd_cpus(steps, held.cpus),
+        sum(each.wants.cpus for each in steps),
+    )
 
 
-def _most_cpus(steps: tuple[Step, ...], held: int) -> int:
+def _odd_cpus(steps: tuple[Step, ...], held: int) -> int:
     """One more where some containers want odd and some even numbers: see PodWants."""
     sizes = [each.wants.cpus for each in steps if each.wants.cpus]
     ended = any(each.ends and each.wants.cpus for each in steps)

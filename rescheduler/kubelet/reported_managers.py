@@ -29,6 +29,8 @@ from rescheduler.kubelet.shared_memory import cells_of
 POLICIES = frozenset({"none", "best-effort", "restricted", "single-numa-node"})
 SCOPES = frozenset({"container", "pod"})
 _MOST_STATES = 64
+_MOST_PLACES = 4096
+_TOO_MANY = "what its ended init containers hold may lie in too many ways"
 
 
 class UnknownStateError(ValueError):
@@ -72,14 +74,16 @@ def possible(
         for name in node.status.capacity or ()
         if extended(name) and _broken(node, name) == _count(node.status.capacity, name) > 0
     )
-    hidden = _hidden(told, managers, residents, node)
+    # With more CPUs held than there must be a pod may be refused, or get others and be admitted.
+    hidden = [_hidden(told, managers, residents, node, most=most) for most in (False, True)]
     states: Iterator[Managers] = iter([managers])
     states = (each for state in states for each in _with_broken(state, node))
-    states = (each for state in states for each in _with_hidden(state, hidden))
+    hidden = hidden[:1] if hidden[0] == hidden[1] else hidden
+    states = (each for state in states for one in hidden for each in _with_hidden(state, one))
     states = (each for state in states for each in _with_cells(state, residents))
     answer = list(islice(states, _MOST_STATES + 1))
     if len(answer) > _MOST_STATES:
-        raise UnknownStateError("what its ended init containers hold may lie in too many ways")
+        raise UnknownStateError(_TOO_MANY)
     return answer
 
 
@@ -94,10 +98,8 @@ class _Told:
         self.listed: dict[str, set[int]] = {}
         for number, zone in enumerate(zones):
             for one in zone.resources or ():
+                # Where an exporter reports no allocatable amounts it is capacity for both.
                 most = _units(one.allocatable or one.capacity)
-                # An exporter that reports no allocatable amounts reports capacity for both.
-                if one.name == "cpu" and str(one.allocatable) == "0":
-                    most = 0
                 for table, amount in (
                     (self.capacity, max(_units(one.capacity), most)),
                     (self.allocatable, most),
@@ -160,9 +162,11 @@ class _Hidden:
 
 
 def _hidden(
-    told: _Told, managers: Managers, residents: Sequence[Resident], node: Node
+    told: _Told, managers: Managers, residents: Sequence[Resident], node: Node, *, most: bool
 ) -> list[_Hidden]:
     """What pods hold and the zones do not tell: beyond what lasting containers do, or all of it.
+
+    most: whether they hold as many CPUs as they may, not as few.
 
     Raises:
         UnknownStateError: the zones tell of another use than the pods ask for.
@@ -180,9 +184,10 @@ def _hidden(
             if name in managers.devices.keys() - counted
         }
         if managers.cpus:
-            share["cpu"] = each.wants.most_cpus - lasting.cpus
-            if share["cpu"] > max(managers.cpus.free):
-                share["cpu"] = held.cpus - lasting.cpus
+            zone = max(managers.cpus.total)
+            apart = not strict and any(step.wants.cpus > zone for step in each.wants.steps)
+            highest = each.wants.most_cpus if apart else each.wants.odd_cpus
+            share["cpu"] = (highest if most else held.cpus) - lasting.cpus
         if managers.memory and not each.settled:
             share |= {n: size - lasting.memory.get(n, 0) for n, size in held.memory.items()}
         kept = {name for name, count in lasting.devices.items() if count}
@@ -236,7 +241,9 @@ def _with_hidden(state: Managers, hidden: Sequence[_Hidden]) -> Iterator[Manager
         for each in hidden
     ]
     seen = set()
-    for placed in islice(product(*choices), _MOST_STATES + 1):
+    for number, placed in enumerate(product(*choices)):
+        if number == _MOST_PLACES:
+            raise UnknownStateError(_TOO_MANY)
         key = tuple(
             sorted((zone, *each.amounts.items()) for zone, each in zip(placed, hidden, strict=True))
         )
@@ -265,9 +272,9 @@ def _with_broken(state: Managers, node: Node) -> Iterator[Managers]:
     """The states in which the devices that are out of order lie in these zones or those."""
     broken = {name: _broken(node, name) for name in state.devices}
     options = [
-        [(name, places) for places in combinations_with_replacement(_bearing(pool), broken[name])]
+        [(name, places) for places in _places(_bearing(pool), broken[name])]
         for name, pool in state.devices.items()
-        if 0 < broken[name] < 4
+        if broken[name] and any(pool.total)
     ]
     for chosen in product(*options):
         after = state.copy()
@@ -275,6 +282,13 @@ def _with_broken(state: Managers, node: Node) -> Iterator[Managers]:
             for zone in places:
                 after.devices[name].total[zone] += 1
         yield after
+
+
+def _places(zones: list[int], count: int) -> list[tuple[int, ...]]:
+    """In which zones they may lie: in any, or, of many, all in one."""
+    if count < 4:
+        return list(combinations_with_replacement(zones, count))
+    return [(zone,) * count for zone in zones]
 
 
 def _with_cells(state: Managers, residents: Sequence[Resident]) -> Iterator[Managers]:

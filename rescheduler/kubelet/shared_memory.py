@@ -214,7 +214,11 @@ class _Dealing:
         """Whether no more lies there than is reported."""
         return all(
             load <= sum(used)
-            or all(mine >= min(load, most) for mine, most in zip(used, total, strict=True))
+            or (
+                len(used) > 1
+                and load <= sum(total)
+                and all(mine >= min(load, most) for mine, most in zip(used, total, strict=True))
+            )
             for load, used, total in zip(
                 self.loads[block], self._used[block], self._total[block], strict=True
             )
@@ -223,7 +227,7 @@ class _Dealing:
     def _is_whole(self, block: int) -> bool:
         """Whether as much lies there as is reported; zones are together only for somebody."""
         return all(
-            load == sum(used) or used == [min(load, most) for most in total]
+            load == sum(used) or (len(used) > 1 and used == [min(load, most) for most in total])
             for load, used, total in zip(
                 self.loads[block], self._used[block], self._total[block], strict=True
             )

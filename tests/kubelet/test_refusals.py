@@ -226,3 +226,27 @@ def test_what_the_zones_do_not_tell_of_yet_is_not_free(kind: str) -> None:
         given = refused(job("x", "", comes), *zones, policy="restricted", there=(holder,))
         assert given is (verdict or kind == "memory")
     assert not refused(job("x", "", sure()), *zones, policy="restricted", there=(holder,))
+
+
+def test_a_resource_that_lies_near_no_zone_any_more_keeps_nobody_else_out() -> None:
+    broken = {"capacity": {GPU: "2"}, "allocatable": {GPU: "0"}}
+    zones = [{GPU: 0, "cpu": 8}]
+    assert not refused(job("x", "", sure()), *zones, policy="restricted", of_node=broken)
+
+
+def test_many_broken_devices_count_wherever_they_lie() -> None:
+    zones = [{GPU: 4, "cpu": 8}, {GPU: 4, "cpu": 8}]
+    broken = {"capacity": {GPU: "14"}, "allocatable": {GPU: "8"}}
+    comes = job("x", "", {GPU: 8})
+    assert not refused(comes, *zones, policy="restricted")
+    assert refused(comes, *zones, policy="restricted", of_node=broken)
+
+
+def test_an_ended_init_container_that_may_lie_anywhere_makes_a_strict_kubelet_unknown() -> None:
+    holders = tuple(
+        job(f"p{n}", "n1", sure(cpu="500m"), inits=[box("i", sure(cpu=n + 1, gpu=1))])
+        for n in range(8)
+    )
+    zones = [{GPU: 4, "cpu": 64}] * 4
+    assert refused(job("x", "", sure(gpu=1)), *zones, policy="restricted", there=holders)
+    assert not refused(job("x", "", {"cpu": 1}), *zones, policy="restricted", there=holders)
