@@ -1,6 +1,7 @@
 """A slot is free when the evicted pod is gone and its replacement stays, judged by UID."""
 
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from msgspec import structs
 
 from rescheduler.kube.objects import Pod
+from rescheduler.model.errors import SourceError
 from rescheduler.model.history import History, PastMove, mark
 from rescheduler.model.plan import Outcome
 from rescheduler.policies.limits import Limits
@@ -79,6 +81,23 @@ def test_the_time_for_which_it_must_stay_ready_begins_anew_after_a_break(
     see(actor, move, ready)
     assert move.readySince is not None
     assert move.readySince > first
+
+
+def test_where_the_pods_cannot_be_read_until_the_time_is_up_that_is_an_error(stage: Stage) -> None:
+    def fail(*_: str) -> list[Pod]:
+        raise SourceError("no answer")
+
+    process = Process(stage, "a")
+    process.lease.acquire()
+    process.lease.start()
+    actor = replace(process.actor(), pods=fail)
+    move = PastMove(
+        plan="p", podUid="old", namespace="default", pod="web-1", workload="w", source="n1",
+        at=actor.clock(), state="evicted",
+    )  # fmt: skip
+    with pytest.raises(SourceError, match="no answer"):
+        await_replacements(actor, History([move]), [move])
+    assert actor.clock() - move.at >= LIMITS.readyTimeout
 
 
 def test_nothing_is_awaited_without_the_lock(stage: Stage) -> None:
