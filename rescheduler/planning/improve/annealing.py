@@ -7,7 +7,7 @@ within the cap is kept. Several pods are asked at once; of those that want the s
 first goes, as the others were asked in a state that is past.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -20,11 +20,12 @@ _MOST_NODES = 160
 _POOL = 2_000
 _POOL_OF_CAP = 20
 """Pods that may be drawn: those that save most when they leave, or so many times the cap."""
-_HOT, _HOT_UNCAPPED, _COLD = 1.0, 5.0, 0.001
-"""The first and the last temperature, in what a move of the descent gained: the last one under a
-cap, where that is what a move must be worth, and else the median one."""
+_HOT, _HOT_UNCAPPED, _COLD = 0.3, 3.0, 0.001
+"""The first temperature, in what a move of the descent gained on average; the last, in that."""
+_LEAST_WORTH = 0.25
+"""What a move must be worth under a cap at first, in the same: the least gain, or this."""
 _LEAST, _MOST = 0.1, 5.0
-"""How much rarer or more frequent pods are drawn, in the same: by what they save."""
+"""How much rarer or more frequent pods are drawn: what they save, in what a move is worth."""
 _PACE = 0.002
 """How much the price changes with each move for each that is too many, up to five."""
 
@@ -32,8 +33,7 @@ _PACE = 0.002
 class Annealing:
     """One run from a placement that is within the cap.
 
-    most: how many pods may be away from home. worth: what a move of the descent
-    gained: the least of them, and the median where there is no cap.
+    most: how many pods may be away from home. gains: what each move of the descent gained.
     progress: 0 to 1, where it ends; of time or of steps.
     """
 
@@ -41,7 +41,7 @@ class Annealing:
         self,
         placement: Placement,
         most: int,
-        worth: float,
+        gains: Sequence[float],
         random: np.random.Generator,
         progress: Callable[[int], float],
     ) -> None:
@@ -49,11 +49,12 @@ class Annealing:
         self._most = most
         self._random = random
         self._progress = progress
-        self._worth = worth
         capped = most < len(placement.movable)
-        self._price = worth if capped else 0.0
+        average = float(np.mean(gains))
+        self._worth = max(min(gains), _LEAST_WORTH * average) if capped else float(np.median(gains))
+        self._price = self._worth if capped else 0.0
         self._capped = capped
-        self._hot = _HOT if capped else _HOT_UNCAPPED
+        self._hot = average * (_HOT if capped else _HOT_UNCAPPED)
         self._cost = placement.cost()
         self._moved = list(placement.moved)
         self.best = self._cost
@@ -67,7 +68,7 @@ class Annealing:
             if rounds % 200 == 0:
                 self._draw_pool()
             rounds += 1
-            self._round(self._worth * max(self._hot * (1 - done) ** 2, _COLD))
+            self._round(self._hot * max((1 - done) ** 2, _COLD))
         self._restore()
 
     def _draw_pool(self) -> None:

@@ -49,9 +49,7 @@ def improve(
     stopped = "nothing gains"
     gains = _descend(placement, most, progress)
     if gains and progress(0) < 1.0:
-        ranked = np.sort(gains)
-        worth = float(ranked[0] if most < len(placement.movable) else np.median(ranked))
-        Annealing(placement, most, worth, np.random.default_rng(seed), progress).run()
+        Annealing(placement, most, gains, np.random.default_rng(seed), progress).run()
         _descend(placement, most, _without_end)
         stopped = "its time is spent"
     shifts = tuple(
