@@ -1,25 +1,23 @@
 """The same cluster gives the same plan, whichever metric back end has its series."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.backends.engines import Thanos, prometheus3
+from tests.e2e.backends.planning import asker
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.exporter.metrics import Metrics
 from tests.e2e.exporter.prometheus import Prometheus
 from tests.e2e.load_scenarios import hot_gpus
-from tests.e2e.loop import WINDOW, plan, swift, utilization, write_policies
+from tests.e2e.loop import WINDOW, swift, utilization, write_policies
 from tests.e2e.program import Program
 
 pytestmark = pytest.mark.e2e
 
 LASTING = f"  stableFor: {WINDOW}s\n"
-Plan = tuple[list[tuple[str, str]], set[str]]
-"""The moves, as pod and node, and the codes of what held policies back."""
 
 
 @pytest.fixture
@@ -33,24 +31,6 @@ def engines(metrics: Metrics, tmp_path: Path) -> Iterator[tuple[Prometheus, Than
         thanos.stop()
     finally:
         newest.stop()
-
-
-def asker(program: Program, policies: Path) -> Callable[..., Plan]:
-    """What makes a plan from the series of the engine at an address."""
-
-    def ask(url: str, *options: str) -> Plan:
-        _, report = plan(replace(program, prometheus=url), policies, *options)
-        return moves(report), problems(report)
-
-    return ask
-
-
-def moves(report: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(each["pod"], each["node"]) for each in report["moves"]]
-
-
-def problems(report: dict[str, Any]) -> set[str]:
-    return {each["problem"]["code"] for each in report["policies"] if each["problem"]}
 
 
 def test_prometheus_2_and_3_and_thanos_give_the_same_plan_and_no_half_of_one(

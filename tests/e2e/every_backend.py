@@ -1,0 +1,45 @@
+"""Metric back ends that do not come as Go modules: `make e2e-backends`."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.backends.engines import victoria_metrics
+from tests.e2e.backends.planning import asker
+from tests.e2e.builders.cluster import Cluster
+from tests.e2e.exporter.metrics import Metrics
+from tests.e2e.load_scenarios import hot_gpus
+from tests.e2e.loop import WINDOW, Loop, swift, utilization, write_policies
+from tests.e2e.program import Program
+
+pytestmark = pytest.mark.e2e
+
+LASTING = 40
+"""Seconds for which nodes must be hot."""
+
+
+def test_victoria_metrics_gives_the_same_plan_and_moved_pods_silence_none(
+    cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
+) -> None:
+    """It answers from a cache that lacks half a minute, unless it is told not to."""
+    port = int(metrics.exporter_url.split(":")[2].split("/")[0])
+    victoria = victoria_metrics(tmp_path / "victoria-metrics", port)
+    try:
+        hot_gpus(cluster, count=12, hot=2)
+        # Of ranges it gives nothing that is younger than half a minute, which no past of ours is.
+        metrics.warm(2 * LASTING + WINDOW, deadline=180)
+        text = utilization(gpu="50%") + f"  stableFor: {LASTING}s\n"
+        policies = write_policies(tmp_path / "policies", text, swift())
+        ask = asker(actor, policies)
+        wanted = ask(metrics.url)
+        assert wanted[0]
+        assert ask(victoria.url) == wanted
+
+        loop = Loop(replace(actor, prometheus=victoria.url), policies)
+        loop.once()
+        assert loop.evicted()
+        cluster.settled()
+        assert ask(victoria.url)[1] == set()
+    finally:
+        victoria.stop()
