@@ -132,8 +132,7 @@ class MoveResult(msgspec.Struct, frozen=True, kw_only=True):
     returns: float
     unschedulable: float
     landedOn: str | None = None
-    predicted: float | None = None
-    """The probability that the node where it landed had when the eviction was sent."""
+    predicted: float | None = None  # of the node where it landed, when the eviction was sent
     readySeconds: float | None = None
 
     @classmethod

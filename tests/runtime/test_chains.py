@@ -12,6 +12,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.enforce.actor import Actor
 from tests.fakes.stage import Process, Stage, warm
+from tests.fakes.steering import TABLE_KEY
 from tests.planning.search.test_chains import FREE, RULES, STEERED, full
 from tests.runtime.skewed import parts
 
@@ -28,6 +29,8 @@ class Chained:
     def __init__(self) -> None:
         self.stage = warm(Stage())
         self.stage.world.load(full(room="3"))
+        self.stage.world.put(*TABLE_KEY, {"apiVersion": "v1", "kind": "ConfigMap"})
+        self.stage.world.steers = True
         self.stage.world.place = lambda new: PLACES[new["metadata"]["labels"]["app"]]
 
     def observe(self, _: Any = None) -> Snapshot:

@@ -119,7 +119,7 @@ class FragmentationKernel:
             np.tile(nodes, demands),
             (left.cpu - cpu).ravel(),
             (left.memory - memory).ravel(),
-            devices.reshape(demands * count, -1),
+            devices.reshape(demands * count, devices.shape[2]),
         )
         change = self._measure(rows).reshape(demands, count) - self._now[nodes]
         self._come[:, nodes] = np.where(fits, change, np.inf)

@@ -67,10 +67,9 @@ class Utilization(Policy):
     shared partitions, claims on one device): a pod that has a GPU, or a partition (MIG), to itself
     keeps it as busy wherever it goes, so nobody is relieved. A pod that comes to a node gets the
     device that the fewest pods have, as NVIDIA's device plugin gives them out. What each pod of a
-    shared device uses is taken from its own series; where it has none, all have equal parts of it;
-    where nobody reports who has which device, no pod leaves the node for its sake (RDG012).
-    `wholeDevices: Count` takes the mean of all GPUs of a node instead, for the power, the heat or
-    the network behind them. `strategy: Pack` always does.
+    shared device uses is told by its own series, or else in equal parts; where nobody reports who
+    has which device, no pod leaves the node for its sake (RDG012). `wholeDevices: Count`, and
+    `strategy: Pack`, take the mean of all GPUs of a node: for power, heat or network behind them.
 
     `strategy: Balance` lowers the targets to the mean of the nodes, each weighed by its size: a
     node more than `tolerance` above the mean gives pods away, down to the mean, to others that
@@ -211,7 +210,7 @@ class Utilization(Policy):
                 if isinstance(hidden, Problem):
                     return hidden
                 high, low = self._band(resource, group_of, load, wanted)
-                resource_target = ResourceTarget(
+                made = ResourceTarget(
                     resource,
                     load,
                     high,
@@ -223,7 +222,7 @@ class Utilization(Policy):
                     elsewhere=self._elsewhere(resource),
                     heat=self._heat(snapshot, resource, group_of, load, wanted),
                 )
-                resource_targets.append(resource_target)
+                resource_targets.append(made)
         if self.strategy == "Pack":
             return PackingTerm(snapshot, resource_targets, selected, matched, self.cold, self.span)
         if resource_targets:
