@@ -22,12 +22,14 @@ _MOST = 2**22
 
 
 class SteeringWatch:
-    """Tells each state of the table, in a thread of its own.
+    """Tells each state of the table with its resourceVersion, in a thread of its own.
 
     While the API server cannot be asked, the last state stands: each entry has its own deadline.
     """
 
-    def __init__(self, api: Api, namespace: str, tell: Callable[[Sequence[Intent]], None]) -> None:
+    def __init__(
+        self, api: Api, namespace: str, tell: Callable[[Sequence[Intent], str], None]
+    ) -> None:
         self.problem = "the table of intents was not read yet"
         self._api = api
         self._tell = tell
@@ -77,7 +79,7 @@ class SteeringWatch:
     def _take(self, table: dict[str, Any]) -> None:
         data = table.get("data")
         intents, _ = read(data if isinstance(data, dict) else {})
-        self._tell(intents)
+        self._tell(intents, str((table.get("metadata") or {}).get("resourceVersion", "")))
 
     def _events(self, version: str) -> Iterator[dict[str, Any]]:
         query = (

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rescheduler.actions.steering_format import written
+from rescheduler.actions.steering_format import SEEN, written
 from rescheduler.kube.steered import steered_affinity
 from rescheduler.model.steering import Intent
 from rescheduler.runtime.steering.certificates import Pair, make_authority, make_certificate
@@ -74,7 +74,8 @@ class Webhook:
         (manifest,) = yaml.safe_load_all((FOLDER / "configuration.yaml").read_text())
         bundle = base64.b64encode(self.authority.certificate).decode()
         client = {"url": f"https://localhost:{port}/steer", "caBundle": bundle}
-        manifest["webhooks"][0]["clientConfig"] = client
+        for each in manifest["webhooks"]:
+            each["clientConfig"] = client
         self.cluster.api.apply(manifest)
         time.sleep(0.5)  # the API server hears of it by a watch
 
@@ -160,6 +161,9 @@ def test_as_many_replacements_are_steered_as_the_table_says(
     webhook.start()
     first, second, *_ = cluster.pods("web")
     tell(cluster, intent(first, names[4], names[5]))
+    table = cluster.api.read("v1", "ConfigMap", "rescheduler-steering", NAMESPACE)
+    rehearsed = cluster.api.request("PUT", cluster.api.path(table), table, params={"dryRun": "All"})
+    assert rehearsed["metadata"]["annotations"][SEEN] == table["metadata"]["resourceVersion"]
     steered = replaced(cluster, first)
     assert steered["spec"]["nodeName"] in names[4:]
     merged = steered_affinity(affinity, names[4:], require=True)
@@ -212,7 +216,7 @@ def test_its_own_certificate_is_kept_in_the_cluster_and_told_to_the_api_server(
         process.wait(10)
     kept = cluster.api.read("v1", "Secret", "rescheduler-webhook", NAMESPACE)["data"]
     assert set(kept) == {"ca.crt", "ca.key", "tls.crt", "tls.key"}
-    (hook,) = cluster.api.read(
+    hooks = cluster.api.read(
         "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "rescheduler-steering"
     )["webhooks"]
-    assert hook["clientConfig"]["caBundle"] == kept["ca.crt"]
+    assert {each["clientConfig"]["caBundle"] for each in hooks} == {kept["ca.crt"]}

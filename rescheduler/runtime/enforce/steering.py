@@ -22,7 +22,7 @@ from rescheduler.runtime.enforce.actor import Actor
 
 TABLED: frozenset[Means] = frozenset({"AdmissionPolicy", "Webhook", "Extender"})
 """What reads the table of intents."""
-CONFIRMED: frozenset[Means] = frozenset({"AdmissionPolicy"})
+CONFIRMED: frozenset[Means] = frozenset({"AdmissionPolicy", "Webhook"})
 """What tells which version of the table it reads."""
 _MERGED: frozenset[Means] = frozenset({"AdmissionPolicy", "Webhook"})
 """What shows in the affinity of a replacement."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from rescheduler.actions.steering_format import SEEN
 from rescheduler.kube.objects import ObjectMeta
 from rescheduler.kube.steered import steered_affinity
 from rescheduler.runtime.steering.claims import Claims
@@ -19,8 +20,13 @@ class _Pod(msgspec.Struct, frozen=True):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
+class _Resource(msgspec.Struct, frozen=True):
+    resource: str = "pods"
+
+
 class _Request(msgspec.Struct, frozen=True):
     uid: str
+    resource: _Resource = msgspec.field(default_factory=_Resource)
     namespace: str = ""
     dryRun: bool | None = None
     object: _Pod | None = None
@@ -34,29 +40,48 @@ _review = msgspec.json.Decoder(_Review)
 
 
 def answer(claims: Claims, body: bytes) -> bytes:
-    """The review with our response: always allowed, and a patch where the table has an entry.
+    """The review with our response: always allowed, and a patch where there is something to say.
+
+    A pod gets the affinity that its entry of the table asks for. A rehearsed update of the table
+    gets the version that we go by, which shows that the API server asks us and what we know.
 
     Raises:
-        ValueError: it is no AdmissionReview of a pod.
+        ValueError: it is no AdmissionReview of a pod or of the table.
     """
     request = _review.decode(body).request
     response: dict[str, Any] = {"uid": request.uid, "allowed": True}
-    pod = request.object
-    if pod is not None:
-        intent = claims.take(
-            pod.metadata,
-            request.uid,
-            namespace=request.namespace or pod.metadata.namespace,
-            looks=bool(request.dryRun),
-        )
-        if intent is not None:
-            affinity = steered_affinity(
-                pod.spec.affinity, intent.hostnames, require=intent.strength == "Require"
+    if request.object is not None and request.resource.resource == "configmaps":
+        if request.dryRun:
+            _patch(
+                response, "/metadata/annotations", _seen(request.object.metadata, claims.version)
             )
-            # `add` replaces what is there (RFC 6902, 4.1).
-            patch = [{"op": "add", "path": "/spec/affinity", "value": affinity}]
-            response["patchType"] = "JSONPatch"
-            response["patch"] = base64.b64encode(msgspec.json.encode(patch)).decode()
-            response["auditAnnotations"] = {"plan": intent.plan, "strength": intent.strength}
+    elif request.object is not None:
+        _steer(response, request, request.object, claims)
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
     return msgspec.json.encode(review)
+
+
+def _steer(response: dict[str, Any], request: _Request, pod: _Pod, claims: Claims) -> None:
+    intent = claims.take(
+        pod.metadata,
+        request.uid,
+        namespace=request.namespace or pod.metadata.namespace,
+        looks=bool(request.dryRun),
+    )
+    if intent is not None:
+        affinity = steered_affinity(
+            pod.spec.affinity, intent.hostnames, require=intent.strength == "Require"
+        )
+        _patch(response, "/spec/affinity", affinity)
+        response["auditAnnotations"] = {"plan": intent.plan, "strength": intent.strength}
+
+
+def _seen(table: ObjectMeta, version: str) -> dict[str, str]:
+    return {**(table.annotations or {}), SEEN: version}
+
+
+def _patch(response: dict[str, Any], path: str, value: Any) -> None:
+    """`add` replaces what is there (RFC 6902, 4.1)."""
+    patch = [{"op": "add", "path": path, "value": value}]
+    response["patchType"] = "JSONPatch"
+    response["patch"] = base64.b64encode(msgspec.json.encode(patch)).decode()

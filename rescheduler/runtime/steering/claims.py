@@ -24,19 +24,21 @@ class Claims:
     """
 
     def __init__(self, now: Callable[[], datetime]) -> None:
+        self.version = ""
+        """The resourceVersion of the table as it was taken over last; "" without a table."""
         self._now = now
         self._lock = threading.Lock()
         self._open: dict[str, list[Intent]] = {}
         self._taken: dict[str, str] = {}
 
-    def replace(self, intents: Iterable[Intent]) -> None:
+    def replace(self, intents: Iterable[Intent], version: str = "") -> None:
         """Take over the table as it is now; what was taken stays so as long as it is in there."""
         found: dict[str, list[Intent]] = {}
         for each in intents:
             found.setdefault(each.owner, []).append(each)
         there = {each.pod for some in found.values() for each in some}
         with self._lock:
-            self._open = found
+            self._open, self.version = found, version
             self._taken = {entry: pod for entry, pod in self._taken.items() if entry in there}
 
     def take(

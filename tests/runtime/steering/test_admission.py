@@ -66,3 +66,18 @@ def test_a_request_without_a_pod_is_allowed() -> None:
 def test_what_is_no_review_is_an_error_of_the_caller(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         answer(claims(), body)
+
+
+@pytest.mark.parametrize("rehearsed", [True, False])
+def test_a_rehearsed_update_of_the_table_is_told_which_version_we_go_by(rehearsed: bool) -> None:
+    some = claims()
+    some.replace([intent()], "17")
+    table = {"metadata": {"name": "rescheduler-steering", "annotations": {"a": "b"}}}
+    body = review("r1", object=table, resource={"resource": "configmaps"}, dryRun=rehearsed)
+    response = asked(some, body)
+    if not rehearsed:
+        assert "patch" not in response
+        return
+    (operation,) = msgspec.json.decode(base64.b64decode(response["patch"]))
+    notes = {"a": "b", "rescheduler.io/seen": "17"}
+    assert operation == {"op": "add", "path": "/metadata/annotations", "value": notes}
