@@ -146,8 +146,7 @@ def test_every_query_of_readings_and_presets_is_promql(tmp_path: Path) -> None:
 
 
 def _templates(definition: Definition) -> Iterator[str]:
-    beside = () if definition.beside is None else (definition.beside,)
-    for source in (*definition.sources, *beside):
+    for source in (*definition.sources, *definition.beside):
         yield from filter(None, (source.value, source.weight, source.fresh))
     if definition.holders:
         yield definition.holders
