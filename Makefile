@@ -28,17 +28,14 @@ demo: $(READY) ## plan on a recorded cluster, and leave a report to look at
 	@$(BIN)/rescheduler render $(OUT)/plan.json -o table
 	@echo "The same as a page: $(OUT)/report.html, and as data: $(OUT)/plan.json"
 
-# Some tests wait for processes of their own, so there is a worker more than there are cores.
-WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
-
 test: $(READY) ## the fast suite: everything but real servers; the same in every run
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 draw: SEED := $(or $(SEED),$(shell $(PYTHON) -c 'import secrets; print(secrets.randbelow(2**31))'))
 draw: $(READY) ## the fast suite with newly drawn cases, in a new order; SEED=N repeats a run
 # The simulation draws by seeds of its own; `make soak` plays others.
 	@echo "SEED=$(SEED)"
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --hypothesis-profile=free --hypothesis-seed=$(SEED) --randomly-seed=$(SEED) --ignore=tests/simulation --ignore=tests/mutants
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup --hypothesis-profile=free --hypothesis-seed=$(SEED) --randomly-seed=$(SEED) --ignore=tests/simulation --ignore=tests/mutants
 
 check: $(READY) ## format, lint, types, import contracts, YAML
 	$(BIN)/ruff format --check .

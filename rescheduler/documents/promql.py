@@ -104,7 +104,17 @@ def selectors(query: str) -> list[str]:
 
 def unmatched(query: str) -> str:
     """The first selector without `$match`, with which it would read every cluster; "" if none."""
-    return next((each for each in selectors(query) if "$match" not in each), "")
+    return next((each for each in selectors(query) if not _matched(each)), "")
+
+
+def _matched(selector: str) -> bool:
+    """Whether `$match` narrows all of a selector: not in quotes or a comment, and no alternative.
+
+    VictoriaMetrics takes `{a="b" or c="d"}`, of which it would narrow one side.
+    """
+    bare, _ = _without_quotes(selector)
+    _, _, inside = bare.partition("{")
+    return "$match" in inside and not re.search(r"\bor\b", inside)
 
 
 _QUOTED = r'"(\\.|[^"\\])*"|' + r"'(\\.|[^'\\])*'"

@@ -1,7 +1,7 @@
 """The one catalogue of reason codes: what each means, and what a person can do about it.
 
 Families: ELG eligibility, BUD budgets, FEA feasibility and landing, MRG margin, PAC limits per
-cycle and hour, GRD guards, RDG readings, SPR, UTL, LOC, HLT, NUM, FRG, ALC and CNF policies, STB
+cycle and hour, GRD guards, RDG readings, SPR, UTL, LOC, HLT, NUM, FRG, ALC, IDL and CNF policies, STB
 stability, MSR measured gain, ACT outcomes, DRF drift, STR steering, DAT the data itself. A code is
 never reused for another meaning.
 """
@@ -183,14 +183,14 @@ _ALL = (
     Reason("DRF005", "The pod's node is cordoned, not Ready or being taken away.", "Make a new plan."),
     Reason("DRF006", "The pod's workload has changed: a rollout, a pause, a deletion, or missing pods.", "Make a new plan once it is stable."),
     Reason("DRF007", "A PodDisruptionBudget or the namespace of the pod forbids the eviction now.", "A later cycle tries again."),
+    Reason("DRF008", "A move that makes room for this one was not made.", "Make a new plan."),
     # Steering: replacements that are told where to go
     Reason("STR001", "Replacements cannot be told where to go, so nothing is steered.", "Apply the component of deploy/ that `steering` names; it also gives the right to write its table."),
-    Reason("STR002", "The API server does not steer by the table that was written.", "Apply deploy/kustomize/steering-policy; or restart kube-apiserver, if such a policy was removed before."),
+    Reason("STR002", "The API server does not steer by the table that was written.", "Apply deploy/kustomize/steering-policy or steering-webhook, and see whether the webhook runs; or restart kube-apiserver, if such a policy was removed before."),
     Reason("STR003", "The table of replacements to steer has no room for this one.", "Name fewer nodes; or wait until others have landed."),
     Reason("STR004", "The replacement could not be entered in the table of replacements to steer.", "Read the message; a later cycle tries again."),
     Reason("STR005", "The replacement came without the node affinity that it was to get.", "Look for an API server that does not read the table, or for a webhook that replaces the affinity."),
     Reason("STR006", "The replacement stayed Pending where it had to go, so it was evicted for its controller to make it anew.", "Nothing to do; the next one goes where the scheduler puts it."),
-    Reason("DRF008", "A move that makes room for this one was not made.", "Make a new plan."),
     Reason("STR013", "The move hangs on taints that nothing sets yet: it is shown and not made.", "Let `steering` be `by: AdmissionPolicy` or `by: Webhook`."),
     # The data itself
     Reason("DAT001", "An object could not be decoded; it is left out, and its node is left alone.", "Report the object to the maintainers."),

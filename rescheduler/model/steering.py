@@ -1,8 +1,7 @@
 """Steering: which nodes a replacement is told to go to, by whom, and how strictly."""
 
-from collections.abc import Iterable
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
@@ -51,24 +50,3 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     """UID of the pod that leaves."""
     name: str = ""
     """The name that the replacement will have, where it is known: of a StatefulSet."""
-
-
-class Wanted(NamedTuple):
-    """Where a pod that is being created shall go. hostnames: no label twice, best first."""
-
-    hostnames: tuple[str, ...]
-    strength: Strength
-
-
-def wanted(intents: Iterable[Intent], template: str, name: str) -> Wanted | None:
-    """What the intents of its controller ask for a pod of that template and name, or None.
-
-    name: "" while the API server has not made one up. Pods of one controller are fungible, so each
-    may go where any of them may; it is required only where all of them require it.
-    """
-    fitting = [each for each in intents if each.template == template and each.name in ("", name)]
-    if not fitting:
-        return None
-    hostnames = dict.fromkeys(host for each in fitting for host in each.hostnames)
-    require = all(each.strength == "Require" for each in fitting)
-    return Wanted(tuple(hostnames), "Require" if require else "Prefer")

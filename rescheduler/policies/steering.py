@@ -1,7 +1,8 @@
 """Steering, as operators write it in the Limits and in policies."""
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import Strict
 from rescheduler.model.steering import Means, Strength
 
@@ -13,9 +14,11 @@ class Steering(Strict):
         "None",
         description="None: replacements go where the scheduler puts them. AdmissionPolicy: a "
         "MutatingAdmissionPolicy adds node affinity to them (Kubernetes 1.36 and later, or where "
-        "v1beta1 is served). Webhook: the Deployment adds it (1.30 and later). SoftTaint: the "
-        "nodes that they leave, and worse ones, are tainted PreferNoSchedule during a batch. "
-        "Extender: a scheduler of your own asks us. Each needs its component of deploy/.",
+        "v1beta1 is served). Webhook: `rescheduler webhook` adds it (1.30 and later). Each needs "
+        "its component of deploy/. Extender: a scheduler of your own asks `rescheduler extender`; "
+        "nothing shows yet whether it does, so acting does not count on it (STR001). SoftTaint: "
+        "planned as if the nodes that they leave were tainted PreferNoSchedule; nothing taints "
+        "them yet, so acting refuses it (STR013).",
     )
     strength: Strength = Field(
         "Prefer",
@@ -23,3 +26,9 @@ class Steering(Strict):
         "another one. Require: it has no other choice; a replacement that stays Pending beyond its "
         "deadline is made anew without it, once. SoftTaint can only Prefer.",
     )
+
+    @model_validator(mode="after")
+    def _taints_only_prefer(self) -> "Steering":
+        if self.by == "SoftTaint" and self.strength == "Require":
+            raise FieldError("SoftTaint can only Prefer", hint="`strength: Prefer`")
+        return self

@@ -38,7 +38,7 @@ def exit_code(report: Report, *, proposed: bool = False, applying: bool = False)
             return code
     if any(policy.problem is not None for policy in plan.policies):
         return FAULT
-    if any(note.code == "STR001" for note in plan.notes):
+    if any(note.code in ("STR001", "STR002") for note in plan.notes):
         return FAULT
     if isinstance(report, Outcome) and any(demoted_now(each, plan) for each in plan.policies):
         return UNDONE

@@ -263,7 +263,8 @@ def check_url(url: str) -> None:
         port = parts.port
     except ValueError as error:
         raise SettingsError(
-            f"--prometheus-url {shown}: {error}", "write it as http://prometheus.monitoring:9090."
+            f"--prometheus-url {shown} is not a URL" + ("" if "@" in url else f": {error}"),
+            "write it as http://prometheus.monitoring:9090.",
         ) from error
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise SettingsError(

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from rescheduler.actions.steering_format import FENCE, MOST_BYTES, read, written
 from rescheduler.actions.steering_table import TABLE, SteeringTable
 from rescheduler.model.errors import ActionError, LockLost
-from rescheduler.model.steering import MOST_NODES, Intent, wanted
+from rescheduler.model.steering import MOST_NODES, Intent
 from tests.fakes.stage import MAPS, START, Process, Stage
+from tests.fakes.steering import wanted
 
 KEY = ("configmaps", "rescheduler", TABLE)
 SAFE = st.text("abz09-.", min_size=1, max_size=6).map(lambda each: f"x{each}y")

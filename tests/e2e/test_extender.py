@@ -138,7 +138,7 @@ def test_the_scheduler_places_pods_as_policies_and_the_table_say(extended: Exten
         moved = cluster.placement("moved")
         assert moved["n3"] + moved["n4"] == 1, moved
 
-        # Its score arithmetic, against the scheduler's own log: score x weight x 100/10.
+        # Its score arithmetic, against the scheduler's own log: score x weight 2 x 100/10.
         log = extended.log()
         sums: dict[tuple[str, str], int] = defaultdict(int)
         asked = 0
@@ -146,7 +146,7 @@ def test_the_scheduler_places_pods_as_policies_and_the_table_say(extended: Exten
             sums[found[1], found[2]] += int(found[3])
         for found in EXTENDED.finditer(log):
             assert 0 <= int(found[3]) <= 10
-            sums[found[1], found[2]] += int(found[3]) * 10
+            sums[found[1], found[2]] += int(found[3]) * 20
             asked += int(found[3]) > 0
         totals = {(found[1], found[2]): int(found[3]) for found in TOTAL.finditer(log)}
         assert asked

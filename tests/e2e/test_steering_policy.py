@@ -11,7 +11,7 @@ import pytest
 from rescheduler.actions.steering_format import written
 from rescheduler.actions.steering_table import TABLE
 from rescheduler.kube.steered import HOSTNAME, PREFERRED, REQUIRED, steered_affinity
-from rescheduler.model.steering import Intent, wanted
+from rescheduler.model.steering import Intent
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.workloads import deployment
@@ -20,6 +20,7 @@ from tests.e2e.controlplane.manifests import apply_manifests
 from tests.e2e.loop import NAMESPACE
 from tests.e2e.program import ROOT
 from tests.e2e.steering import told
+from tests.fakes.steering import wanted
 
 pytestmark = pytest.mark.e2e
 

@@ -1,11 +1,12 @@
 """Admission that steers by the table of intents, as the policy in `deploy/` does."""
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rescheduler.actions.steering_format import SEEN, read
 from rescheduler.kube.steered import steered_affinity, template_hash
-from rescheduler.model.steering import wanted
+from rescheduler.model.steering import Intent, Strength
 from tests.fakes.manners import Reply, status
 
 if TYPE_CHECKING:
@@ -15,6 +16,27 @@ TABLE_KEY = ("configmaps", "rescheduler", "rescheduler-steering")
 
 UNPLACED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 """The condition of a pod that the scheduler found no node for."""
+
+
+class Wanted(NamedTuple):
+    """Where a pod that is being created shall go. hostnames: no label twice, best first."""
+
+    hostnames: tuple[str, ...]
+    strength: Strength
+
+
+def wanted(intents: Iterable[Intent], template: str, name: str) -> Wanted | None:
+    """What the intents of its controller ask for a pod of that template and name, or None.
+
+    name: "" while the API server has not made one up. Pods of one controller are fungible, so each
+    may go where any of them may; it is required only where all of them require it.
+    """
+    fitting = [each for each in intents if each.template == template and each.name in ("", name)]
+    if not fitting:
+        return None
+    hostnames = dict.fromkeys(host for each in fitting for host in each.hostnames)
+    require = all(each.strength == "Require" for each in fitting)
+    return Wanted(tuple(hostnames), "Require" if require else "Prefer")
 
 
 def _table(world: "World") -> dict[str, Any] | None:

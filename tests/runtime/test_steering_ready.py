@@ -52,7 +52,7 @@ WHAT = ["table", "policy", "fresh parameter", "right"]
 def test_what_is_missing_is_said_and_nothing_is_steered(what: str) -> None:
     process = missing(warm(Stage()), what)
     changed, (note,) = in_effect(policies(None, ADMISSION), process.actor())
-    assert note.code == "STR001"
+    assert note.code == ("STR002" if what in ("policy", "fresh parameter") else "STR001")
     assert "AdmissionPolicy" in note.message
     (policy,) = changed.policies
     assert policy.steering is not None
@@ -106,7 +106,8 @@ def test_a_cycle_without_it_says_so_and_does_not_pass_for_a_success(what: str) -
     )
     outcome = run_cycle(made)
     assert isinstance(outcome, Outcome)
-    assert [note.code for note in outcome.plan.notes] == ["STR001"]
+    code = "STR002" if what in ("policy", "fresh parameter") else "STR001"
+    assert [note.code for note in outcome.plan.notes] == [code]
     assert all(move.steered is None for move in outcome.plan.moves)
     assert [move.result for move in outcome.moves] == ["evicted"]
     assert exit_code(outcome) == 1

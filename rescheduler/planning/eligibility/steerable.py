@@ -84,7 +84,7 @@ class Steerable:
         if HOSTNAME in (pod.spec.nodeSelector or {}):
             return f"its nodeSelector names a {HOSTNAME}"
         required = node_affinity(pod.spec).requiredDuringSchedulingIgnoredDuringExecution
-        return "its node affinity names nodes" if _names_nodes(required) else ""
+        return "its node affinity names nodes" if names_nodes(required) else ""
 
     def _claimed(self, pod: Pod) -> str:
         """Which volume claim of it is bound to some nodes, or ""."""
@@ -97,7 +97,7 @@ class Steerable:
             if volume is None:
                 return f"its volume claim {name} is not known, or not bound"
             affinity = volume.spec.nodeAffinity
-            if affinity is not None and _names_nodes(affinity.required):
+            if affinity is not None and names_nodes(affinity.required):
                 return (
                     f"its volume claim {name} is bound to volume {volume.metadata.name} of a node"
                 )
@@ -126,12 +126,7 @@ class Steerable:
         return {each.metadata.name: each for each in self._snapshot.volumes}
 
 
-def steerable(snapshot: Snapshot, pod: int, *, whole: bool = False) -> Problem | None:
-    """Why the replacement of one pod of a fresh snapshot must not be steered, or None."""
-    return Steerable(snapshot).problem(pod, whole=whole)
-
-
-def _names_nodes(selector: NodeSelector | None) -> bool:
+def names_nodes(selector: NodeSelector | None) -> bool:
     """Whether any term selects nodes by name or hostname; one that only excludes some does not."""
     terms = (selector.nodeSelectorTerms if selector is not None else None) or ()
     return any(

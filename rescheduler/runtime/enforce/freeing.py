@@ -6,18 +6,20 @@ gone wrong, so that its workload cools down for longer.
 """
 
 from rescheduler.actions.evict import EvictionAnswer
+from rescheduler.kube.node_selection import node_affinity
 from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.opt_outs import refuse_opt_out
+from rescheduler.planning.eligibility.steerable import names_nodes
 from rescheduler.planning.limits.pace import Pace
 from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.attempt import Halted, problem
 from rescheduler.runtime.enforce.groups import GroupAttempts
-from rescheduler.runtime.enforce.steering import close, confirmed, settle_freeing
+from rescheduler.runtime.enforce.steering import CONFIRMED, close, confirmed, settle_freeing
 
 
 class FreeingAttempts(GroupAttempts):
@@ -58,7 +60,7 @@ class FreeingAttempts(GroupAttempts):
         for past in self._overdue():
             pods = self._actor.pods(past.namespace, past.selector, "")
             pod = next((each for each in pods if each.metadata.uid == past.replacement), None)
-            if pod is None or not unschedulable(pod):
+            if pod is None or not unschedulable(pod) or not _held_to_nodes(pod):
                 continue
             move = _freeing(past, pod)
             refused = self._unfreed(past, pod)
@@ -97,7 +99,10 @@ class FreeingAttempts(GroupAttempts):
         full = pace.closed() or pace.refusal(-1, past.namespace, workload, follows=True)
         if full is not None:
             return full
-        if past.steered is not None and past.steered.by == "AdmissionPolicy":
+        others = (each for each in self.history.moves if each.podUid != past.podUid)
+        if any(e.controller == past.controller and e.steered and e.steered.open for e in others):
+            return problem("STR004", "Another entry of its controller is open.")
+        if past.steered is not None and past.steered.by in CONFIRMED:
             return confirmed(self._actor)
         return None
 
@@ -196,3 +201,11 @@ def _freeing(past: PastMove, pod: Pod) -> PlannedMove:
 
 def _told(found: Problem) -> dict[str, str]:
     return {"code": found.code, "message": found.message}
+
+
+def _held_to_nodes(pod: Pod) -> bool:
+    """Whether it bears the affinity that was merged into it; one made without gains by no new try.
+
+    Pods that name nodes themselves are never steered.
+    """
+    return names_nodes(node_affinity(pod.spec).requiredDuringSchedulingIgnoredDuringExecution)

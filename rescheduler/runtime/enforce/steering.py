@@ -125,7 +125,10 @@ def _unfit(history: History, moves: Sequence[PastMove]) -> Problem | None:
             return Problem(code="STR004", message=said)
         if len(names) > MOST_NODES or (move.steered.strength == "Require" and len(names) < 2):
             said = f"{len(names)} nodes are named for {move.namespace}/{move.pod}"
-            return Problem(code="STR003", message=f"{said}: 2 to {MOST_NODES} can be required")
+            return Problem(
+                code="STR003",
+                message=f"{said}: Require takes 2 to {MOST_NODES}, Prefer 1 to {MOST_NODES}",
+            )
     return None
 
 
@@ -224,7 +227,7 @@ def sweep(actor: Actor, history: History) -> bool:
         ActionError: a process that ended has left entries, and they cannot be taken out.
     """
     left = [(m, m.steered) for m in history.moves if m.steered is not None and m.steered.open]
-    if actor.steering is None or not (left or actor.limits.steering.by in TABLED):
+    if actor.steering is None:
         return False
     try:
         found = actor.steering.sweep(actor.ledger.fence)

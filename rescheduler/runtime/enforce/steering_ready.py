@@ -22,15 +22,15 @@ from rescheduler.runtime.enforce.steering import CONFIRMED, TABLED, confirmed
 def in_effect(policies: PolicySet, actor: Actor) -> tuple[PolicySet, list[Problem]]:
     """The policies without the steering that is not in effect now, and what to note about it."""
     asked = {_steering(each, policies.limits).by for each in policies.policies} - {"None"}
-    missing = {means: why for means in sorted(asked) if (why := _missing(means, actor))}
+    missing = {means: why for means in sorted(asked) if (why := _missing(means, actor)) is not None}
     if not missing:
         return policies, []
     changed = tuple(_without(each, policies.limits, missing) for each in policies.policies)
     notes = [
         Problem(
-            code="STR001",
-            message=f"{CATALOG['STR001'].sentence} (steering.by {means}: {why}). "
-            f"{CATALOG['STR001'].advice}",
+            code=why.code,
+            message=f"{CATALOG[why.code].sentence} (steering.by {means}: {why.message}). "
+            f"{CATALOG[why.code].advice}",
         )
         for means, why in missing.items()
     ]
@@ -49,16 +49,17 @@ def _without(policy: Policy, limits: Limits, missing: Iterable[Means]) -> Policy
     return policy.model_copy(update={"steering": Steering(), "onlyIfSteered": only})
 
 
-def _missing(means: Means, actor: Actor) -> str:
-    """Why these means have no effect now; "" where they have, as far as it can be told."""
+def _missing(means: Means, actor: Actor) -> Problem | None:
+    """Why these means have no effect now; None where they have, as far as it can be told."""
     if means not in TABLED:
-        return "nothing here steers by it"
+        return Problem(code="STR001", message="nothing here steers by it")
+    if means == "Extender":
+        return Problem(code="STR001", message="nothing shows whether the scheduler asks it")
     if actor.steering is None:
-        return "nothing here writes the table of replacements"
+        return Problem(code="STR001", message="nothing here writes the table of replacements")
     try:
         if not actor.steering.exists():
-            return "the ConfigMap of the table does not exist"
-        problem = confirmed(actor) if means in CONFIRMED else None
+            return Problem(code="STR001", message="the ConfigMap of the table does not exist")
+        return confirmed(actor) if means in CONFIRMED else None
     except ActionError as error:
-        return error.message
-    return problem.message if problem is not None else ""
+        return Problem(code="STR001", message=error.message)

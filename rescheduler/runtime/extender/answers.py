@@ -46,6 +46,9 @@ class Answers:
         if intent is None or intent.strength != "Require":
             return kept(args, asked, {})
         told = self._told(asked, intent)
+        if self.known is None or not told.any():
+            # Who leaves no node to the scheduler has it look for pods to preempt.
+            return kept(args, asked, {})
         why = f"the rescheduler's plan {intent.plan[:12]} puts it on another node"
         return kept(
             args, asked, {name: why for name, each in zip(asked, told, strict=True) if not each}
@@ -54,15 +57,15 @@ class Answers:
     def prioritize(self, args: ExtenderArgs) -> list[HostPriority]:
         """A score for each node: the more, the less it costs; all alike where nothing is known.
 
-        Where the table names nodes for this pod, these get the highest score, and the others at
-        most half of it.
+        Where the table names nodes for this pod, these get the highest score, and the others none:
+        with weight 2 in the scheduler that is what the preferred node affinity would give.
         """
         asked = names(args)
         scores = self._scores(args.Pod.metadata, asked)
         intent = self._intent(args)
         if intent is not None:
             told = self._told(asked, intent)
-            scores = np.where(told, MAX_PRIORITY, scores // 2)
+            scores = np.where(told, MAX_PRIORITY, 0) if told.any() else scores
         return [
             HostPriority(name, score) for name, score in zip(asked, scores.tolist(), strict=True)
         ]

@@ -18,6 +18,8 @@ from rescheduler.runtime.steering.serving import Answer, JsonServer
 from rescheduler.runtime.stopping import Stop
 
 PERIOD = timedelta(minutes=1)
+MOST_BODY = 64 * 2**20
+"""Bytes of one request: 5,000 whole nodes are about 50 MB."""
 
 _args = msgspec.json.Decoder(ExtenderArgs)
 _encode = msgspec.json.Encoder().encode
@@ -47,6 +49,7 @@ def serve_extender(settings: Settings) -> int:
         healthy=lambda: "",  # without data it answers too: neutrally
         metrics=metrics.text,
         observe=metrics.observe,
+        most_body=MOST_BODY,
     )
     stop.on_signals()
     if watch is not None:

@@ -35,11 +35,14 @@ class ExtenderArgs(msgspec.Struct, frozen=True):
 
 
 class FilterResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The nodes that are left, in the form in which they came, and why others are not."""
+    """The nodes that are left, in the form in which they came, and why others are not.
+
+    Preempting pods there would not help, so kube-scheduler need not try.
+    """
 
     Nodes: dict[str, Any] | None = None
     NodeNames: list[str] | None = None
-    FailedNodes: dict[str, str] = {}
+    FailedAndUnresolvableNodes: dict[str, str] = {}
 
 
 class HostPriority(msgspec.Struct, frozen=True):
@@ -68,7 +71,7 @@ def kept(args: ExtenderArgs, all_names: list[str], failed: dict[str, str]) -> Fi
     """The answer to a filter call: all nodes but the failed ones."""
     if args.NodeNames is not None:
         left = [each for each in args.NodeNames if each not in failed] if failed else all_names
-        return FilterResult(NodeNames=left, FailedNodes=failed)
+        return FilterResult(NodeNames=left, FailedAndUnresolvableNodes=failed)
     items = args.Nodes.items if args.Nodes is not None else []
     passed = [each for each, name in zip(items, all_names, strict=True) if name not in failed]
-    return FilterResult(Nodes={"items": passed}, FailedNodes=failed)
+    return FilterResult(Nodes={"items": passed}, FailedAndUnresolvableNodes=failed)

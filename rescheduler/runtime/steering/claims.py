@@ -5,15 +5,8 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from rescheduler.kube.objects import ObjectMeta
+from rescheduler.kube.steered import template_hash
 from rescheduler.model.steering import Intent
-
-TEMPLATE_LABELS = ("pod-template-hash", "controller-revision-hash")
-
-
-def template_of(metadata: ObjectMeta) -> str:
-    """Which template a pod was made from, as its controller labels it; "" where it does not."""
-    labels = metadata.labels or {}
-    return next((labels[each] for each in TEMPLATE_LABELS if each in labels), "")
 
 
 class Claims:
@@ -51,7 +44,7 @@ class Claims:
         owner = metadata.controller
         if owner is None or owner.uid not in self._open:
             return None
-        now, template = self._now(), template_of(metadata)
+        now, template = self._now(), template_hash(metadata.labels)
         with self._lock:
             fitting = [
                 each

@@ -138,7 +138,7 @@ def _pair(data: dict[str, Any], certificate: str, key: str) -> Pair | None:
             base64.b64decode(str(data[certificate]), validate=True),
             base64.b64decode(str(data[key]), validate=True),
         )
-        pair.ends  # noqa: B018 - raises where it is no certificate
+        pair.ends, pair.context()
     except (KeyError, ValueError, binascii.Error):
         return None
     return pair

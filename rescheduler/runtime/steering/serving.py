@@ -13,9 +13,11 @@ from typing import Any
 from rescheduler.model.errors import SettingsError
 from rescheduler.runtime.logs import logger
 
-MOST_BODY = 64 * 2**20
-"""Bytes of one request: 5,000 whole nodes are about 50 MB."""
+MOST_BODY = 8 * 2**20
+"""Bytes of one request, unless more are to be expected."""
 MOST_CONNECTIONS = 128
+HASTE = 5.0
+"""Seconds for a handshake, and for the first request of a connection."""
 PATIENCE = 300.0
 """Seconds that a connection may be idle; kube-scheduler and the API server keep theirs open."""
 
@@ -42,7 +44,7 @@ class _Server(ThreadingHTTPServer):
         try:
             if self.context is not None:
                 # In the connection's own thread, so that a silent client keeps nobody waiting.
-                request.settimeout(PATIENCE)
+                request.settimeout(HASTE)
                 request = self.context.wrap_socket(request, server_side=True)
             super().process_request_thread(request, client_address)
         except OSError:
@@ -79,8 +81,9 @@ class JsonServer:
         metrics: Callable[[], bytes] = lambda: b"",
         observe: Callable[[str, int, float], None] = lambda *_: None,
         context: ssl.SSLContext | None = None,
+        most_body: int = MOST_BODY,
     ) -> None:
-        """listen: `host:port`. healthy: what is wrong, or "".
+        """listen: `host:port`. healthy: what is wrong, or "". most_body: bytes of a request.
 
         Raises:
             SettingsError: the address cannot be used.
@@ -91,7 +94,7 @@ class JsonServer:
                 f"--listen {listen!r} is not an address", "write it as 127.0.0.1:8888."
             )
         kind = _Server6 if ":" in host else _Server
-        handler = _handler(answers, healthy, metrics, observe)
+        handler = _handler(answers, healthy, metrics, observe, most_body)
         try:
             self._server = kind((host.strip("[]") or "0.0.0.0", int(port)), handler)  # noqa: S104
         except OSError as error:
@@ -127,13 +130,14 @@ def _handler(
     healthy: Callable[[], str],
     metrics: Callable[[], bytes],
     observe: Callable[[str, int, float], None],
+    most_body: int,
 ) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         server_version = "rescheduler"
         sys_version = ""
         disable_nagle_algorithm = True
-        timeout = PATIENCE
+        timeout = HASTE
 
         def do_GET(self) -> None:
             if self.path == "/healthz":
@@ -148,7 +152,7 @@ def _handler(
             began = time.perf_counter()
             answer = answers.get(self.path.partition("?")[0])
             length = self.headers.get("Content-Length", "")
-            if not length.isdigit() or int(length) > MOST_BODY:
+            if not length.isdigit() or int(length) > most_body:
                 # What follows of the body would be read as the next request.
                 self.close_connection = True
                 self._send(413 if length.isdigit() else 411, b"no usable length\n", "text/plain")
@@ -167,6 +171,7 @@ def _handler(
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+            self.connection.settimeout(PATIENCE)
 
         def log_message(self, *args: object) -> None:
             """A scheduler asks twice for each pod; that is not news."""

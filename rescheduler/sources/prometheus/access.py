@@ -21,8 +21,10 @@ _OURS = frozenset(
     {"accept", "accept-encoding", "connection", "content-length", "content-type", "host",
      "te", "trailer", "transfer-encoding", "upgrade"}
 )  # fmt: skip
-_SECRET = re.compile(r"auth|cookie|token|secret|key|password|credential", re.IGNORECASE)
-"""Headers of such names carry a credential; others, such as X-Scope-OrgID, name a tenant."""
+_TENANT = re.compile(
+    r"x-scope-orgid|(x-)?(thanos-)?tenant(-?id)?|accountid|projectid", re.IGNORECASE
+)
+"""Headers of such names only name a tenant; whatever else may be a credential."""
 
 
 Cloud = Literal["aws", "google", "azure"]
@@ -91,7 +93,7 @@ class Access:
             SettingsError: it would.
         """
         parts = urlsplit(url)
-        headers = [each for each in self.header_files if _SECRET.search(each)]
+        headers = [each for each in self.header_files if not _TENANT.fullmatch(each)]
         files = (self.token_file, self.basic_auth_file, self.client_cert_file)
         secret = any(files) or headers or self.cloud
         if secret and parts.scheme == "http" and not _LOOPBACK.fullmatch(parts.hostname or ""):

@@ -305,7 +305,8 @@ def _checked(url: str) -> str:
         host = parts.hostname or ""
         _ = parts.port
     except ValueError as error:
-        raise SettingsError(f"{url!r} is not a URL: {error}", "write http://host:9090.") from error
+        said = "the address (with credentials)" if "@" in url else f"{url!r} ({error})"
+        raise SettingsError(f"{said} is not a URL", "write http://host:9090.") from error
     if parts.username is not None or parts.password is not None:
         shown = url.replace(parts.netloc.rpartition("@")[0], "***", 1)
         raise SettingsError(

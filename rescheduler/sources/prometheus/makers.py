@@ -12,14 +12,16 @@ _PLACE = "cluster,job,instance,namespace,pod,node,hostname,exported_namespace,ex
 _AMD = f"{_PLACE},serial_number,gpu_uuid,gpu_id"
 _INTEL = f"{_PLACE},pci_bdf"
 _GAUDI = f"{_PLACE},UUID,uuid,device"
-_MB = 1e6
+_MIB = 2.0**20
+"""AMD says MB, and an MI300X of 192 GiB reports 196,592 of them."""
 
 
-def _mean(metric: str, key: str, scale: float, maker: str) -> Source:
-    """The mean over the window of each device; of several parts or engines the busiest."""
+def _mean(metric: str, key: str, scale: float, maker: str, only: str = "") -> Source:
+    """The mean over the window of each device; of several parts the busiest. only: a matcher."""
+    series = f"{metric}{{$match {only}}}" if only else f"{metric}{{$match}}"
     return Source(
-        value=f"max by ({key}) (avg_over_time({metric}{{$match}}[$window]))",
-        fresh=f"max by ({key}) (timestamp({metric}{{$match}}))",
+        value=f"max by ({key}) (avg_over_time({series}[$window]))",
+        fresh=f"max by ({key}) (timestamp({series}))",
         scale=scale,
         maker=maker,
     )
@@ -27,14 +29,14 @@ def _mean(metric: str, key: str, scale: float, maker: str) -> Source:
 
 OTHERS_LOAD = (
     _mean("gpu_gfx_activity", _AMD, 0.01, AMD),
-    _mean("hw_gpu_utilization_ratio", _INTEL, 1.0, INTEL),
+    _mean("hw_gpu_utilization_ratio", _INTEL, 1.0, INTEL, 'hw_gpu_task="compute-all"'),
     _mean("habanalabs_utilization", _GAUDI, 0.01, GAUDI),
 )
 OTHERS_MEMORY = (
-    _mean("gpu_used_vram", _AMD, _MB, AMD),
+    _mean("gpu_used_vram", _AMD, _MIB, AMD),
     _mean("habanalabs_memory_used_bytes", _GAUDI, 1.0, GAUDI),
 )
 OTHERS_MEMORY_FREE = (
-    _mean("gpu_free_vram", _AMD, _MB, AMD),
+    _mean("gpu_free_vram", _AMD, _MIB, AMD),
     _mean("habanalabs_memory_free_bytes", _GAUDI, 1.0, GAUDI),
 )

@@ -8,7 +8,7 @@ import pytest
 
 from rescheduler.kube.controllers import PodTemplate
 from rescheduler.kube.objects import Affinity, PodSpec
-from rescheduler.planning.eligibility.steerable import Steerable, steerable
+from rescheduler.planning.eligibility.steerable import Steerable
 from tests.cluster import node, snapshot
 from tests.planning.cases import Case, settled
 
@@ -96,18 +96,18 @@ def unbound(case: Case) -> None:
 def test_who_is_steered(change: Change, code: str | None) -> None:
     case = settled()
     change(case)
-    found = steerable(case.snapshot, 0)
+    found = Steerable(case.snapshot).problem(0)
     assert (found.code if found else None) == code
 
 
 def test_a_gang_is_steered_whole_or_not_at_all() -> None:
     case = settled()
     case.annotate(**{"scheduling.k8s.io/group-name": "ring"})
-    found = steerable(case.snapshot, 0)
+    found = Steerable(case.snapshot).problem(0)
     assert found is not None
     assert found.code == "ELG033"
     assert "ring" in found.message
-    assert steerable(case.snapshot, 0, whole=True) is None
+    assert Steerable(case.snapshot).problem(0, whole=True) is None
 
 
 def test_a_node_is_named_by_a_label_that_no_other_has() -> None:

@@ -107,7 +107,7 @@ def test_it_stands_in_the_table_from_the_intent_until_the_replacement_is_seen(
     run(stage, steered(web(stage)), process=Process(stage, "a", before=look))
     (evicting,) = [each for each in seen if each[0] == "POST eviction"]
     assert evicting[1:] == (1, "intended")
-    writes = [n for n, each in enumerate(seen) if each[0] == "PUT rescheduler-steering"]
+    writes = [n for n, each in enumerate(seen) if each[0] == "PUT rescheduler-steering"][1:]
     between = seen[writes[0] + 1 : writes[1] + 1]
     assert [each[1] for each in between] == [1] * len(between)
     (first, last) = (seen[writes[0]], seen[writes[1]])

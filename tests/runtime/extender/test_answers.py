@@ -59,7 +59,7 @@ def test_a_node_that_came_since_is_in_the_middle() -> None:
 
 def test_the_nodes_of_the_table_come_first() -> None:
     some = answers(intent(hostnames=("h3",)), costs=[0, 125, 250, 250])
-    assert scores(some) == {"n1": 5, "n2": 2, "n3": 10, "n4": 0}
+    assert scores(some) == {"n1": 0, "n2": 0, "n3": 10, "n4": 0}
     assert some.filter(args()).NodeNames == NODES
     assert scores(some, args(uid="another")) == {"n1": 10, "n2": 5, "n3": 0, "n4": 0}
 
@@ -68,8 +68,8 @@ def test_the_nodes_of_the_table_come_first() -> None:
 def test_required_nodes_are_the_only_ones_left(whole: bool) -> None:
     some = answers(intent(strength="Require", hostnames=("h2", "h4")), costs=[0, 0, 0, 0])
     found = some.filter(args(whole=whole))
-    assert set(found.FailedNodes) == {"n1", "n3"}
-    assert "0123456789ab" in found.FailedNodes["n1"]
+    assert set(found.FailedAndUnresolvableNodes) == {"n1", "n3"}
+    assert "0123456789ab" in found.FailedAndUnresolvableNodes["n1"]
     if whole:
         sent = msgspec.json.decode(msgspec.json.encode(found))
         assert [each["metadata"]["name"] for each in sent["Nodes"]["items"]] == ["n2", "n4"]
@@ -81,4 +81,13 @@ def test_required_nodes_are_the_only_ones_left(whole: bool) -> None:
 def test_another_pod_of_the_controller_is_not_kept_from_anything() -> None:
     some = answers(intent(strength="Require", hostnames=("h2", "h4")), costs=[0, 0, 0, 0])
     some.filter(args(uid="first"))
-    assert some.filter(args(uid="second")).FailedNodes == {}
+    assert some.filter(args(uid="second")).FailedAndUnresolvableNodes == {}
+
+
+def test_without_data_or_where_none_of_them_is_there_no_node_is_kept_from_the_scheduler() -> None:
+    asked = intent(strength="Require", hostnames=("h2", "h4"))
+    assert answers(asked).filter(args()).FailedAndUnresolvableNodes == {}
+    assert (
+        answers(asked, costs=[0, 0, 0, 0]).filter(args(["n1", "n3"])).FailedAndUnresolvableNodes
+        == {}
+    )

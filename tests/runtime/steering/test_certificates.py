@@ -127,12 +127,15 @@ def test_it_is_renewed_before_it_ends_and_the_authority_stays() -> None:
     assert told.writes == 1
 
 
-@pytest.mark.parametrize("broken", ["tls.crt", "tls.key", "ca.crt"])
-def test_a_secret_that_cannot_be_read_is_made_anew(broken: str) -> None:
-    secret, told = Stored(), hooks()
+@pytest.mark.parametrize("broken", ["tls.crt", "tls.key", "ca.crt", "ca.key"])
+@pytest.mark.parametrize("content", ["?", base64.b64encode(b"x").decode(), "another's"])
+def test_a_secret_that_cannot_be_read_is_made_anew(broken: str, content: str) -> None:
+    secret, told, other = Stored(), hooks(), Stored()
     own(secret, told).pair()
+    own(other, hooks()).pair()
     assert secret.body is not None
-    secret.body["data"][broken] = "?" if broken != "tls.crt" else base64.b64encode(b"x").decode()
+    assert other.body is not None
+    secret.body["data"][broken] = other.body["data"][broken] if "'" in content else content
     own(secret, told).pair().context()
 
 

@@ -55,10 +55,11 @@ def test_a_dry_run_takes_nothing() -> None:
     [
         metadata(owner="rs2"),
         metadata(labels={"pod-template-hash": "other"}),
+        metadata(labels={"pod-template-hash": "", "controller-revision-hash": "x"}),
         metadata(labels=None),
         metadata(ownerReferences=None),
     ],
-    ids=["another owner", "another template", "no template", "no owner"],
+    ids=["another owner", "another template", "another revision", "no template", "no owner"],
 )
 def test_a_pod_that_it_is_not_for_gets_nothing(pod: ObjectMeta) -> None:
     assert take(claims(intent("old-1")), pod) == ""
