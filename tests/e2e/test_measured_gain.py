@@ -226,7 +226,7 @@ def test_load_that_falls_by_itself_is_no_success_and_no_failure(
     assert len(moves) == 6
     cluster.settled()
     halve(cluster)
-    metrics.warm(QUIET)
+    metrics.warm(QUIET + WINDOW)  # no window holds anything of before, with a slow scrape too
     shown(cluster, metrics)
     now = cores(cluster)
     without = dict(now)

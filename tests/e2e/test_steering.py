@@ -33,7 +33,7 @@ def repair(cluster: Cluster, loop: Loop, scenario: LoadScenario) -> list[Json]:
     mark = cluster.control_plane.audit.mark()
     with budgets_watched(cluster) as breaches:
         moves = loop.until_content()
-    cluster.settled()
+    cluster.settled(deadline=120)
     records = cluster.control_plane.audit.since(mark)
     assert len([r for r in records.evictions(by=USER) if r.code == 201]) == len(moves)
     only_evictions_and_own_state(records)
