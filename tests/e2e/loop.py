@@ -166,11 +166,17 @@ def together(report: Json) -> Json:
 
 @dataclass
 class Loop:
-    """Runs `run --once` again and again, and keeps every report. more: further arguments."""
+    """Runs `run --once` again and again, and keeps every report.
+
+    more: further arguments. pause: seconds after a cycle that evicted; where the exact number of
+    moves counts, the window of the readings, as a node at its target is else judged by a correction
+    that is no finer than Prometheus scrapes.
+    """
 
     program: Program
     policies: Path
     more: tuple[str | Path, ...] = ()
+    pause: float = 0.0
     reports: list[Json] = field(default_factory=list)
     codes: list[int] = field(default_factory=list)
 
@@ -212,6 +218,7 @@ class Loop:
             assert self.codes[-1] == (3 if refused else 0), (report["verdict"], silent)
             if not report["moves"]:
                 return self.evicted()
+            time.sleep(self.pause)
         raise AssertionError(f"still moving after {cycles} cycles: {self.reports[-1]['moves']}")
 
     def evicted(self) -> list[Json]:

@@ -35,12 +35,13 @@ def test_a_killed_run_is_not_repeated(
     killed = [r for r in audit.since(mark).evictions(by=USER) if r.code == 201]
     assert 1 <= len(killed) < 8
 
-    loop = Loop(actor, policies)
+    loop = Loop(actor, policies, pause=2 * WINDOW)
     limit = time.monotonic() + 150
     while (report := loop.once(code=None))["verdict"]["code"] == "GRD005":
         assert report["moves"] == [] or all(m.get("result") != "evicted" for m in report["moves"])
         assert time.monotonic() < limit, "the dead holder's lock never expired"
         time.sleep(2)
+    time.sleep(loop.pause)
     loop.until_content()
     cluster.settled()
 

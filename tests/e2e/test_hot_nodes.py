@@ -29,7 +29,7 @@ def repair(
     """Run until content, and assert what holds for every repair."""
     metrics.warm(2 * WINDOW)
     assert max(scenario.load(cluster).values()) > 0.5
-    loop = Loop(actor, policies)
+    loop = Loop(actor, policies, pause=WINDOW)
     mark = cluster.control_plane.audit.mark()
     with budgets_watched(cluster) as breaches:
         moves = loop.until_content()

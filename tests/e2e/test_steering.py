@@ -60,7 +60,7 @@ def test_five_hot_gpu_nodes_of_sixty(
     install_policy(cluster)
     metrics.warm(2 * WINDOW)
     policies = write_policies(tmp_path / "policies", utilization(gpu="50%"), steered())
-    assert len(repair(cluster, Loop(actor, policies), scenario)) == 20
+    assert len(repair(cluster, Loop(actor, policies, pause=WINDOW), scenario)) == 20
 
 
 def test_nodes_that_the_scheduler_likes_best(
@@ -75,7 +75,7 @@ def test_nodes_that_the_scheduler_likes_best(
     killed_before_its_eviction(cluster, metrics, actor, policies, tmp_path)
     (left,) = entries(cluster)
     # Whatever is left there, the next run sweeps it, and its pod is left alone for a while.
-    loop = Loop(actor, policies)
+    loop = Loop(actor, policies, pause=WINDOW)
     moves = repair(cluster, loop, scenario)
 
     assert left.pod not in {move["pod"]["uid"] for move in moves}
