@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 
-.PHONY: help demo test draw check format e2e e2e-backends controlplane bench bench-search bench-scheduler bench-published bench-landing numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
+.PHONY: help demo test draw check format e2e e2e-again e2e-backends controlplane bench bench-search bench-scheduler bench-published bench-landing numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -56,6 +56,9 @@ e2e: $(READY) controlplane ## the suite on a real control plane and a real Prome
 	$(E2E) -n 2 --dist worksteal --durations=25 tests/e2e
 
 E2E := $(BIN)/python -m pytest -q -m e2e -o addopts="--strict-markers --strict-config -ra" -p no:randomly
+
+e2e-again: $(READY) controlplane ## of that suite what failed last time, one test after the other
+	$(E2E) --last-failed --last-failed-no-failures none tests/e2e
 
 e2e-backends: $(READY) controlplane ## the metric back ends of that suite, and VictoriaMetrics (Debian's victoria-metrics)
 	$(E2E) tests/e2e/test_backends.py tests/e2e/every_backend.py
