@@ -65,9 +65,9 @@ built-in one replace it for the nodes that offer the devices, and for the pods t
 
 _ABOUT = {
     "dcgm": "NVIDIA GPUs by dcgm-exporter: what is not built in.",
-    "amd": "AMD GPUs by device-metrics-exporter.",
-    "intel": "Intel GPUs by XPU Manager 2, and Gaudi. Pods are not told, so nodes are reported and "
-    "not relieved.",
+    "amd": "AMD GPUs by device-metrics-exporter: what is not built in.",
+    "intel": "Intel GPUs by XPU Manager 2, and Gaudi: what is not built in. Pods are not told, so "
+    "nodes are reported and not relieved.",
     "node-exporter": "What node_exporter tells beside the built-in readings.",
     "gke-managed": "Google Kubernetes Engine's system metrics, without any exporter. They are up "
     "to 5 minutes old: policies need `maxAge: 6m`.",

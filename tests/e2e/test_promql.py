@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
+from rescheduler.kube.accelerators import AMD as MADE_BY_AMD
+from rescheduler.kube.accelerators import GAUDI, INTEL
 from rescheduler.policies.own_readings.presets import PRESETS
-from rescheduler.sources.prometheus.catalog import CATALOG, Definition, fill
+from rescheduler.sources.prometheus.catalog import CATALOG, Definition, Source, fill
 
 pytestmark = pytest.mark.e2e
 
@@ -57,15 +59,11 @@ GKE = 'node_name="n",location="l",cluster_name="c",project_id="p",monitored_reso
 IN_POD = 'namespace_name="d",pod_name="x",location="l",cluster_name="c",container_name="m"'
 OF_PRESETS = {
     # Its pod changes after 15 minutes; the other partitions of the GPU report nothing.
-    f'gpu_gfx_activity{{{AMD},gpu_partition_id="0",namespace="d",pod="x"}}': "100x30 _x30",
-    f'gpu_gfx_activity{{{AMD},gpu_partition_id="0",namespace="d",pod="y"}}': "_x30 50x60",
-    f'gpu_gfx_activity{{{AMD},gpu_partition_id="1"}}': "0x60",
-    f'gpu_total_vram{{{AMD},gpu_partition_id="0"}}': "1000x60",
-    f'hw_gpu_utilization_ratio{{{XPU},hw_gpu_task="compute-all"}}': "0.9x60",
-    f'hw_gpu_utilization_ratio{{{XPU},hw_gpu_task="copy-all"}}': "0.1x60",
-    'habanalabs_utilization{instance="g",namespace="habana",pod="e",UUID="u"}': "70x60",
-    f'hw_memory_usage_bytes{{{XPU},hw_memory_location="device"}}': "25x60",
-    f'hw_memory_size_bytes{{{XPU},hw_memory_location="device"}}': "100x60",
+    f'gpu_junction_temperature{{{AMD},gpu_partition_id="0",namespace="d",pod="x"}}': "80x60",
+    f'gpu_package_power{{{AMD},gpu_partition_id="0",namespace="d",pod="x"}}': "1000x30 _x30",
+    f'gpu_package_power{{{AMD},gpu_partition_id="0",namespace="d",pod="y"}}': "_x30 500x60",
+    f'gpu_package_power{{{AMD},gpu_partition_id="1"}}': "0x60",
+    f"hw_power_watts{{{XPU}}}": "300x60",
     f"kubernetes_io:node_cpu_core_usage_time{{{GKE}}}": "0+60x60",
     f"kubernetes_io:node_cpu_total_cores{{{GKE}}}": "4x60",
     f'kubernetes_io:node_memory_used_bytes{{{GKE},memory_type="evictable"}}': "50x60",
@@ -84,25 +82,9 @@ OF_PRESETS = {
 }
 _NODE = '{node_name="n",location="l",cluster_name="c"}'
 EXPECTED_OF_PRESETS: list[tuple[str, str, dict[str, float]]] = [
-    # Ten minutes of which it was at 100 % for five, whosever it was.
-    ("amd", "node.gpu", {'{hostname="a",gpu_id="0"}': 0.75}),
-    (
-        "amd",
-        "pod.gpu",
-        {
-            '{hostname="a",gpu_id="0",namespace="d",pod="x"}': 1.0,
-            '{hostname="a",gpu_id="0",namespace="d",pod="y"}': 0.5,
-        },
-    ),
-    (
-        "intel",
-        "node.gpu",
-        {
-            f'{{{XPU},device="0000:01:00.0"}}': 0.9,
-            '{instance="g",namespace="habana",pod="e",UUID="u",device="u"}': 0.7,
-        },
-    ),
-    ("intel", "node.gpu.memory", {f'{{{XPU},device="0000:01:00.0"}}': 0.25}),
+    ("amd", "node.gpu.temperature", {'{hostname="a",gpu_id="0"}': 80}),
+    ("amd", "node.gpu.power", {'{hostname="a",gpu_id="0"}': 750}),
+    ("intel", "node.gpu.power", {f'{{{XPU},device="0000:01:00.0"}}': 300}),
     ("gke-managed", "node.cpu", {_NODE: 2}),
     ("gke-managed", "node.memory", {_NODE: 30}),
     ("gke-managed", "node.gpu", {_NODE.replace("{", '{accelerator_id="1",'): 0.8}),
@@ -118,6 +100,43 @@ EXPECTED_OF_PRESETS: list[tuple[str, str, dict[str, float]]] = [
         {'{instance="a",fstype="ext4",mountpoint="/",device="d"}': 0.95},
     ),
     ("node-exporter", "node.load", {'{instance="a"}': 8}),
+]
+
+
+def _source(maker: str, reading: str, *, beside: bool = False) -> Source:
+    definition = CATALOG[reading]
+    among = definition.beside if beside else definition.sources
+    return next(each for each in among if each.maker == maker)
+
+
+def _mean(source: Source) -> str:
+    return f"{source.value} / {source.weight}"
+
+
+OF_MAKERS = {
+    # Its pod changes after 15 minutes; the other partitions of the GPU report nothing.
+    f'gpu_gfx_activity{{{AMD},gpu_partition_id="0",namespace="d",pod="x"}}': "100x30 _x30",
+    f'gpu_gfx_activity{{{AMD},gpu_partition_id="0",namespace="d",pod="y"}}': "_x30 50x60",
+    f'gpu_gfx_activity{{{AMD},gpu_partition_id="1"}}': "0x60",
+    f'gpu_free_vram{{{AMD},gpu_partition_id="0"}}': "750x60",
+    f'hw_gpu_utilization_ratio{{{XPU},hw_gpu_task="compute-all"}}': "0.9x60",
+    f'hw_gpu_utilization_ratio{{{XPU},hw_gpu_task="copy-all"}}': "0.1x60",
+    'habanalabs_utilization{instance="g",namespace="habana",pod="e",UUID="u"}': "70x60",
+    f'hw_memory_usage_bytes{{{XPU},hw_memory_location="device"}}': "25x60",
+    f'hw_memory_size_bytes{{{XPU},hw_memory_location="device"}}': "100x60",
+    f'hw_memory_usage_bytes{{{XPU},hw_memory_location="host"}}': "7x60",
+}
+_X, _Y = (f'{{hostname="a",gpu_id="0",serial_number="s",namespace="d",pod="{p}"}}' for p in "xy")
+_AMD_GPU = '{hostname="a",gpu_id="0",serial_number="s"}'
+_GAUDI = '{instance="g",namespace="habana",pod="e",UUID="u"}'
+EXPECTED_OF_MAKERS: list[tuple[str, dict[str, float]]] = [
+    # Each pod had it for half of the time; the partitions without a report do not thin it out.
+    (_mean(_source(MADE_BY_AMD, "node.gpu")), {_X: 100, _Y: 50}),
+    (_mean(_source(MADE_BY_AMD, "node.gpu.memory", beside=True)), {_AMD_GPU: 750}),
+    (_source(INTEL, "node.gpu").value, {f"{{{XPU}}}": 0.9}),
+    (_source(INTEL, "node.gpu.memory").value, {f"{{{XPU}}}": 25}),
+    (_source(INTEL, "node.gpu.memory", beside=True).value, {f"{{{XPU}}}": 75}),
+    (_source(GAUDI, "node.gpu").value, {_GAUDI: 70}),
 ]
 
 
@@ -157,6 +176,10 @@ def test_the_queries_of_presets_mean_what_they_say(tmp_path: Path) -> None:
         (PRESETS[preset][name].value, "20m", values) for preset, name, values in EXPECTED_OF_PRESETS
     ]
     prove(tmp_path, OF_PRESETS, asked)
+
+
+def test_the_queries_of_every_makers_gpus_mean_what_they_say(tmp_path: Path) -> None:
+    prove(tmp_path, OF_MAKERS, [(query, "20m", values) for query, values in EXPECTED_OF_MAKERS])
 
 
 def test_the_queries_of_signals_mean_what_they_say(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 from rescheduler.model.readings import Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.own_readings.definition import OwnReading
-from rescheduler.policies.own_readings.presets import PRESETS
 from rescheduler.sources.prometheus.catalog import fill
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
@@ -166,10 +165,14 @@ def test_each_device_that_the_node_offers_must_be_there_and_no_other(count: int,
 
 
 def amd(reading: str) -> OwnReading:
-    return PRESETS["amd"][reading]
+    labels = {"device": "gpu_id"} | ({"node": "hostname"} if reading == "node.gpu" else {})
+    spec: dict[str, Any] = {"labels": labels, "resources": list(AMD), "unit": "GPUs"}
+    if reading == "node.gpu":
+        spec |= {"unit": "ratio", "capacity": {"allocatable": True}, "combine": "Total"}
+    return own(**spec)
 
 
-def test_amd_nodes_have_a_value_beside_those_that_dcgm_exporter_measures() -> None:
+def test_an_own_definition_for_some_devices_leaves_all_others_to_the_built_in_reading() -> None:
     nodes = [
         cluster.node("a", allocatable=AMD),
         cluster.node("n", allocatable={"nvidia.com/gpu": "1"}),

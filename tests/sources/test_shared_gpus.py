@@ -5,6 +5,7 @@ import pytest
 from rescheduler.kube.objects import Pod
 from rescheduler.model.readings import DeviceValue, Reading
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.sources.prometheus.catalog import CATALOG
 from tests import cluster
 from tests.sources.metrics import Stub, read
 
@@ -122,6 +123,27 @@ def test_gpus_of_other_makers_have_a_load_too(
     silent = read(Stub(), "node.gpu", before)
     assert silent.problem is not None
     assert silent.problem.code == "RDG009"
+
+
+def test_a_gpu_whose_pod_changed_has_the_mean_of_all_of_the_window() -> None:
+    node = cluster.node("n1", allocatable={"amd.com/gpu": "1"})
+    before = cluster.snapshot([node], [cluster.pod("new", "n1", requests={"amd.com/gpu": "1"})])
+    device = {"hostname": "n1", "serial_number": "A", "gpu_id": "0", "namespace": "default"}
+    rows = [(device | {"pod": "old"}, 100.0), (device | {"pod": "new"}, 50.0)]
+    stub = Stub().series("node.gpu", rows, source=AMD, fresh=[(rows[1][0], 10.0)])
+    assert read(stub, "node.gpu", before).values.tolist() == [0.75]
+    assert read(stub, "pod.gpu", before).values.tolist() == [0.5]
+
+
+def test_the_memory_of_intel_gpus_is_measured_too() -> None:
+    node = cluster.node("n1", allocatable={"gpu.intel.com/xe": "1"})
+    device = {"node": "n1", "pci_bdf": "0000:4d:00.0"}
+    [used] = [n for n, each in enumerate(CATALOG["node.gpu.memory"].sources) if "hw_" in each.value]
+    [free] = [each for each in CATALOG["node.gpu.memory"].beside if "hw_" in each.value]
+    stub = Stub().series("node.gpu.memory", [(device, 25e9)], source=used)
+    stub.source(free, [(device, 75e9)], 10.0, None, 20.0)
+    reading = read(stub, "node.gpu.memory", cluster.snapshot([node], []))
+    assert reading.values.tolist() == [0.25]
 
 
 def test_a_node_is_not_measured_by_the_series_of_another_maker() -> None:

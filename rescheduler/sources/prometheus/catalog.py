@@ -19,6 +19,7 @@ from rescheduler.sources.prometheus.definition import (
     Definition,
     Source,
     fill,
+    gauge_of_devices,
 )
 from rescheduler.sources.prometheus.makers import OTHERS_LOAD, OTHERS_MEMORY, OTHERS_MEMORY_FREE
 from rescheduler.sources.prometheus.signals import SIGNALS
@@ -29,27 +30,20 @@ _MIB = 2.0**20
 _POD_KEY = "cluster,job,instance,node,namespace,pod"
 _CONTAINERS = '$match container!="",container!="POD"'
 
-
-def _samples(metric: str, key: str, scale: float) -> Source:
-    """The samples of the window, of each series that `key` distinguishes."""
-    samples = f"{metric}{{$match}}[$window]"
-    return Source(
-        value=f"sum by ({key}) (sum_over_time({samples}))",
-        weight=f"sum by ({key}) (count_over_time({samples}))",
-        fresh=f"max by ({key}) (timestamp({metric}{{$match}}))",
-        scale=scale,
-        maker=NVIDIA,
-    )
-
-
 _GPU_LOAD = (
-    _samples("DCGM_FI_PROF_GR_ENGINE_ACTIVE", GPU_POD_KEY, 1.0),
-    _samples("DCGM_FI_DEV_GPU_UTIL", GPU_POD_KEY, 0.01),
+    gauge_of_devices("DCGM_FI_PROF_GR_ENGINE_ACTIVE", GPU_POD_KEY, 1.0, NVIDIA),
+    gauge_of_devices("DCGM_FI_DEV_GPU_UTIL", GPU_POD_KEY, 0.01, NVIDIA),
     *OTHERS_LOAD,
 )
 """How busy each device is: the engine's share of active time, else `any kernel ran`."""
-_GPU_MEMORY = (_samples("DCGM_FI_DEV_FB_USED", GPU_POD_KEY, _MIB), *OTHERS_MEMORY)
-_GPU_MEMORY_FREE = (_samples("DCGM_FI_DEV_FB_FREE", GPU_KEY, _MIB), *OTHERS_MEMORY_FREE)
+_GPU_MEMORY = (
+    gauge_of_devices("DCGM_FI_DEV_FB_USED", GPU_POD_KEY, _MIB, NVIDIA),
+    *OTHERS_MEMORY,
+)
+_GPU_MEMORY_FREE = (
+    gauge_of_devices("DCGM_FI_DEV_FB_FREE", GPU_KEY, _MIB, NVIDIA),
+    *OTHERS_MEMORY_FREE,
+)
 
 
 def _link(direction: str) -> tuple[Source, ...]:

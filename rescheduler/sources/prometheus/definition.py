@@ -41,6 +41,22 @@ class Source:
     maker: str = ""
 
 
+def gauge_of_devices(metric: str, key: str, scale: float, maker: str, only: str = "") -> Source:
+    """The samples of the window of each series that `key` distinguishes. only: a matcher.
+
+    A device whose pod changes has two series in one window; their sums and numbers of samples give
+    its average over time.
+    """
+    series = f"{metric}{{$match {only}}}" if only else f"{metric}{{$match}}"
+    return Source(
+        value=f"sum by ({key}) (sum_over_time({series}[$window]))",
+        weight=f"sum by ({key}) (count_over_time({series}[$window]))",
+        fresh=f"max by ({key}) (timestamp({series}))",
+        scale=scale,
+        maker=maker,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
     """A named reading.

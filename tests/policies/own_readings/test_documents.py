@@ -6,10 +6,12 @@ import pytest
 
 from rescheduler.documents.envelope import to_document
 from rescheduler.documents.promql import selectors
+from rescheduler.kube.accelerators import maker
 from rescheduler.model.errors import PolicyError
 from rescheduler.policies.own_readings.definition import OwnReading
 from rescheduler.policies.own_readings.presets import PRESETS
 from rescheduler.sources.policy_files import load_policies
+from rescheduler.sources.prometheus.catalog import CATALOG
 
 QUEUE = """\
 apiVersion: rescheduler.io/v1alpha1
@@ -120,11 +122,12 @@ def test_a_reading_is_defined_once(tmp_path: Path) -> None:
     amd = "\n---\napiVersion: rescheduler.io/v1alpha1\nkind: Readings\nmetadata: {name: %s}\n"
     amd += "spec: {presets: [%s]}\n"
     answer = refused(tmp_path, QUEUE + amd % ("a", "amd") + amd % ("b", "intel"))
-    assert "spec.presets: reading `node.gpu` is defined in" in answer
+    assert "spec.presets: reading `node.gpu.temperature` is defined in" in answer
     file = tmp_path / "b.yaml"
     file.write_text(QUEUE + amd % ("a", "amd, intel"), encoding="utf-8")
     own = load_policies(file).definitions
-    assert [each.resources[0] for each in own["node.gpu"]] == ["amd.com/gpu", "gpu.intel.com/i915"]
+    makers = [each.resources[0] for each in own["node.gpu.temperature"]]
+    assert makers == ["amd.com/gpu", "gpu.intel.com/i915"]
 
 
 def test_an_own_definition_replaces_that_of_the_preset(tmp_path: Path) -> None:
@@ -158,6 +161,13 @@ def test_presets_can_be_written_as_a_document(preset: str) -> None:
         assert name.startswith(("node.", "pod."))
         if name.startswith("pod."):
             assert own.capacity is None
+
+
+@pytest.mark.parametrize("preset", ["amd", "intel"])
+def test_presets_do_not_replace_what_is_built_in_for_the_same_devices(preset: str) -> None:
+    for name, own in PRESETS[preset].items():
+        built_in = {each.maker for each in CATALOG[name].sources} if name in CATALOG else set()
+        assert not built_in & {maker(each) for each in own.resources}, name
 
 
 TRAFFIC = """\

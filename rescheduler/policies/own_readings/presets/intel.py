@@ -1,12 +1,12 @@
 """Intel GPUs by XPU Manager 2 (`xpumd`), and Gaudi by its metric exporter.
 
-Neither tells which pod has a device, so there is no reading of pods: policies can report nodes, and
-none can be relieved by what its pods use. XPU Manager's ServiceMonitor sets `node`; the node of
-Gaudi's exporter is that of its pod. Gaudi's series are in percent and milliwatts; that `UUID` tells
-its devices apart is not in its documentation: if `check` finds no values, write your own.
+What is not built in. Neither tells which pod has a device, so there is no reading of pods. XPU
+Manager's ServiceMonitor sets `node`; the node of Gaudi's exporter is that of its pod. Gaudi's
+series are in percent and milliwatts; that `UUID` tells its devices apart is not in its
+documentation: if `check` finds no values, write your own.
 """
 
-from rescheduler.policies.own_readings.definition import Capacity, OwnReading, ReadingLabels
+from rescheduler.policies.own_readings.definition import OwnReading, ReadingLabels
 
 _XPU = ["gpu.intel.com/i915", "gpu.intel.com/xe"]
 _GAUDI = ["habana.ai/gaudi"]
@@ -29,37 +29,11 @@ def _mean(selector: str) -> str:
     return f"avg_over_time({selector}[$window])"
 
 
-_BUSY = 'hw_gpu_utilization_ratio{$match hw_gpu_task="compute-all"}'
-_USED = 'hw_memory_usage_bytes{$match hw_memory_location="device"}'
-_SIZE = 'hw_memory_size_bytes{$match hw_memory_location="device"}'
 _HOT = 'hw_temperature_celsius{$match hw_sensor_location="gpu"}'
 _POWER = "hw_power_watts{$match}"
 
 
 INTEL: dict[str, OwnReading] = {
-    "node.gpu": OwnReading(
-        value=_either(_mean(_BUSY), _mean("habanalabs_utilization{$match}"), " / 100"),
-        fresh=_fresh(_BUSY, "habanalabs_utilization{$match}"),
-        unit="ratio",
-        capacity=Capacity(allocatable=True),
-        labels=_DEVICE,
-        combine="Total",
-        resources=_XPU + _GAUDI,
-    ),
-    "node.gpu.memory": OwnReading(
-        value=_either(
-            f"sum by ({_WHERE},pci_bdf) ({_mean(_USED)})"
-            f" / sum by ({_WHERE},pci_bdf) ({_mean(_SIZE)})",
-            f"{_mean('habanalabs_memory_used_bytes{$match}')}"
-            f" / {_mean('habanalabs_memory_total_bytes{$match}')}",
-            "",
-        ),
-        fresh=_fresh(_USED, "habanalabs_memory_used_bytes{$match}"),
-        unit="ratio",
-        labels=_DEVICE,
-        combine="Total",
-        resources=_XPU + _GAUDI,
-    ),
     "node.gpu.temperature": OwnReading(
         value=_either(_mean(_HOT), _mean("habanalabs_temperature_onchip{$match}"), ""),
         fresh=_fresh(_HOT, "habanalabs_temperature_onchip{$match}"),
