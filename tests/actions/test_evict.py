@@ -165,6 +165,9 @@ def test_what_shows_that_an_eviction_took_effect(server: FakeServer) -> None:
         {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
     )
     assert not was_evicted(read_pod(client, "default", "web-1"), uid)
+    pod["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
+    assert was_evicted(read_pod(client, "default", "web-1"), uid), "it is on its way"
+    del pod["metadata"]["deletionTimestamp"]
     pod["status"]["conditions"][-1]["reason"] = "EvictionByEvictionAPI"
     assert was_evicted(read_pod(client, "default", "web-1"), uid)
 

@@ -249,6 +249,18 @@ def test_after_the_renewal_deadline_it_stops_even_if_the_server_comes_back() -> 
     assert not a.lease.renew()
 
 
+def test_a_renewal_that_finds_another_holder_gives_the_lock_up_at_once() -> None:
+    stage = Stage()
+    a = Process(stage, "a")
+    a.lease.acquire()
+    stored = stage.world.objects[KEY]
+    stage.world.put(*KEY, {**stored, "spec": {**stored["spec"], "holderIdentity": "thief"}})
+    assert a.lease.held, "it has not looked yet"
+    assert not a.lease.renew()
+    assert not a.lease.held
+    assert spec(stage)["holderIdentity"] == "thief"
+
+
 def test_a_lost_reply_does_not_lose_the_lock() -> None:
     stage = Stage()
     a = Process(stage, "a")

@@ -110,6 +110,22 @@ def test_a_server_that_stays_silent_is_a_fault() -> None:
         a.ledger.write(History())
 
 
+def test_a_state_that_changes_under_every_write_is_a_fault() -> None:
+    stage = Stage()
+    a = begun(stage)
+
+    def pause(number: int, method: str, path: str) -> None:
+        if method == "PUT" and MAPS in path:
+            stored = stage.world.objects[KEY]
+            data = {**stored["data"], "paused": f"since {number}"}
+            stage.world.put(*KEY, {**stored, "data": data})
+
+    a.before = pause
+    with pytest.raises(ActionError, match="changed three times"):
+        a.ledger.write(History([past("u1")]))
+    assert a.ledger.peek().moves == []
+
+
 def test_a_lost_state_is_never_taken_for_a_first_run() -> None:
     stage = Stage()
     a = begun(stage)

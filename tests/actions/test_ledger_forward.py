@@ -127,6 +127,17 @@ def test_a_person_forgets_the_budgets_on_purpose_where_they_cannot_be_believed(l
     assert taken_over(stage, "c").ledger.open() == history
 
 
+@pytest.mark.parametrize("word", ["", "true", "keep", "forgotten"])
+def test_no_other_word_makes_us_forget_the_budgets(word: str) -> None:
+    stage = Stage()
+    a = begun(stage)
+    a.lease.release()
+    stage.world.put(*KEY, {"data": {"budgets": word, "paused": "false"}})
+    with pytest.raises(LedgerUnreadable, match="holds no state"):
+        taken_over(stage).ledger.open()
+    assert stage.world.objects[KEY]["data"]["budgets"] == word
+
+
 def test_a_state_that_can_be_believed_is_not_forgotten_on_request() -> None:
     """A request that a manifest repeats for ever must not refill the budgets for ever."""
     stage = Stage()

@@ -25,6 +25,8 @@ class Evicted:
     wanted: int
     move: PastMove | None
     fence: int
+    used: float = 0.0
+    """CPUs, as the mean over the window of the policies when it was evicted."""
     late: bool = False
     """Whether its process stood still after its last gate; another one may have taken over."""
     replaced: float | None = None
@@ -134,6 +136,7 @@ class Ground:
             wanted=self.wanted(controller),
             move=next((move for move in reversed(moves) if move.podUid == uid), None),
             fence=0 if state is None else state.fence,
+            used=self.universe.metrics.used(uid),
         )
         # What had passed its last gate when its process was stopped can come at any time.
         evicted.late = process.cycle.apart > self.known[process.name].apart

@@ -70,9 +70,11 @@ def i19_stop(ground: Ground, process: Process, request: Request) -> Found:
 
 def i19_lost(ground: Ground, process: Process, cycle: Cycle) -> Found:
     """A lock that is lost at any time ends the cycle with an exit code that is not 0."""
-    # Whom people have paused does not ask for its lock again: nothing can follow.
+    # Whom people have paused before it asked for any eviction has done all that it was to do, and
+    # does not look for its lock again: nothing can follow that the lock would guard.
     paused = getattr(getattr(cycle.report, "verdict", None), "code", "") == "GRD006"
-    if process.robbed and cycle.code == 0 and not paused:
+    idle = paused and not ground.known[process.name].asked
+    if process.robbed and cycle.code == 0 and not idle:
         yield "exit 0 although another one has taken its lock"
 
 

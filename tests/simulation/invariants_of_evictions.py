@@ -1,9 +1,11 @@
 """What must hold of every eviction that the API server accepts; see `invariants.py`."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from rescheduler.policies.utilization.policy import Utilization
 from tests.simulation.ground import Evicted, Ground
+from tests.simulation.metrics import SCRAPE, WINDOW
 from tests.simulation.objects import is_ready
 
 Found = Iterator[str]
@@ -156,18 +158,32 @@ def i12_breakers(ground: Ground, evicted: Evicted) -> Found:
     if _by_load(evicted):
         loads = ground.universe.metrics.nodes
         high = hot_target(ground) + 0.03
-        capacity, window = ground.universe.metrics.capacity, 300.0
-        # What has left a node since the window began is taken off what was measured there.
-        left = {e.node for e in ground.evicted if 0 < evicted.at - e.at <= window}
+        capacity = ground.universe.metrics.capacity
+        stale = _measured_still(ground, seen)
         hot = [
             name
             for name, each in loads.items()
-            if each.mean(evicted.at, window) / capacity(name) > high
-            and name not in known.odd | left
+            if min(each.mean(evicted.at, WINDOW) / capacity(name), 1.0)
+            - stale[name] / capacity(name)
+            > high
+            and name not in known.odd
             and is_ready(ground.universe.cluster.objects["nodes", "", name])
         ]
         if len(hot) > max(1, limits.maxHotShare * len(loads)):
             yield f"{len(hot)} of {len(loads)} nodes are hot"
+
+
+def _measured_still(ground: Ground, seen: float) -> Counter[str]:
+    """CPUs by node that its mean still has of pods that were evicted, when the pods were read.
+
+    The program knows what each of them used and takes just that off; no more makes a node cool.
+    """
+    stale: Counter[str] = Counter()
+    for each in ground.evicted:
+        ends = ground.universe.cluster.by_uid(each.uid) is not None
+        unseen = 1 - (seen - each.at - SCRAPE) / WINDOW
+        stale[each.node] += each.used * (1.0 if ends else min(max(unseen, 0.0), 1.0))
+    return stale
 
 
 def hot_target(ground: Ground) -> float:

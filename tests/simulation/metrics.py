@@ -15,6 +15,8 @@ from tests.simulation.objects import Object, uid_of
 from tests.simulation.virtual_time import START, Timeline
 
 SCRAPE = 15.0
+WINDOW = 300.0
+"""Seconds over which the policies ask for means."""
 LOOKBACK = 300.0
 """Seconds for which an instant query finds a sample."""
 MAX_AGE = 180.0
@@ -124,6 +126,11 @@ class SimMetrics:
         """CPUs that a pod uses now."""
         load = self.loads.get(pod["metadata"]["labels"]["app"])
         return 0.05 if load is None else load(self.timeline.seconds)
+
+    def used(self, uid: str) -> float:
+        """The mean of what a pod used over the window of the policies, CPUs."""
+        usage = self.pods.get(uid)
+        return 0.0 if usage is None else usage.mean(self.timeline.seconds, WINDOW)
 
     def true_load(self, node: str) -> float:
         """The node's load now, 0 to 1 (and above, where it is overloaded)."""

@@ -212,7 +212,7 @@ class Surroundings:
         return Problem(code="ELG024", message=f"{name} has {ready} Ready of {wanted} wanted")
 
     def _awaited(self, workload: Workload) -> int:
-        """How many of its pods we evicted ourselves of late, and await; at most as many as may be.
+        """How many of its pods we evicted ourselves of late, and await.
 
         A pod whose eviction may have failed, as it is still Ready, is not missing.
         """
@@ -225,8 +225,7 @@ class Surroundings:
             and not move.crashLooping
         )
         pods = self._snapshot.pods
-        gone = sum(pod is None or pods[pod].metadata.deletionTimestamp is not None for pod in found)
-        return min(gone, self._limits.inFlightPerWorkload - 1)
+        return sum(pod is None or pods[pod].metadata.deletionTimestamp is not None for pod in found)
 
     def _refuse_few(self, index: int, workload: Workload) -> Problem | None:
         if workload.controller_kind == "Job":

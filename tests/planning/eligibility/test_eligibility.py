@@ -48,6 +48,9 @@ def failure_policy(action: str, on: str = "DisruptionTarget") -> dict[str, Any]:
     return {"podFailurePolicy": {"rules": [{"action": action, "onPodConditions": [{"type": on}]}]}}
 
 
+IGNORED = failure_policy("Ignore")["podFailurePolicy"]["rules"][0]
+
+
 def taint(key: str, effect: str = "NoSchedule") -> Change:
     return change("node.spec.taints", [Taint(key=key, effect=effect)])
 
@@ -121,11 +124,16 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG013", change("top.metadata.generation", 2)),
     ("ELG013", change("top.status.updatedReplicas", 2)),
     ("ELG013", change("top.spec.replicas", 2)),
+    ("ELG013", both(lambda c: c.own("StatefulSet"), change("top.status.replicas", 4))),
+    ("ELG013", both(lambda c: c.own("StatefulSet"), change("top.status.replicas", 2))),
     ("ELG013", lambda c: c.scale(currentReplicas=3, desiredReplicas=4)),
     ("ELG013", lambda c: c.scale(currentReplicas=3, desiredReplicas=3, lastScaleTime=LATELY)),
     ("ELG014", job()),
     ("ELG014", job(**failure_policy("FailJob"))),
     ("ELG014", job(**failure_policy("Ignore", "Other"))),
+    # The first rule that applies decides, and a pod that is ended may exit with any code.
+    ("ELG014", job(podFailurePolicy={"rules": [{"action": "FailJob"}, IGNORED]})),
+    ("ELG014", job(podFailurePolicy={"rules": [{"action": "Count"}, IGNORED]})),
     ("ELG015", lambda c: c.own("Shard")),
     ("ELG015", lambda c: c.snapshot.controllers.clear()),
     ("ELG015", change("top.metadata.deletionTimestamp", NOW)),

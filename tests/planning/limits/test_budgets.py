@@ -229,6 +229,40 @@ def test_a_budget_is_spent_by_every_move_of_the_plan() -> None:
     assert code(budgets, 2) == ""
 
 
+@pytest.mark.parametrize(
+    ("policy", "healthy", "desired", "refused"),
+    [
+        ("AlwaysAllow", 0, 2, ""),
+        ("IfHealthyBudget", 2, 2, ""),
+        ("IfHealthyBudget", 1, 2, "BUD002"),
+        ("IfHealthyBudget", 0, 0, "BUD002"),
+        (None, 2, 2, ""),
+        (None, 1, 2, "BUD002"),
+    ],
+)
+def test_a_pod_that_is_not_ready_needs_a_healthy_budget(
+    policy: str | None, healthy: int, desired: int, refused: str
+) -> None:
+    guard = budget("web", "web", allowed=0)
+    guard.spec.unhealthyPodEvictionPolicy = policy
+    guard.status.currentHealthy, guard.status.desiredHealthy = healthy, desired
+    made = cluster(guard)
+    assert code(spent(made, {}), 0) == "BUD002", "it is Ready"
+    made.pods[0].status.conditions = None
+    assert code(spent(made, {}), 0) == refused
+
+
+def test_what_the_plan_takes_from_a_budget_is_healthy_no_more() -> None:
+    guard = budget("web", "web", allowed=1)
+    guard.status.currentHealthy = guard.status.desiredHealthy = 2
+    made = cluster(guard)
+    made.pods[0].status.conditions = None
+    assert spent(made, {}).use(0) is None
+    after = spent(made, {}, 1)
+    assert after.use(0) is not None
+    assert code(after, 0) == "BUD002"
+
+
 def test_two_budgets_or_a_stale_one_are_refused_for_good() -> None:
     twice = Budgets(cluster(budget("a", "web"), budget("b", "web")), Limits(), History())
     assert code(twice, 0) == "BUD001"

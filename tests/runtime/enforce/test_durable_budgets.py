@@ -17,7 +17,7 @@ from rescheduler.model.plan import Plan, PlannedMove
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.enforce.actor import Lock
-from rescheduler.runtime.enforce.reconcile import holding
+from rescheduler.runtime.enforce.reconcile import APPLY_DELAY, holding
 from tests.actions.state import past
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import START, WIDE, Killed, Process, Stage, warm
@@ -106,6 +106,28 @@ def test_an_intent_without_an_effect_is_refunded_after_two_minutes_and_not_befor
     process = Process(stage, "b", limits=limits)
     other = planned(web(stage, "w2", "n2", "rs-2"))
     assert code(stage, process, other) == then
+
+
+def test_what_was_evicted_right_before_a_crash_is_followed_by_the_next_run(stage: Stage) -> None:
+    limits = Limits(**WIDE)
+
+    def kill(_: int, __: str, path: str) -> None:
+        if "eviction" in path:
+            raise Killed
+
+    with pytest.raises(Killed):
+        code(
+            stage,
+            Process(stage, "a", limits=limits, after=kill),
+            planned(web(stage, "w1", "n1", "rs-1")),
+        )
+    (found,) = Process(stage, "").ledger.peek().moves
+    assert (found.state, found.charged) == ("intended", True)
+    stage.world.tick()
+    (found,) = look(stage, "b", limits)
+    assert stage.now() - found.at < APPLY_DELAY
+    assert (found.state, found.code, found.charged) == ("evicted", "ACT001", True)
+    assert found.replacement
 
 
 def look(stage: Stage, name: str, limits: Limits) -> list[PastMove]:

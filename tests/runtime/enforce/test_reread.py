@@ -115,6 +115,17 @@ def test_what_has_changed_since_the_snapshot_is_seen(
     assert exit_code(outcome, applying=True) == 5
 
 
+def test_what_cannot_be_understood_any_more_lets_nothing_be_evicted(stage: Stage) -> None:
+    odd = {"spec": {"scaleTargetRef": "web"}}
+    process = after_the_snapshot(
+        stage, lambda world: world.put("horizontalpodautoscalers", "default", "odd", odd)
+    )
+    outcome = run(stage, planned(web(stage)), process=process)
+    assert (outcome.moves[0].result, outcome.moves[0].code) == ("refused", "DAT001")
+    assert stage.world.accepted == []
+    assert exit_code(outcome) == 3
+
+
 def test_a_budget_that_lags_behind_its_spec_is_not_asked(stage: Stage) -> None:
     stage.world.add_budget("b", "rs-1", allowed=1)
     lag = on("poddisruptionbudgets", "default", "b", metadata={"generation": 2})
