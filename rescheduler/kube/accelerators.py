@@ -5,6 +5,7 @@ node labels for shared GPUs, AMD's device plugin (resource naming strategy), Int
 (cmd/gpu_plugin, `-shared-dev-num`; labels of the NFD rules), Habana's device plugin.
 """
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -17,6 +18,8 @@ SHARED = ".shared"
 """How NVIDIA's plugin ends the name of a resource whose replicas it renames."""
 
 _MIG = "nvidia.com/mig-"
+_SLICES = 7
+"""Of an A100, H100 or B200; an A30 has four, and its partitions count for less than they are."""
 _MAKERS = (
     (re.compile(r"nvidia\.com/(gpu|mig-[0-9a-z.+]+?)(\.shared)?"), NVIDIA),
     (re.compile(r"amd\.com/(gpu|[sdqct]px(_nps[0-9])?)"), AMD),
@@ -30,6 +33,7 @@ _MAKER_OF_DRIVER = {
     "gaudi.intel.com": GAUDI,
 }
 _GKE_CLIENTS = "cloud.google.com/gke-max-shared-clients-per-gpu"
+_GKE_PARTITION = "cloud.google.com/gke-gpu-partition-size"
 _INTEL_COUNT = re.compile(r"gpu\.intel\.com/device-id\.[0-9a-f-]+\.count")
 
 
@@ -102,6 +106,27 @@ def offer_of(offered: Iterable[Offer], device: str) -> Offer | None:
         if not each.profile:
             plain = each
     return plain
+
+
+def part_of_gpu(profile: str) -> float:
+    """What a partition (MIG) is of a GPU: of `2g.20gb` two of seven slices; 1 for a whole one.
+
+    NaN where the profile does not name it.
+    """
+    slices = re.search(r"(\d)g\.", profile)
+    return 1.0 if not profile else int(slices[1]) / _SLICES if slices else math.nan
+
+
+def profile_of_all(labels: Labels | None) -> str:
+    """Of which partitions a node's GPUs are where they are offered as GPUs; "" for whole ones.
+
+    So with MIG's strategy `single`, where the product is such as `NVIDIA-A100-MIG-1g.5gb`; and GKE.
+    """
+    given = labels or {}
+    if given.get("nvidia.com/mig.strategy") == "single":
+        product_of_part = given.get("nvidia.com/gpu.product", "").removesuffix("-SHARED")
+        return product_of_part.partition("-MIG-")[2]
+    return given.get(_GKE_PARTITION, "")
 
 
 def asked(resources: Resources | None) -> dict[str, int]:

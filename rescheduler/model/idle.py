@@ -6,8 +6,8 @@ import msgspec
 class IdleHolder(msgspec.Struct, frozen=True, kw_only=True):
     """The pods of one owner that have GPUs to themselves and hardly use them.
 
-    gpus: that they have. use: of these, the mean share in use. hours: GPU-hours that were not used
-    in the time that was evaluated.
+    gpus: that they have, a partition (MIG) as N/7 of one. use: of these, the mean share in use.
+    hours: GPU-hours that were not used in the time that was evaluated.
     """
 
     namespace: str

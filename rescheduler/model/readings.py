@@ -63,7 +63,7 @@ class ReadingRequest:
 
     name: an entry of the catalogue of readings, such as `node.gpu` or `pod.network.receive`.
     window, max_age: seconds. min_coverage: share of the expected subjects, 0 to 1.
-    span: seconds of the past that are asked for besides, for nodes; 0 is none.
+    span: seconds of the past that are asked for besides, for nodes and pods; 0 is none.
     query, series, columns: what operators define themselves, for readings of pairs: what to
     evaluate, what dates it, and the labels of both ends; see `sources/pairs.py`.
     links: for readings of a node's links; of several the first that is about the node counts.

@@ -266,7 +266,7 @@ def _idle(screen: Screen, seen: View) -> None:
                 each.namespace,
                 each.owner,
                 str(each.pods),
-                f"{each.gpus:g}",
+                f"{round(each.gpus, 2):g}",
                 f"{each.use:.1%}",
                 f"{each.hours:,.1f}",
             )

@@ -5,15 +5,15 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
+import numpy as np
 from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Container
+from rescheduler.model.readings import instants
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.idlegpus.policy import IdleGPUs
 from tests.cluster import NOW, reading
-
-SIX_HOURS = 21600.0
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,10 @@ class Used:
             made.status = msgspec.structs.replace(
                 made.status, startTime=NOW - timedelta(hours=hours)
             )
-        entry = reading("pod.gpu", self.use, window=SIX_HOURS, min_coverage=0.0)
+        (request,) = IdleGPUs(name="i", match={"all": True}, minCoverage=0.0).requests()
+        entry = reading("pod.gpu", self.use)
+        past = np.tile(entry.values, (len(instants(request.span)), 1))
+        entry = replace(entry, request=request, range_samples=past)
         entries = (*before.readings.entries, entry)
         return replace(before, readings=replace(before.readings, entries=entries))
 

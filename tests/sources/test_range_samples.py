@@ -10,7 +10,7 @@ from rescheduler.model.readings import Reading, ReadingRequest, instants, lasted
 from rescheduler.sources.prometheus import range_samples
 from rescheduler.sources.prometheus.catalog import CATALOG, fill
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
-from tests.cluster import NOW, node, snapshot
+from tests.cluster import NOW, node, pod, snapshot
 from tests.sources.metrics import WINDOW, Rows, answer, vector
 from tests.sources.server import Reply, Request, Served, serving
 
@@ -139,6 +139,47 @@ def test_each_node_has_its_own_past() -> None:
     then = history({"n1": lambda _: 0.9, "n2": lambda ago: 0.9 if ago < 100 else 0.1})
     reading, _ = read(then, span=180.0, names=("n1", "n2"))
     assert samples_of(reading) == [[0.9] * 4, [0.1, 0.1, 0.9, 0.9]]
+
+
+def test_pods_have_a_past_too() -> None:
+    """A pod that shares its node with one that used nothing; then both as now."""
+    load = CATALOG["pod.gpu"].sources[0]
+    gpu = {"nvidia.com/gpu": "1"}
+
+    def rows(query: str, at: float) -> Rows:
+        ago = AT - at
+        found = [
+            ({"Hostname": "n1", "UUID": u, "exported_namespace": "default", "exported_pod": p}, v)
+            for u, p, v in (("A", "a", 0.0), ("B", "b", 1.0 if 200 < ago < 400 else 0.02))
+        ]
+        answers = {
+            fill(load.value, WINDOW, ""): [(labels, value * 10) for labels, value in found],
+            fill(load.weight, WINDOW, ""): [(labels, 10) for labels, _ in found],
+            fill(load.fresh, WINDOW, ""): [(labels, at - 5) for labels, _ in found],
+        }
+        return answers.get(query, [])
+
+    def reply(request: Request) -> Reply:
+        if request.query["query"] == "vector(1)":
+            return vector([({}, 1)])
+        if request.path.endswith("/query_range"):
+            return matrix(rows, request.query)
+        return vector(rows(request.query["query"], AT))
+
+    pods = [pod("a", "n1", requests=gpu), pod("b", "n1", requests=gpu)]
+    before = snapshot([node("n1", allocatable={"nvidia.com/gpu": "2"})], pods)
+    with serving(reply) as served:
+        prometheus = Prometheus(served.url)
+        try:
+            wanted = ReadingRequest("pod.gpu", WINDOW, span=600.0)
+            reading = read_readings(prometheus, [wanted], before).entries[0]
+        finally:
+            prometheus.close()
+    assert reading.range_samples is not None
+    assert reading.range_samples[:, 0].tolist() == [0.0] * 11
+    assert reading.range_samples[:, 1].tolist() == pytest.approx(
+        [0.02] * 4 + [1.0] * 3 + [0.02] * 4
+    )
 
 
 def refuse_range(status: int) -> Callable[[Request], Reply | None]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from rescheduler.kube.accelerators import maker_of_driver
+from rescheduler.kube.accelerators import maker_of_driver, part_of_gpu
 from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.dra.device_holdings import DeviceHoldings
 from rescheduler.kube.dra.device_inventory import DeviceInventory
@@ -15,7 +15,9 @@ class ClaimedAccelerators:
     """The accelerators that ResourceSlices offer, and who has them.
 
     count: (nodes,) whole devices that claims can have. makers: (nodes) who makes them.
-    held: pod to how many devices it has. users: UUID to the pods that have the device.
+    held: pod to how many devices it has. gpus: pod to how many GPUs these are, of partitions the
+    part that each is of one; NaN where that of some is not known.
+    users: UUID to the pods that have the device.
     shared: UUIDs of the devices that several claims or pods may have at once; nodes: their nodes.
     """
 
@@ -30,6 +32,7 @@ class ClaimedAccelerators:
         self.count: IntArray = np.zeros(len(nodes), dtype=np.int32)
         self.makers: list[set[str]] = [set() for _ in nodes]
         self.held: dict[int, int] = {}
+        self.gpus: dict[int, float] = {}
         self.users: dict[str, tuple[int, ...]] = {}
         self.shared: set[str] = set()
         self.nodes: set[int] = set()
@@ -37,12 +40,17 @@ class ClaimedAccelerators:
             return
         inventory = DeviceInventory(slices, dict(nodes))
         uuids: dict[int, str] = {}
+        sizes: dict[int, float] = {}
         for device, (driver, offered) in enumerate(inventory.subjects):
             node, made_by = int(inventory.node[device]), maker_of_driver(driver)
             if not made_by or node < 0:
                 continue
             sort = inventory.attribute(device, f"{driver}/type")
-            self.count[node] += sort is None or sort.text == "gpu"
+            whole = sort is None or sort.text == "gpu"
+            self.count[node] += whole
+            profile = inventory.attribute(device, f"{driver}/profile")
+            named = "" if profile is None else profile.text
+            sizes[device] = 1.0 if whole else part_of_gpu(named or "?")
             self.makers[node].add(made_by)
             uuid = inventory.attribute(device, f"{driver}/uuid")
             uuids[device] = (uuid.text if uuid is not None else None) or offered.name
@@ -54,6 +62,7 @@ class ClaimedAccelerators:
             own = set(devices) & uuids.keys()
             if own:
                 self.held[pod] = len(own)
+                self.gpus[pod] = sum(sizes[device] for device in own)
             for device in own:
                 users.setdefault(device, set()).add(pod)
         for device, found in users.items():

@@ -2,39 +2,54 @@
 
 import numpy as np
 
-from rescheduler.kube.accelerators import asked, offers
+from rescheduler.kube.accelerators import asked, offers, part_of_gpu, profile_of_all
 from rescheduler.kube.dra.claimed_accelerators import ClaimedAccelerators
+from rescheduler.kube.objects import PodSpec
 from rescheduler.model.readings import FloatArray
 from rescheduler.model.snapshot import Snapshot
 
 
 def held_gpus(snapshot: Snapshot) -> FloatArray:
-    """(pods,) by the device plugins' resources, or by claims; 0 for shares, and where unbound."""
-    shared = np.array(
-        [
-            any(one.shared for one in offers(each.status.allocatable, each.metadata.labels))
-            for each in snapshot.nodes
-        ]
-        + [True],  # an unbound pod has node -1
-        np.bool_,
-    )
+    """(pods,) by the device plugins' resources, or by claims; a partition is a part of one GPU.
+
+    0 for who has none or a share of one, is not bound, or has partitions of unknown size.
+    """
+    amounts = [_amounts(spec) for spec in snapshot.specs]
+    resources = sorted({name for each in amounts for name in each})
+    of_spec = np.array([[each.get(name, 0) for name in resources] for each in amounts], float)
+    of_spec = of_spec.reshape(len(amounts), len(resources))
+    of_node = np.full((len(snapshot.nodes) + 1, len(resources)), np.nan)  # unbound pods: node -1
+    for index, node in enumerate(snapshot.nodes):
+        labels = node.metadata.labels
+        for each in offers(node.status.allocatable, labels):
+            if each.resource in resources and not each.shared:
+                size = part_of_gpu(each.profile or profile_of_all(labels))
+                of_node[index, resources.index(each.resource)] = size
+    held = np.zeros(len(snapshot.pods))
+    some = np.flatnonzero((of_spec > 0).sum(axis=1)[snapshot.pod_spec])
+    wanted = of_spec[snapshot.pod_spec[some]]
+    sizes = of_node[snapshot.pod_node[some]]
+    held[some] = np.where(wanted > 0, wanted * sizes, 0.0).sum(axis=1)
     claimed = ClaimedAccelerators(
         snapshot.resource_slices,
         snapshot.resource_claims,
         snapshot.node_index,
         snapshot.pod_index,
     )
-    of_spec = [
-        sum(
-            sum((asked(each.resources.requests) or asked(each.resources.limits)).values())
-            for each in spec.containers
-            if each.resources is not None
-        )
-        for spec in snapshot.specs
-    ]
-    held = np.array([*of_spec, 0], np.float64)[snapshot.pod_spec]
-    for pod, count in claimed.held.items():
-        held[pod] = max(held[pod], float(count))
+    for pod, gpus in claimed.gpus.items():
+        held[pod] = np.maximum(held[pod], gpus)  # NaN if one of both is
     for uuid in claimed.shared:
         held[list(claimed.users.get(uuid, ()))] = 0.0
-    return np.where(shared[snapshot.pod_node], 0.0, held)
+    return np.nan_to_num(held, nan=0.0)
+
+
+def _amounts(spec: PodSpec) -> dict[str, int]:
+    """The accelerators that a pod's containers ask for, by resource."""
+    total: dict[str, int] = {}
+    for each in spec.containers:
+        if each.resources is not None:
+            for name, count in (
+                asked(each.resources.requests) or asked(each.resources.limits)
+            ).items():
+                total[name] = total.get(name, 0) + count
+    return total

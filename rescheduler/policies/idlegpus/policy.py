@@ -1,18 +1,27 @@
 """IdleGPUs: tell who holds GPUs and hardly uses them."""
 
+import math
 from datetime import timedelta
 from typing import ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
 from rescheduler.documents.fields import PositiveDuration, Ratio
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
 from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.idlegpus.holdings import held_gpus
 from rescheduler.policies.idlegpus.term import IdleGPUsTerm
 from rescheduler.policies.shared.matching import select_pods
+
+_PART = 1 / 15
+"""What a window is of all of the time: two of the steps between up to 30 of them."""
+_SHORTEST = 300.0
+"""Seconds; in less, exporters that are scraped once a minute have too few samples."""
+_ROUNDING = 1e-6
 
 
 class IdleGPUs(Policy):
@@ -20,9 +29,12 @@ class IdleGPUs(Policy):
 
     A GPU that one pod has is lost to all others, however little the pod does with it. Where it
     runs does not change that, so no pod is moved: its owner is told, with the GPU-hours that were
-    not used. Pods that ran for all of `stableFor` are evaluated, by the mean use of their GPUs in
-    that time, as far as Prometheus has samples of it. What shares a GPU keeps nobody from it, and
-    is not evaluated.
+    not used. Pods that ran for all of `stableFor` are evaluated. That time is divided into up to 30
+    overlapping parts, each of a fifteenth of it or 5 minutes, whichever is longer, and a pod
+    hardly uses its GPUs if it used less than `below` in every part, so that work in bursts is work;
+    a pod without a value in one of them is not evaluated. What shares a GPU keeps nobody from it,
+    and is not evaluated. A partition (MIG) counts as N/7 of a GPU, N being the slices in its
+    profile, such as 1g.10gb: its use, and its GPU-hours.
     """
 
     summary: ClassVar[str] = "Tell which pods hold GPUs and hardly use them, with the GPU-hours."
@@ -32,29 +44,37 @@ class IdleGPUs(Policy):
     mode: Literal["Audit"] = Field("Audit", description="It is only shown: no pod is moved for it.")
     match: Match = Field(description="The pods to evaluate.")
     below: Ratio = Field(
-        0.05, description="A pod that uses less of its GPUs on average hardly uses them."
+        0.05,
+        description="A pod that used less of its GPUs than this at all times of `stableFor` hardly "
+        "uses them.",
     )
     stableFor: PositiveDuration = Field(
         timedelta(hours=6),
-        description="Over what time the use is averaged, and for how long a pod must have run.",
+        description="For how long the use must have been that low, and a pod must have run.",
     )
     maxAge: PositiveDuration = Field(
         timedelta(minutes=3), description="An older value counts as absent."
     )
     minCoverage: Ratio = Field(
         0.9,
-        description="The share of pods with GPUs that must have a value; with less, the policy is "
-        "not evaluated.",
+        description="The share of pods with GPUs that must have a value at all times of "
+        "`stableFor`; with less, the policy is not evaluated.",
     )
 
     def requests(self) -> list[ReadingRequest]:
-        """What the pods use of their GPUs, over all of that time."""
+        """What the pods use of their GPUs, in windows that together cover all of that time.
+
+        Each is at least twice as long as the step between two of them, since sources may move the
+        instants of the past back by up to a step.
+        """
+        window = min(max(math.ceil(self.span * _PART), _SHORTEST), self.span)
         return [
             ReadingRequest(
                 "pod.gpu",
-                window=self.span,
+                window=window,
                 max_age=self.maxAge.total_seconds(),
                 min_coverage=self.minCoverage,
+                span=self.span - window,
             )
         ]
 
@@ -64,17 +84,27 @@ class IdleGPUs(Policy):
         reading = snapshot.readings.find(request)
         if reading is None:
             return snapshot.readings.missing(request)
-        if reading.problem is not None:
+        if reading.problem is not None and not reading.thin:
             return Problem(reading.problem.code, f"{request.name}: {reading.problem.message}")
-        if not len(reading.values) == len(reading.ages) == len(snapshot.pods):
-            text = f"{len(reading.values)} values for {len(snapshot.pods)} pods"
+        past = reading.range_samples if request.span else reading.values[np.newaxis]
+        if past is None:
+            why = "; ".join(reading.notes[-1:]) or "its past is not known"
+            return Problem("RDG003", f"{request.name}: {why}")
+        count = len(snapshot.pods)
+        if not past.shape[1] == len(reading.values) == len(reading.ages) == count:
+            text = f"{len(reading.values)} values for {count} pods"
             return Problem("RDG006", f"{request.name} has {text}")
         held = held_gpus(snapshot)
         whole = select_pods(self.match, snapshot) & (held > 0) & (snapshot.pod_age >= self.span)
-        use = reading.values / held.clip(1e-9)
-        fresh = (reading.ages <= request.max_age) & (use >= 0) & (use <= 1)
-        wanted, present = int(whole.sum()), int((whole & fresh).sum())
-        if present < self.minCoverage * wanted:
-            text = f"{request.name} has a fresh value for {present} of {wanted} pods that the "
-            return Problem("RDG003", f"{text}policy selects, less than {self.minCoverage:.0%}")
-        return IdleGPUsTerm(snapshot, held, use, whole & fresh, self.below, self.span)
+        subjects = np.flatnonzero(whole)
+        used = past[:, subjects] / held[subjects]
+        known = ((used >= 0) & (used <= 1 + _ROUNDING)).all(axis=0)
+        known &= reading.ages[subjects] <= request.max_age
+        if known.sum() < self.minCoverage * len(subjects):
+            text = f"{request.name} has a value at all times of the last {self.span / 3600:g} h "
+            text += f"for {known.sum()} of {counted(len(subjects), 'pod')} that the policy selects"
+            return reading.problem_of_some(f"{text}, less than {self.minCoverage:.0%}")
+        mean, most = np.full((2, count), np.nan)
+        mean[subjects[known]] = used[:, known].mean(axis=0)
+        most[subjects[known]] = used[:, known].max(axis=0)
+        return IdleGPUsTerm(snapshot, held, mean, most < self.below, ~np.isnan(most), self.span)

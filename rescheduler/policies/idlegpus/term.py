@@ -20,14 +20,16 @@ class IdleGPUsTerm:
         snapshot: Snapshot,
         held: FloatArray,
         use: FloatArray,
+        idle: BoolArray,
         evaluated: BoolArray,
-        below: float,
         span: float,
     ) -> None:
-        """held, use: (pods,) GPUs, and the mean share of them in use. span: seconds."""
+        """(pods,) the GPUs held, and their mean share in use; which pods hardly use them.
+
+        idle: of those that are evaluated. span: seconds.
+        """
         self._snapshot, self._held, self._use = snapshot, held, use
-        self._evaluated, self._below, self._span = evaluated, below, span
-        self._idle = evaluated & (np.nan_to_num(use, nan=1.0) < below)
+        self._idle, self._evaluated, self._span = idle, evaluated, span
 
     def cost(self) -> float:
         """How many pods hold GPUs that they hardly use."""
@@ -83,13 +85,14 @@ class IdleGPUsTerm:
         for each in self.idle():
             pods = by_owner[each.namespace, each.owner]
             hours = self._span / 3600
+            gpus = f"{round(each.gpus, 2):g} GPUs"
             yield Finding(
                 code="IDL001",
                 subject=f"{each.owner.partition(' ')[0]} "
                 f"{each.namespace}/{each.owner.partition(' ')[2]}",
                 cost=float(each.pods),
                 message=f"{counted(each.pods, 'pod')} {agreed(each.pods, 'has', 'have')} "
-                f"{each.gpus:g} GPUs and used {each.use:.1%} of them in the last {hours:g} h: "
+                f"{gpus} and used {each.use:.1%} of them in the last {hours:g} h: "
                 f"{each.hours:.3g} GPU-hours were idle",
                 pods=tuple(pods),
             )

@@ -163,15 +163,15 @@ class Assembly:
         expectation, snapshot = self._cluster.expectation, self._cluster.snapshot
         loads = self._gpu_loads()
         if definition.fold == "pod-gpu":
-            keys = [pod.key for pod in snapshot.pods]
+            pods = snapshot.pods
             in_gpus = definition.unit == "GPUs"
             found, untold = folding.pod_gpus(
-                loads, expectation, self._cluster.pod_node, problems, keys, in_gpus=in_gpus
+                loads, expectation, self._cluster.pod_node, problems, pods, in_gpus=in_gpus
             )
             self._expected[untold] = False
             if untold:
                 text = "RDG012: pods that share GPUs, of which nobody reports who has which"
-                self._problems.note(text, keys[untold[0]], len(untold))
+                self._problems.note(text, pods[untold[0]].key, len(untold))
             return found, None
         rows = {key: load.value for key, load in loads.items()}
         shares = {key: (load.value.value, load.used) for key, load in loads.items()}

@@ -1,18 +1,16 @@
 """From values of devices to one value a node or pod."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from rescheduler.kube.accelerators import part_of_gpu
+from rescheduler.kube.objects import Pod
 from rescheduler.model.readings import FloatArray
 from rescheduler.sources.prometheus.expectation import Expectation
 from rescheduler.sources.prometheus.gpu_devices import DeviceLoad
 from rescheduler.sources.prometheus.measuring import Key, ReadingProblems, Value
-
-_SLICES = 7
-"""Compute slices of one GPU, in every generation that has partitions."""
 
 Found = dict[int, Value]
 """Value of each node or pod that has one."""
@@ -49,15 +47,9 @@ def gpu_load(
 
 
 def _share(device: str) -> float:
-    """What a device is of a whole GPU: `<uuid>/<id>/2g.20gb` is two of seven slices.
-
-    NaN where the profile does not name it.
-    """
+    """What a device is of a whole GPU, by the profile of `<uuid>/<id>/2g.20gb`; NaN: not known."""
     _, partition, rest = device.partition("/")
-    if not partition:
-        return 1.0
-    slices = re.search(r"(\d)g\.", rest.partition("/")[2])
-    return int(slices[1]) / _SLICES if slices else math.nan
+    return part_of_gpu(rest.partition("/")[2] or "?") if partition else 1.0
 
 
 def worst(values: Mapping[Key, Value], expected: FloatArray, problems: ReadingProblems) -> Found:
@@ -172,7 +164,7 @@ def pod_gpus(
     expectation: Expectation,
     pod_node: Sequence[int],
     problems: ReadingProblems,
-    names: list[str],
+    pods: Sequence[Pod],
     *,
     in_gpus: bool,
 ) -> tuple[Found, list[int]]:
@@ -198,15 +190,17 @@ def pod_gpus(
         if shares and pod_node[pod] in lost:
             continue
         if any(math.isnan(_share(device)) for device in devices):
-            problems.refuse(pod, "RDG003", "pods with partitions (MIG) of unknown size", names[pod])
+            problems.refuse(
+                pod, "RDG003", "pods with partitions (MIG) of unknown size", pods[pod].key
+            )
         elif not shares and not crowded.isdisjoint(devices):
-            problems.refuse(pod, "RDG003", "pods that share a GPU", names[pod])
+            problems.refuse(pod, "RDG003", "pods that share a GPU", pods[pod].key)
         elif not shares and len(devices) != expectation.pod_gpus[pod]:
             problems.refuse(
                 pod,
                 "RDG003",
                 "pods with another number of GPUs than they asked for",
-                f"{names[pod]}: {len(devices)} of {expectation.pod_gpus[pod]:g}",
+                f"{pods[pod].key}: {len(devices)} of {expectation.pod_gpus[pod]:g}",
             )
         else:
             total = sum(value.value for value in devices.values())

@@ -36,7 +36,7 @@ def with_range_samples(reading: Reading, cluster: Cluster, at: float, ask: AskRa
     past.add(len(times), reading)
     of_gpus = "gpu" in reading.name.split(".")
     devices = int(cluster.expectation.gpus.sum()) if of_gpus else 0
-    rows = max(len(reading.values), devices, 1)
+    rows = max(devices if of_gpus else len(reading.values), 1)
     try:
         for first, piece in _pieces(times, max(MOST_ROWS // rows, 1)):
             for row, then in enumerate(_asked(piece, reading, cluster, ask)):
