@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rescheduler.kube import annotations as names
+from rescheduler.model.dependencies import Dependencies
 from rescheduler.model.history import History
 from rescheduler.planning.plan.planner import plan as planned
 from rescheduler.policies.conformity.policy import Conformity
@@ -16,6 +17,9 @@ from tests.cluster import deployment, node, pod, snapshot
 from tests.fakes import moves
 from tests.fakes.stage import Process, Stage, warm
 from tests.planning.cases import settled
+from tests.planning.eligibility import test_needed_pods as needs
+from tests.planning.eligibility.test_needed_pods import METRICS, asking, service, webhooks
+from tests.planning.limits.test_budgets import QUOTA, cluster, spent
 from tests.planning.search.test_pending_pods import codes as beside_a_pending_pod
 from tests.simulation.loads import constant
 from tests.simulation.objects import Object
@@ -44,6 +48,9 @@ def test_f34_where_new_pods_are_refused_at_most_one_batch_is_evicted() -> None:
     assert len(moved(run)) <= 2
     assert made[0].code == 3
     assert "GRD003" in codes(made[-1].report)
+    full = spent(cluster(quota=QUOTA), {}, 0).refusal(1)
+    assert full is not None
+    assert full.code == "BUD004", "a quota that is full is seen before anything is asked for"
 
 
 @virtual
@@ -128,16 +135,24 @@ ALL: Any = {"all": True}
 
 
 @virtual
-def test_f39_no_pod_is_taken_out_of_a_gang() -> None:
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [
+        ("labels", "pod-group.scheduling.sigs.k8s.io"),
+        ("labels", "scheduling.x-k8s.io/pod-group"),
+        ("labels", "jobset.sigs.k8s.io/jobset-name"),
+        ("labels", "kueue.x-k8s.io/pod-group-name"),
+        *(("notes", each) for each in sorted(names.GANGS)),
+    ],
+)
+def test_f39_no_pod_is_taken_out_of_a_gang(where: str, name: str) -> None:
     """One pod of each of ten jobs kills ten jobs."""
-    marked = {"pod-group.scheduling.sigs.k8s.io": "train"}
-    apps = {"train": ("n0", "n1", "n2")}
-    run = drawn(
-        {**apps, "web": ("n0", "n3")}, {"train": 2.0, "web": 0.6}, kind="Job", labels=marked
-    )
+    marked: Any = {where: {name: "train"}}
+    apps = {"train": ("n0", "n1", "n2"), "web": ("n0", "n3")}
+    run = drawn(apps, {"train": 2.0, "web": 0.6}, kind="Job", **marked)
     (cycle,) = cycles(run, 1)
     assert moved(run) == []
-    assert "ELG016" in codes(cycle.report)
+    assert codes(cycle.report) & {"ELG016", "ELG028"}
 
 
 def test_f40_requests_in_flight_are_left_the_time_that_the_pod_asks_for() -> None:
@@ -217,6 +232,17 @@ def test_f43_what_it_needs_itself_is_never_evicted() -> None:
     case = settled(lambda c: setattr(c.pod.spec, "priorityClassName", "system-node-critical"))
     case.limit(maxPriority=2_000_001_000)
     assert case.verdict() == "ELG009", "no limit switches that off"
+    hooks = webhooks(service={"name": "hook", "namespace": "policy"})
+    scheduler = needs.label(needs.cluster(), "hook", component="bin-pack")
+    scheduler.pods[-1].spec.schedulerName = "bin-pack"
+    for app, needed in (
+        ("metrics", needs.cluster(METRICS, dependencies=asking("prom.monitoring"))),
+        ("web", needs.cluster(dependencies=Dependencies(namespace="default", pod="web-1"))),
+        ("web", needs.cluster(service("kube-dns", "default", "web"))),
+        ("hook", needs.cluster(service("hook", "policy", "hook"), validating_webhooks=hooks)),
+        ("hook", scheduler),
+    ):
+        assert list(needs.refused(needed)) == [app], "found by what asks for it, not by a name"
 
 
 PROMETHEUS = {"app.kubernetes.io/name": "prometheus"}

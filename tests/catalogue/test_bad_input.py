@@ -34,6 +34,7 @@ def test_f11_a_backlog_is_not_released_by_restarts() -> None:
     assert run.ground.broken == []
 
 
+@virtual
 @pytest.mark.parametrize(
     "scope", ["", "match: {}", "match: {namespaces: []}", "match: {all: false}"]
 )
@@ -45,6 +46,10 @@ def test_f12_an_empty_scope_is_an_error_and_not_everything(scope: str, tmp_path:
     file.write_text(POLICIES.replace("match: {all: true}", scope))
     with pytest.raises(PolicyError):
         load_policies(file)
+    run = hot()
+    run.universe.text = file.read_text()
+    (cycle,) = cycles(run, 1)
+    assert (sent(run), cycle.code) == ([], 2)
 
 
 @virtual

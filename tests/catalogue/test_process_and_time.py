@@ -86,11 +86,12 @@ def test_f46_of_two_runs_at_once_one_acts() -> None:
 
 
 @virtual
-def test_f47_a_cycle_that_hangs_ends_and_is_noticed() -> None:
+@pytest.mark.parametrize("phase", ["lock", "state", "snap", "metric", "wal", "evict", "watch"])
+def test_f47_a_cycle_that_hangs_ends_and_is_noticed(phase: str) -> None:
     """With `Forbid` one stuck run disabled everything for 50 days."""
     run = hot()
     process = run.process()
-    process.weather = strike("hang", "snap", times=10_000)
+    process.weather = strike("hang", phase, times=10_000)
     cycle = process.run()
     assert cycle.code not in (0, None)
     assert cycle.ended - cycle.began <= 605, "the cycle's deadline, which is 10 minutes here"
@@ -279,7 +280,7 @@ def test_f57_a_pod_costs_little_memory(tmp_path: Path) -> None:
     assert kept / count < 2500, f"bytes a pod, of {size / count:.0f} in the list"
 
 
-def test_f58_a_server_that_stays_silent_is_left_in_time() -> None:
+def test_f58_a_server_that_stays_silent_is_left_in_time(tmp_path: Path) -> None:
     """No client has a deadline by default, and one with 2 s takes 14, as it tries again."""
     end = threading.Event()
     with serving(lambda _: Reply(hang=end)) as served:
@@ -295,8 +296,17 @@ def test_f58_a_server_that_stays_silent_is_left_in_time() -> None:
         prometheus.close()
     assert took < 2
     assert {each.problem.code for each in readings.entries if each.problem} == {"RDG001"}
+    mute = small()
+    mute.fail = lambda _: Reply(hang=silent)
+    silent = threading.Event()
+    with connected(mute, tmp_path) as (connection, _):
+        connection.read_timeout = 0.2
+        with pytest.raises(ClusterUnavailable, match="cannot be read"):
+            read_cluster(connection)
+        silent.set()
 
 
+@virtual
 def test_f59_counters_follow_what_is_reported() -> None:
     """A success that was lost in a race, an eviction that was never counted."""
     plan = run_cycle(parts())
@@ -317,6 +327,11 @@ def test_f59_counters_follow_what_is_reported() -> None:
         for each in set(results)
     }
     assert counted == {"evicted": 2, "refused": 1, "unknown": 1}
+    run, whole = hot(), Telemetry("Enforce")
+    for each in cycles(run, 4):
+        whole.observe(each.report)
+    done = whole.registry.get_sample_value(name, {"outcome": "evicted", "policy": "hot"})
+    assert done == len(moved(run)) > 0, "as many as the API server has accepted"
 
 
 @virtual

@@ -2,8 +2,10 @@
 
 import io
 import logging
+import random
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +20,9 @@ from rescheduler.documents.strict_yaml import MAX_BYTES, MAX_DEPTH
 from rescheduler.documents.strict_yaml import read as read_yaml
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.readings import ReadingRequest
+from rescheduler.model.trail import Record
 from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.reporting.machine import to_json
 from rescheduler.reporting.page import render_page
 from rescheduler.reporting.terminal import render_table
 from rescheduler.runtime.cycle import run_cycle
@@ -28,12 +32,17 @@ from rescheduler.runtime.settings import Settings, check_url
 from rescheduler.sources.kubernetes.client import connect
 from rescheduler.sources.prometheus.access import Access
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
+from tests.catalogue.kit import hot, moved
 from tests.deploy.policies_configmap import ROOT
 from tests.deploy.test_image import stages
 from tests.deploy.test_manifests import OVERLAYS, overlay, pods, rights
 from tests.reporting.test_hostile import PAYLOADS, poisoned
 from tests.reporting.test_hostile import read as read_page
 from tests.runtime.skewed import parts, skewed, spread
+from tests.simulation.scenario import simulated
+from tests.simulation.virtual_time import running
+from tests.simulation.weather import Strike
+from tests.simulation.wire import CANARY
 from tests.sources.server import Reply, serving
 from tests.sources.test_kubernetes import kubeconfig
 from tests.sources.test_prometheus_faults import two_nodes
@@ -63,6 +72,33 @@ def test_f67_no_credential_is_in_a_log_or_in_the_trail(tmp_path: Path) -> None:
     assert not connection.api.configuration.debug
     assert not Configuration().debug
     connection.api.close()
+    assert CANARY not in all_that_a_run_writes()
+
+
+def all_that_a_run_writes() -> str:
+    """What comes out of cycles that sent a token with each request, wherever it goes."""
+    records: list[Record] = []
+    telemetry = Telemetry("Enforce")
+    told: list[str] = []
+    with simulated():
+        run = hot()
+        for fault in (None, "401 or 403", "nonsense"):
+            process = run.process()
+            if fault is not None:
+                process.weather = Strike(fault, "metric", random.Random(1), times=100)
+            with running(process):
+                process._parts = replace(process._put_together(), record=records.append)
+            cycle = process.run()
+            assert cycle.report is not None
+            telemetry.observe(cycle.report)
+            told += [to_json(cycle.report).decode(), render_page(cycle.report)]
+            told.append(render_table(cycle.report, width=200, color=False))
+            run.cluster.timeline.advance(300.0)
+        assert moved(run)
+        assert run.ground.broken == [], "no request has it in its body"
+    assert records
+    stored = [repr(each) for each in run.cluster.objects.values()]
+    return "".join([*told, *stored, repr(records), telemetry.text().decode()])
 
 
 INJECTIONS = [
@@ -94,6 +130,9 @@ def test_f69_text_of_the_cluster_is_never_live_in_a_report(payload: str) -> None
     assert set(page.tags) == set(clean.tags)
     table = render_table(poisoned("plan", payload), width=100, color=False)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", table)
+    outcome = read_page(render_page(poisoned("outcome", payload)))
+    assert outcome.bad == []
+    assert set(outcome.tags) == set(read_page(render_page(poisoned("outcome", ""))).tags)
 
 
 @pytest.mark.parametrize("name", OVERLAYS)

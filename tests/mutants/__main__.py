@@ -9,25 +9,38 @@ import compileall
 import os
 import py_compile
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from queue import SimpleQueue
 
+import pytest
+
 from tests.mutants.table import ROOT, Fault, faults, killers, sample, write_killers
 
-TIMEOUT = 90.0
+CPU_SECONDS = 60
+"""After so much work of its own pytest is ended; how long that lasts hangs on the machine."""
+TIMEOUT = 600.0
+"""After so many seconds it is, where it only waits."""
 SURVIVED = "SURVIVED"
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+::.+?)(?: - .*)?$", re.MULTILINE)
 _PYTEST = (
     *("-q", "-n0", "-p", "no:randomly", "-p", "no:cacheprovider", "--tb=no", "-rfE"),
     *("-o", "addopts="),
 )
+
+
+class NotThere(RuntimeError):
+    """A test that was named does not exist."""
 
 
 class Copy:
@@ -53,27 +66,40 @@ class Copy:
         """The tests that fail; with `first` only the first one.
 
         Raises:
+            NotThere: one of them does not exist.
             RuntimeError: they could not be run.
+            subprocess.TimeoutExpired: they do not end.
         """
+        patience = 1 if first else 10
         command = [sys.executable, "-m", "pytest", *_PYTEST, *(["-x"] if first else []), *tests]
         environment = {
             **os.environ,
             "PYTHONPATH": str(self.folder),
         }
-        ended = subprocess.run(
+        ended = subprocess.Popen(
             command,
             cwd=self.folder,
             env=environment,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
-            timeout=TIMEOUT,
-            check=False,
         )
-        if ended.returncode == 0:
-            return []
-        found: list[str] = _FAILED.findall(ended.stdout)
+        most = CPU_SECONDS * patience
+        resource.prlimit(ended.pid, resource.RLIMIT_CPU, (most, most))
+        try:
+            said, _ = ended.communicate(timeout=TIMEOUT * patience)
+        finally:
+            ended.kill()
+        match ended.returncode:
+            case pytest.ExitCode.OK:
+                return []
+            case pytest.ExitCode.USAGE_ERROR:
+                raise NotThere(said[-500:])
+            case code if code == -signal.SIGXCPU:
+                raise subprocess.TimeoutExpired(command, most)
+        found: list[str] = _FAILED.findall(said)
         if ended.returncode != 1 or not found:
-            raise RuntimeError(f"pytest ended with {ended.returncode}: {ended.stdout[-500:]}")
+            raise RuntimeError(f"pytest ended with {ended.returncode}: {said[-500:]}")
         return found
 
     def killer(self, fault: Fault, known: str | None) -> str:
@@ -82,11 +108,13 @@ class Copy:
         before = path.read_text()
         path.write_text(before.replace(fault.old, fault.new))
         try:
-            for tests in ([known] if known else [], fault.tests):
-                found = self.failed(tests) if tests else []
-                if found:
-                    return found[0]
-            return ""
+            found: list[str] = []
+            if known:
+                # It may have been renamed or dropped since; then all are asked.
+                with suppress(NotThere):
+                    found = self.failed([known])
+            found = found or self.failed(fault.tests)
+            return found[0] if found else ""
         finally:
             path.write_text(before)
 
@@ -94,6 +122,12 @@ class Copy:
 def told(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
+
+
+def cpu_seconds() -> float:
+    """What this process and those that it has started took, however busy the machine is."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def run(wanted: Sequence[Fault], known: dict[str, str], workers: int) -> dict[str, str]:
@@ -111,7 +145,7 @@ def run(wanted: Sequence[Fault], known: dict[str, str], workers: int) -> dict[st
             try:
                 return fault.id, copy.killer(fault, known.get(fault.id)) or SURVIVED
             except subprocess.TimeoutExpired:
-                return fault.id, f"NOT ENDED after {TIMEOUT:.0f} s"
+                return fault.id, f"NOT ENDED after {CPU_SECONDS} s of work or {TIMEOUT:.0f} s"
             except RuntimeError as error:
                 return fault.id, f"NOT RUN: {error}"
             finally:
@@ -134,16 +168,26 @@ def main() -> int:
     """0 if every fault was killed."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--sample", type=int, default=0, help="so many of them, always the same")
-    parser.add_argument("--only", default="", help="those whose id contains this")
+    parser.add_argument(
+        "ids", nargs="*", help="which of them, as in ledger-*; all if none is given"
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--update", action="store_true", help="write which test kills which")
     asked = parser.parse_args()
     began = time.monotonic()
     known, every = killers(), faults()
-    wanted = sample([each for each in every if asked.only in each.id], asked.sample)
+    named = [
+        each
+        for each in every
+        if not asked.ids or any(fnmatchcase(each.id, pattern) for pattern in asked.ids)
+    ]
+    wanted = sample(named, asked.sample)
     found = run(wanted, known, asked.workers)
     killed = {name: test for name, test in found.items() if test.startswith("tests/")}
-    told(f"{len(killed)} of {len(wanted)} killed in {time.monotonic() - began:.0f} s")
+    told(
+        f"{len(killed)} of {len(wanted)} killed in {time.monotonic() - began:.0f} s, "
+        f"{cpu_seconds():.0f} of them on a CPU"
+    )
     if asked.update:
         known |= killed
         write_killers((each.id, known[each.id]) for each in every if each.id in known)
