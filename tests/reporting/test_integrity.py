@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from msgspec import structs
@@ -200,9 +201,10 @@ def named(path: Path) -> str:
 
 
 def edited(document: Json, path: Path, value: Any) -> Json:
-    copy: Json = json.loads(json.dumps(document))
-    inner: Any = copy
+    """The document with this value at the place; all that is beside the path is shared."""
+    copy = inner = dict(document)
     for key in path[:-1]:
+        inner[key] = inner[key].copy()
         inner = inner[key]
     inner[path[-1]] = value
     return copy
@@ -220,7 +222,7 @@ def edits(document: Json, path: Path) -> Iterator[Json]:
 
 def read(document: Json) -> Report | PlanError:
     try:
-        return from_json(json.dumps(document).encode(), path="p.json")
+        return from_json(msgspec.json.encode(document), path="p.json")
     except PlanError as error:
         return error
 

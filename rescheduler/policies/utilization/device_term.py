@@ -325,8 +325,10 @@ class DeviceTerm:
             came = came | {adding}
         for pod in sorted(came, key=lambda each: (-self._used[each], each)):
             row = int(gpus.asks[pod])
+            if row < 0 or not self._has[pod]:
+                continue
             own = [place[each] for each in gpus.places[row, node].tolist() if each >= 0]
-            if row < 0 or not own or not self._has[pod]:
+            if not own:
                 continue
             best = min(
                 own,

@@ -198,6 +198,21 @@ def test_whole_gpus_count_only_where_the_policy_says_so() -> None:
         assert term(before, **spec).hot_nodes().tolist() == hot
 
 
+def test_where_no_gpu_is_shared_pods_come_and_go() -> None:
+    drawn = """
+        zone a | n1 gpu 2 | web
+        zone a | n2 gpu 2 | -
+    """
+    readings: Any = {"node.gpu": {"n1": 0.95, "n2": 0}, "pod.gpu": {"web": 0.0}}
+    before = picture(drawn, readings=readings, policies=[policy()])
+    bound = term(before)
+    start = bound.cost()
+    bound.commit(Shift(0, 0, 1))
+    assert bound.cost() == start
+    bound.commit(Shift(0, 1, 0))
+    assert bound.cost() == start
+
+
 def test_whole_devices_without_a_target_of_gpus_has_no_effect() -> None:
     spec: dict[str, Any] = {"targets": {"cpu": {"high": "80%"}}, "wholeDevices": "Count"}
     assert list(policy(**spec).without_effect()) == [
