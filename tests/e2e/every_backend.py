@@ -1,11 +1,11 @@
-"""Metric back ends that do not come as Go modules: `make e2e-backends`."""
+"""Metric back ends that take long to build or are not modules: `make e2e-backends`."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.backends.engines import victoria_metrics
+from tests.e2e.backends.engines import TENANT, Mimir, VictoriaCluster, victoria_metrics
 from tests.e2e.backends.planning import asker
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.exporter.metrics import Metrics
@@ -43,3 +43,50 @@ def test_victoria_metrics_gives_the_same_plan_and_moved_pods_silence_none(
         assert ask(victoria.url)[1] == set()
     finally:
         victoria.stop()
+
+
+def test_a_victoria_metrics_cluster_that_lost_a_store_gives_no_plan(
+    cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
+) -> None:
+    port = int(metrics.exporter_url.split(":")[2].split("/")[0])
+    stores = VictoriaCluster(tmp_path / "victoria-cluster", port)
+    try:
+        hot_gpus(cluster, count=12, hot=2)
+        metrics.warm(2 * LASTING + WINDOW, deadline=300)
+        text = utilization(gpu="50%") + f"  stableFor: {LASTING}s\n"
+        ask = asker(actor, write_policies(tmp_path / "policies", text, swift()))
+        wanted = ask(metrics.url)
+        assert wanted[0]
+        assert wanted[1] == set()
+        assert ask(stores.url) == wanted
+
+        stores.lose_a_store()
+        assert ask(stores.url) == ([], {"RDG002"}), "it answers, and says that this is not all"
+    finally:
+        stores.stop()
+
+
+def test_mimir_gives_each_tenant_the_plan_of_its_own_series(
+    cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
+) -> None:
+    port = int(metrics.exporter_url.split(":")[2].split("/")[0])
+    mimir = Mimir(tmp_path / "mimir", port)
+    try:
+        hot_gpus(cluster, count=12, hot=2)
+        metrics.warm(3 * WINDOW, deadline=300)
+        text = utilization(gpu="50%", cpu="90%") + f"  stableFor: {WINDOW}s\n"
+        ask = asker(actor, write_policies(tmp_path / "policies", text, swift()))
+        wanted = ask(metrics.url)
+        assert wanted[0]
+        assert wanted[1] == set()
+
+        def as_tenant(name: str) -> tuple[str, str]:
+            file = tmp_path / name
+            file.write_text(name)
+            return "--prometheus-header", f"{TENANT}=@{file}"
+
+        assert ask(mimir.url, *as_tenant("team-a")) == wanted
+        assert ask(mimir.url, *as_tenant("team-b")) == ([], {"RDG009"}), "it has no series"
+        assert ask(mimir.url) == ([], {"RDG001"}), "Mimir wants to know the tenant"
+    finally:
+        mimir.stop()

@@ -99,7 +99,7 @@ EXPECTED_OF_PRESETS: list[tuple[str, str, dict[str, float]]] = [
         "node.disk.space",
         {'{instance="a",fstype="ext4",mountpoint="/",device="d"}': 0.95},
     ),
-    ("node-exporter", "node.load", {'{instance="a"}': 8}),
+    ("node-exporter", "node.load", {'{instance="a"}': 4}),
 ]
 
 

@@ -84,6 +84,14 @@ def test_a_measured_capacity_may_not_be_passed() -> None:
     assert "RDG003: nodes without a capacity (1, such as n3)" in notes(reading)
 
 
+def test_more_tasks_may_wait_than_a_node_has_cpus() -> None:
+    load = PRESETS["node-exporter"]["node.load"]
+    rows: Rows = [({"instance": "n1:9100"}, 3.76), ({"instance": "n2:9100"}, 0.4)]
+    nodes = [cluster.node("n1"), cluster.node("n2")]
+    reading = read(put(Stub(), load, rows), "node.load", (load,), cluster.snapshot(nodes, []))
+    assert (reading.values.tolist(), reading.problem) == ([3.76, 0.4], None)
+
+
 @pytest.mark.parametrize("bad", ["NaN", "+Inf", -1, 1e13])
 def test_a_value_that_cannot_be_is_absent_and_never_zero(bad: object) -> None:
     reading = of_nodes(own(), [(at("n1"), bad), (at("n2"), 1)])

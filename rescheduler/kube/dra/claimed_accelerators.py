@@ -9,6 +9,7 @@ from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.dra.device_holdings import DeviceHoldings
 from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.kube.dra.devices import ResourceClaim, ResourceSlice
+from rescheduler.kube.quantity import nanos
 
 
 class ClaimedAccelerators:
@@ -18,7 +19,10 @@ class ClaimedAccelerators:
     held: pod to how many devices it has. gpus: pod to how many GPUs these are, of partitions the
     part that each is of one; NaN where that of some is not known.
     users: UUID to the pods that have the device.
-    shared: UUIDs of the devices that several claims or pods may have at once; nodes: their nodes.
+    parts: UUID to the share of the device that each of its users consumes, where claims tell that
+    of all; of several capacities, such as memory and cores, the one of which it has most counts.
+    shared: UUIDs of the devices that several claims or pods may have at once, unless one pod has
+    all of some capacity; nodes: their nodes.
     """
 
     def __init__(
@@ -34,6 +38,7 @@ class ClaimedAccelerators:
         self.held: dict[int, int] = {}
         self.gpus: dict[int, float] = {}
         self.users: dict[str, tuple[int, ...]] = {}
+        self.parts: dict[str, tuple[float, ...]] = {}
         self.shared: set[str] = set()
         self.nodes: set[int] = set()
         if not any(maker_of_driver(each.spec.driver) for each in slices):
@@ -54,19 +59,40 @@ class ClaimedAccelerators:
             self.makers[node].add(made_by)
             uuid = inventory.attribute(device, f"{driver}/uuid")
             uuids[device] = (uuid.text if uuid is not None else None) or offered.name
-            if offered.allowMultipleAllocations:
-                self.shared.add(uuids[device])
-                self.nodes.add(node)
+        self._use(DeviceHoldings(claims, pods, inventory), inventory, uuids)
+
+    def _use(
+        self, holdings: DeviceHoldings, inventory: DeviceInventory, uuids: Mapping[int, str]
+    ) -> None:
+        """Note who has which device, and which are shared. uuids: of the accelerators."""
         users: dict[int, set[int]] = {}
-        for pod, devices in DeviceHoldings(claims, pods, inventory).of_pod.items():
+        for pod, devices in holdings.of_pod.items():
             own = set(devices) & uuids.keys()
             if own:
                 self.held[pod] = len(own)
                 self.gpus[pod] = sum(sizes[device] for device in own)
             for device in own:
                 users.setdefault(device, set()).add(pod)
-        for device, found in users.items():
-            self.users[uuids[device]] = tuple(sorted(found))
-            if len(found) > 1:
-                self.shared.add(uuids[device])
+        for device, uuid in uuids.items():
+            found = tuple(sorted(users.get(device, ())))
+            consumed = holdings.consumed.get(device, {})
+            parts = tuple(_share(inventory, device, consumed.get(each, {})) for each in found)
+            if found:
+                self.users[uuid] = found
+            if found and min(parts) > 0:
+                self.parts[uuid] = parts
+            several = bool(inventory.subjects[device].device.allowMultipleAllocations)
+            several |= any(consumed.values())
+            if len(found) > 1 or (several and max(parts, default=0.0) < 1):
+                self.shared.add(uuid)
                 self.nodes.add(int(inventory.node[device]))
+
+
+def _share(inventory: DeviceInventory, device: int, consumed: Mapping[str, float]) -> float:
+    """The most that is consumed of a capacity of the device; 0 where that is not known."""
+    capacity = inventory.subjects[device].device.capacity or {}
+    sizes = {name: nanos(each.value) for name, each in capacity.items()}
+    return max(
+        (used / sizes[name] for name, used in consumed.items() if sizes.get(name, 0) > 0),
+        default=0.0,
+    )

@@ -10,7 +10,8 @@ import numpy as np
 
 from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.dra.device_inventory import DeviceInventory
-from rescheduler.kube.dra.devices import ResourceClaim
+from rescheduler.kube.dra.devices import AllocatedDevice, ResourceClaim
+from rescheduler.kube.quantity import nanos
 
 
 class DeviceHoldings:
@@ -21,6 +22,8 @@ class DeviceHoldings:
     goes for which it was made. Who is not among the pods (one that has ended, a pod group) is there
     all the same.
     claims: (devices,) how many claims have it; claims with admin access do not count.
+    consumed: device to pod to what its claims consume of the device's capacities, in nanos by name;
+    pods that have a claim together have equal parts.
     of_pod: pod to the devices that it uses. freed: pod to those of them that go with it.
     lost: pods with a device that no slice offers any more.
     users: UIDs of what uses or owns an allocated claim.
@@ -31,6 +34,7 @@ class DeviceHoldings:
     ) -> None:
         """pods: UID to the number of the pod."""
         self.claims: IntArray = np.zeros(len(inventory), dtype=np.int32)
+        self.consumed: dict[int, dict[int, dict[str, float]]] = {}
         self.of_pod: dict[int, list[int]] = {}
         self.freed: dict[int, list[int]] = {}
         self.lost: set[int] = set()
@@ -51,10 +55,21 @@ class DeviceHoldings:
             users = reserved | owners
             self.users |= users
             last = reserved or owners
-            for uid in sorted(users & pods.keys(), key=pods.__getitem__):
+            present = sorted(users & pods.keys(), key=pods.__getitem__)
+            for each in allocation.devices.results or ():
+                number = inventory.index.get((each.driver, each.pool, each.device), -1)
+                if number >= 0 and not each.adminAccess:
+                    self._consume(number, each, [pods[uid] for uid in present])
+            for uid in present:
                 pod = pods[uid]
                 self.of_pod.setdefault(pod, []).extend(devices)
                 if last == {uid}:
                     self.freed.setdefault(pod, []).extend(devices)
                 if len(devices) < len(results):
                     self.lost.add(pod)
+
+    def _consume(self, device: int, result: AllocatedDevice, pods: list[int]) -> None:
+        for pod in pods:
+            own = self.consumed.setdefault(device, {}).setdefault(pod, {})
+            for name, amount in (result.consumedCapacity or {}).items():
+                own[name] = own.get(name, 0.0) + nanos(amount) / len(pods)

@@ -141,13 +141,17 @@ class ResourceClaimSpec(Base):
 
 
 class AllocatedDevice(Base):
-    """status.allocation.devices.results[]: a device that the claim has."""
+    """status.allocation.devices.results[]: a device that the claim has, or a share of it.
+
+    consumedCapacity: of each capacity of a device that may have several claims, what this one has.
+    """
 
     driver: str = ""
     pool: str = ""
     device: str = ""
     adminAccess: bool | None = None
     shareID: str | None = None
+    consumedCapacity: dict[str, str | int | float] | None = None
 
 
 class AllocationResults(Base):

@@ -369,7 +369,8 @@ class DeviceTerm:
             f"{agreed(many, 'has', 'have')} it"
         )
         if many > 1 and not gpus.told[device]:
-            text += ", each taken to use an equal part, as nobody reports the parts"
+            part = "a part in proportion to its claim" if gpus.claimed[device] else "an equal part"
+            text += f", each taken to use {part}, as nobody reports the parts"
         return text
 
     def _listed(self, nodes: BoolArray) -> str:

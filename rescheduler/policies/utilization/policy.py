@@ -64,12 +64,12 @@ class Utilization(Policy):
     not known.
 
     GPUs are judged one by one, and only those that several pods may share (time-slicing, MPS,
-    shared partitions, claims on one device): a pod that has a GPU, or a partition (MIG), to itself
-    keeps it as busy wherever it goes, so nobody is relieved. A pod that comes to a node gets the
-    device that the fewest pods have, as NVIDIA's device plugin gives them out. What each pod of a
-    shared device uses is told by its own series, or else in equal parts; where nobody reports who
-    has which device, no pod leaves the node for its sake (RDG012). `wholeDevices: Count`, and
-    `strategy: Pack`, take the mean of all GPUs of a node: for power, heat or network behind them.
+    shared partitions, claims on one device): a pod that has a GPU or partition (MIG) to itself
+    keeps it as busy wherever it goes. A pod that comes gets the device that the fewest pods have,
+    as NVIDIA's device plugin does. A shared device's load is its pods' by their own series, else by
+    the capacity that their claims consume, else in equal parts; where nobody reports who has which
+    device, no pod leaves the node for its sake (RDG012). `wholeDevices: Count`, and `strategy:
+    Pack`, take the mean of all GPUs of a node: for power, heat or network behind them.
 
     `strategy: Balance` lowers the targets to the mean of the nodes, each weighed by its size: a
     node more than `tolerance` above the mean gives pods away, down to the mean, to others that

@@ -28,7 +28,8 @@ class SharedGpus:
     load: (d,) share of the device; 0 where it is not `known`. weight: (d,) what it is of its node.
     capacity: (nodes,) what 1.0 of the node's reading is. values: (nodes,) that reading.
     replicas: (d,) how many pods may have it. told: (d,) whether pods' parts were reported, or are
-    equal. held: (d,) by how many pods. pod, device, part: (e,) who uses how much of what.
+    equal. claimed: (d,) whether they are in proportion to what claims consume of it. held: (d,)
+    by how many pods. pod, device, part: (e,) who uses how much of what.
     asks: (pods,) the resource that each asks for, as a row of `places`, or -1. places: (resources,
     nodes, s) the devices that the resource gives there, -1 is none.
     models: (nodes,) what kind of device they have, 0 where nobody reports it.
@@ -49,6 +50,7 @@ class SharedGpus:
     values: FloatArray
     replicas: IntArray
     told: BoolArray
+    claimed: BoolArray
     held: IntArray
     pod: IntArray
     device: IntArray
@@ -143,6 +145,7 @@ class _Builder:
                 [(each.replicas if each else 0) or _UNBOUNDED for each in offered], np.int32
             ),
             told=np.array(draft.told, np.bool_),
+            claimed=np.array([each.device in self._claimed.parts for each in devices], np.bool_),
             held=np.array([len(each) for each in draft.holders], np.int32),
             pod=np.array([pod for pod, _, _ in entries], np.int32),
             device=np.array([number for _, number, _ in entries], np.int32),
@@ -234,10 +237,14 @@ class _Builder:
     def _parts(self, device: DeviceValue) -> dict[int, float]:
         """Who uses how much of it; claims tell who has it better than series do."""
         placed = self._snapshot.pod_node
-        pods = self._claimed.users.get(device.device, device.pods)
-        pods = tuple(pod for pod in pods if placed[pod] == device.node)
+        users = self._claimed.users.get(device.device, device.pods)
+        pods = tuple(pod for pod in users if placed[pod] == device.node)
         if device.used and set(pods) == set(device.pods):
             return dict(zip(device.pods, device.used, strict=True))
+        if pods == users and device.device in self._claimed.parts:
+            parts = self._claimed.parts[device.device]
+            whole = sum(parts)
+            return {pod: device.value * part / whole for pod, part in zip(pods, parts, strict=True)}
         return dict.fromkeys(pods, device.value / max(len(pods), 1))
 
     def _attributed(self, node: int, waiting: Mapping[int, list[int]], draft: "_Draft") -> bool:

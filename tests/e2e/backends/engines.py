@@ -9,6 +9,7 @@ import yaml
 
 from tests.e2e.controlplane.build import binaries
 from tests.e2e.controlplane.processes import Process, free_ports
+from tests.e2e.controlplane.versions import BACKENDS
 from tests.e2e.exporter.prometheus import Prometheus, installed, scrape_config
 
 
@@ -132,6 +133,130 @@ def victoria_metrics(folder: Path, exporter_port: int, interval: int = 1) -> Eng
         "-loggerLevel=WARN",
     ]
     return Engine("victoria-metrics", command, folder, f"http://127.0.0.1:{port}", "/health")
+
+
+class Written:
+    """Back ends to which a Prometheus sends what it scrapes. urls: where the API of each is."""
+
+    def __init__(self, folder: Path) -> None:
+        """Nothing runs yet; what does is in `_stops`."""
+        self._folder = folder
+        self._stops: list[Callable[[], None]] = []
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def _engine(self, name: str, command: list[str], port: int, ready: str) -> None:
+        engine = Engine(name, command, self._folder, f"http://127.0.0.1:{port}", ready)
+        self._stops.append(engine.stop)
+
+    def _send(self, exporter_port: int, url: str, **more: Any) -> None:
+        """Scrape the exporter and send that to `url`, at once rather than in great batches."""
+        queue = {"batch_send_deadline": "500ms", "max_shards": 2}
+        target = {"url": url, "queue_config": queue, **more}
+        binary = binaries()["prometheus"]
+        sender = Prometheus(self._folder, exporter_port, binary=binary, remote_write=[target])
+        self._stops.append(sender.stop)
+
+    def stop(self) -> None:
+        """End all, the last first."""
+        while self._stops:
+            self._stops.pop()()
+
+
+class VictoriaCluster(Written):
+    """The cluster version of VictoriaMetrics with two stores, each of which has half the series."""
+
+    def __init__(self, folder: Path, exporter_port: int) -> None:
+        """Start all of it; `stop` ends what there is, also after a failed start."""
+        super().__init__(folder)
+        try:
+            self._start(exporter_port)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self, exporter_port: int) -> None:
+        programs = binaries(BACKENDS)
+        inserts, selects = [], []
+        for number in range(2):
+            http, insert, select = free_ports(3)
+            command = [
+                str(programs["vmstorage"]),
+                f"-storageDataPath={self._folder / f'store-{number}'}",
+                f"-httpListenAddr=127.0.0.1:{http}",
+                f"-vminsertAddr=127.0.0.1:{insert}",
+                f"-vmselectAddr=127.0.0.1:{select}",
+            ]
+            self._engine(f"vmstorage-{number}", command, http, "/health")
+            inserts.append(f"-storageNode=127.0.0.1:{insert}")
+            selects.append(f"-storageNode=127.0.0.1:{select}")
+        insert, select = free_ports(2)
+        command = [str(programs["vminsert"]), f"-httpListenAddr=127.0.0.1:{insert}", *inserts]
+        self._engine("vminsert", command, insert, "/health")
+        command = [str(programs["vmselect"]), f"-httpListenAddr=127.0.0.1:{select}", *selects]
+        self._engine("vmselect", [*command, f"-cacheDataPath={self._folder}"], select, "/health")
+        self.url = f"http://127.0.0.1:{select}/select/0/prometheus"
+        write = f"http://127.0.0.1:{insert}/insert/0/prometheus/api/v1/write"
+        self._send(exporter_port, write)
+
+    def lose_a_store(self) -> None:
+        """The second store is gone, and with it half of all series."""
+        self._stops.pop(1)()
+
+
+TENANT = "X-Scope-OrgID"
+
+
+class Mimir(Written):
+    """All of Mimir in one process, with tenants: `team-a` has the series."""
+
+    def __init__(self, folder: Path, exporter_port: int) -> None:
+        """Start all of it; `stop` ends what there is, also after a failed start."""
+        super().__init__(folder)
+        http, grpc, gossip = free_ports(3)
+        config = folder / "mimir.yaml"
+        config.write_text(yaml.safe_dump(_mimir_config(folder, http, grpc, gossip)))
+        try:
+            program = str(binaries(BACKENDS)["mimir"])
+            self._engine("mimir", [program, f"-config.file={config}"], http, "/ready")
+            self.url = f"http://127.0.0.1:{http}/prometheus"
+            write = f"http://127.0.0.1:{http}/api/v1/push"
+            self._send(exporter_port, write, headers={TENANT: "team-a"})
+        except BaseException:
+            self.stop()
+            raise
+
+
+def _mimir_config(folder: Path, http: int, grpc: int, gossip: int) -> dict[str, Any]:
+    """One replica of everything, on loopback, with files below the folder."""
+    local = {"instance_addr": "127.0.0.1", "kvstore": {"store": "inmemory"}}
+    alone = {**local, "replication_factor": 1}
+    return {
+        "multitenancy_enabled": True,
+        "usage_stats": {"enabled": False},
+        "activity_tracker": {"filepath": str(folder / "activity.log")},
+        "server": {
+            "http_listen_address": "127.0.0.1",
+            "http_listen_port": http,
+            "grpc_listen_address": "127.0.0.1",
+            "grpc_listen_port": grpc,
+            "log_level": "warn",
+        },
+        "memberlist": {"bind_addr": ["127.0.0.1"], "bind_port": gossip},
+        "blocks_storage": {
+            "backend": "filesystem",
+            "filesystem": {"dir": str(folder / "blocks")},
+            "tsdb": {"dir": str(folder / "tsdb")},
+            "bucket_store": {"sync_dir": str(folder / "sync")},
+        },
+        "ruler": {"rule_path": str(folder / "ruler"), "ring": local},
+        "ruler_storage": {"backend": "filesystem", "filesystem": {"dir": str(folder / "rules")}},
+        "compactor": {"data_dir": str(folder / "compactor"), "sharding_ring": local},
+        "distributor": {"ring": local},
+        "ingester": {"ring": {**alone, "min_ready_duration": "0s"}},
+        "store_gateway": {"sharding_ring": alone},
+        "frontend": {"address": "127.0.0.1"},
+        "limits": {"ingestion_rate": 1e6, "ingestion_burst_size": 10_000_000},
+    }
 
 
 def _session() -> requests.Session:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -31,13 +31,13 @@ def cache_folder() -> Path:
     return Path(user) / "rescheduler-e2e"
 
 
-def binaries() -> dict[str, Path]:
-    """Every binary by name, built where it is missing.
+def binaries(programs: Sequence[Program] = PROGRAMS) -> dict[str, Path]:
+    """Every binary of these programs by name, built where it is missing.
 
     Two runs at once are safe: a lock file lets one build, the other finds the binary.
     """
     found: dict[str, Path] = {}
-    for program in PROGRAMS:
+    for program in programs:
         folder = _folder(program)
         paths = {name: folder / name for name in program.binaries}
         if not all(path.exists() for path in paths.values()):

@@ -70,5 +70,38 @@ THANOS = Program(
     ("slicelabels",),
 )
 
+# Exporters as operators run them.
+NODE_EXPORTER = Program(
+    "node-exporter", "1.12.1", {"node_exporter": "github.com/prometheus/node_exporter"}, {}
+)
+KUBE_STATE_METRICS = Program(
+    "kube-state-metrics", "2.18.0", {"kube-state-metrics": "k8s.io/kube-state-metrics/v2"}, {}
+)
+# Programs of their own where a single node is one: so a store can be lost.
+_VICTORIA_METRICS = "github.com/VictoriaMetrics/VictoriaMetrics/app"
+VICTORIA_METRICS = Program(
+    "victoriametrics",
+    "1.100.0-cluster",
+    {name: f"{_VICTORIA_METRICS}/{name}" for name in ("vmstorage", "vminsert", "vmselect")},
+    {},
+)
+MIMIR = Program(
+    "mimir",
+    "1.3.1-0.20260423142704-aced80d74930",
+    {"mimir": "github.com/grafana/mimir/cmd/mimir"},
+    {},
+)
+
 # The longest build first, so that a cold build ends soonest.
-PROGRAMS = (KUBERNETES, KUBELET, ETCD, KWOK, PROMETHEUS, THANOS)
+PROGRAMS = (
+    KUBERNETES,
+    KUBELET,
+    ETCD,
+    KWOK,
+    PROMETHEUS,
+    THANOS,
+    NODE_EXPORTER,
+    KUBE_STATE_METRICS,
+)
+# For `make e2e-backends` alone.
+BACKENDS = (MIMIR, VICTORIA_METRICS)

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,13 @@ class Prometheus:
         *,
         binary: Path | None = None,
         labels: Mapping[str, str] | None = None,
+        jobs: Sequence[Mapping[str, Any]] = (),
+        remote_write: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """Start it below `folder`; one scrape job for each exporter, every `interval` seconds.
 
         binary: another one than the system's. labels: what it adds for those that read it remotely.
+        jobs: what it scrapes instead of that exporter's pages. remote_write: where it sends all.
         """
         binary = binary or installed("prometheus")
         folder.mkdir(parents=True, exist_ok=True)
@@ -35,7 +38,12 @@ class Prometheus:
         (port,) = free_ports(1)
         self.url = f"http://127.0.0.1:{port}"
         config = folder / "prometheus.yaml"
-        config.write_text(yaml.safe_dump(scrape_config(exporter_port, interval, labels)))
+        scrapes = scrape_config(exporter_port, interval, labels)
+        if jobs:
+            scrapes["scrape_configs"] = [dict(each) for each in jobs]
+        if remote_write:
+            scrapes["remote_write"] = [dict(each) for each in remote_write]
+        config.write_text(yaml.safe_dump(scrapes))
         command = [
             str(binary),
             f"--config.file={config}",

@@ -13,6 +13,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import DeviceValue, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.utilization.policy import Utilization
+from rescheduler.policies.utilization.shared_gpus import SharedGpus, read_shared_gpus
 from rescheduler.policytest.measured import with_devices
 from tests import cluster
 from tests.picture import picture
@@ -260,12 +261,16 @@ def test_for_how_long_a_gpu_has_been_hot() -> None:
     assert np.isnan(held[2:]).all()
 
 
-def test_claims_on_one_device_share_it() -> None:
-    """Who has a device by claims is known from the claims, whatever its series tell."""
+def claimed(capacity: dict[str, str], *consumed: dict[str, str]) -> Snapshot:
+    """One device at 90% that may have several claims, and a pod with a claim for each consumption.
+
+    capacity: of the device, by name.
+    """
     device = {
         "name": "gpu-0",
         "attributes": {"type": {"string": "gpu"}, "uuid": {"string": "GPU-0"}},
         "allowMultipleAllocations": True,
+        "capacity": {name: {"value": value} for name, value in capacity.items()},
     }
     spec = {
         "driver": "gpu.nvidia.com",
@@ -274,14 +279,24 @@ def test_claims_on_one_device_share_it() -> None:
         "devices": [device],
     }
     slices = [msgspec.convert({"metadata": {"name": "s"}, "spec": spec}, ResourceSlice)]
-    pods = [cluster.pod(name, "n1") for name in ("a", "b")]
+    pods = [cluster.pod(f"p{number}", "n1") for number in range(len(consumed))]
     result = {"driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-0"}
     claims = [
         msgspec.convert(
             {
                 "metadata": {"name": f"c{number}", "namespace": "default"},
                 "status": {
-                    "allocation": {"devices": {"results": [{**result, "shareID": str(number)}]}},
+                    "allocation": {
+                        "devices": {
+                            "results": [
+                                {
+                                    **result,
+                                    "shareID": str(number),
+                                    "consumedCapacity": consumed[number],
+                                }
+                            ]
+                        }
+                    },
                     "reservedFor": [
                         {"resource": "pods", "name": each.metadata.name, "uid": each.metadata.uid}
                     ],
@@ -297,11 +312,49 @@ def test_claims_on_one_device_share_it() -> None:
         request=request,
         devices=(DeviceValue(0, "GPU-0", 0.9, "0"),),
     )
-    before = replace(
+    return replace(
         cluster.snapshot([cluster.node("n1")], pods, readings=[reading]),
         resource_slices=slices,
         resource_claims=claims,
     )
-    bound = term(before)
-    (hot,) = bound.findings()
+
+
+def parts_of(before: Snapshot) -> list[float]:
+    """What each pod is taken to use of the device."""
+    (request,) = policy().requests()
+    gpus = read_shared_gpus(before, request, np.array([True]))
+    assert isinstance(gpus, SharedGpus)
+    return [round(part, 6) for part in gpus.part.tolist()]
+
+
+def test_claims_on_one_device_share_it() -> None:
+    """Who has a device by claims is known from the claims, whatever its series tell."""
+    before = claimed({}, {}, {})
+    (hot,) = term(before).findings()
     assert (hot.code, hot.pods) == ("UTL003", (0, 1))
+    assert "an equal part" in hot.message
+    assert parts_of(before) == [0.45, 0.45]
+
+
+def test_load_goes_by_what_claims_consume_of_a_device() -> None:
+    """Of several capacities the one of which a claim has most: the others are what is left."""
+    memory = claimed({"memory": "80Gi"}, {"memory": "20Gi"}, {"memory": "40Gi"})
+    assert parts_of(memory) == [0.3, 0.6]
+    (hot,) = term(memory).findings()
+    assert hot.pods == (0, 1)
+    assert "a part in proportion to its claim, as nobody reports the parts" in hot.message
+    sizes = {"memory": "80Gi", "cores": "100"}
+    mixed = claimed(sizes, {"memory": "8Gi", "cores": "60"}, {"memory": "24Gi", "cores": "0"})
+    assert parts_of(mixed) == [0.6, 0.3]
+
+
+def test_a_claim_that_tells_no_part_makes_all_equal() -> None:
+    for other in ({}, {"memory": "0"}, {"another": "5"}):
+        assert parts_of(claimed({"memory": "80Gi"}, {"memory": "20Gi"}, other)) == [0.45, 0.45]
+
+
+def test_a_device_that_one_claim_consumes_whole_is_not_shared() -> None:
+    whole = claimed({"memory": "80Gi", "cores": "100"}, {"memory": "80Gi", "cores": "10"})
+    assert list(term(whole).findings()) == []
+    part = claimed({"memory": "80Gi"}, {"memory": "79Gi"})
+    assert [each.code for each in term(part).findings()] == ["UTL003"]

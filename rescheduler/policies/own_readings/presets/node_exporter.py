@@ -3,7 +3,7 @@
 The queries keep the labels that name the node, whatever they are in a cluster.
 """
 
-from rescheduler.policies.own_readings.definition import Capacity, OwnReading, ReadingLabels
+from rescheduler.policies.own_readings.definition import OwnReading, ReadingLabels
 
 _DISKS = 'device=~"nvme.+|sd.+|vd.+|xvd.+"'
 _FILES = 'fstype!~"tmpfs|ramfs|overlay|squashfs|iso9660|nsfs|fuse.*",mountpoint!~"/run.*|/var/lib/kubelet/pods.*"'  # noqa: E501 - one matcher
@@ -43,13 +43,12 @@ NODE_EXPORTER: dict[str, OwnReading] = {
         unit="ratio",
     ),
     "node.load": OwnReading(
-        value="avg_over_time(node_load1{$match}[$window])",
+        value="avg_over_time(node_load1{$match}[$window])"
+        ' / count without (cpu,mode) (node_cpu_seconds_total{$match mode="idle"})',
         fresh="timestamp(node_load1{$match})",
-        unit="count",
-        capacity=Capacity(
-            query='count without (cpu,mode) (node_cpu_seconds_total{$match mode="idle"})'
-        ),
-        highest=1e6,
+        # Of the CPUs: more tasks may wait than there are CPUs, so this is no capacity.
+        unit="ratio",
+        highest=1e4,
     ),
     "node.temperature": OwnReading(
         value=f"max without (sensor) (avg_over_time({_CELSIUS}[$window]))",
