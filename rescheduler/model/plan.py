@@ -15,6 +15,7 @@ import msgspec
 
 from rescheduler.model.idle import IdleHolder
 from rescheduler.model.problem import Problem
+from rescheduler.model.room import GangRoom
 from rescheduler.model.search_summary import SearchSummary
 from rescheduler.model.steering import Steered
 
@@ -108,8 +109,8 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     budget: BudgetUse | None = None
     crashLooping: bool = False  # it is moved because it is not Ready, as long as it crash-loops
     restart: RestartCost | None = None
-    group: str = ""
-    """The gang that is moved as a whole: all moves of the plan with this group, or none of them."""
+    group: str = ""  # the gang that is moved as a whole: all moves of the plan with it, or none
+    room: str = ""  # the gang that it makes room for: all moves of the plan with it, or none
     steered: Steered | None = None  # how its replacement is steered, as the landing has it
     unsteered: list[LandingShare] = []  # the landing of a steered move without steering
     after: list[str] = []  # UIDs of the pods that make room for it, whose replacements are Ready
@@ -164,6 +165,13 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
     before: float
     after: float
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A number before and after the plan; None is not known."""
+
+    before: float | None
+    after: float | None
 
 
 class FindingView(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,19 +231,18 @@ class PolicyResult(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode
     weight: float
     cost: Cost
-    scope: int = 0
-    """How many pods or nodes the policy evaluates."""
+    scope: int = 0  # how many of its subject the policy evaluates
     subject: Subject = "pods"
-    """Which of the two it evaluates."""
     worst: float = 0.0
     """The highest cost that this policy could have here: what a score of 0 means."""
     digest: str = ""
     source: str = ""
     findings: list[FindingView] = []
     problem: Problem | None = None
-    brought: GainsResult | None = None
-    """What its moves have brought; None where none was measured."""
+    brought: GainsResult | None = None  # by its moves; None where none was measured
     idle: list[IdleHolder] = []
+    found: dict[str, Change] = {}  # how many findings of each code there are
+    room: list[GangRoom] = []  # the gangs that wait, where the policy makes room for them
     document: dict[str, Any] = {}
     """The policy's whole document as JSON, from which `apply` makes the same policy again."""
 
@@ -253,13 +260,6 @@ class ReadingResult(msgspec.Struct, frozen=True, kw_only=True):
     query: str
     notes: list[str] = []
     problem: Problem | None = None
-
-
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A number before and after the plan; None is not known."""
-
-    before: float | None
-    after: float | None
 
 
 class NodeView(msgspec.Struct, frozen=True, kw_only=True):

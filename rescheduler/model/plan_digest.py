@@ -39,7 +39,18 @@ UNCOVERED: dict[str, frozenset[str]] = {
     ),
     # A policy's result for the placement, and the file that it came from; its document counts.
     "policies": frozenset(
-        {"cost", "scope", "worst", "source", "findings", "problem", "brought", "idle"}
+        {
+            "cost",
+            "scope",
+            "worst",
+            "source",
+            "findings",
+            "problem",
+            "brought",
+            "idle",
+            "room",
+            "found",
+        }
     ),
     # Where its profile was read; the profile counts.
     "schedulers": frozenset({"source", "problem"}),
@@ -75,6 +86,8 @@ def _deciding(move: dict[str, Any]) -> dict[str, Any]:
         name: sorted((s["node"], round(s["probability"], _DECIMALS)) for s in move.pop(name))
         for name in ("landing", "unsteered")
     }
+    if not move["room"]:
+        del move["room"]  # as in a plan of an older version, whose digest still holds
     move["reasons"] = [_covered(each, "reasons") for each in move["reasons"]]
     return {**canonical(move, _DECIMALS), **landings}
 

@@ -21,6 +21,7 @@ from rescheduler.policies.base import (
     Idling,
     Loaded,
     Policy,
+    Roomy,
     Term,
     Warns,
 )
@@ -112,6 +113,12 @@ class Binding:
         """Who holds GPUs without using them, where the term tells that."""
         term: object = self.term
         return term.idle() if isinstance(term, Idling) else []
+
+    @cached_property
+    def roomy(self) -> Roomy | None:
+        """The term, where gangs wait for room that it knows of."""
+        term: object = self.term
+        return term if isinstance(term, Roomy) else None
 
     def capacity(self, reading: str, node: int) -> float:
         """How much 1.0 of that node reading is on the node; 0 where it is not known."""

@@ -20,6 +20,7 @@ from rescheduler.model.move import Shift
 from rescheduler.model.plan import Mode, Subject
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, ReadingRequest
+from rescheduler.model.room import GangRoom
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.own_readings.pairs import PairReading
 from rescheduler.policies.steering import Steering
@@ -222,6 +223,31 @@ class Freeing(Protocol):
 
     def free(self, nodes: BoolArray) -> None:
         """Charge what keeps these (nodes,) from being free: then costs of snapshots compare."""
+        ...
+
+
+@runtime_checkable
+class Roomy(Protocol):
+    """A term that knows which gangs wait for room, and what to free for all pods of one at once."""
+
+    def lacking(self) -> tuple[str, ...]:
+        """The gangs that have no room in the working copy and could have it, urgent ones first."""
+        ...
+
+    def short(self, gang: str) -> int:
+        """Of how many places a gang without room has too few; 0 with room."""
+        ...
+
+    def open_for(self, gang: str) -> list[tuple[int, int]]:
+        """Shape and node of what could be freed for one more pod, nearly free places first."""
+        ...
+
+    def relief(self, shape: int, node: int) -> tuple[IntArray, FloatArray]:
+        """The pods whose leaving brings the node nearer to one more of the shape, and how much."""
+        ...
+
+    def rooms(self) -> list[GangRoom]:
+        """Every gang that waits: whether it has room in the snapshot, and in the working copy."""
         ...
 
 

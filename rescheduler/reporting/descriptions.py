@@ -119,6 +119,15 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "problem": "Why the policy was not evaluated, or null.",
         "brought": "What the moves for its sake have brought, or null where none was measured.",
         "idle": "Who has GPUs and hardly uses them.",
+        "found": "How many findings of each reason code there are, before and after the moves.",
+        "room": "The gangs that wait, where the policy makes room for them.",
+    },
+    "GangRoom": {
+        "gang": "Namespace and name of the gang, or of the owner of its pods.",
+        "pods": "Its pods that wait.",
+        "gpus": "GPUs that they ask for.",
+        "before": "Whether there is room for all of them without the moves.",
+        "after": "Whether there is room for all of them once the moves are made.",
     },
     "IdleHolder": {
         "namespace": "Namespace of the pods.",
@@ -196,6 +205,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "steered": "How its replacement is steered, as `landing` has it; null: not at all.",
         "after": "UIDs of the pods that make room for it first; it stays if they do.",
         "unsteered": "The landing of a steered move if it were not steered; empty otherwise.",
+        "room": "The gang that it makes room for, all moves with this room or none; empty: none.",
         "group": "The gang that is moved as a whole with it, all or none; empty: it moves alone.",
     },
     "SearchSummary": {

@@ -11,8 +11,9 @@ from msgspec import structs
 
 from rescheduler.model.errors import PlanEdited, PlanError
 from rescheduler.model.idle import IdleHolder
-from rescheduler.model.plan import Outcome, Plan, Report
+from rescheduler.model.plan import Change, Outcome, Plan, Report
 from rescheduler.model.problem import Problem
+from rescheduler.model.room import GangRoom
 from rescheduler.model.search_summary import SearchSummary
 from rescheduler.model.steering import Steered
 from rescheduler.reporting.integrity import CHECKSUMS, checksums
@@ -141,6 +142,7 @@ CANDIDATES: list[Any] = [
 """What may stand instead of a leaf; which of them fits is up to the leaf's type."""
 
 
+ROOM = GangRoom(gang="ml/llama", pods=2, gpus=16.0, before=False, after=True)
 IDLE = IdleHolder(namespace="lab", owner="Pod nb", pods=1, gpus=2.0, use=0.01, hours=11.9)
 
 
@@ -166,7 +168,12 @@ def rich() -> Plan:
     short = {"nodes": full.nodes[:1], "refused": full.refused[:1], "moves": moves}
     policies = [
         structs.replace(
-            each, findings=each.findings[:1], brought=brought.demoted(TAKEN), idle=[IDLE]
+            each,
+            findings=each.findings[:1],
+            brought=brought.demoted(TAKEN),
+            idle=[IDLE],
+            found={"UTL001": Change(before=2, after=1)},
+            room=[ROOM],
         )
         for each in full.policies
     ]

@@ -29,12 +29,15 @@ class Recheck:
         Its history holds the moves that were made since, and its `plan` is the plan's id.
         moves: of the plan, among which the others of a move's group are found, and those that it
         makes room for: it is judged together with these, and each of them once more when its turn
-        comes.
+        comes. So is a move that makes room for a gang with those after it that do.
         """
         self._copy = copy
         self._groups: dict[str, list[PlannedMove]] = {}
         self._behind: dict[str, list[PlannedMove]] = {}
+        self._rooms: dict[str, list[PlannedMove]] = {}
         for move in moves:
+            if move.room:
+                self._rooms.setdefault(move.room, []).append(move)
             if move.group:
                 self._groups.setdefault(move.group, []).append(move)
             for uid in move.after:
@@ -67,8 +70,14 @@ class Recheck:
                 code="DRF008",
                 message=f"{counted(len(missing), 'move')} that makes room for it was not made",
             )
-        found = self._check([move, *self._behind.get(move.pod.uid, ())])
+        found = self._check([move, *self._behind.get(move.pod.uid, ()), *self._room_left(move)])
         return found if isinstance(found, Problem) else found[0]
+
+    def _room_left(self, move: PlannedMove) -> list[PlannedMove]:
+        """The moves after this one that make room for the same gang."""
+        uids = [each.pod.uid for each in self._rooms.get(move.room, [])]
+        after = uids.index(move.pod.uid) + 1 if move.pod.uid in uids else len(uids)
+        return self._rooms[move.room][after:] if uids else []
 
     def _in_group(self, move: PlannedMove) -> PlannedMove | Problem:
         """The move where its whole group may be moved as one; the group is evaluated once."""
@@ -92,10 +101,12 @@ class Recheck:
                 return drift or _gone(move)
             pods.append(pod)
             self._evaluator.chooser.planned[pod] = self._planned(move)
+        if moves[0].room and len(pods) > 1:
+            self._evaluator.rooms[tuple(pods)] = moves[0].room
         evaluated = self._evaluator.evaluate(tuple(pods), self._gate)
         refusal = evaluated.refusal
         if refusal is not None:
-            if refusal.code.startswith(("FEA", "MRG", "ELG018")):
+            if refusal.code.startswith(("FEA", "MRG", "ELG018", "FRG005")):
                 return Problem(code="DRF004", message=f"{refusal.code}: {refusal.message}")
             return refusal
         fresh = [

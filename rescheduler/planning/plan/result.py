@@ -140,6 +140,7 @@ def _move(copy: WorkingCopy, evaluation: Evaluation, batch: int, mode: Mode) -> 
         crashLooping=snapshot.pods[evaluation.pod].crash_looping,
         restart=copy.disruptions.restart(evaluation.pod),
         group=evaluation.group,
+        room=evaluation.room,
         after=[snapshot.pods[each].metadata.uid for each in evaluation.after],
         steered=steered_ref(snapshot, evaluation.choice),
         unsteered=landing_shares(snapshot, evaluation.choice.unsteered)

@@ -1,5 +1,6 @@
 """What a plan shows of the cluster: policies, readings and nodes, before and after."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -41,6 +42,7 @@ class Before:
 
     costs: dict[str, float]
     findings: dict[str, list[FindingView]]
+    counts: dict[str, Counter[str]]
     loads: dict[str, FloatArray]
 
     @classmethod
@@ -59,8 +61,14 @@ class Before:
         return cls(
             {each.policy.name: each.term.cost() for each in evaluated if each.term is not None},
             found,
+            {each.policy.name: _counts(each) for each in evaluated},
             {name: load.copy() for name, load in loads(evaluated).items()},
         )
+
+
+def _counts(binding: Binding) -> Counter[str]:
+    """How many findings of each code the term has now."""
+    return Counter(each.code for each in binding.findings)
 
 
 def loads(bindings: Iterable[Binding]) -> dict[str, FloatArray]:
@@ -101,9 +109,16 @@ def _policy_result(
         findings=before.findings.get(name, []),
         problem=problem or None,
         idle=binding.idle(),
+        found=_found(before.counts.get(name, Counter()), _counts(binding)),
+        room=[] if binding.roomy is None else binding.roomy.rooms(),
         brought=result(copy.history, written, copy.limits, copy.snapshot.taken),
         document=to_document(written),
     )
+
+
+def _found(before: Counter[str], after: Counter[str]) -> dict[str, Change]:
+    codes = sorted(before.keys() | after.keys())
+    return {code: Change(before=before[code], after=after[code]) for code in codes}
 
 
 def reading_results(copy: WorkingCopy) -> list[ReadingResult]:

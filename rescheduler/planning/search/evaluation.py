@@ -43,7 +43,8 @@ class Evaluation:
     likely_gain: the decrease of the weighted cost at the destination.
     disruption: in pods. landing: where the replacement will be put.
     reasons, budget: the findings that the move serves, and the PodDisruptionBudget that it spends;
-    published once it is committed. group: what it is moved with, all or none; "" alone.
+    published once it is committed. group: what it is moved with, all or none; "" alone. room: the
+    gang that it makes room for, all moves with this room or none; "" for none.
     choice: how its replacement is steered; None: not at all. after: the pods that make room for
     it: it is moved once their replacements run elsewhere, and not at all if they stay.
     """
@@ -59,6 +60,7 @@ class Evaluation:
     reasons: tuple[Problem, ...] = ()
     budget: BudgetUse | None = None
     group: str = ""
+    room: str = ""
     choice: Choice | None = None
     after: tuple[int, ...] = ()
 

@@ -29,6 +29,7 @@ class Evaluator:
     """Evaluates moves, alone or several together; nothing is worked out twice in one state.
 
     copy: nothing has moved in it yet. Evaluating leaves it as it is.
+    rooms: pods that are moved to make room for a gang, and for which: all or none.
     steps: how many times anything was worked out.
     """
 
@@ -41,6 +42,7 @@ class Evaluator:
         self._bounds: tuple[int, Bounds] | None = None
         self._known: dict[tuple[int, ...], tuple[Evaluation, ...] | Problem] = {}
         self._version = copy.version
+        self.rooms: dict[tuple[int, ...], str] = {}
         self.steps = 0
 
     def bounds(self) -> Bounds:
@@ -123,16 +125,26 @@ class Evaluator:
         found: list[Evaluation] = []
         whole = self.copy.whole_gang(pods) is not None
         group = self.copy.group(pods)
+        room = "" if whole else self.rooms.get(pods, "")
         with ExitStack() as made:
             for pod in pods:
-                move = self._move(pod, whole=whole, helps=not whole and pod != pods[-1])
+                helps = bool(room) or (not whole and pod != pods[-1])
+                move = self._move(pod, whole=whole, helps=helps)
                 if isinstance(move, Problem):
                     return self._named(pod, pods, move)
-                after = () if whole else tuple(each.pod for each in found)
-                found.append(replace(move, group=group, after=after))
-                if pod != pods[-1]:
+                after = () if whole or room else tuple(each.pod for each in found)
+                found.append(replace(move, group=group, room=room, after=after))
+                if room or pod != pods[-1]:
                     made.enter_context(self.copy.trying(move.shift))
+            if room and room in self.copy.lacking():
+                text = f"gang {room} would have no room as a whole after them"
+                return Problem(code="FRG005", message=text)
         return tuple(found)
+
+    def helper(self, pod: int) -> Evaluation | Problem:
+        """The move of one pod that only makes room, on the working copy as it is now."""
+        self.steps += 1
+        return self._move(pod, whole=False, helps=True)
 
     def needless(self, evaluation: JointEvaluation, made: Sequence[Evaluation]) -> bool:
         """Whether the cost would be no higher without these committed moves: others do their work.

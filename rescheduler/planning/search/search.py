@@ -3,6 +3,7 @@
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from rescheduler.model.problem import Problem
 from rescheduler.model.search_summary import SearchSummary, Stop
@@ -10,6 +11,7 @@ from rescheduler.planning.search.best import Best
 from rescheduler.planning.search.chains import Chains
 from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
 from rescheduler.planning.search.evaluator import ONLY_WHOLE, Evaluator
+from rescheduler.planning.search.rooms import Rooms
 from rescheduler.planning.search.strategy import AllMoves, Candidate, Strategy
 from rescheduler.planning.search.ties import tie_break
 
@@ -93,6 +95,7 @@ class _Search:
         self._evaluator = evaluator
         self._copy = evaluator.copy
         self._strategy = strategy
+        self._rooms: Strategy = Rooms()
         self._last: Strategy = Chains()
         self._result = SearchResult()
         self._asked: set[int] = set()
@@ -129,7 +132,10 @@ class _Search:
         bounds = self._evaluator.bounds()
         self._result.refused = {(pod,): refusal for pod, refusal in bounds.refusals.items()}
         self._asked.update(bounds.refusals)
-        passing = list(self._passing(self._strategy.candidates(self._evaluator), bounds.gate))
+        candidates = chain(
+            self._strategy.candidates(self._evaluator), self._rooms.candidates(self._evaluator)
+        )
+        passing = list(self._passing(candidates, bounds.gate))
         closed = self._copy.budgets.closed()
         if closed is not None:
             self._stopped = "full"

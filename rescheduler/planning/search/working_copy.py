@@ -15,6 +15,7 @@ from rescheduler.model.plan import Mode
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
 from rescheduler.planning.binding import Binding, bind
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.eligibility.kubelet_admission import Admission
@@ -125,6 +126,11 @@ class WorkingCopy:
         """The weighted cost of the policies that decide now."""
         return sum(b.policy.weight * b.term.cost() for b in self.active if b.term is not None)
 
+    def lacking(self) -> frozenset[str]:
+        """The gangs that wait for room as a whole, as the policies that decide now see it."""
+        roomy = (each.roomy for each in self.active)
+        return frozenset(gang for each in roomy if each is not None for gang in each.lacking())
+
     def changes(self, pod: int, nodes: IntArray) -> dict[str, FloatArray]:
         """Policy name to the (k,) weighted change of its cost if the pod moved to each node."""
         return {
@@ -178,7 +184,10 @@ class WorkingCopy:
             made.append(
                 self._make(move, whole=whole, follows=whole and self.follows(move.pod, before))
             )
-        if not whole:
+        room = made[0].room
+        if room:
+            made = [self._in_room(each, len(made)) for each in made]
+        elif not whole:
             made[:-1] = [self._helping(each, made[-1]) for each in made[:-1]]
         return replace(evaluation, moves=tuple(made))
 
@@ -244,6 +253,13 @@ class WorkingCopy:
         node = self.snapshot.nodes[last.destination].metadata.name
         room = f"it makes room for {self.snapshot.pods[last.pod].key} on {node}"
         return replace(move, reasons=(*move.reasons, Problem(code="FEA012", message=room)))
+
+    @staticmethod
+    def _in_room(move: Evaluation, count: int) -> Evaluation:
+        """The move with what it is made for, beside what it gains by itself."""
+        whole = f"with {counted(count - 1, 'other move')}, all or none"
+        room = Problem(code="FRG004", message=f"it makes room for gang {move.room}, {whole}")
+        return replace(move, reasons=(room, *move.reasons))
 
     def _reasons(self, move: Evaluation) -> tuple[Problem, ...]:
         gaining = [each for each in self.active if move.gains.get(each.policy.name, 0.0) > 0]

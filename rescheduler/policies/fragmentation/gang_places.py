@@ -43,7 +43,7 @@ class Shape:
 
     accepts: what pods that accept the same nodes have in common. accepting: (nodes,) which.
     first: the name of one. together: whether some of the gang's pods are of no use without the
-    others.
+    others. gangs: alike pods of several gangs, as one: the number of each such gang, and how many.
     """
 
     gang: int
@@ -53,6 +53,12 @@ class Shape:
     accepting: BoolArray
     first: str
     together: bool = True
+    gangs: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def parts(self) -> tuple[tuple[int, int], ...]:
+        """The gangs of these pods that run as a whole or not at all, with how many are of each."""
+        return self.gangs or (((self.gang, self.count),) if self.together else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +120,9 @@ def gang_places(shapes: Sequence[Shape], free: Rows, most: Most) -> list[Pending
     nothing = np.zeros(len(free.nodes), dtype=np.int64)
     without = [_Given(each, nothing, 0.0) for each in shapes if id(each) not in placed]
     answer = [
-        PendingShape(each.demand, each.count, nothing, _subject(each), whole=False)
+        PendingShape(
+            each.demand, each.count, nothing, _subject(each), whole=False, gangs=each.parts
+        )
         for each, *_ in _alike(without)
     ]
     return [*_owned(_alike(given), start), *answer]
@@ -126,14 +134,18 @@ def _subject(shape: Shape) -> str:
 
 def _alike(given: Sequence[_Given]) -> list[_Given]:
     """With alike shapes of several gangs as one, in the order of the first."""
-    found: dict[tuple[Demand, bytes], _Given] = {}
+    found: dict[tuple[Demand, bytes, bool], _Given] = {}
     for each in given:
-        key = each.shape.demand, each.shape.accepts
+        key = each.shape.demand, each.shape.accepts, each.shape.together
         known = found.get(key)
         if known is None:
             found[key] = each
         else:
-            shape = replace(known.shape, count=known.shape.count + each.shape.count)
+            shape = replace(
+                known.shape,
+                count=known.shape.count + each.shape.count,
+                gangs=known.shape.parts + each.shape.parts,
+            )
             found[key] = _Given(shape, known.places + each.places, known.missing + each.missing)
     return list(found.values())
 
@@ -230,7 +242,9 @@ def _owned(given: Sequence[_Given], start: _State) -> Iterator[PendingShape]:
             for other, beside in zip(given[:number], claimed[:number], strict=True)
             if (beside & claimed[number]).any()
         ]
-        yield PendingShape(shape.demand, shape.count, places, _subject(shape), tuple(before))
+        yield PendingShape(
+            shape.demand, shape.count, places, _subject(shape), tuple(before), gangs=shape.parts
+        )
 
 
 def _spare(given: Sequence[_Given], start: _State, holds: Amounts) -> IntArray:

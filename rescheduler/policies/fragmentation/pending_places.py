@@ -1,10 +1,12 @@
 """Places for the pods of a pending gang, and what is still missing for them.
 
 A place on a node is missing the largest share, over CPU, memory and GPUs, of what the pod asks for
-and the node does not have. The gang needs as many places as it has pods; those with the least
-missing count, so that what nearly fits is freed first:
+and the node does not have. Of pods that are of use one by one those places count that miss least,
+so that what nearly fits is freed first:
 
     cost = sum of the least missing shares, one for each pending pod.
+
+A gang costs all of its pods until there is a place for each of them (`whole_gangs`).
 
 Which shape of pods may count on which places was decided before (`gang_places`), so that no two
 count on the same capacity: where every place is free, all pods fit at once.
@@ -17,7 +19,11 @@ import numpy as np
 
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.policies.fragmentation.free_capacity import Amounts, Rows, take_share
+from rescheduler.policies.fragmentation.whole_gangs import WholeGangs
 from rescheduler.policies.shared.demand import WHOLE, Demand
+
+_RESOURCES = 4
+"""CPU, memory, whole GPUs and a share of one: of each all may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,8 @@ class PendingShape:
     count: how many. places: (nodes,) on how many places of each node they may count, if nothing
     movable were there. before: what goes first on the nodes that they share with other shapes.
     whole: whether there could be places for all pods of their gang at once; else there are none.
+    gangs: the number of each gang that needs places for all its pods, and how many of these are of
+    it; empty for pods that are of use one by one.
     """
 
     demand: Demand
@@ -43,21 +51,53 @@ class PendingShape:
     subject: str
     before: tuple[ReservedPlaces, ...] = ()
     whole: bool = True
+    gangs: tuple[tuple[int, int], ...] = ()
 
 
 class PendingPlaces:
-    """What is missing for all pending pods, of all shapes."""
+    """What is missing for all pending pods, of all shapes.
+
+    fits: the (nodes,) places that are free for each shape. missing: for one more there.
+    """
 
     def __init__(self, waiting: Sequence[PendingShape], rows: Rows) -> None:
         self.waiting = tuple(waiting)
         self._missing = [_fit(each, rows) for each in waiting]
+        self._alone = [number for number, each in enumerate(waiting) if not each.gangs]
+        self._whole = [number for number, each in enumerate(waiting) if each.gangs]
+        self.gangs = WholeGangs([waiting[number].gangs for number in self._whole])
 
-    def costs(self) -> list[float]:
-        """What is missing for each shape, in pods."""
-        return [
-            _least(each.count, *found)
-            for each, found in zip(self.waiting, self._missing, strict=True)
-        ]
+    def cost(self) -> float:
+        """What is missing for pods that are of use one by one, and the pods of gangs without room.
+
+        Both in pods.
+        """
+        return sum(self.costs().values()) + self.gangs.cost(self._places())
+
+    def costs(self) -> dict[int, float]:
+        """What is missing for each shape of pods that are of use one by one, in pods."""
+        return {
+            number: _least(self.waiting[number].count, *self._missing[number])
+            for number in self._alone
+        }
+
+    def lacking(self) -> tuple[int, ...]:
+        """The gangs that have no room as a whole."""
+        return self.gangs.lacking(self._places())
+
+    def short(self, gang: int) -> list[tuple[int, int, float]]:
+        """The shapes of a gang without room that have too few places: how many, and what they lack.
+
+        What is lacking is in pods, on the places where the least is.
+        """
+        needed = self.gangs.needed(gang, self._places())
+        answer = []
+        for place, count in needed:
+            number = self._whole[place]
+            fits, missing = self._missing[number]
+            if short := max(0, count - int(fits.sum())):
+                answer.append((number, short, _least(count, fits, missing)))
+        return answer
 
     def update(self, rows: Rows) -> None:
         """Evaluate these nodes again."""
@@ -70,21 +110,31 @@ class PendingPlaces:
         left: one row, the node that a pod leaves. A row of that same node is taken as it is.
         """
         total = np.zeros(len(rows.nodes))
-        for each, (fits, missing) in zip(self.waiting, self._missing, strict=True):
-            before = _least(each.count, fits, missing)
+        places = []
+        for number, (each, (fits, missing)) in enumerate(
+            zip(self.waiting, self._missing, strict=True)
+        ):
             with_left = fits.copy(), missing.copy()
             with_left[0][left.nodes], with_left[1][left.nodes] = _fit(each, left)
             after = _fit(each, rows)
+            if each.gangs:
+                places.append(with_left[0].sum() - with_left[0][rows.nodes] + after[0])
+                continue
+            before = _least(each.count, *self._missing[number])
             total += _swapped(each.count, with_left, rows.nodes, after) - before
-        return total
+        return total + self._whole_changes(places, len(total))
 
     def gains(self, left: Rows) -> FloatArray:
         """(rows,) at most how much it helps if the row's node became that, whatever else comes."""
         total = np.zeros(len(left.nodes))
+        places = []
         for each, found in zip(self.waiting, self._missing, strict=True):
             after = _fit(each, left)
+            if each.gangs:
+                places.append(found[0].sum() - found[0][left.nodes] + after[0])
+                continue
             total += _least(each.count, *found) - _swapped(each.count, found, left.nodes, after)
-        return np.maximum(total, 0.0)
+        return np.maximum(total - self._whole_changes(places, len(total)), 0.0)
 
     def nearest(self, number: int) -> IntArray:
         """The nodes on which the least is missing for that shape, as many as it has pods."""
@@ -92,12 +142,41 @@ class PendingPlaces:
         order = np.argsort(missing - fits, kind="stable")[: self.waiting[number].count]
         return order[missing[order] < 1.0].astype(np.int32)
 
+    def open(self, number: int) -> IntArray:
+        """The nodes on which one more of the shape could be, those first that lack the least."""
+        fits, missing = self._missing[number]
+        order = np.argsort(missing, kind="stable")
+        return order[fits[order] < self.waiting[number].places[order]].astype(np.int32)
 
-def _fit(each: PendingShape, rows: Rows) -> tuple[FloatArray, FloatArray]:
+    def want(self, number: int, rows: Rows) -> FloatArray:
+        """(rows,) what each row wants for one more of the shape, over all resources.
+
+        It falls with any of them that is freed, also where another one is missing more.
+        """
+        fits, missing = _fit(self.waiting[number], rows, summed=True)
+        return missing - _RESOURCES * fits
+
+    def _places(self) -> tuple[int, ...]:
+        return tuple(int(self._missing[number][0].sum()) for number in self._whole)
+
+    def _whole_changes(self, places: Sequence[FloatArray], rows: int) -> FloatArray:
+        """(rows,) change of the cost if each shape of gangs had so many (rows,) places."""
+        answer = np.zeros(rows)
+        if not places or not rows:
+            return answer
+        now = self._places()
+        then = np.stack(places).astype(np.int64)
+        changed = np.flatnonzero((then != np.array(now)[:, None]).any(axis=0))
+        if len(changed):
+            answer[changed] = self.gangs.costs(then[:, changed]) - self.gangs.cost(now)
+        return answer
+
+
+def _fit(each: PendingShape, rows: Rows, *, summed: bool = False) -> tuple[FloatArray, FloatArray]:
     """(rows,) how many such pods fit, and what is missing for one more, 0 to 1."""
     for claim in each.before:
         rows = less(rows, claim.demand, claim.places[rows.nodes])
-    return fitting(each.demand, each.places[rows.nodes], rows)
+    return fitting(each.demand, each.places[rows.nodes], rows, summed=summed)
 
 
 def less(rows: Rows, demand: Demand, pods: Amounts) -> Rows:
@@ -120,11 +199,15 @@ def less(rows: Rows, demand: Demand, pods: Amounts) -> Rows:
     return left
 
 
-def fitting(asked: Demand, most: Amounts, rows: Rows) -> tuple[FloatArray, FloatArray]:
+def fitting(
+    asked: Demand, most: Amounts, rows: Rows, *, summed: bool = False
+) -> tuple[FloatArray, FloatArray]:
     """(rows,) how many such pods fit, and what is missing for one more, 0 to 1.
 
     most: (rows,) how many could ever be there; where all of them fit, one more misses everything.
+    summed: the missing shares of all resources together, instead of the largest.
     """
+    worse = np.add if summed else np.maximum
     have: list[tuple[FloatArray, int]] = [
         (np.maximum(rows.cpu, 0).astype(float), asked.cpu),
         (np.maximum(rows.memory, 0).astype(float), asked.memory),
@@ -140,17 +223,19 @@ def fitting(asked: Demand, most: Amounts, rows: Rows) -> tuple[FloatArray, Float
     missing = np.zeros(len(rows.nodes))
     for amount, wanted in have:
         if wanted:
-            missing = np.maximum(missing, 1.0 - (amount - fits * wanted) / wanted)
+            share = 1.0 - (amount - fits * wanted) / wanted
+            missing = worse(missing, np.maximum(share, 0.0))
     if asked.gpus:
         ordered = -np.sort(-rows.devices, axis=1)
         columns = np.arange(ordered.shape[1])[None, :] - fits[:, None] * asked.gpus
         next_ones = np.where((columns >= 0) & (columns < asked.gpus), ordered, 0)
         wanted = asked.gpus * WHOLE
-        missing = np.maximum(missing, 1.0 - next_ones.sum(axis=1) / wanted)
+        missing = worse(missing, np.maximum(1.0 - next_ones.sum(axis=1) / wanted, 0.0))
     if asked.share:
         largest = (rows.devices % asked.share).max(axis=1, initial=0)
-        missing = np.maximum(missing, 1.0 - largest / asked.share)
-    return fits, np.where(fits < most, np.clip(missing, 0.0, 1.0), 1.0)
+        missing = worse(missing, np.maximum(1.0 - largest / asked.share, 0.0))
+    all_of_it = float(_RESOURCES) if summed else 1.0
+    return fits, np.where(fits < most, np.clip(missing, 0.0, all_of_it), all_of_it)
 
 
 def _least(count: int, fits: FloatArray, missing: FloatArray) -> float:

@@ -15,6 +15,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity
 from rescheduler.policies.fragmentation.gang_places import Shape, gang_places
+from rescheduler.policies.fragmentation.pending_gang import PendingGang
 from rescheduler.policies.fragmentation.pending_places import PendingShape
 from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stranding, tasks
 from rescheduler.policies.fragmentation.term import FragmentationTerm
@@ -49,12 +50,12 @@ class Fragmentation(Policy):
     for one that fits, the GPUs that have less left than it asks for. GPUs may be asked for whole or
     in shares of one (`sharedGpus`).
 
-    With `room`, each pending pod costs the share that is missing for it, of whatever is missing
-    most, on the nodes where the least is missing; so places that are nearly free are freed first.
-    A gang, known by the labels and annotations of gang schedulers or else by its owner, is
-    evaluated as a whole: no two of its pods count on the same capacity, and where there can be no
-    places for all of them at once, nothing is freed for some. Only a Deployment's pods are of use
-    one by one.
+    With `room`, each pending pod that is of use alone costs the share that is missing for it, of
+    whatever is missing most, on the nodes where the least is missing; so places that are nearly
+    free are freed first. A gang, known by the labels and annotations of gang schedulers or else by
+    its owner, is evaluated as a whole: each of its pods costs 1.0 until there are places for all of
+    them at once, no two on the same capacity. So room is made for all of it by one group of moves,
+    which are all made or none, or it is not made. Only a Deployment's pods are of use one by one.
     """
 
     model_config = ConfigDict(
@@ -125,7 +126,9 @@ class Fragmentation(Policy):
         if len(silent) == len(self.resources) and self.room is None:
             return unasked
         movable = select_pods(self.match, snapshot) & (snapshot.pod_node >= 0)
-        waiting = self._waiting(snapshot, free_capacity, acceptance, selected, movable & free)
+        waiting, gangs = self._waiting(
+            snapshot, free_capacity, acceptance, selected, movable & free
+        )
         return FragmentationTerm(
             snapshot,
             free_capacity,
@@ -133,6 +136,7 @@ class Fragmentation(Policy):
             selected,
             movable,
             waiting,
+            gangs,
             (unasked,) if silent else (),
         )
 
@@ -148,25 +152,46 @@ class Fragmentation(Policy):
         acceptance: Acceptance,
         selected: BoolArray,
         movable: BoolArray,
-    ) -> list[PendingShape]:
+    ) -> tuple[list[PendingShape], list[PendingGang]]:
         """The pending pods, by gang and shape; of gangs the highest priority goes first."""
         if self.room is None:
-            return []
+            return [], []
         chosen = select_pods(self.room, snapshot) & _free(snapshot) & (snapshot.pod_node < 0)
         pending = [pod for pod in np.flatnonzero(chosen).tolist() if _waits(snapshot.pods[pod])]
-        shapes = []
+        shapes: list[Shape] = []
+        gangs: list[PendingGang] = []
         for number, (pods, together) in enumerate(_gangs(pending, snapshot)):
             alike: dict[tuple[Demand, bytes], list[int]] = {}
             for pod in pods:
                 shape = (free_capacity.demand(pod), acceptance.shape(snapshot.pods[pod].spec))
                 alike.setdefault(shape, []).append(pod)
+            asked = [free_capacity.demand(pod) for pod in pods]
+            gpus = sum(each.gpus + each.share / WHOLE for each in asked)
+            gangs.append(PendingGang(_name(pods[0], snapshot, gangs), len(pods), gpus))
             for (demand, accepts), members in alike.items():
                 first = snapshot.pods[members[0]]
                 accepting = selected & acceptance.nodes(first.spec)
                 shapes.append(
                     Shape(number, demand, len(members), accepts, accepting, first.key, together)
                 )
-        return gang_places(shapes, free_capacity.left(), free_capacity.most(movable))
+        places = gang_places(shapes, free_capacity.left(), free_capacity.most(movable))
+        return places, gangs
+
+
+def _name(pod: int, snapshot: Snapshot, others: Iterable[PendingGang]) -> str:
+    """What people call the gang of this pod: its own name, or that of its owner.
+
+    With its mark or kind where another one is called the same.
+    """
+    gang, workload = snapshot.gangs.of(pod), int(snapshot.pod_workload[pod])
+    if gang is not None:
+        name, kind = gang
+    elif workload >= 0:
+        owner = snapshot.workloads[workload]
+        name, kind = f"{owner.namespace}/{owner.name}", owner.kind
+    else:
+        name, kind = snapshot.pods[pod].key, "Pod"
+    return f"{name} ({kind})" if any(each.name == name for each in others) else name
 
 
 def _waits(pod: Pod) -> bool:

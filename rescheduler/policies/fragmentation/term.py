@@ -8,13 +8,20 @@ from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.room import GangRoom
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity, Rows
 from rescheduler.policies.fragmentation.kernel import FragmentationKernel
+from rescheduler.policies.fragmentation.pending_gang import PendingGang
 from rescheduler.policies.fragmentation.pending_places import PendingPlaces, PendingShape
 from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stranding
 
 _NOTHING = 1e-12
+_NO_NODE = ", and no node could be freed for one"
+_NEVER = (
+    ": even if all pods that may move were gone, their gang would not fit as a whole, so nothing "
+    "is freed for a part of it"
+)
 _SCALE: dict[Resource, tuple[float, str]] = {
     "gpu": (1.0, "GPUs"),
     "cpu": (1e-3, "cores"),
@@ -29,7 +36,7 @@ class FragmentationTerm:
     answer for all nodes is kept per demand, and only the nodes that changed are measured again.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what it is bound to
         self,
         snapshot: Snapshot,
         free_capacity: FreeCapacity,
@@ -37,8 +44,10 @@ class FragmentationTerm:
         selected: BoolArray,
         movable: BoolArray,
         waiting: Sequence[PendingShape],
+        gangs: Sequence[PendingGang] = (),
         warnings: Sequence[Problem] = (),
     ) -> None:
+        """gangs: by the numbers that the shapes have of them."""
         self._snapshot = snapshot
         self._node = snapshot.pod_node.copy()
         self._home = snapshot.pod_node
@@ -48,6 +57,9 @@ class FragmentationTerm:
         self._movable = np.flatnonzero(movable).astype(np.int32)
         self._warnings = tuple(warnings)
         self._pending = PendingPlaces(waiting, free_capacity.left())
+        self._gangs = {gangs[number].name: number for number in self._pending.gangs.pods}
+        self._of_gang = tuple(gangs)
+        self._without_room = frozenset(self._pending.lacking())
         self._now = self._measure(free_capacity.left())
         self._leaving = np.full(len(self._node), np.nan)
         self._freeing = np.full(len(self._node), np.nan)
@@ -56,7 +68,7 @@ class FragmentationTerm:
 
     def cost(self) -> float:
         """Average pods' worth of stranded capacity, and pending pods without room."""
-        return float(self._now.sum()) + sum(self._pending.costs())
+        return float(self._now.sum()) + self._pending.cost()
 
     def worst(self) -> float:
         """All that the nodes have is stranded, and every pending pod misses all."""
@@ -162,7 +174,7 @@ class FragmentationTerm:
         )
 
     def findings(self) -> Iterator[Finding]:
-        """One finding per node with stranded capacity, and one per shape that has no room."""
+        """One per node with stranded capacity, per shape, and per gang that has no room."""
         found = self._stranding.stranded(self._free_capacity.left())
         on = self._by_node()
         for node in np.flatnonzero(self._now > _NOTHING).tolist():
@@ -177,7 +189,7 @@ class FragmentationTerm:
                 message=f"of what is free, an average pod could not use {lost}",
                 pods=on(node),
             )
-        for number, cost in enumerate(self._pending.costs()):
+        for number, cost in self._pending.costs().items():
             if cost <= _NOTHING:
                 continue
             near = self._pending.nearest(number).tolist()
@@ -187,13 +199,91 @@ class FragmentationTerm:
                 subject=self._pending.waiting[number].subject,
                 cost=cost,
                 message=f"free capacity for {cost:.2f} of them is missing"
-                + (
-                    f", least of all on {names}"
-                    if near
-                    else _why_none(self._pending.waiting[number])
-                ),
+                + (f", least of all on {names}" if near else _NO_NODE),
                 pods=tuple(sorted(pod for node in near for pod in on(node))),
             )
+        yield from self._gangs_without_room(on)
+
+    def _gangs_without_room(self, on: Callable[[int], tuple[int, ...]]) -> Iterator[Finding]:
+        waiting = self._pending.waiting
+        for gang in self._pending.lacking():
+            short = self._pending.short(gang)
+            near = [node for number, *_ in short for node in self._pending.nearest(number).tolist()]
+            names = ", ".join(self._snapshot.nodes[node].metadata.name for node in near[:3])
+            lacks = sum(lack for *_, lack in short)
+            places = sum(each for _, each, _ in short)
+            shapes = [each for each in waiting if any(gang == part for part, _ in each.gangs)]
+            if not all(each.whole for each in shapes):
+                why = _NEVER
+            elif near:
+                why = f", least of all on {names}"
+            else:
+                why = _NO_NODE
+            yield Finding(
+                code="FRG002",
+                subject=f"gang {self._of_gang[gang].name}",
+                cost=float(self._pending.gangs.pods[gang]),
+                message=f"{self._of_gang[gang].asked} find no room as a whole: {places} "
+                f"{'place is' if places == 1 else 'places are'} too few, and free capacity for "
+                f"{lacks:.2f} pods is missing{why}",
+                pods=tuple(sorted({pod for node in near for pod in on(node)})),
+            )
+
+    def lacking(self) -> tuple[str, ...]:
+        """The gangs that have no room as a whole in the working copy, and could have it."""
+        shapes = self._pending.waiting
+        never = {gang for each in shapes if not each.whole for gang, _ in each.gangs}
+        found = (gang for gang in self._pending.lacking() if gang not in never)
+        return tuple(self._of_gang[gang].name for gang in found)
+
+    def open_for(self, gang: str) -> list[tuple[int, int]]:
+        """What could be freed for one more pod of a gang without room: shape and node.
+
+        Those first where the least is missing, of each shape that has too few places.
+        """
+        number = self._gangs[gang]
+        if number not in self._pending.lacking():
+            return []
+        return [
+            (shape, node)
+            for shape, *_ in self._pending.short(number)
+            for node in self._pending.open(shape).tolist()
+        ]
+
+    def short(self, gang: str) -> int:
+        """Of how many places a gang without room has too few; 0 with room."""
+        number = self._gangs[gang]
+        if number not in self._pending.lacking():
+            return 0
+        return sum(places for _, places, _ in self._pending.short(number))
+
+    def relief(self, shape: int, node: int) -> tuple[IntArray, FloatArray]:
+        """The movable pods of the node whose leaving brings it nearer to one more of the shape.
+
+        With each, by how much.
+        """
+        pods = self._movable[self._node[self._movable] == node]
+        nodes = np.full(len(pods), node, dtype=np.int32)
+        here = self._free_capacity.left().take(np.array([node], dtype=np.int32))
+        want = float(self._pending.want(shape, here)[0])
+        gains = want - self._pending.want(shape, self._free_capacity.without(pods, nodes))
+        helps = gains > _NOTHING
+        return pods[helps], gains[helps]
+
+    def rooms(self) -> list[GangRoom]:
+        """Every gang that waits: whether it has room in the snapshot, and in the working copy."""
+        lacking = set(self._pending.lacking())
+        return [
+            GangRoom(
+                gang=each.name,
+                pods=each.pods,
+                gpus=each.gpus,
+                before=number not in self._without_room,
+                after=number not in lacking,
+            )
+            for number, each in enumerate(self._of_gang)
+            if number in self._pending.gangs.pods
+        ]
 
     def warnings(self) -> tuple[Problem, ...]:
         """What cannot be evaluated."""
@@ -225,12 +315,3 @@ class FragmentationTerm:
             )
         self._stale[number] = set()
         return known
-
-
-def _why_none(waiting: PendingShape) -> str:
-    if waiting.whole:
-        return ", and no node could be freed for one"
-    return (
-        ": even if all pods that may move were gone, their gang would not fit as a whole, so "
-        "nothing is freed for a part of it"
-    )

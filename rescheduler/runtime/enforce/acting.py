@@ -151,7 +151,10 @@ def _carry_out(
                 attempts.attempt_group(list(moves))
                 continue
             for move in moves:
-                attempts.attempt(move)
+                if move.room:
+                    attempts.attempt_in_room(move, _of_room(plan, move.room))
+                else:
+                    attempts.attempt(move)
     finally:
         # Even a run that breaks off learns what became of what it evicted, if it may wait.
         entries = [past for _, past in attempts.evicted]
@@ -160,6 +163,11 @@ def _carry_out(
         finally:
             attempts.conclude()
     _go_on(entries, actor)
+
+
+def _of_room(plan: Plan, room: str) -> list[PlannedMove]:
+    """The moves of the plan that make room for this gang, in their order."""
+    return [each for each in plan.moves if each.room == room and each.mode == "Enforce"]
 
 
 def _go_on(entries: list[PastMove], actor: Actor) -> None:

@@ -18,11 +18,11 @@ from rescheduler.planning.limits.pace import Pace
 from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.attempt import Halted, problem
-from rescheduler.runtime.enforce.groups import GroupAttempts
+from rescheduler.runtime.enforce.rooms import RoomAttempts
 from rescheduler.runtime.enforce.steering import CONFIRMED, close, confirmed, settle_freeing
 
 
-class FreeingAttempts(GroupAttempts):
+class FreeingAttempts(RoomAttempts):
     """Sends the evictions of one plan, and those of Pending replacements that had no choice."""
 
     def __init__(

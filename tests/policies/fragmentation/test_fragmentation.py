@@ -190,7 +190,8 @@ def test_missing_room_is_that_of_the_best_places(
                 break
             cpu, memory = cpu - asked[0], memory - asked[1]  # noqa: PLW2901
     places += [1.0] * count
-    assert made.costs() == pytest.approx([sum(sorted(places)[:count])])
+    assert made.costs() == pytest.approx({0: sum(sorted(places)[:count])})
+    assert made.cost() == pytest.approx(sum(sorted(places)[:count]))
 
 
 def test_what_a_pod_asks_for_is_what_kube_scheduler_counts() -> None:

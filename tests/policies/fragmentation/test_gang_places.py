@@ -64,8 +64,13 @@ def test_two_shapes_do_not_count_on_one_free_node() -> None:
     )
     made = term(asking(before, {"train": [(1, 8, ""), (1, 7, "")]}))
     # Each alone would fit on n1. The second needs one of the two GPUs that are in use on n2.
-    assert made.cost() == pytest.approx(1 / 7)
+    assert made.cost() == 2, "both wait for the last GPU"
     [finding] = made.findings()
+    assert finding.subject == "gang gangs/train"
+    assert "its 2 pending pods (15 GPUs)" in finding.message
+    assert (
+        f"1 place is too few, and free capacity for {1 / 7:.2f} pods is missing" in finding.message
+    )
     assert finding.pods == (0, 1)
 
 
@@ -112,17 +117,18 @@ def test_a_node_is_counted_on_no_oftener_than_it_can_hold() -> None:
         requests={"big": {"cpu": "1", GPU: "7"}},
     )
     made = term(asking(before, {"train": [(2, 5, "")]}))
-    assert made.cost() == pytest.approx(4 / 5)
+    assert made.cost() == 2
     [finding] = made.findings()
+    assert "free capacity for 0.80 pods is missing" in finding.message
     assert finding.pods == (0,)
 
 
 def test_two_gangs_do_not_count_on_one_free_node_and_the_urgent_one_goes_first() -> None:
     before = picture("zone a | n1 gpu 8 cpu 64 | -")
     both = asking(before, {"first": [(2, 4, "")], "second": [(2, 4, "")]})
-    assert subjects(both) == ["2 pending pods such as gangs/second-0"]
+    assert subjects(both) == ["gang gangs/second"]
     both.pods[2].spec.priority = 10
-    assert subjects(both) == ["2 pending pods such as gangs/first-0"]
+    assert subjects(both) == ["gang gangs/first"]
     single = asking(before, {"first": [(1, 8, "")], "second": [(1, 8, "")]})
     assert subjects(single) == ["2 pending pods such as gangs/first-0"]
     assert term(single).cost() == 1, "single pods that are alike are one finding"

@@ -1,0 +1,117 @@
+"""Room for gangs that wait: all moves that make it, as one candidate.
+
+A gang starts when there is a place for each of its pods, and not before; so what one move frees is
+of no use without the others. Here node after node is freed for one more pod, on trial, those first
+that lack the least, until there are enough places. A node that cannot be freed is passed over, and
+where there are not enough of them nothing is proposed for the gang.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+from rescheduler.model.move import Shift
+from rescheduler.planning.search.evaluation import Evaluation
+from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.planning.search.strategy import Candidate
+from rescheduler.policies.base import Roomy
+
+_MOST_GANGS = 8
+"""For how many gangs room is looked for in one state."""
+_SPARE_NODES = 8
+"""How many nodes may be passed over for one gang, beside one for each place."""
+_MOST_PODS = 8
+"""How many pods of a node are tried for each that leaves it."""
+
+
+class Rooms:
+    """For each gang without room the moves that make it; one alone is a candidate anyway."""
+
+    def candidates(self, evaluator: Evaluator) -> Iterator[Candidate]:
+        """At most they gain all that there is to gain."""
+        copy = evaluator.copy
+        evaluator.rooms.clear()
+        for binding in copy.deciding:
+            if binding.roomy is None or copy.budgets.closed() is not None:
+                continue
+            for gang in binding.roomy.lacking()[:_MOST_GANGS]:
+                pods = _Search(evaluator, binding.roomy, gang).pods()
+                if len(pods) > 1:
+                    evaluator.rooms[pods] = gang
+                    yield Candidate(pods, copy.cost())
+
+
+class _Search:
+    """What to move for one gang. made: the moves on trial, in their order."""
+
+    def __init__(self, evaluator: Evaluator, roomy: Roomy, gang: str) -> None:
+        self._evaluator, self._roomy, self._gang = evaluator, roomy, gang
+        self._made: list[Shift] = []
+
+    def pods(self) -> tuple[int, ...]:
+        """The pods to move, in their order; none where there would not be room for the gang."""
+        passed: set[tuple[int, int]] = set()
+        most = _SPARE_NODES + self._roomy.short(self._gang)
+        with ExitStack() as trial:
+            while self._roomy.short(self._gang) and len(passed) < most:
+                place = next(
+                    (each for each in self._roomy.open_for(self._gang) if each not in passed), None
+                )
+                if place is None:
+                    return ()
+                if not self._free(*place, trial):
+                    passed.add(place)
+            if self._roomy.short(self._gang):
+                return ()
+            return self._needed(trial)
+
+    def _free(self, shape: int, node: int, trial: ExitStack) -> bool:
+        """Free a place on the node; what is moved for it stays moved within the trial."""
+        short, count = self._roomy.short(self._gang), len(self._made)
+        with ExitStack() as here:
+            while self._roomy.short(self._gang) >= short:
+                if not self._move_one(shape, node, here):
+                    del self._made[count:]
+                    return False
+            trial.push(here.pop_all())
+        return True
+
+    def _move_one(self, shape: int, node: int, here: ExitStack) -> bool:
+        """Move the pod off the node that helps most for what it disrupts, and costs no place."""
+        copy = self._evaluator.copy
+        short = self._roomy.short(self._gang)
+        found = zip(*(each.tolist() for each in self._roomy.relief(shape, node)), strict=True)
+        order = sorted(
+            found,
+            key=lambda each: (
+                -round(each[1] / copy.disruption(each[0]), 9),
+                copy.snapshot.pods[each[0]].key,
+            ),
+        )
+        for pod, _ in order[:_MOST_PODS]:
+            if pod in copy.moved or any(shift.pod == pod for shift in self._made):
+                continue
+            before = tuple(shift.pod for shift in self._made)
+            if self._evaluator.refuse_pods((*before, pod)) is not None:
+                continue
+            move = self._evaluator.helper(pod)
+            if not isinstance(move, Evaluation) or move.destination == node:
+                continue
+            with ExitStack() as one:
+                one.enter_context(copy.trying(move.shift))
+                if self._roomy.short(self._gang) <= short:
+                    self._made.append(move.shift)
+                    here.push(one.pop_all())
+                    return True
+        return False
+
+    def _needed(self, trial: ExitStack) -> tuple[int, ...]:
+        """Those without which there would be no room: others may have freed more than their own."""
+        kept: list[int] = []
+        for shift in reversed(self._made):
+            with ExitStack() as back:
+                back.enter_context(self._evaluator.copy.trying(shift.reversed()))
+                if self._roomy.short(self._gang):
+                    kept.append(shift.pod)
+                else:
+                    trial.push(back.pop_all())
+        return tuple(reversed(kept))

@@ -1,0 +1,20 @@
+"""A gang of pending pods that runs as a whole or not at all."""
+
+from dataclasses import dataclass
+
+from rescheduler.model.wording import counted
+
+
+@dataclass(frozen=True, slots=True)
+class PendingGang:
+    """What it is called, and what all of it asks for. gpus: shares of one counted as such."""
+
+    name: str
+    pods: int
+    gpus: float
+
+    @property
+    def asked(self) -> str:
+        """`its 2 pending pods (16 GPUs)`."""
+        gpus = f" ({self.gpus:g} {'GPU' if self.gpus == 1 else 'GPUs'})" if self.gpus else ""
+        return f"its {counted(self.pods, 'pending pod')}{gpus}"

@@ -1,0 +1,222 @@
+"""Room for a gang: all moves that make it, as one group, or none of them."""
+
+from typing import Any
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from rescheduler.model.history import History
+from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.plan.planner import plan
+from rescheduler.planning.plan.recheck import Recheck
+from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.policies.fragmentation.policy import Fragmentation
+from rescheduler.policies.limits import Limits
+from tests.cluster import budget, controller, deployment, node, pod, snapshot
+
+GPU = "nvidia.com/gpu"
+ROOM = Fragmentation(
+    name="room", match={"namespaces": ["default"]}, resources=[], room={"namespaces": ["ml"]}
+)
+FREE: dict[str, Any] = {
+    "movesPerNamespace": 20, "movesPerCycle": 20, "movesPerHour": 20, "movesPerNode": 9,
+    "movesPerWorkload": 9, "minReplicas": 1, "coolDown": "0s", "gainShare": 0,
+}  # fmt: skip
+
+
+def world(
+    held: list[int],
+    spare: list[int],
+    *,
+    gang: int = 2,
+    each: int = 8,
+    stuck: frozenset[int] = frozenset(),
+) -> Snapshot:
+    """Nodes of 8 GPUs with so many small pods, others with so many GPUs free; a gang that waits.
+
+    The scheduler prefers the spare nodes, which have more CPU and memory left. stuck: nodes of
+    whose pods a budget lets none go.
+    """
+    nodes = [
+        node(f"n{number}", allocatable={"cpu": "16", "memory": "64Gi", GPU: "8"})
+        for number in range(len(held))
+    ]
+    nodes += [
+        node(f"s{number}", allocatable={"cpu": "128", "memory": "512Gi", GPU: str(free)})
+        for number, free in enumerate(spare)
+    ]
+    owners, pods, budgets = [], [], []
+    for number, count in enumerate(held):
+        for index in range(count):
+            name = f"small-{number}-{index}"
+            made = deployment(name, replicas=1)
+            owners += list(made)
+            asks = {"cpu": "1", GPU: "1"}
+            pods.append(
+                pod(f"{name}-0", f"n{number}", owner=made[1], requests=asks, labels={"app": name})
+            )
+            allowed = 0 if number in stuck else 1
+            budgets.append(budget(name, name, allowed=allowed, healthy=2))
+    owner = controller("Job", "llama", namespace="ml")
+    asks = {"cpu": "1", GPU: str(each)}
+    pods += [pod(f"llama-{i}", namespace="ml", owner=owner, requests=asks) for i in range(gang)]
+    return snapshot(nodes, pods, controllers=[*owners, owner], budgets=budgets)
+
+
+def planned(before: Snapshot, **limits: Any) -> Plan:
+    made = policy_set([ROOM], Limits.model_validate(FREE | limits))
+    return plan(before, made, History(), mode="Audit")
+
+
+def names(made: Plan) -> list[str]:
+    return sorted(each.pod.name for each in made.moves)
+
+
+def test_a_gang_gets_its_room_by_one_group_of_moves() -> None:
+    made = planned(world([1, 2, 5], [7]), batchSize=2)
+    assert names(made) == ["small-0-0-0", "small-1-0-0", "small-1-1-0"]
+    assert {each.room for each in made.moves} == {"ml/llama"}
+    assert {each.group for each in made.moves} == {""}
+    assert {each.batch for each in made.moves} == {1, 2}
+    reason = made.moves[0].reasons[0]
+    assert (reason.code, reason.message) == (
+        "FRG004",
+        "it makes room for gang ml/llama, with 2 other moves, all or none",
+    )
+    [result] = made.policies
+    assert (result.cost.before, result.cost.after) == (2, 0)
+    [room] = result.room
+    assert (room.gang, room.pods, room.gpus, room.before, room.after) == (
+        "ml/llama", 2, 16, False, True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("limits", [{"movesPerCycle": 2}, {"movesPerNode": 1}, {"movesPerHour": 2}])
+def test_where_the_limits_do_not_hold_all_of_them_none_is_proposed(limits: dict[str, Any]) -> None:
+    made = planned(world([1, 2], [7]), **limits)
+    assert made.moves == []
+    [result] = made.policies
+    assert result.cost.before == result.cost.after == 2
+
+
+def test_where_there_is_room_for_a_part_of_the_gang_only_nothing_is_moved() -> None:
+    """One node is freed with two moves; the third pod of n2 has nowhere to go."""
+    made = planned(world([2, 3], [4]))
+    assert made.moves == []
+
+
+def test_a_node_that_cannot_be_freed_is_passed_over() -> None:
+    made = planned(world([1, 3, 2], [7], stuck=frozenset({0})))
+    assert {each.pod.name.split("-")[1] for each in made.moves} == {"1", "2"}
+    assert len(made.moves) == 5
+    assert planned(world([1, 3, 2], [7], stuck=frozenset({0, 1}))).moves == []
+
+
+def test_a_single_move_that_is_enough_is_an_ordinary_one() -> None:
+    made = planned(world([0, 1], [7]))
+    [move] = made.moves
+    assert (move.room, move.reasons[0].code) == ("", "FRG002")
+    assert move.gain == 2
+
+
+def test_shapes_of_one_gang_get_room_together() -> None:
+    before = world([1, 1, 1], [7], gang=2)
+    owner = controller("Job", "llama", namespace="ml")
+    last = pod("llama-x", namespace="ml", owner=owner, requests={"cpu": "2", GPU: "8"})
+    whole = snapshot(
+        before.nodes, [*before.pods, last], controllers=before.controllers, budgets=before.budgets
+    )
+    assert len(planned(whole).moves) == 3
+    assert planned(whole, movesPerCycle=2).moves == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    held=st.lists(st.integers(0, 4), min_size=1, max_size=4),
+    spare=st.lists(st.integers(0, 5), min_size=1, max_size=2),
+    gang=st.integers(2, 3),
+    each=st.integers(4, 8),
+    most=st.integers(1, 9),
+    data=st.data(),
+)
+def test_room_is_made_for_a_whole_gang_or_for_none_of_it(
+    held: list[int], spare: list[int], gang: int, each: int, most: int, data: st.DataObject
+) -> None:
+    stuck = data.draw(st.frozensets(st.integers(0, len(held) - 1)))
+    before = world(held, spare, gang=gang, each=each, stuck=stuck)
+    made = planned(before, movesPerCycle=most)
+    [result] = made.policies
+    event(f"moves: {bool(made.moves)}")
+    if not made.moves:
+        assert result.cost.after == result.cost.before
+        return
+    assert result.cost.after == 0, "nothing else is gained here"
+    assert len(made.moves) <= most
+    left = {node.metadata.name: int((node.status.allocatable or {})[GPU]) for node in before.nodes}
+    ends = {move.pod.uid: move.landing[0].node for move in made.moves}
+    for one in before.pods:
+        if one.node:
+            left[ends.get(one.metadata.uid, one.node)] -= 1
+    assert min(left.values()) >= 0
+    assert sum(free // each for free in left.values()) >= gang
+    assert {move.room for move in made.moves} == ({"ml/llama"} if len(made.moves) > 1 else {""})
+
+
+def checks(before: Snapshot, made: Plan) -> Recheck:
+    limits = Limits.model_validate(FREE)
+    copy = WorkingCopy(before, [ROOM], limits, History(), plan=made.id)
+    return Recheck(copy, made.moves)
+
+
+def drained(before: Snapshot, moves: list[PlannedMove]) -> Snapshot:
+    """The cluster once these moves were made: the replacements run on s0."""
+    uids = {move.pod.uid for move in moves}
+    pods = []
+    for each in before.pods:
+        if each.metadata.uid in uids:
+            metadata = structs.replace(each.metadata, uid=f"{each.metadata.uid}-new")
+            pods.append(structs.replace(each, metadata=metadata, node="s0"))
+        else:
+            pods.append(each)
+    return snapshot(before.nodes, pods, controllers=before.controllers, budgets=before.budgets)
+
+
+def test_each_is_judged_with_those_after_it() -> None:
+    before = world([1, 2], [7])
+    made = planned(before)
+    for number, move in enumerate(made.moves):
+        fresh = checks(drained(before, made.moves[:number]), made).check(move)
+        assert isinstance(fresh, PlannedMove), fresh
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_none_is_made_any_more_once_the_gang_would_not_get_its_room(number: int) -> None:
+    """The last pod to be moved is not there any more, or another has come to its node."""
+    before = world([1, 2], [7])
+    made = planned(before)
+    now = drained(before, made.moves[:number])
+    other = deployment("other", replicas=1)
+    came = [
+        pod(f"other-{name}", name, owner=other[1], requests={"cpu": "1", GPU: "1"},
+            namespace="elsewhere")
+        for name in ("n0", "n1")
+    ]  # fmt: skip
+    now = snapshot(
+        now.nodes, [*now.pods, *came], controllers=[*now.controllers, *other], budgets=now.budgets
+    )
+    found = checks(now, made).check(made.moves[number])
+    assert isinstance(found, Problem)
+    assert found.code == "DRF004"
+
+
+def test_none_is_made_any_more_once_the_gang_has_gone() -> None:
+    before = world([1, 2], [7])
+    made = planned(before)
+    waiting = [each for each in before.pods if each.node]
+    gone = snapshot(before.nodes, waiting, controllers=before.controllers, budgets=before.budgets)
+    assert isinstance(checks(gone, made).check(made.moves[0]), Problem)
