@@ -100,6 +100,7 @@ def test_acting_knows_the_cluster_by_its_ports_alone(imports: grimp.ImportGraph)
         "rescheduler.runtime.enforce.recalling",
         # Servers of their own, which follow the table of intents and act on nothing.
         "rescheduler.runtime.extender.extender",
+        "rescheduler.runtime.extender.showing",
         "rescheduler.runtime.steering.admission",
         "rescheduler.runtime.steering.presented",
         "rescheduler.runtime.steering.webhook",

@@ -47,6 +47,14 @@ class SteeringTable:
         """
         return self._store.read() is not None
 
+    def version(self) -> str:
+        """The resourceVersion of the table as it is stored now; "" without one.
+
+        Raises:
+            ActionError: the API server does not answer, or refuses.
+        """
+        return str(((self._store.read() or {}).get("metadata") or {}).get("resourceVersion", ""))
+
     def seen(self) -> bool:
         """Whether the API server shows that it reads the table as it is stored now.
 

@@ -16,7 +16,7 @@ def config_map(where: str) -> dict[str, Any]:
 
 
 class StoredObject:
-    """A namespaced object that nobody but us should write.
+    """An object that we read and write, mostly one that nobody else should write.
 
     Every replacement carries the resourceVersion that was read, so that of two writers
     one gets a conflict.
@@ -70,6 +70,19 @@ class StoredObject:
             return None
         return self._accepted(answer, "update")
 
+    def patch(self, body: dict[str, Any]) -> dict[str, Any] | None:
+        """The object after this merge patch, or None if it has changed or gone since it was read.
+
+        body: holds the resourceVersion, and the UID, of what was read.
+
+        Raises:
+            ActionError: no answer (it may or may not have been stored), or a refusal.
+        """
+        answer = self._call("PATCH", self.path, body)
+        if answer.status in (404, 409):
+            return None
+        return self._accepted(answer, "patch")
+
     def rehearsed(self, body: dict[str, Any]) -> dict[str, Any] | None:
         """What `replace` would store, after admission; nothing is.
 
@@ -101,7 +114,7 @@ class StoredObject:
         return self._accepted(answer, "create")
 
     def _create_namespace(self) -> None:
-        name = self.collection.split("/namespaces/")[1].split("/")[0]
+        name = self.collection.partition("/namespaces/")[2].partition("/")[0]
         if not self._makes_namespace:
             raise ActionError(
                 f"namespace {name} does not exist",

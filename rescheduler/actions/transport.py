@@ -123,7 +123,8 @@ def call(
     """
     headers = {"Accept": "application/json"}
     if body is not None:
-        headers["Content-Type"] = "application/json"
+        patch = "application/merge-patch+json"
+        headers["Content-Type"] = patch if method == "PATCH" else "application/json"
     # The client inserts credentials, refreshed where they expire, and its User-Agent.
     _, url, headers, _, _ = api.param_serialize(
         method, path, query_params=[], header_params=headers, auth_settings=["BearerToken"]

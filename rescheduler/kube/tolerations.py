@@ -16,8 +16,9 @@ HARD = ("NoSchedule", "NoExecute")
 """The effects that keep a pod from being placed (DoNotScheduleTaintsFilterFunc)."""
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 """What a pod has to tolerate to be placed on a node with `spec.unschedulable`."""
-SOFT_TAINT = Taint(key="rescheduler.io/relieved", effect="PreferNoSchedule")
-"""What nodes bear during a batch, to which its replacements had better not go."""
+SOFT_TAINT = Taint(key="rescheduler.io/relieved", value="fence.until", effect="PreferNoSchedule")
+"""What nodes bear while a replacement comes that had better not go there. The value is another one
+each time, so that nobody tolerates it by its value."""
 
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
@@ -76,6 +77,15 @@ class NodeTaints:
             self._kind[number] = kind
         self._passing: dict[bytes, BoolArray] = {}
         self._disliked: dict[bytes, IntArray] = {}
+
+    def bearing(self, taint: Taint) -> BoolArray:
+        """(nodes,) which nodes bear a taint of this key and effect; none bears two of them."""
+        kinds = [
+            any((each.key, each.effect) == (taint.key, taint.effect) for each in taints)
+            for taints in self._taints
+        ]
+        answer: BoolArray = np.array(kinds, dtype=np.bool_)[self._kind]
+        return answer
 
     def untolerated(
         self, tolerations: Sequence[Toleration] | None, wanted: Callable[[Taint], bool]

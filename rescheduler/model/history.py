@@ -55,12 +55,14 @@ class PastSteering(msgspec.Struct, omit_defaults=True, kw_only=True):
     until: when its entry is taken out at the latest, and from when on a replacement that is
     required to go there may not be Pending any more. open: whether the entry may be in the table.
     missed: whether the replacement came without the affinity that it was to get. freed: whether it
-    stayed Pending and was evicted, for its controller to make it anew.
+    stayed Pending and was evicted, for its controller to make it anew. shunned: the nodes that may
+    bear a taint for it instead of an entry.
     """
 
     by: Means
     strength: Strength
     hostnames: list[str]
+    shunned: list[str] = []
     template: str = ""
     name: str = ""
     until: datetime

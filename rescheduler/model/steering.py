@@ -50,3 +50,15 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     """UID of the pod that leaves."""
     name: str = ""
     """The name that the replacement will have, where it is known: of a StatefulSet."""
+
+
+class Followed(msgspec.Struct, frozen=True, kw_only=True):
+    """What an extender shows of itself: which table it goes by, and whether a scheduler asks it.
+
+    version: the resourceVersion of the table that it has. renewed: when it said so, by the API
+    server's clock. asked: when a scheduler asked it last, None: never.
+    """
+
+    version: str
+    renewed: datetime
+    asked: datetime | None = None

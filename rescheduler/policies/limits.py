@@ -128,6 +128,12 @@ class Limits(Document):
         default_factory=Steering,
         description="Whether replacements are told where to go; a policy may say it otherwise.",
     )
+    taintedNodes: int = Field(
+        8,
+        ge=0,
+        le=32,
+        description="Nodes that `steering` by SoftTaint may taint at a time: those of one move.",
+    )
     planExpiry: Duration = Field(
         timedelta(minutes=30), description="How long a plan may be applied."
     )

@@ -15,10 +15,10 @@ class Steering(Strict):
         description="None: replacements go where the scheduler puts them. AdmissionPolicy: a "
         "MutatingAdmissionPolicy adds node affinity to them (Kubernetes 1.36 and later, or where "
         "v1beta1 is served). Webhook: `rescheduler webhook` adds it (1.30 and later). Each needs "
-        "its component of deploy/. Extender: a scheduler of your own asks `rescheduler extender`; "
-        "nothing shows yet whether it does, so acting does not count on it (STR001). SoftTaint: "
-        "planned as if the nodes that they leave were tainted PreferNoSchedule; nothing taints "
-        "them yet, so acting refuses it (STR013).",
+        "its component of deploy/. Extender: a scheduler of your own asks `rescheduler extender`, "
+        "as that shows; Require only where the scheduler looks at all nodes. SoftTaint: the node "
+        "that a replacement leaves, and others where it had better not go, bear a taint "
+        "PreferNoSchedule until it is placed; one after the other, and never for a gang.",
     )
     strength: Strength = Field(
         "Prefer",

@@ -26,6 +26,7 @@ from rescheduler.runtime.enforce.actor import Actor, Checks, Recorder, unrecorde
 from rescheduler.runtime.enforce.attempt import problem
 from rescheduler.runtime.enforce.reconcile import holding
 from rescheduler.runtime.enforce.steering_ready import in_effect
+from rescheduler.runtime.enforce.tainting import sweep_strays
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.observing import Observe
 from rescheduler.runtime.trail_records import measured, observed, planned, record_all
@@ -170,6 +171,7 @@ def propose(
     with parts.phase("observe"):
         snapshot = parts.observe(policies.requests())
     if actor is not None:
+        sweep_strays(actor, snapshot)
         with parts.phase("measure"):
             _measure(actor, snapshot, policies, history)
     record_all(parts.record, observed(snapshot))

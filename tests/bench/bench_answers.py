@@ -59,7 +59,7 @@ def main() -> None:
         )
         for n in range(500)
     )  # fmt: skip
-    answers = Answers(claims)
+    answers = Answers(claims, lambda: datetime.now(UTC))
     rows = {f"uid-{number}": number for number in range(CONTROLLERS)}
     answers.known = known_of(Advice(nodes, rows, costs), {each: each for each in nodes})
 

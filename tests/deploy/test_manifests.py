@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 import yaml
 
+from rescheduler.actions.extender_lease import NAME as EXTENDER
 from rescheduler.actions.steering_format import MOST_LINE, MOST_LINES, MOST_VALUE
 from rescheduler.actions.steering_table import TABLE
 from rescheduler.cli.main import program
 from rescheduler.kube import annotations
 from rescheduler.kube.steered import HOSTNAME, TEMPLATES, WEIGHT
+from rescheduler.kube.tolerations import SOFT_TAINT
 from rescheduler.model.steering import MOST_NODES
 from rescheduler.runtime.enforce.live_actor import FINDING_HISTORY, LEASE, STATE
 from rescheduler.sources.policy_files import load_policies
@@ -109,6 +111,29 @@ def test_the_fence_names_the_acting_account_and_its_opt_out() -> None:
     said = "".join(path.read_text() for path in sorted((KUSTOMIZE / "fence").glob("*.yaml")))
     assert said.count(f"'system:serviceaccount:rescheduler:{ACTING}'") == 2
     assert annotations.OPT_OUT in said
+
+
+def test_tainting_adds_one_right_that_a_policy_holds_to_one_taint() -> None:
+    found = list(documents(KUSTOMIZE / "steering-taint"))
+    ((rule,),) = (each["rules"] for each in found if each["kind"] == "ClusterRole")
+    assert (rule["resources"], rule["verbs"]) == (["nodes"], ["get", "patch"])
+    (policy,) = (each for each in found if each["kind"] == "ValidatingAdmissionPolicy")
+    assert policy["spec"]["failurePolicy"] == "Fail"
+    said = yaml.safe_dump(policy, width=10_000)
+    assert f"'{SOFT_TAINT.key}' || t.effect != '{SOFT_TAINT.effect}'" in said.replace("''", "'")
+    (binding,) = (each for each in found if each["kind"].endswith("PolicyBinding"))
+    assert binding["spec"]["validationActions"] == ["Deny"]
+
+
+def test_the_extender_writes_its_lease_and_no_more() -> None:
+    found = list(documents(KUSTOMIZE / "steering-extender"))
+    (lease,) = (each for each in found if each["kind"] == "Lease")
+    assert lease["metadata"]["name"] == EXTENDER
+    assert "spec" not in lease
+    assert "annotations" not in lease["metadata"]
+    (role,) = (each for each in found if each["metadata"]["name"] == EXTENDER and "rules" in each)
+    writes = [rule for rule in role["rules"] if "update" in rule["verbs"]]
+    assert [rule["resourceNames"] for rule in writes] == [[EXTENDER]]
 
 
 def test_remembering_adds_one_right_to_audit() -> None:

@@ -237,9 +237,12 @@ def plan(program: Program, policies: Path, *more: str | Path) -> tuple[Finished,
     return done, json.loads(done.stdout)
 
 
-def only_evictions_and_own_state(records: Records) -> None:
-    """Assert that our user wrote evictions, events, its Lease and its ConfigMap, and no more."""
-    allowed = {"pods/eviction", "events", "leases", "configmaps"}
+def only_evictions_and_own_state(records: Records, *more: str) -> None:
+    """Assert that our user wrote evictions, events, its Lease and its ConfigMap, and no more.
+
+    more: what else it may write. It may always ask what it may do.
+    """
+    allowed = {"pods/eviction", "events", "leases", "configmaps", "selfsubjectaccessreviews", *more}
     for record in records.writes(by=USER):
         assert record.resource in allowed, (record.verb, record.resource, record.name)
         if record.resource in {"leases", "configmaps"}:

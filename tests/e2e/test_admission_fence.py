@@ -117,7 +117,19 @@ def test_nothing_else_may_be_written_even_with_every_right(cluster: Cluster, our
     no = "the rescheduler may not"
     cluster.until(lambda: no in refusal(ours, "DELETE", path), "the fence", 30)
     (node,) = cluster.api.items("v1", "Node")
-    assert no in refusal(ours, "PUT", cluster.api.path(node), node)
+    for changed in (
+        {"spec": {"unschedulable": True}},
+        {"spec": {"taints": [{"key": "their/own", "effect": "PreferNoSchedule"}]}},
+        {"spec": {"taints": [{"key": "rescheduler.io/relieved", "effect": "NoExecute"}]}},
+        {"metadata": {"labels": {"team": "ours"}}},
+    ):
+        spec, metadata = changed.get("spec", {}), changed.get("metadata", {})
+        body = {
+            **node,
+            "spec": {**node["spec"], **spec},
+            "metadata": {**node["metadata"], **metadata},
+        }
+        assert no in refusal(ours, "PUT", cluster.api.path(node), body), changed
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
     assert no in refusal(ours, "POST", "/api/v1/namespaces/default/configmaps", settings)
     own = f"/api/v1/namespaces/{NAMESPACE}/configmaps"

@@ -14,8 +14,11 @@ from urllib.parse import urlencode
 import msgspec
 
 from rescheduler.actions.evict import EvictionAnswer, annotations, eviction, understood
+from rescheduler.actions.extender_lease import NAME as EXTENDER
+from rescheduler.actions.extender_lease import ExtenderLease
 from rescheduler.actions.lease import Durations, Lease
 from rescheduler.actions.ledger import Ledger
+from rescheduler.actions.soft_taints import SoftTaints
 from rescheduler.actions.steering_table import TABLE, SteeringTable
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import Answer, Api, ServerClock
@@ -227,6 +230,8 @@ class Process:
             stop=lambda: self.stopped,
             limits=self.limits,
             steering=SteeringTable(self._stored(MAPS, TABLE), where=f"rescheduler/{TABLE}"),
+            taints=SoftTaints(self._stored),
+            extender=ExtenderLease(self._stored(LEASES, EXTENDER), self.clock),
             warn=lambda said, **_: self.warned.append(said),
         )
 

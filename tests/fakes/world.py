@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from rescheduler.model.snapshot import Snapshot
+from tests.fakes import nodes
 from tests.fakes.manners import (
     Reply,
     crash_loop,
@@ -33,7 +34,6 @@ _PATH = re.compile(
     r"^/(?:api|apis/[^/]+)/v[12]/namespaces(?:/(?P<ns>[^/]+)"
     r"(?:/(?P<kind>[a-z]+)(?:/(?P<name>[^/]+)(?:/(?P<sub>[a-z]+))?)?)?)?$"
 )
-_NODE = re.compile(r"^/api/v1/nodes/(?P<name>[^/]+)$")
 LONG = timedelta(days=1)
 """The age of what was there before."""
 
@@ -47,6 +47,7 @@ class World:
     offset: by which the clock of the API server that answers now is wrong.
     steers: whether admission steers replacements by the table, and shows which one it reads; with
     `frozen` it goes on with the table that it had then.
+    may_taint: whether nodes may be patched.
     on_accept: called with the pod and the request of each eviction that is accepted.
     """
 
@@ -60,6 +61,7 @@ class World:
         self.stuck: Callable[[dict[str, Any]], bool] = lambda _: False
         self.offset = timedelta(0)
         self.steers = False
+        self.may_taint = True
         self.frozen: dict[str, Any] | None = None
         self.on_accept: Callable[[dict[str, Any], dict[str, Any]], None] = lambda *_: None
         self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}
@@ -181,9 +183,8 @@ class World:
         """Answer one request."""
         self.tick()
         path, _, query = path.partition("?")
-        node = _NODE.match(path)
-        if node is not None:
-            return self._get("nodes", "", node["name"])
+        if (about_node := nodes.answer(self, method, path, body)) is not None:
+            return about_node
         found = _PATH.match(path)
         if found is None:
             return status(404, "NotFound", "the server could not find the requested resource")

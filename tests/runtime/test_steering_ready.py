@@ -68,12 +68,19 @@ def test_what_requires_steering_counts_on_it() -> None:
     assert (policy.steering.by, policy.onlyIfSteered) == ("None", True)
 
 
-def test_what_nothing_puts_into_effect_is_said() -> None:
+@pytest.mark.parametrize("fault", ["no right", "no answer", "none"])
+def test_taints_need_the_right_to_patch_nodes_and_no_table(fault: str) -> None:
     stage = warm(Stage())
-    ready(stage)
-    taints = policies(None, Steering(by="SoftTaint"))
-    _, (note,) = in_effect(taints, Process(stage, "one").actor())
-    assert "SoftTaint" in note.message
+    stage.world.may_taint = fault != "no right"
+    process = Process(stage, "one")
+    if fault == "no answer":
+        process.before = lambda *_: 503
+    given = policies(None, Steering(by="SoftTaint"))
+    changed, notes = in_effect(given, process.actor())
+    assert [note.code for note in notes] == ([] if fault == "none" else ["STR001"])
+    assert (changed == given) is (fault == "none")
+    if fault == "no right":
+        assert "may not patch nodes" in notes[0].message
 
 
 def test_what_is_there_changes_nothing() -> None:

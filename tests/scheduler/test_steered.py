@@ -102,6 +102,14 @@ def many(count: int, **spec: Any) -> Snapshot:
     return snapshot(nodes, [first, *others], controllers=[web, web_set])
 
 
+def test_a_taint_that_a_run_has_left_counts_once() -> None:
+    """No node bears the same taint twice, so that all of them are alike here."""
+    everywhere = list(range(12))
+    left = SchedulerModel(with_taints(many(12), everywhere[:11]))
+    told = SchedulerModel(with_taints(many(12), everywhere))
+    assert shares(left, 0, Steer(tainted=mask(many(12), everywhere))) == shares(told, 0)
+
+
 @pytest.mark.parametrize("count", [99, 240])
 @pytest.mark.parametrize("require", [False, True])
 def test_where_the_scheduler_samples_its_windows_are_the_same(count: int, require: bool) -> None:

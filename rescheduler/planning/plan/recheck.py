@@ -61,9 +61,6 @@ class Recheck:
             self._follow(past)
         if move.group:
             return self._in_group(move)
-        if move.steered is not None and move.steered.by == "SoftTaint":
-            text = "no node is tainted for it by this version, so it would land elsewhere"
-            return Problem(code="STR013", message=text)
         missing = [uid for uid in move.after if uid not in self._moved]
         if missing:
             return Problem(

@@ -34,8 +34,6 @@ _AS_GOOD = 0.9
 """The share of the best node's gain that a node must have to be as acceptable."""
 _ALIKE = 0.98
 """Of two sets of nodes the larger is chosen where it gains this share of the other's gain."""
-_MOST_TAINTED = 8
-"""The most nodes that are tainted for one replacement."""
 _NOBODY = np.zeros(0, dtype=np.int32)
 
 
@@ -88,8 +86,15 @@ class Chooser:
             return None
         nodes, gains = self._ranked(nodes[gaining], gains[gaining], unsteered)
         if steering.by == "SoftTaint":
+            if whole:
+                # Each has its own taints, and the replacements of a gang come at the same time.
+                return None
             return self._repelled(pod, nodes, gains, unsteered, helps=helps)
-        required = steering.strength == "Require" and len(nodes) >= _LEAST_REQUIRED
+        require = steering.strength == "Require"
+        if require and steering.by == "Extender" and self._sampled:
+            # It is asked about the nodes that were sampled, and must leave one: no promise.
+            return None
+        required = require and len(nodes) >= _LEAST_REQUIRED
         found = [
             Choice(
                 by=steering.by,
@@ -118,6 +123,11 @@ class Chooser:
                 answer[nodes] &= ~binding.overfills(pod, nodes)
         answer[nodes] &= ~copy.admission.rejected(pod, source, nodes)
         return answer
+
+    @property
+    def _sampled(self) -> bool:
+        """Whether the scheduler looks at some of the nodes only."""
+        return len(self._copy.snapshot.nodes) >= FEW_NODES
 
     def _ranked(
         self, nodes: IntArray, gains: FloatArray, unsteered: Landing
@@ -154,7 +164,7 @@ class Chooser:
             kept = nodes[np.isin(nodes, list(planned))]
             if len(kept) >= least:
                 return [kept]
-        sampled = not required and len(self._copy.snapshot.nodes) >= FEW_NODES
+        sampled = not required and self._sampled
         good = int(np.count_nonzero(self._as_good(gains)))
         sizes = {least, max(least, min(good, MOST))}
         if sampled:
@@ -212,7 +222,7 @@ class Chooser:
         tainted = [int(copy.snapshot.pod_node[pod])]
         good = set(nodes[self._as_good(gains)].tolist())
         found: list[Choice] = []
-        while len(tainted) <= _MOST_TAINTED:
+        while len(tainted) <= copy.limits.taintedNodes:
             steer = Steer(tainted=self._mask(np.array(tainted, dtype=np.int32)))
             landing = copy.scheduler.landing(pod, steer)
             there = [node for node in nodes.tolist() if node in set(landing.nodes.tolist())]

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from rescheduler.kube.objects import PodSpec, Taint
-from rescheduler.kube.tolerations import HARD
+from rescheduler.kube.tolerations import HARD, SOFT_TAINT
 from rescheduler.model.readings import BoolArray, FloatArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.shared.acceptance import Acceptance
@@ -107,6 +107,8 @@ class NodeCharges:
         rules = self._rules
         if rules.only:
             return _among(taint, rules.only) and not _among(taint, rules.ignored)
+        if (taint.key, taint.effect) == (SOFT_TAINT.key, SOFT_TAINT.effect):
+            return False  # our own; it goes as soon as a replacement is placed
         return not _among(taint, (*rules.ignored, _OF_KUBERNETES))
 
 

@@ -11,7 +11,7 @@ from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.steering import Intent
+from rescheduler.model.steering import Followed, Intent
 from rescheduler.model.trail import Record
 from rescheduler.policies.limits import Limits
 
@@ -106,8 +106,36 @@ class Table(Protocol):
         """Whether there is a table."""
         ...
 
+    def version(self) -> str:
+        """The resourceVersion of the table as it is stored now; "" without one."""
+        ...
+
     def seen(self) -> bool:
         """Whether the API server shows that it reads the table as it is stored now."""
+        ...
+
+
+class Extender(Protocol):
+    """What an extender shows of itself; `ExtenderLease` is the real one."""
+
+    def read(self) -> Followed | None:
+        """What it shows; None where it never did."""
+        ...
+
+
+class Taints(Protocol):
+    """The soft taints of nodes; `SoftTaints` is the real one."""
+
+    def permitted(self) -> bool:
+        """Whether nodes may be tainted."""
+        ...
+
+    def add(self, node: str, fence: int, until: datetime) -> Problem | None:
+        """Taint the node, or say why that must not be."""
+        ...
+
+    def remove(self, node: str, fence: int, *, begins: bool = False) -> None:
+        """Take our taint off the node."""
         ...
 
 
@@ -153,6 +181,8 @@ class Actor:
     stop: why nothing more may be sent (a signal, the deadline), or "".
     record: writes to the audit trail.
     steering: the table of replacements to steer; None where there is none to write.
+    taints: of nodes, for replacements that had better not go there; None where none may be set.
+    extender: what the extender shows of itself; None where none can be asked.
     warn: writes to the log.
     """
 
@@ -174,4 +204,6 @@ class Actor:
     record: Recorder = unrecorded
     demoted: Callable[[Problem], None] = lambda _: None
     steering: Table | None = None
+    taints: Taints | None = None
+    extender: Extender | None = None
     warn: Callable[..., None] = unwarned

@@ -15,6 +15,7 @@ from rescheduler.kube.objects import Pod
 from rescheduler.kube.pod_state import restarts
 from rescheduler.model.errors import SourceError
 from rescheduler.model.history import FREED, History, PastMove, mark
+from rescheduler.runtime.enforce import tainting
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.steering import arrived, close
 from rescheduler.runtime.trail_records import followed, record_all
@@ -203,6 +204,26 @@ def await_replacements(
         if awaited(moves):
             actor.sleep(_STEERED if any(map(_steers, waiting)) else pause)
             pause = min(pause * _SLOWER, actor.pace.poll_most)
+
+
+def await_placed(actor: Actor, history: History) -> None:
+    """Wait until no node is tainted for an earlier replacement, which would change other landings.
+
+    Its deadline ends the wait too; so does whatever ends the run, as whoever calls will see.
+
+    Raises:
+        SourceError: the pods cannot be read.
+        ActionError: the ledger cannot be written, or taints cannot be taken off.
+    """
+    while waiting := [move for move in history.moves if tainting.steers(move)]:
+        if actor.stop() or not actor.lease.held:
+            return
+        if follow(actor, history, waiting):
+            actor.ledger.write(history)
+        if all(move.steered is None or actor.clock() > move.steered.until for move in waiting):
+            close(actor, waiting, every=True)
+        else:
+            actor.sleep(_STEERED)
 
 
 def watch_closely(actor: Actor, history: History, move: PastMove) -> None:

@@ -18,8 +18,9 @@ from rescheduler.planning.limits.pace import Pace
 from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.attempt import Halted, problem
+from rescheduler.runtime.enforce.confirming import confirmed
 from rescheduler.runtime.enforce.rooms import RoomAttempts
-from rescheduler.runtime.enforce.steering import CONFIRMED, close, confirmed, settle_freeing
+from rescheduler.runtime.enforce.steering import TABLED, close, settle_freeing
 
 
 class FreeingAttempts(RoomAttempts):
@@ -102,8 +103,8 @@ class FreeingAttempts(RoomAttempts):
         others = (each for each in self.history.moves if each.podUid != past.podUid)
         if any(e.controller == past.controller and e.steered and e.steered.open for e in others):
             return problem("STR004", "Another entry of its controller is open.")
-        if past.steered is not None and past.steered.by in CONFIRMED:
-            return confirmed(self._actor)
+        if past.steered is not None and past.steered.by in TABLED:
+            return confirmed(self._actor, past.steered.by)
         return None
 
     def _seen(self) -> Snapshot:

@@ -11,6 +11,7 @@ from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.attempt import Attempts, Halted, problem
+from rescheduler.runtime.enforce.awaiting import await_placed
 from rescheduler.runtime.enforce.steering import enter
 
 _Intents = list[tuple[PlannedMove, PastMove]]
@@ -34,6 +35,7 @@ class GroupAttempts(Attempts):
                 closed by UID in the next run.
         """
         self._keep_pace()
+        await_placed(self._actor, self.history)
         fresh = self._all_or_none(moves)
         if isinstance(fresh, Problem):
             for move in moves:

@@ -8,8 +8,11 @@ from pathlib import Path
 
 from rescheduler.actions.events import EventWriter
 from rescheduler.actions.evict import EvictionAnswer, annotations, evict, read_pod
+from rescheduler.actions.extender_lease import NAME as EXTENDER
+from rescheduler.actions.extender_lease import ExtenderLease
 from rescheduler.actions.lease import Lease
 from rescheduler.actions.ledger import Ledger
+from rescheduler.actions.soft_taints import SoftTaints
 from rescheduler.actions.steering_table import TABLE, SteeringTable
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.trail import Target, Trail
@@ -124,8 +127,21 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
             ),
             where=f"{NAMESPACE}/{TABLE}",
         ),
+        taints=SoftTaints(
+            lambda collection, name: StoredObject(
+                api, collection, name, clock=state.clock, makes_namespace=False
+            )
+        ),
+        extender=extender_lease(api, state.clock),
         warn=lambda said, **values: logger().warning(said, **values),
     )
+
+
+def extender_lease(api: Api, clock: ServerClock) -> ExtenderLease:
+    """Where an extender shows itself, for who writes it and for who reads it."""
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+    store = StoredObject(api, leases, EXTENDER, clock=clock, makes_namespace=False)
+    return ExtenderLease(store, clock)
 
 
 def open_trail(

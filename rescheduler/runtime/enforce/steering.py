@@ -19,18 +19,16 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.steering import MOST_NODES, Intent, Means
 from rescheduler.runtime.enforce.actor import Actor
+from rescheduler.runtime.enforce.confirming import confirmed
+from rescheduler.runtime.enforce.tainting import shunned, steers, taint, untaint
 
 TABLED: frozenset[Means] = frozenset({"AdmissionPolicy", "Webhook", "Extender"})
 """What reads the table of intents."""
-CONFIRMED: frozenset[Means] = frozenset({"AdmissionPolicy", "Webhook"})
-"""What tells which version of the table it reads."""
 _MERGED: frozenset[Means] = frozenset({"AdmissionPolicy", "Webhook"})
 """What shows in the affinity of a replacement."""
 PENDING = timedelta(minutes=1)
 """So long after the pod's grace period its replacement is waited for and, once it is seen, may stay
 Pending where it is required to go to the chosen nodes."""
-_CONFIRMING = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
-"""Pauses, in seconds, between two questions whether the table is read as it was written."""
 
 
 def steering_of(
@@ -50,10 +48,12 @@ def steering_of(
     }
     named = pod.controller is not None and pod.controller.kind == "StatefulSet"
     grace = pod.spec.terminationGracePeriodSeconds
+    taints = move.steered.by == "SoftTaint"
     return PastSteering(
         by=move.steered.by,
         strength=move.steered.strength,
-        hostnames=[labels.get(node, "") for node in move.steered.nodes],
+        hostnames=[] if taints else [labels.get(node, "") for node in move.steered.nodes],
+        shunned=move.steered.shunned if taints else [],
         template=template_hash(pod.metadata.labels),
         name=pod.metadata.name if named else "",
         until=actor.clock() + timedelta(seconds=30 if grace is None else grace) + PENDING,
@@ -71,25 +71,36 @@ def enter(actor: Actor, history: History, moves: Sequence[PastMove]) -> Problem 
     wanted = [(move, move.steered) for move in moves if move.steered is not None]
     if not wanted:
         return None
+    other = {steered.by for _, steered in wanted} - TABLED - {"SoftTaint"}
+    if other:
+        return Problem(code="STR001", message=f"nothing here steers by {', '.join(sorted(other))}")
+    try:
+        for _, steered in wanted:
+            steered.open = True
+        tainting = [move for move, steered in wanted if steered.by == "SoftTaint"]
+        tabled = [(move, steered) for move, steered in wanted if steered.by in TABLED]
+        problem = taint(actor, history, tainting) if tainting else None
+        return problem or (_enter(actor, history, tabled) if tabled else None)
+    except LockLost:
+        raise
+    except ActionError as error:
+        code = "STR014" if any(map(steers, moves)) else "STR004"
+        return Problem(code=code, message=error.sentence)
+
+
+def _enter(
+    actor: Actor, history: History, wanted: Sequence[tuple[PastMove, PastSteering]]
+) -> Problem | None:
+    """As `enter`, into the table; raises ActionError too."""
     if actor.steering is None:
         return Problem(code="STR001", message="nothing here writes the table of replacements")
-    for means in {steered.by for _, steered in wanted} - TABLED:
-        return Problem(code="STR001", message=f"nothing here steers by {means}")
     _join([steered for _, steered in wanted], [move.controller for move, _ in wanted])
     problem = _unfit(history, [move for move, _ in wanted])
     if problem is not None:
         return problem
-    fence = actor.ledger.fence
-    try:
-        for _, steered in wanted:
-            steered.open = True
-        problem = actor.steering.add([_intent(move, each) for move, each in wanted], fence)
-        if problem is None and any(each.by in CONFIRMED for _, each in wanted):
-            problem = confirmed(actor)
-    except LockLost:
-        raise
-    except ActionError as error:
-        problem = Problem(code="STR004", message=error.sentence)
+    problem = actor.steering.add([_intent(move, each) for move, each in wanted], actor.ledger.fence)
+    for means in sorted({each.by for _, each in wanted}):
+        problem = problem or confirmed(actor, means)
     return problem
 
 
@@ -146,23 +157,6 @@ def _intent(move: PastMove, steered: PastSteering) -> Intent:
     )
 
 
-def confirmed(actor: Actor) -> Problem | None:
-    """Why the API server is not seen to steer by the table as it is stored now, or None.
-
-    Raises:
-        ActionError: it does not answer, or refuses.
-    """
-    if actor.steering is None:
-        return Problem(code="STR001", message="nothing here writes the table of replacements")
-    for pause in (*_CONFIRMING, 0.0):
-        if actor.steering.seen():
-            return None
-        actor.sleep(pause)
-    waited = sum(_CONFIRMING)
-    said = f"kube-apiserver did not show within {waited:.0f} s that it reads the table"
-    return Problem(code="STR002", message=said)
-
-
 def close(actor: Actor, moves: Iterable[PastMove], *, every: bool = False) -> bool:
     """Take out what is not needed any more; answers whether there was anything.
 
@@ -180,10 +174,13 @@ def close(actor: Actor, moves: Iterable[PastMove], *, every: bool = False) -> bo
         for move in moves
         if move.steered is not None and move.steered.open and (every or _due(actor, move))
     ]
-    if not due or actor.steering is None:
+    if not due:
         return False
     try:
-        actor.steering.remove({move.podUid for move, _ in due}, actor.ledger.fence)
+        untaint(actor, [move for move, _ in due])
+        tabled = {move.podUid for move, steered in due if steered.by in TABLED}
+        if tabled and actor.steering is not None:
+            actor.steering.remove(tabled, actor.ledger.fence)
     except LockLost:
         raise
     except ActionError as error:
@@ -198,14 +195,17 @@ def close(actor: Actor, moves: Iterable[PastMove], *, every: bool = False) -> bo
 
 def _due(actor: Actor, move: PastMove) -> bool:
     late = move.steered is not None and actor.clock() >= move.steered.until
-    return late or bool(move.replacement) or not move.in_flight
+    # A taint works when the pod is placed; an entry when it is made.
+    done = bool(move.landedOn) if steers(move) else bool(move.replacement)
+    return late or done or not move.in_flight
 
 
 def _closed(move: PastMove, steered: PastSteering) -> None:
     steered.open = False
     if move.state != "refused":
-        steered.hostnames = []  # one that was refused may be tried once more
-    if not move.replacement:
+        steered.hostnames, steered.shunned = [], []  # one that was refused may be tried once more
+    placed = move.landedOn if steered.by == "SoftTaint" else move.replacement
+    if not placed:
         # What comes now is not steered, so that what was predicted says nothing of it.
         move.compared = True
 
@@ -221,32 +221,39 @@ def settle_freeing(history: History, move: PastMove, now: datetime) -> None:
 
 
 def sweep(actor: Actor, history: History) -> bool:
-    """Empty the table at the beginning of a lease transition; whether the history has changed.
+    """Take out what a process that ended has left, in the table and on nodes; whether it did.
 
     Raises:
-        ActionError: a process that ended has left entries, and they cannot be taken out.
+        ActionError: it has left something, and that cannot be taken out.
     """
+    for node in shunned(history.moves):
+        actor.warn("sweeping a node that was tainted for a replacement", node=node)
+    untaint(actor, history.moves, begins=True)
     left = [(m, m.steered) for m in history.moves if m.steered is not None and m.steered.open]
-    if actor.steering is None:
-        return False
-    try:
-        found = actor.steering.sweep(actor.ledger.fence)
-    except ActionError:
-        if left:
-            raise
-        # Nothing of ours is in there; that it cannot be written is said before the cycle plans.
-        return False
-    for each in found:
-        actor.warn("swept an entry that steered replacements", entry=each)
+    _sweep_table(actor, needed=any(steered.by in TABLED for _, steered in left))
     for move, steered in left:
         _closed(move, steered)
     return bool(left)
 
 
+def _sweep_table(actor: Actor, *, needed: bool) -> None:
+    if actor.steering is None:
+        return
+    try:
+        found = actor.steering.sweep(actor.ledger.fence)
+    except ActionError:
+        if needed:
+            raise
+        # Nothing of ours is in there; that it cannot be written is said before the cycle plans.
+        return
+    for each in found:
+        actor.warn("swept an entry that steered replacements", entry=each)
+
+
 def arrived(actor: Actor, move: PastMove, found: Pod) -> None:
     """Look at a replacement that is seen for the first time: whether it was steered at all."""
     steered = move.steered
-    if steered is None or steered.freed:
+    if steered is None or steered.freed or steered.by == "SoftTaint":
         return
     steered.until = actor.clock() + PENDING
     if steered.by not in _MERGED or not steered.open:

@@ -1,7 +1,8 @@
 """The extender's answers: by the table of intents, then by what the policies say."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +36,13 @@ class Known:
 class Answers:
     """Answers filter and prioritize calls. `known` may be replaced at any time."""
 
-    def __init__(self, claims: Claims) -> None:
+    def __init__(self, claims: Claims, now: Callable[[], datetime]) -> None:
+        """now: the API server's time."""
         self._claims = claims
+        self._now = now
         self.known: Known | None = None
+        self.asked: datetime | None = None
+        """When a scheduler asked for scores last: without them it could not be told to prefer."""
 
     def filter(self, args: ExtenderArgs) -> FilterResult:
         """All nodes, unless the pod's replacement of another must go to some of them (Require)."""
@@ -60,6 +65,7 @@ class Answers:
         Where the table names nodes for this pod, these get the highest score, and the others none:
         with weight 2 in the scheduler that is what the preferred node affinity would give.
         """
+        self.asked = self._now()
         asked = names(args)
         scores = self._scores(args.Pod.metadata, asked)
         intent = self._intent(args)

@@ -1,14 +1,17 @@
 """`rescheduler extender`: a server that kube-scheduler asks about nodes, until it is stopped."""
 
-from datetime import UTC, datetime, timedelta
+import socket
+from datetime import timedelta
 
 import msgspec
 
 from rescheduler.actions.steering_watch import SteeringWatch
-from rescheduler.runtime.enforce.live_actor import NAMESPACE
+from rescheduler.actions.transport import ServerClock
+from rescheduler.runtime.enforce.live_actor import NAMESPACE, extender_lease
 from rescheduler.runtime.extender.answers import Answers, Known
 from rescheduler.runtime.extender.protocol import ExtenderArgs
 from rescheduler.runtime.extender.refreshing import Refreshing
+from rescheduler.runtime.extender.showing import Showing
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.parts import connection_of, policies_of
 from rescheduler.runtime.settings import Settings
@@ -34,14 +37,19 @@ def serve_extender(settings: Settings) -> int:
     stop = Stop()
     policies_of(settings)  # what is wrong with them must show at once
     connection = connection_of(settings)
-    claims = Claims(lambda: datetime.now(UTC))
-    answers = Answers(claims)
+    clock = ServerClock()
+    claims = Claims(clock.now)
+    answers = Answers(claims, clock.now)
 
     def tell(known: Known | None) -> None:
         answers.known = known
 
     refreshing = Refreshing(settings, settings.every or PERIOD, stop, tell)
-    watch = None if connection is None else SteeringWatch(connection.api, NAMESPACE, claims.replace)
+    showing = watch = None
+    if connection is not None:
+        lease = extender_lease(connection.api, clock)
+        showing = Showing(lease, claims, answers, socket.gethostname())
+        watch = SteeringWatch(connection.api, NAMESPACE, showing.told(claims.replace))
     metrics = RequestMetrics("rescheduler_extender")
     server = JsonServer(
         settings.listen,
@@ -52,16 +60,18 @@ def serve_extender(settings: Settings) -> int:
         most_body=MOST_BODY,
     )
     stop.on_signals()
-    if watch is not None:
+    if watch is not None and showing is not None:
         watch.start()
+        showing.start()
     server.start()
     logger().info("answering", port=server.port)
     try:
         refreshing.run()
     finally:
         server.stop()
-        if watch is not None:
+        if watch is not None and showing is not None:
             watch.stop()
+            showing.stop()
     logger().info("stopped", reason=stop.reason())
     return 0
 

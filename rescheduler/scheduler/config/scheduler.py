@@ -16,7 +16,10 @@ from rescheduler.documents.fields import Strict
 from rescheduler.documents.file_problems import FileProblem, Mark
 from rescheduler.documents.strict_yaml import Tree, read
 from rescheduler.documents.validation import validate_part
-from rescheduler.scheduler.config.kube_scheduler_configuration import KubeSchedulerConfiguration
+from rescheduler.scheduler.config.kube_scheduler_configuration import (
+    Extender,
+    KubeSchedulerConfiguration,
+)
 from rescheduler.scheduler.config.plugin_arguments import Arguments, Version
 from rescheduler.scheduler.plugins.default_plugins import PLUGINS, WEIGHTS
 
@@ -143,6 +146,11 @@ class Scheduler(Document):
         if self.configuration is not None or self.configFile is not None:
             return {key: each for key, each in written.items() if key not in _OWN}
         return written
+
+    @property
+    def extenders(self) -> list[Extender]:
+        """The extenders of its configuration, where it is written here."""
+        return list((self.configuration.extenders if self.configuration else None) or ())
 
     @property
     def names(self) -> list[str]:

@@ -54,7 +54,7 @@ class TaintToleration(Plugin):
         disliked = self._taints.disliked(pod.spec.tolerations)
         tainted = None if pod.steer is None else pod.steer.tainted
         if tainted is not None and not tolerated(SOFT_TAINT, pod.spec.tolerations):
-            disliked = disliked + tainted
+            disliked = disliked + (tainted & ~self._taints.bearing(SOFT_TAINT))
         return partial(self._score, disliked.astype(np.int64) if disliked.any() else None)
 
     @staticmethod

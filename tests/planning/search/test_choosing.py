@@ -8,7 +8,6 @@ import pytest
 
 from rescheduler.model.history import History
 from rescheduler.model.plan import Plan, PlannedMove
-from rescheduler.model.problem import Problem
 from rescheduler.planning.explain.fate import Fates
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.search.working_copy import WorkingCopy
@@ -19,10 +18,10 @@ from tests.planning.world import World
 FREE = SWIFT.model_copy(update={"movesPerCycle": 1000, "movesPerWorkload": 1000})
 
 
-def steered(by: str = "AdmissionPolicy", strength: str = "Prefer") -> Limits:
+def steered(by: str = "AdmissionPolicy", strength: str = "Prefer", **more: Any) -> Limits:
     steering = {"steering": {"by": by, "strength": strength}}
     return Limits.model_validate(
-        {**FREE.model_dump(mode="json", exclude={"kind", "name"}), **steering}
+        {**FREE.model_dump(mode="json", exclude={"kind", "name"}), **steering, **more}
     )
 
 
@@ -156,11 +155,34 @@ def test_a_move_that_was_planned_unsteered_is_not_steered_later() -> None:
     assert again.steered is None
 
 
-def test_a_move_that_hangs_on_taints_that_nothing_sets_is_not_made() -> None:
+def test_a_move_that_taints_steer_is_checked_with_them() -> None:
     world, made = one_plan(by="SoftTaint")
-    answer = recheck(world, made, made.moves[0])
-    assert isinstance(answer, Problem)
-    assert answer.code == "STR013"
+    move = made.moves[0]
+    again = recheck(world, made, move)
+    assert isinstance(again, PlannedMove)
+    assert again.steered == move.steered
+    assert again.steered is not None
+    assert move.source in again.steered.shunned
+    assert {share.node for share in again.landing} == {share.node for share in move.landing}
+
+
+@pytest.mark.parametrize("strength", ["Prefer", "Require"])
+def test_an_extender_can_require_only_where_all_nodes_are_looked_at(
+    strength: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked about the nodes that were sampled, of which it must leave one."""
+    _, made = one_plan(by="Extender", strength=strength)
+    assert {m.steered.strength for m in made.moves if m.steered} == {strength}
+    monkeypatch.setattr("rescheduler.planning.search.choosing.FEW_NODES", 5)
+    _, made = one_plan(by="Extender", strength=strength)
+    assert any(move.steered for move in made.moves) is (strength == "Prefer")
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_no_more_nodes_are_tainted_than_the_limits_say(most: int) -> None:
+    world = coming_back(limits=steered(by="SoftTaint", strength="Prefer", taintedNodes=most))
+    told = [move.steered.shunned for move in world.plan().moves if move.steered]
+    assert max(map(len, told), default=0) <= most
 
 
 def test_an_explanation_says_what_a_pod_is_told_and_where_it_would_land_else() -> None:

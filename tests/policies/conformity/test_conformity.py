@@ -3,10 +3,12 @@
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from rescheduler.kube.objects import ContainerState, ContainerStateWaiting, ContainerStatus
+from rescheduler.kube.tolerations import SOFT_TAINT
 from rescheduler.model.move import Shift
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.conformity.policy import Conformity
@@ -103,6 +105,14 @@ def test_a_disliked_taint_costs_at_most_half_and_only_where_it_can_be_avoided() 
     assert bound(before, nodeTaints=rule).cost() == 0.5
     everywhere = snapshot([node("n1", taints=shy), node("n2", taints=shy)], [pod("p", "n1")])
     assert bound(everywhere, nodeTaints=rule).cost() == 0
+
+
+def test_the_taint_by_which_we_steer_breaks_no_rule() -> None:
+    ours = msgspec.to_builtins(SOFT_TAINT)
+    rule = {"effects": ["PreferNoSchedule"]}
+    before = snapshot([node("n1", taints=[ours]), node("n2")], [pod("p", "n1")])
+    assert bound(before, nodeTaints=rule).cost() == 0
+    assert bound(before, nodeTaints={**rule, "only": [SOFT_TAINT.key]}).cost() == 0.5
 
 
 def test_only_the_part_of_a_preference_that_could_be_had_is_charged() -> None:

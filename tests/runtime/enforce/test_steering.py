@@ -169,12 +169,6 @@ def test_without_a_node_that_can_be_named_nothing_is_evicted(stage: Stage) -> No
     assert stage.world.accepted == []
 
 
-def test_what_nothing_puts_into_effect_is_not_counted_on(stage: Stage) -> None:
-    outcome = run(stage, steered(web(stage), "Prefer", by="SoftTaint"))
-    assert outcome.moves[0].code == "STR001"
-    assert stage.world.accepted == []
-
-
 @pytest.mark.parametrize("answer", ["refused", "stopped"])
 def test_what_is_not_evicted_is_taken_out_again(stage: Stage, answer: str) -> None:
     manifest = web(stage)

@@ -19,7 +19,7 @@ HOSTNAMES = {"n1": "h1", "n2": "h2", "n3": "h3", "n4": "h4"}
 def answers(*entries: Any, costs: list[int] | None = None) -> Answers:
     claims = Claims(lambda: NOW)
     claims.replace(entries)
-    made = Answers(claims)
+    made = Answers(claims, lambda: NOW)
     if costs is not None:
         advice = Advice(NODES, {"rs1": 0}, np.array([costs], dtype=np.uint8))
         made.known = known_of(advice, HOSTNAMES)

@@ -1,0 +1,54 @@
+"""Whether what steers by the table of intents goes by the table as it is stored now."""
+
+from datetime import timedelta
+
+from rescheduler.model.problem import Problem
+from rescheduler.model.steering import Means
+from rescheduler.runtime.enforce.actor import Actor
+
+FRESH = timedelta(seconds=30)
+"""An extender that has not shown itself for so long is not there."""
+ASKED = timedelta(hours=1)
+"""A scheduler that has not asked the extender for so long may not do so any more."""
+_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
+"""Seconds between two questions whether the table is read as it was written."""
+
+
+def confirmed(actor: Actor, means: Means) -> Problem | None:
+    """Why these means are not seen to steer by the table as it is stored now, or None.
+
+    Raises:
+        ActionError: the API server does not answer, or refuses.
+    """
+    if actor.steering is None:
+        return Problem(code="STR001", message="nothing here writes the table of replacements")
+    for pause in (*_PAUSES, 0.0):
+        problem = _by_extender(actor) if means == "Extender" else _by_api_server(actor)
+        if problem is None or problem.code == "STR001":
+            return problem
+        actor.sleep(pause)
+    return problem
+
+
+def _by_api_server(actor: Actor) -> Problem | None:
+    if actor.steering is not None and actor.steering.seen():
+        return None
+    said = f"kube-apiserver did not show within {sum(_PAUSES):.0f} s that it reads the table"
+    return Problem(code="STR002", message=said)
+
+
+def _by_extender(actor: Actor) -> Problem | None:
+    """It is there, a scheduler asks it, and it has the table: in this order."""
+    shown = None if actor.extender is None else actor.extender.read()
+    now = actor.clock()
+    if shown is None or not -FRESH <= now - shown.renewed <= FRESH:
+        ago = "never" if shown is None else f"last at {shown.renewed:%Y-%m-%d %H:%M:%S} UTC"
+        said = f"Lease rescheduler-extender was renewed {ago}, so no extender runs"
+        return Problem(code="STR001", message=said)
+    if shown.asked is None or now - shown.asked > ASKED:
+        said = "no scheduler has asked the extender within the last hour"
+        return Problem(code="STR001", message=said)
+    if actor.steering is None or shown.version != actor.steering.version():
+        said = f"the extender did not show within {sum(_PAUSES):.0f} s that it has read the table"
+        return Problem(code="STR002", message=said)
+    return None

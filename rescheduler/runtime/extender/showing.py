@@ -1,0 +1,68 @@
+"""Shows those who act which table the extender goes by, and when a scheduler asked it last."""
+
+import threading
+from collections.abc import Callable, Sequence
+
+from rescheduler.actions.extender_lease import LASTS, ExtenderLease
+from rescheduler.model.errors import ActionError
+from rescheduler.model.steering import Intent
+from rescheduler.runtime.extender.answers import Answers
+from rescheduler.runtime.logs import logger
+from rescheduler.runtime.steering.claims import Claims
+
+_EVERY = LASTS / 3
+_PAUSE = 0.1
+"""Seconds between two writes, so that a table that changes all the time is not answered so."""
+
+
+class Showing:
+    """Writes the extender's Lease in a thread of its own: at each new table, and every 10 s."""
+
+    def __init__(
+        self, lease: ExtenderLease, claims: Claims, answers: Answers, identity: str
+    ) -> None:
+        self.problem = ""
+        self._lease, self._claims, self._answers = lease, claims, answers
+        self._identity = identity
+        self._news = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def told(
+        self, replace: Callable[[Sequence[Intent], str], None]
+    ) -> Callable[[Sequence[Intent], str], None]:
+        """What takes over a table, and has it shown at once."""
+
+        def tell(intents: Sequence[Intent], version: str) -> None:
+            replace(intents, version)
+            self._news.set()
+
+        return tell
+
+    def start(self) -> None:
+        """Show from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Show no more; what was shown counts for half a minute."""
+        self._stop.set()
+        self._news.set()
+
+    def show(self) -> None:
+        """Write once; a failure is kept as the problem, and said once."""
+        problem = ""
+        try:
+            if not self._lease.show(self._claims.version, self._answers.asked, self._identity):
+                problem = "there is no Lease rescheduler-extender, or another extender writes it"
+        except ActionError as error:
+            problem = error.sentence
+        if problem and problem != self.problem:
+            logger().error("who acts does not see this extender", error=problem)
+        self.problem = problem
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._news.clear()
+            self.show()
+            self._stop.wait(_PAUSE)
+            self._news.wait(_EVERY)

@@ -1,0 +1,48 @@
+"""Nodes as the API server keeps them: read and patched, by those who may; and whether one may."""
+
+import copy
+import re
+from typing import TYPE_CHECKING, Any
+
+from tests.fakes.manners import Reply, status
+
+if TYPE_CHECKING:
+    from tests.fakes.world import World
+
+_NODE = re.compile(r"^/api/v1/nodes/(?P<name>[^/]+)$")
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+def answer(world: "World", method: str, path: str, body: dict[str, Any] | None) -> Reply | None:
+    """The answer to a request for a node or about rights; None: it is for something else."""
+    if path == _REVIEWS:
+        return 201, {**(body or {}), "status": {"allowed": world.may_taint}}, {}
+    found = _NODE.match(path)
+    if found is None:
+        return None
+    key = ("nodes", "", found["name"])
+    stored = world.objects.get(key)
+    if stored is None:
+        return status(404, "NotFound", f'nodes "{found["name"]}" not found')
+    if method == "GET":
+        return 200, copy.deepcopy(stored), {}
+    if method != "PATCH":
+        return status(405, "MethodNotAllowed", f"{method} is not allowed")
+    if not world.may_taint:
+        return status(403, "Forbidden", f'nodes "{found["name"]}" is forbidden')
+    return _patch(world, key, stored, copy.deepcopy(body or {}))
+
+
+def _patch(
+    world: "World", key: tuple[str, str, str], stored: dict[str, Any], patch: dict[str, Any]
+) -> Reply:
+    """A JSON merge patch (RFC 7396), which holds for the version that it names."""
+    for each in ("uid", "resourceVersion"):
+        if patch["metadata"].get(each) not in (None, stored["metadata"][each]):
+            return status(409, "Conflict", "the object has been modified")
+    spec = {**stored["spec"], **patch["spec"]}
+    spec = {name: value for name, value in spec.items() if value is not None}
+    taints = [(each["key"], each["effect"]) for each in spec.get("taints", ())]
+    if len(taints) != len(set(taints)):
+        return status(422, "Invalid", "taints must be unique by key and effect pair")
+    return 200, copy.deepcopy(world.put(*key, {**stored, "spec": spec})), {}
