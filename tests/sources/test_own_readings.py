@@ -9,6 +9,7 @@ import pytest
 from rescheduler.model.readings import Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.own_readings.definition import OwnReading
+from rescheduler.policies.own_readings.presets import PRESETS
 from rescheduler.sources.prometheus.catalog import fill
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster

@@ -59,12 +59,19 @@ class ClaimedAccelerators:
             self.makers[node].add(made_by)
             uuid = inventory.attribute(device, f"{driver}/uuid")
             uuids[device] = (uuid.text if uuid is not None else None) or offered.name
-        self._use(DeviceHoldings(claims, pods, inventory), inventory, uuids)
+        self._use(DeviceHoldings(claims, pods, inventory), inventory, uuids, sizes)
 
     def _use(
-        self, holdings: DeviceHoldings, inventory: DeviceInventory, uuids: Mapping[int, str]
+        self,
+        holdings: DeviceHoldings,
+        inventory: DeviceInventory,
+        uuids: Mapping[int, str],
+        sizes: Mapping[int, float],
     ) -> None:
-        """Note who has which device, and which are shared. uuids: of the accelerators."""
+        """Note who has which device, and which are shared.
+
+        uuids, sizes: of each accelerator its UUID, and the part that it is of a GPU.
+        """
         users: dict[int, set[int]] = {}
         for pod, devices in holdings.of_pod.items():
             own = set(devices) & uuids.keys()
