@@ -104,6 +104,16 @@ class Gangs:
             )
         return answer
 
+    def above(self, pod: Pod) -> list[str]:
+        """UIDs of the pod's controllers from below, also of the first one that is not known."""
+        answer: list[str] = []
+        reference = pod.controller
+        while reference is not None and reference.uid not in answer:
+            answer.append(reference.uid)
+            controller = self._controllers.get(reference.uid)
+            reference = None if controller is None else controller.metadata.controller
+        return answer
+
     def _membership(self, pod: int) -> _Membership | None:
         metadata, spec = self._pods[pod].metadata, self._pods[pod].spec
         # The snapshot keeps all of these alive, so an id stands for one object.
@@ -119,7 +129,7 @@ class Gangs:
         return self._known[key]
 
     def _find(self, pod: Pod) -> _Membership | None:
-        chain = self._above(pod)
+        chain = self.above(pod)
         workload = next((self._workloads[uid] for uid in chain if uid in self._workloads), None)
         found = list(marks(pod, self._controllers.get(chain[0]) if chain else None))
         if workload is not None and not found and workload.minimum != 1:
@@ -146,14 +156,4 @@ class Gangs:
             if least is None:
                 return None
             answer = max(answer, least)
-        return answer
-
-    def _above(self, pod: Pod) -> list[str]:
-        """UIDs of the pod's controllers from below, also of the first one that is not known."""
-        answer: list[str] = []
-        reference = pod.controller
-        while reference is not None and reference.uid not in answer:
-            answer.append(reference.uid)
-            controller = self._controllers.get(reference.uid)
-            reference = None if controller is None else controller.metadata.controller
         return answer

@@ -14,6 +14,7 @@ from rescheduler.documents.fields import Duration, PositiveDuration, Ratio, dura
 from rescheduler.documents.label_names import NamespaceName
 from rescheduler.model.gains import MOST_PAIRS
 from rescheduler.model.retention import kept_for, room_per_day
+from rescheduler.policies.base import Policy
 from rescheduler.policies.steering import Steering
 
 ALWAYS_PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease"})
@@ -171,6 +172,10 @@ class Limits(Document):
         description="Measured moves of a policy before `minMeasuredShare` counts; a third of them "
         "after a demotion.",
     )
+
+    def steering_of(self, policy: Policy) -> Steering:
+        """How the replacements of this policy's moves are steered."""
+        return policy.steering or self.steering
 
     @model_validator(mode="after")
     def _cap_is_not_below(self) -> "Limits":

@@ -1,6 +1,7 @@
 """The table of intents: written whole or not at all, by the lock's holder, whatever is in it."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,24 +15,15 @@ from rescheduler.model.errors import ActionError, LockLost
 from rescheduler.model.steering import MOST_NODES, Intent
 from tests.fakes.stage import MAPS, START, Process, Stage
 from tests.fakes.steering import wanted
+from tests.runtime.steering import intents
 
 KEY = ("configmaps", "rescheduler", TABLE)
 SAFE = st.text("abz09-.", min_size=1, max_size=6).map(lambda each: f"x{each}y")
 
 
-def intent(pod: str = "p1", owner: str = "rs1", **more: Any) -> Intent:
-    fields: dict[str, Any] = {
-        "owner": owner,
-        "namespace": "web",
-        "template": "abc",
-        "hostnames": ("h1", "h2"),
-        "strength": "Require",
-        "deadline": START + timedelta(minutes=2),
-        "plan": "plan-1",
-        "pod": pod,
-        **more,
-    }
-    return Intent(**fields)
+intent = partial(
+    intents.intent, strength="Require", deadline=START + timedelta(minutes=2), plan="plan-1"
+)
 
 
 def table(process: Process) -> SteeringTable:

@@ -1,6 +1,6 @@
 """The admission policy of `deploy/` on a test cluster, and what is in the table that it reads."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rescheduler.actions.steering_format import read
@@ -25,6 +25,21 @@ def install_policy(cluster: Cluster) -> None:
 def steered(strength: str = "Prefer", **limits: Any) -> str:
     """Limits for a test that wants many moves in little time, with steering."""
     return f"{swift(**limits)}  steering: {{by: AdmissionPolicy, strength: {strength}}}\n"
+
+
+def intent_of(pod: Manifest, *hosts: str) -> Intent:
+    """The entry by which the pod's replacement goes to one of these nodes, and to no other."""
+    metadata = pod["metadata"]
+    return Intent(
+        owner=metadata["ownerReferences"][0]["uid"],
+        namespace=metadata["namespace"],
+        template=metadata["labels"]["pod-template-hash"],
+        hostnames=hosts,
+        strength="Require",
+        deadline=datetime.now(UTC) + timedelta(minutes=5),
+        plan="plan-1",
+        pod=metadata["uid"],
+    )
 
 
 def entries(cluster: Cluster) -> list[Intent]:

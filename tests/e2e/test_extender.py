@@ -6,7 +6,6 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,16 @@ import pytest
 import yaml
 
 from rescheduler.actions.steering_format import written
-from rescheduler.model.steering import Intent
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import node
 from tests.e2e.builders.workloads import deployment
-from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.processes import free_ports
 from tests.e2e.controlplane.programs import Layout
 from tests.e2e.controlplane.server import ControlPlane
 from tests.e2e.landing.score_log import OPTIONS
 from tests.e2e.loop import NAMESPACE, SPREAD, write_policies
 from tests.e2e.program import ROOT, Program
+from tests.e2e.steering import intent_of
 
 pytestmark = pytest.mark.e2e
 
@@ -86,23 +84,6 @@ def extended(binary: Path) -> Iterator[Extended]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def wanted(pods: list[Manifest], *hosts: str, strength: Any) -> list[Intent]:
-    metadata = pods[0]["metadata"]
-    return [
-        Intent(
-            owner=metadata["ownerReferences"][0]["uid"],
-            namespace=metadata["namespace"],
-            template=metadata["labels"]["pod-template-hash"],
-            hostnames=hosts,
-            strength=strength,
-            deadline=datetime.now(UTC) + timedelta(minutes=5),
-            plan="plan-1",
-            pod=each["metadata"]["uid"],
-        )
-        for each in pods
-    ]
-
-
 def test_the_scheduler_places_pods_as_policies_and_the_table_say(extended: Extended) -> None:
     cluster = extended.cluster
     # Without an extender there to be asked, pods are placed all the same: it is ignorable.
@@ -128,7 +109,7 @@ def test_the_scheduler_places_pods_as_policies_and_the_table_say(extended: Exten
         cluster.place(deployment("moved", 2, cpu="200m"), {"n0": 2})
         extended.refreshed()
         old = cluster.pods("moved")
-        intents = wanted(old[:1], "n3", "n4", strength="Require")
+        intents = [intent_of(old[0], "n3", "n4")]
         metadata = {"name": "rescheduler-steering", "namespace": NAMESPACE}
         table = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
         cluster.api.apply({**table, "data": written(intents)})

@@ -21,6 +21,7 @@ from tests.e2e.loop import NAMESPACE
 from tests.e2e.program import ROOT
 from tests.e2e.steering import told
 from tests.fakes.steering import wanted
+from tests.runtime.steering import intents
 
 pytestmark = pytest.mark.e2e
 
@@ -31,17 +32,13 @@ OWNER = "7b4ef0d6-0000-4000-8000-000000000001"
 
 def intent(owner: str = OWNER, **more: Any) -> Intent:
     fields: dict[str, Any] = {
-        "owner": owner,
         "namespace": "default",
-        "template": "abc",
         "hostnames": ("n1", "n2"),
         "strength": "Require",
         "deadline": datetime.now(UTC) + timedelta(hours=1),
-        "plan": "p",
-        "pod": "u",
         **more,
     }
-    return Intent(**fields)
+    return intents.intent(owner=owner, **fields)
 
 
 def fill(cluster: Cluster, data: dict[str, str]) -> None:

@@ -6,9 +6,8 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -24,6 +23,7 @@ from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.manifests import apply_manifests
 from tests.e2e.loop import NAMESPACE
 from tests.e2e.program import ROOT, Program
+from tests.e2e.steering import intent_of
 
 pytestmark = pytest.mark.e2e
 
@@ -102,20 +102,6 @@ def tell(cluster: Cluster, *intents: Intent) -> None:
     time.sleep(0.3)
 
 
-def intent(pod: Manifest, *hosts: str, strength: Any = "Require") -> Intent:
-    metadata = pod["metadata"]
-    return Intent(
-        owner=metadata["ownerReferences"][0]["uid"],
-        namespace=metadata["namespace"],
-        template=metadata["labels"][HASH],
-        hostnames=hosts,
-        strength=strength,
-        deadline=datetime.now(UTC) + timedelta(minutes=5),
-        plan="plan-1",
-        pod=metadata["uid"],
-    )
-
-
 def replaced(cluster: Cluster, pod: Manifest) -> Manifest:
     """Evict the pod; the one that its controller makes instead, once it is Ready."""
     known = {each["metadata"]["uid"] for each in cluster.pods()}
@@ -160,7 +146,7 @@ def test_as_many_replacements_are_steered_as_the_table_says(
     cluster.place(deployment("web", 4, affinity=affinity), {names[0]: 4})
     webhook.start()
     first, second, *_ = cluster.pods("web")
-    tell(cluster, intent(first, names[4], names[5]))
+    tell(cluster, intent_of(first, names[4], names[5]))
     table = cluster.api.read("v1", "ConfigMap", "rescheduler-steering", NAMESPACE)
     rehearsed = cluster.api.request("PUT", cluster.api.path(table), table, params={"dryRun": "All"})
     assert rehearsed["metadata"]["annotations"][SEEN] == table["metadata"]["resourceVersion"]

@@ -14,6 +14,7 @@ from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.policies.base import Term
 from rescheduler.policies.registry import KINDS
 from rescheduler.policies.spread.policy import Spread
+from tests.draws import tries
 from tests.picture import move, picture, proposed
 from tests.policies import kernel_kit, kit, kit_cases
 
@@ -34,7 +35,7 @@ def test_the_kit_knows_every_kind() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("check", CHECKS)
 def test_conforms(kind: str, check: Callable[[kit_cases.Case, Term], None]) -> None:
-    _run(kind, check, examples=50)
+    _run(kind, check, examples=tries(100))
 
 
 class Mutant:
@@ -139,7 +140,7 @@ def _run(
     tried()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tries(100), deadline=None)
 @given(kind=st.sampled_from(sorted(KINDS)), data=st.data())
 def test_weight_zero_adds_nothing_and_weights_only_scale(kind: str, data: st.DataObject) -> None:
     case = data.draw(kit_cases.cases(kind))

@@ -39,11 +39,13 @@ ACTING_SERVICE = (*SERVICE, "--mode", "Enforce")
 
 BUSY = """
 import sys
+import time
 from rescheduler.planning.plan import planner
 def busy(*_, **__):
     print("busy", file=sys.stderr, flush=True)
     while True:
         sum(range(10**6))
+        time.sleep(0.05)
 planner.WorkingCopy = busy
 from rescheduler.cli.main import main
 main()

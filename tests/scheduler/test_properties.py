@@ -15,9 +15,10 @@ from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugins.default_plugins import WEIGHTS
 from rescheduler.scheduler.profile import DEFAULT_SCHEDULER
+from tests.draws import tries
 from tests.scheduler.random_clusters import snapshots
 
-EXAMPLES = settings(max_examples=50, deadline=None)
+EXAMPLES = settings(max_examples=tries(100), deadline=None)
 
 
 def given(*strategies: Any) -> Callable[[Any], Any]:

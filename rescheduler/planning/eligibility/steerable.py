@@ -63,7 +63,8 @@ class Steerable:
         if pinned:
             return Problem(code="ELG031", message=pinned)
         workload = int(self._snapshot.pod_workload[pod])
-        above = [self._controllers[uid] for uid in self._chain(each) if uid in self._controllers]
+        chain = self._snapshot.gangs.above(each)
+        above = [self._controllers[uid] for uid in chain if uid in self._controllers]
         if workload < 0 or not above:
             return Problem(code="ELG031", message="its controller could not be read")
         if kueue_marked(each, above):
@@ -102,16 +103,6 @@ class Steerable:
                     f"its volume claim {name} is bound to volume {volume.metadata.name} of a node"
                 )
         return ""
-
-    def _chain(self, pod: Pod) -> list[str]:
-        """The UIDs of the controllers above the pod, the nearest first."""
-        answer: list[str] = []
-        owner = pod.controller
-        while owner is not None and owner.uid not in answer:
-            answer.append(owner.uid)
-            found = self._controllers.get(owner.uid)
-            owner = found.metadata.controller if found is not None else None
-        return answer
 
     @cached_property
     def _controllers(self) -> dict[str, Controller]:

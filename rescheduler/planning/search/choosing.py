@@ -261,7 +261,7 @@ class Chooser:
         return max(saying, key=lambda each: each.weight).steering or limits
 
     def _said(self, binding: Binding) -> Steering:
-        return binding.policy.steering or self._copy.limits.steering
+        return self._copy.limits.steering_of(binding.policy)
 
     def _mask(self, nodes: IntArray) -> BoolArray:
         answer = np.zeros(len(self._copy.snapshot.nodes), dtype=np.bool_)

@@ -347,7 +347,9 @@ class UtilizationTerm:
         limits: low and high, of the shape of the amounts each.
         """
         unit = self._unit.reshape(-1, *[1] * (amounts.ndim - 1))
-        return np.asarray(np.maximum(amounts - limits, 0.0).mean(axis=0) / unit)
+        excess = np.maximum(amounts - limits, 0.0).mean(axis=0) / unit
+        # What the rounding of a pod's coming and going leaves behind is no load.
+        return np.where(excess < _LEAST, 0.0, excess)
 
     def _resource_costs(self, amounts: FloatArray, limits: FloatArray) -> FloatArray:
         """(resources, k) from (resource targets, k)."""

@@ -28,7 +28,7 @@ Source: pkg/scheduler/schedule_one.go, prioritizeNodes, Kubernetes 1.36.
 
 def in_effect(policies: PolicySet, actor: Actor) -> tuple[PolicySet, list[Problem]]:
     """The policies without the steering that is not in effect now, and what to note about it."""
-    asked = {_steering(each, policies.limits).by for each in policies.policies} - {"None"}
+    asked = {policies.limits.steering_of(each).by for each in policies.policies} - {"None"}
     missing = {
         means: why
         for means in sorted(asked)
@@ -48,12 +48,8 @@ def in_effect(policies: PolicySet, actor: Actor) -> tuple[PolicySet, list[Proble
     return replace(policies, policies=changed), notes
 
 
-def _steering(policy: Policy, limits: Limits) -> Steering:
-    return policy.steering or limits.steering
-
-
 def _without(policy: Policy, limits: Limits, missing: Iterable[Means]) -> Policy:
-    said = _steering(policy, limits)
+    said = limits.steering_of(policy)
     if said.by not in missing:
         return policy
     only = policy.onlyIfSteered or said.strength == "Require"

@@ -49,7 +49,6 @@ class Refreshing:
         tell: Callable[[Known | None], None],
         observe: Callable[[Settings], tuple[Advice, dict[str, str]]] = observed,
     ) -> None:
-        self.problem = "the cluster was not read yet"
         self._settings = settings
         self._period = period.total_seconds()
         self._stop = stop
@@ -72,11 +71,10 @@ class Refreshing:
         try:
             advice, hostnames = self._awaited(pool.submit(self._observe, self._settings))
         except (ReschedulerError, BrokenProcessPool, TimeoutError) as error:
-            self.problem = f"{type(error).__name__}: {error}"
-            logger().error("the cluster was not read", error=self.problem)
+            logger().error("the cluster was not read", error=f"{type(error).__name__}: {error}")
         else:
             self._tell(known_of(advice, hostnames))
-            self._last, self.problem = time.monotonic(), ""
+            self._last = time.monotonic()
             logger().info("refreshed", nodes=len(advice.nodes), controllers=len(advice.rows))
         finally:
             for each in list((pool._processes or {}).values()):  # noqa: SLF001 - no public way

@@ -1,17 +1,11 @@
 """The HTTP endpoints of the service: probes, metrics, and the last report."""
 
-import contextlib
-import socket
-import sys
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from http.server import BaseHTTPRequestHandler
 
-from rescheduler.model.errors import SettingsError
 from rescheduler.model.plan import Report
 from rescheduler.reporting.page import render_page
+from rescheduler.runtime.listening import Listening
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.service.health import Health
 from rescheduler.runtime.service.past_cycles import PATH, PastCycles
@@ -36,49 +30,7 @@ PATIENCE = 10.0
 """Seconds for one read from a client, and for a connection once too many are open."""
 
 
-class _Server(ThreadingHTTPServer):
-    """A thread for each connection, but no more than `MOST_CONNECTIONS`."""
-
-    daemon_threads = True
-
-    def __init__(self, *args: Any) -> None:
-        self._open: dict[socket.socket, float] = {}
-        super().__init__(*args)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve the connection in a thread, or hang up where too many are open.
-
-        Those that have been open for too long are hung up on first: a client that sends a byte now
-        and then must not keep the probes of the kubelet out.
-        """
-        now = time.monotonic()
-        if len(self._open) >= MOST_CONNECTIONS:
-            for each, since in list(self._open.items()):
-                if now - since > PATIENCE:
-                    with contextlib.suppress(OSError):
-                        each.shutdown(socket.SHUT_RDWR)
-            self.shutdown_request(request)
-            return
-        self._open[request] = now
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        """Close the connection, and make room for the next one."""
-        self._open.pop(request, None)
-        super().shutdown_request(request)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """A client that hangs up is not worth a traceback; anything else is one line of the log."""
-        error = sys.exception()
-        if not isinstance(error, OSError):
-            logger().error("a request was not served", error=f"{type(error).__name__}: {error}")
-
-
-class _Server6(_Server):
-    address_family = socket.AF_INET6
-
-
-class Endpoints:
+class Endpoints(Listening):
     """A read-only HTTP server in a thread of its own."""
 
     def __init__(self, listen: str, pages: Mapping[str, Callable[[], Page]]) -> None:
@@ -87,38 +39,13 @@ class Endpoints:
         Raises:
             SettingsError: the address cannot be used.
         """
-        host, colon, port = listen.rpartition(":")
-        if not colon or not port.isdigit() or int(port) > 65535:
-            raise SettingsError(
-                f"--listen {listen!r} is not an address", "write it as 127.0.0.1:8080."
-            )
-        try:
-            server = _Server6 if ":" in host else _Server
-            self._server = server(
-                (host.strip("[]") or "0.0.0.0", int(port)),  # noqa: S104 - as `:8080` means
-                _handler(pages),
-            )
-        except OSError as error:
-            raise SettingsError(
-                f"--listen {listen} cannot be used: {error.strerror}",
-                "choose another port; 0 takes a free one.",
-            ) from error
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-
-    @property
-    def port(self) -> int:
-        """The port that is listened on."""
-        return int(self._server.server_address[1])
-
-    def start(self) -> None:
-        """Answer from now on."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop answering and give the port back."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(
+            listen,
+            _handler(pages),
+            most=MOST_CONNECTIONS,
+            patience=PATIENCE,
+            example="127.0.0.1:8080",
+        )
 
 
 def _handler(pages: Mapping[str, Callable[[], Page]]) -> type[BaseHTTPRequestHandler]:

@@ -20,6 +20,7 @@ from rescheduler.policies.numa.policy import Numa
 from rescheduler.policies.registry import DOCUMENTS
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.utilization.policy import Utilization
+from tests.draws import tries
 from tests.policies.scheduler_documents import CONTRADICTIONS, SCHEDULERS
 
 VALIDATOR = jsonschema.Draft7Validator(json_schema())
@@ -199,7 +200,7 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
     return document
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=tries(1000), deadline=None)
 @given(document=mutated())
 def test_the_schema_accepts_exactly_what_the_models_accept(document: dict[str, Any]) -> None:
     made, file_problems = validate(grown(document), DOCUMENTS)

@@ -14,6 +14,7 @@ from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.fragmentation.term import FragmentationTerm
 from rescheduler.policies.shared.demand import Devices, demand
 from tests.cluster import controller, deployment, pod, snapshot
+from tests.draws import tries
 from tests.picture import picture, proposed
 
 GPU = "nvidia.com/gpu"
@@ -193,7 +194,7 @@ def fits(before: Snapshot, at: list[int]) -> bool:
     return place(0)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(500), deadline=None)
 @given(waiting(), st.data())
 def test_where_nothing_is_missing_all_of_them_fit_at_once(
     before: Snapshot, data: st.DataObject

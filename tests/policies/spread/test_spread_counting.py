@@ -22,6 +22,7 @@ from rescheduler.scheduler.plugins.node_unschedulable import NodeUnschedulable
 from rescheduler.scheduler.plugins.taint_toleration import TaintToleration
 from rescheduler.scheduler.plugins.topology_spread import Constraint, TopologySpread
 from tests.cluster import node, pod, snapshot
+from tests.draws import tries
 
 KEYS = ("topology.kubernetes.io/zone", "rack", "kubernetes.io/hostname")
 STATES = {
@@ -169,7 +170,7 @@ def counted(domain_counts: DomainCounts) -> Counted:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(500), deadline=None)
 @given(clusters())
 def test_domains_and_pods_count_as_for_kube_scheduler(before: Snapshot) -> None:
     made = from_pods(Match(all=True), NodeMatch(all=True), before)
