@@ -312,8 +312,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     candidates: int
     moves: int
     disruption: float
-    refused: dict[str, int] = {}
-    """All refused candidates, counted by code; `Plan.refused` may list only some of each."""
+    refused: dict[str, int] = {}  # candidates by code; `Plan.refused` may list only some of each
+    unsteered: dict[str, int] = {}  # moves that steering leaves out, by code; "": it gains nothing
 
 
 class SchedulerResult(msgspec.Struct, frozen=True, kw_only=True):

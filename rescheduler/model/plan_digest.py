@@ -73,6 +73,8 @@ def digest_of(plan: Plan) -> str:
     if not plan.ownReadings:
         del covered["ownReadings"]  # as in a plan of an older version, whose digest still holds
     whole = msgspec.to_builtins(covered)
+    if not plan.totals.unsteered:
+        del whole["totals"]["unsteered"]  # likewise
     for name in ("policies", "schedulers", "guards"):
         whole[name] = [_covered(each, name) for each in whole[name]]
     whole["moves"] = [_deciding(move) for move in whole["moves"]]

@@ -98,6 +98,8 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "moves": "Moves in the plan.",
         "disruption": "Disruption of all moves together, in pods.",
         "refused": "All candidates left alone, counted by reason code.",
+        "unsteered": "Moves that are not steered though steering is on for them, counted by reason "
+        'code; "" where steering them would gain nothing.',
     },
     "Change": {
         "before": "The value before the plan; null is not known.",

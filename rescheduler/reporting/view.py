@@ -217,8 +217,13 @@ class View:
         audit = sum(row.audit for row in self.moves)
         only = f", {audit} for Audit policies only" if audit else ""
         steered = sum(row.move.steered is not None for row in self.moves)
-        only += f", {steered} steered" if steered else ""
         total = self.plan.totals
+        if total.unsteered:
+            counts = sorted(total.unsteered.items(), key=lambda each: (-each[1], each[0]))
+            why = [f"{n} {code or 'would gain nothing by it'}" for code, n in counts]
+            only += f", {steered} of {len(self.moves)} moves steered ({', '.join(why)})"
+        elif steered:
+            only += f", {steered} steered"
         return Fact(
             "Moves",
             f"{len(self.moves)}",

@@ -166,6 +166,7 @@ def rich() -> Plan:
         for each, steered in zip(full.moves[2:4], (told, None), strict=True)
     ]
     short = {"nodes": full.nodes[:1], "refused": full.refused[:1], "moves": moves}
+    short["totals"] = structs.replace(full.totals, unsteered={"ELG031": 1})
     policies = [
         structs.replace(
             each,

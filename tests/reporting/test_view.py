@@ -41,6 +41,18 @@ def test_left_alone_counts_all_and_shows_some() -> None:
     assert view(plan()).left_alone == 35
 
 
+def test_moves_that_steering_leaves_out_are_counted_by_reason() -> None:
+    made = plan()
+    bare = structs.replace(made, moves=[structs.replace(each, steered=None) for each in made.moves])
+    counts = {"": 2, "ELG031": 5}
+    said = structs.replace(bare, totals=structs.replace(bare.totals, unsteered=counts))
+    (fact,) = [each for each in view(said).facts if each.label == "Moves"]
+    count = len(made.moves)
+    assert f"0 of {count} moves steered (5 ELG031, 2 would gain nothing by it)" in fact.detail
+    (fact,) = [each for each in view(bare).facts if each.label == "Moves"]
+    assert "steered" not in fact.detail
+
+
 def test_refusals_that_the_totals_do_not_count_are_counted() -> None:
     uncounted = Totals(nodes=1, pods=1, candidates=1, moves=0, disruption=0.0)
     assert view(plan(totals=uncounted, refused=refused())).left_alone == 11

@@ -59,25 +59,21 @@ class ClaimedAccelerators:
             self.makers[node].add(made_by)
             uuid = inventory.attribute(device, f"{driver}/uuid")
             uuids[device] = (uuid.text if uuid is not None else None) or offered.name
-        self._use(DeviceHoldings(claims, pods, inventory), inventory, uuids, sizes)
+        holdings = DeviceHoldings(claims, pods, inventory)
+        self._use(holdings, inventory, uuids)
+        for pod, devices in holdings.of_pod.items():
+            if own := set(devices) & sizes.keys():
+                self.gpus[pod] = sum(sizes[device] for device in own)
 
     def _use(
-        self,
-        holdings: DeviceHoldings,
-        inventory: DeviceInventory,
-        uuids: Mapping[int, str],
-        sizes: Mapping[int, float],
+        self, holdings: DeviceHoldings, inventory: DeviceInventory, uuids: Mapping[int, str]
     ) -> None:
-        """Note who has which device, and which are shared.
-
-        uuids, sizes: of each accelerator its UUID, and the part that it is of a GPU.
-        """
+        """Note who has which device, and which are shared. uuids: of the accelerators."""
         users: dict[int, set[int]] = {}
         for pod, devices in holdings.of_pod.items():
             own = set(devices) & uuids.keys()
             if own:
                 self.held[pod] = len(own)
-                self.gpus[pod] = sum(sizes[device] for device in own)
             for device in own:
                 users.setdefault(device, set()).add(pod)
         for device, uuid in uuids.items():

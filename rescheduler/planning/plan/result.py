@@ -13,6 +13,7 @@ from rescheduler.model.search_summary import SearchSummary
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.batches import number
 from rescheduler.planning.limits.landing_trust import calibration
+from rescheduler.planning.plan.unsteered import unsteered
 from rescheduler.planning.plan.views import (
     Before,
     measured_moves,
@@ -73,6 +74,7 @@ def assemble(  # noqa: PLR0913 - all that a plan says
             moves=len(moves),
             disruption=sum(move.disruption for move in moves),
             refused=dict(sorted(Counter(code.code for code in refusals.values()).items())),
+            unsteered=unsteered(copy, evaluations),
         ),
         score=score(results),
         policies=results,

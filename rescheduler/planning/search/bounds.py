@@ -30,14 +30,16 @@ def bounds(
     candidates: list[int],
     refusals: dict[int, Problem],
     together: AbstractSet[int] = frozenset(),
+    *,
+    steered: bool = True,
 ) -> Bounds:
     """The bounds of the candidates that are not refused already.
 
     together: those that are refused alone and may move with their gangs. A gain is measured against
-    theirs too.
+    theirs too. steered: whether anything is; else policies with `onlyIfSteered` gain nothing.
     """
     counted = [pod for pod in candidates if pod not in refusals or pod in together]
-    found = _best(copy, np.array(counted, dtype=np.int32)).tolist()
+    found = _best(copy, np.array(counted, dtype=np.int32), steered=steered).tolist()
     worth = {pod: bound for pod, bound in zip(counted, found, strict=True) if bound > 0}
     best = {pod: bound for pod, bound in zip(counted, found, strict=True) if pod not in refusals}
     gate = Gate(
@@ -49,11 +51,13 @@ def bounds(
     return Bounds(best, refusals, gate)
 
 
-def _best(copy: WorkingCopy, pods: IntArray) -> FloatArray:
+def _best(copy: WorkingCopy, pods: IntArray, *, steered: bool) -> FloatArray:
     """(k,) at most how much moving each pod could lower the weighted cost, wherever it went."""
     stable = np.flatnonzero(~copy.eligibility.unstable).astype(np.int32)
     total = np.zeros(len(pods))
     for binding in copy.active:
+        if binding.policy.onlyIfSteered and not steered:
+            continue
         bounding, weight = binding.bounding, binding.policy.weight
         if bounding is not None:
             total += weight * bounding.bounds(pods)

@@ -43,6 +43,7 @@ class Evaluator:
         self._known: dict[tuple[int, ...], tuple[Evaluation, ...] | Problem] = {}
         self._version = copy.version
         self.rooms: dict[tuple[int, ...], str] = {}
+        self._strict: tuple[int, dict[int, list[str]]] | None = None
         self.steps = 0
 
     def bounds(self) -> Bounds:
@@ -54,8 +55,14 @@ class Evaluator:
             for pod in candidates:
                 if (refusal := self.refuse_always(pod)) is not None:
                     refusals[pod] = refusal
+            steered = self.chooser.asked
+            if not steered:
+                refusals = self._refuse_unsteered() | refusals
             together = {pod for pod, each in refusals.items() if each.code == ONLY_WHOLE}
-            self._bounds = (copy.version, bounds(copy, candidates, refusals, together))
+            self._bounds = (
+                copy.version,
+                bounds(copy, candidates, refusals, together, steered=steered),
+            )
         return self._bounds[1]
 
     def evaluate(self, pods: tuple[int, ...], gate: Gate | None = None) -> JointEvaluation:
@@ -214,19 +221,49 @@ class Evaluator:
             choice=choice,
         )
 
+    def _wanted_steered(self) -> dict[int, list[str]]:
+        """The candidates of policies with `onlyIfSteered` alone, and these policies' names."""
+        version = self.copy.version
+        if self._strict is None or self._strict[0] != version:
+            found: dict[int, list[str]] = {}
+            others: set[int] = set()
+            deciding = self.copy.deciding
+            if any(each.policy.onlyIfSteered for each in deciding):
+                for each in deciding:
+                    pods = each.candidates().tolist()
+                    if not each.policy.onlyIfSteered:
+                        others.update(pods)
+                        continue
+                    for pod in pods:
+                        found.setdefault(pod, []).append(each.policy.name)
+            self._strict = version, {pod: each for pod, each in found.items() if pod not in others}
+        return self._strict[1]
+
+    def _refuse_unsteered(self) -> dict[int, Problem]:
+        """FEA011 where nothing is steered at all: no cycle will move these, whatever it may do."""
+        return {
+            pod: Problem("FEA011", _only_steered(names, "nothing is steered"))
+            for pod, names in self._wanted_steered().items()
+            if pod not in self.copy.moved
+        }
+
     def _leave_unsteered(self, pod: int, gains: dict[str, float], *, whole: bool) -> Problem | None:
-        """FEA011 where only policies gain that move nothing unsteered; their gains become 0."""
+        """FEA011 where only policies gain that move nothing unsteered; their gains become 0.
+
+        Nor is such a policy's candidate moved for others that gain by it and would not move it.
+        """
         strict = [b.policy for b in self.copy.active if b.policy.onlyIfSteered]
         lost = [each.name for each in strict if gains[each.name] > NOTHING]
         for name in lost:
             gains[name] = 0.0
-        if not lost or gained(self.copy.active, gains) > NOTHING:
+        if not lost:
+            return None
+        wanted = not whole and pod in self._wanted_steered()
+        if gained(self.copy.active, gains) > NOTHING and not wanted:
             return None
         why = self.chooser.problem(pod, whole=whole)
         because = "nothing is steered, or no node is better" if why is None else why.message
-        return Problem(
-            code="FEA011", message=f"{', '.join(lost)}: moves only what is steered, and {because}"
-        )
+        return Problem("FEA011", _only_steered(lost, because))
 
     def _destination(self, landing: Landing, source: int, change: FloatArray) -> int:
         """The most likely node that is not the source; of equals the best, then by the seed.
@@ -306,3 +343,7 @@ class Evaluator:
         name = self.copy.snapshot.pods[pod].key
         text = f"of {len(pods)} moves together, that of {name}: {refusal.message}"
         return Problem(code=refusal.code, message=text)
+
+
+def _only_steered(names: list[str], because: str) -> str:
+    return f"{', '.join(names)}: moves only what is steered, and {because}"

@@ -50,6 +50,7 @@ def warnings(policies: PolicySet) -> list[PlacedWarning]:
         for warning in (
             *_protected(policy, policies.limits),
             *_spared(policy, policies.limits),
+            *_unsteered(policy, policies.limits),
         )
     ]
     return sorted(
@@ -108,6 +109,16 @@ def _spared(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
         for at in policy.grouped_by_gang():
             message = "findings on gangs are told and not acted on: the Limits have gangs: Spare"
             yield FieldWarning(at, message, hint="set `gangs: Surplus` or `gangs: Whole` there.")
+
+
+def _unsteered(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
+    """Whether a policy moves only what is steered, and neither it nor the Limits steer."""
+    if policy.onlyIfSteered and (policy.steering or limits.steering).by == "None":
+        message = "nothing is moved for this policy: neither it nor the Limits have `steering`"
+        if policy.steering is not None:
+            message = "nothing is moved for this policy: its own `steering` is by None"
+        hint = "set `steering: {by: AdmissionPolicy}` or another, or leave `onlyIfSteered` out."
+        yield FieldWarning(("onlyIfSteered",), message, hint=hint)
 
 
 def _placed(

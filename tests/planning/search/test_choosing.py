@@ -10,6 +10,8 @@ from rescheduler.model.history import History
 from rescheduler.model.plan import Plan, PlannedMove
 from rescheduler.planning.explain.fate import Fates
 from rescheduler.planning.plan.recheck import Recheck
+from rescheduler.planning.plan.unsteered import unsteered
+from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.limits import Limits
 from tests.planning.scenarios import SWIFT, coming_back, gpu_below, hot_gpus
@@ -106,6 +108,20 @@ def test_a_policy_that_moves_only_what_is_steered_moves_nothing_without() -> Non
     assert all(move.steered for move in made.moves)
 
 
+def test_what_is_never_moved_unsteered_is_not_put_off_to_a_later_cycle() -> None:
+    """Nothing steers: no cycle will ever move these pods, also where this plan is full."""
+    full = FREE.model_copy(update={"movesPerCycle": 1})
+    world = hot_gpus(limits=full)
+    assert "PAC001" in {refusal.code for refusal in world.plan().refused}
+    other = gpu_below("50%", name="other", match={"labels": {"matchLabels": {"app": "train-0"}}})
+    world.policies = [gpu_below(onlyIfSteered=True), other]
+    made = world.plan()
+    assert len(made.moves) == 1
+    said = {refusal.code: refusal for refusal in made.refused}
+    assert {refusal.code for refusal in made.refused if "train-1" in refusal.pod.name} == {"FEA011"}
+    assert said["FEA011"].message == "hot-gpu: moves only what is steered, and nothing is steered"
+
+
 def test_steering_that_brings_nothing_is_left_out() -> None:
     unsteered = hot_gpus(limits=FREE).plan()
     made = hot_gpus(limits=steered()).plan()
@@ -194,3 +210,21 @@ def test_an_explanation_says_what_a_pod_is_told_and_where_it_would_land_else() -
     told = ", ".join(move.steered.nodes[:3])
     assert f"told to go to {told} and 1 more (Require by AdmissionPolicy)" in verdict.message
     assert "else expected on n" in verdict.message
+
+
+def test_a_plan_counts_why_moves_are_not_steered() -> None:
+    assert hot_gpus(limits=FREE).plan().totals.unsteered == {}
+    made = hot_gpus(limits=steered()).plan()
+    without = sum(move.steered is None for move in made.moves)
+    assert without
+    assert made.totals.unsteered == {"": without}, "steering them would gain nothing"
+
+
+def test_who_names_its_node_is_counted_by_that() -> None:
+    world = hot_gpus(limits=steered())
+    copy = WorkingCopy(world.snapshot, world.policies, world.limits, History())
+    pod = world.snapshot.pods[0]
+    pod.spec.nodeSelector = {"kubernetes.io/hostname": "n1"}
+    move = Evaluation(0, 0, gains={"hot-gpu": 1.0})
+    assert unsteered(copy, [move]) == {"ELG031": 1}
+    assert unsteered(copy, [replace(move, gains={})]) == {}, "nothing that steers gains by it"

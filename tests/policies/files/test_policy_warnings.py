@@ -161,3 +161,17 @@ def test_groups_that_are_gangs_and_never_moved_are_told(
     for how in ("Surplus", "Whole"):
         assert reported(tmp_path, kind, spec, f"{{gangs: {how}}}") == []
     assert reported(tmp_path, kind, spec.replace("Gang", "Workload")) == []
+
+
+def test_a_policy_that_moves_only_what_nothing_steers_is_told(tmp_path: Path) -> None:
+    spec = "{match: {all: true}, onlyIfSteered: true%s}"
+    own, none = ", steering: {by: Webhook}", ", steering: {by: None}"
+    (answer,) = reported(tmp_path, "Spread", spec % "")
+    text = "nothing is moved for this policy: neither it nor the Limits have `steering`"
+    assert f"warning: spec.onlyIfSteered: {text}" in answer
+    assert "Maybe set `steering: {by: AdmissionPolicy}`" in answer
+    assert reported(tmp_path, "Spread", spec % own) == []
+    assert reported(tmp_path, "Spread", spec % "", "{steering: {by: Webhook}}") == []
+    (answer,) = reported(tmp_path, "Spread", spec % none, "{steering: {by: Webhook}}")
+    assert "its own `steering` is by None" in answer
+    assert reported(tmp_path, "Spread", "{match: {all: true}}") == []

@@ -1,0 +1,27 @@
+"""Why moves are not steered where their policies steer."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rescheduler.planning.eligibility.steerable import Steerable
+from rescheduler.planning.search.evaluation import Evaluation
+from rescheduler.planning.search.working_copy import WorkingCopy
+
+
+def unsteered(copy: WorkingCopy, moves: Sequence[Evaluation]) -> dict[str, int]:
+    """How many of the moves are not steered, by code; "" where nothing would be gained by it.
+
+    Moves for policies that do not steer are not counted.
+    """
+    steering = {
+        each.policy.name
+        for each in copy.active
+        if (each.policy.steering or copy.limits.steering).by != "None"
+    }
+    steerable = Steerable(copy.snapshot)
+    counts: Counter[str] = Counter()
+    for move in moves:
+        if move.choice is None and any(move.gains.get(name, 0.0) > 0 for name in steering):
+            problem = steerable.problem(move.pod, whole=bool(move.group))
+            counts["" if problem is None else problem.code] += 1
+    return dict(sorted(counts.items()))
