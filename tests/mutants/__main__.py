@@ -76,20 +76,21 @@ class Copy:
             **os.environ,
             "PYTHONPATH": str(self.folder),
         }
-        ended = subprocess.Popen(
+        most = CPU_SECONDS * patience
+        with subprocess.Popen(
             command,
             cwd=self.folder,
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-        )
-        most = CPU_SECONDS * patience
-        resource.prlimit(ended.pid, resource.RLIMIT_CPU, (most, most))
-        try:
-            said, _ = ended.communicate(timeout=TIMEOUT * patience)
-        finally:
-            ended.kill()
+        ) as ended:
+            # At the first limit it is told by a signal of its own, at the second one it is killed.
+            resource.prlimit(ended.pid, resource.RLIMIT_CPU, (most, most + 5))
+            try:
+                said, _ = ended.communicate(timeout=TIMEOUT * patience)
+            finally:
+                ended.kill()
         match ended.returncode:
             case pytest.ExitCode.OK:
                 return []
