@@ -16,9 +16,11 @@ RUN /wheel/bin/python -c "from hatchling.build import build_wheel; build_wheel('
 
 # Dependencies by hash, then the wheel. kubernetes/aio is a second, asynchronous client that is
 # larger than everything else together. Byte code is compiled now, since nothing is writable later.
-COPY requirements.lock ./
+# LOCK=requirements-clouds.lock adds what --prometheus-auth aws, azure and google need.
+ARG LOCK=requirements.lock
+COPY requirements.lock requirements-clouds.lock ./
 ENV SITE=/image/usr/local/lib/python3.13/dist-packages
-RUN pip install --require-hashes --no-compile --target "$SITE" -r requirements.lock \
+RUN pip install --require-hashes --no-compile --target "$SITE" -r "$LOCK" \
  && PIP_ONLY_BINARY= pip install --no-deps --no-index --no-compile --target "$SITE" /dist/*.whl \
  && rm -rf "$SITE/kubernetes/aio" "$SITE/bin" \
  && python -m compileall -q --invalidation-mode unchecked-hash "$SITE" \

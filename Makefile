@@ -60,7 +60,7 @@ E2E := $(BIN)/python -m pytest -q -m e2e -o addopts="--strict-markers --strict-c
 e2e-again: $(READY) controlplane ## of that suite what failed last time, one test after the other
 	$(E2E) --last-failed --last-failed-no-failures none tests/e2e
 
-e2e-backends: $(READY) controlplane ## the metric back ends of that suite, and VictoriaMetrics (Debian's victoria-metrics)
+e2e-backends: $(READY) controlplane ## the metric back ends of that suite, and Mimir and VictoriaMetrics (builds both)
 	$(E2E) tests/e2e/test_backends.py tests/e2e/every_backend.py
 
 crash-points: $(READY) controlplane ## killed around every write of a run, on a real control plane (20 minutes)
@@ -107,6 +107,7 @@ mutants: $(READY) ## seeded faults, each of which a test must find; SAMPLE=20 ta
 
 lock: $(READY) ## resolve the dependencies again
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --universal --generate-hashes --custom-compile-command "make lock" -o requirements.lock
+	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --extra aws --extra azure --extra google --universal --generate-hashes --custom-compile-command "make lock" -o requirements-clouds.lock
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group dev --universal --generate-hashes --custom-compile-command "make lock" -o requirements-dev.lock
 
 clean: ## remove what the other targets made in the tree

@@ -68,3 +68,24 @@ def test_the_python_of_both_stages_is_supported_and_the_same() -> None:
     (version,) = set(re.findall(r"python:?(3\.\d+)", text))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert f"Programming Language :: Python :: {version}" in project["classifiers"]
+
+
+def test_the_lock_with_the_clouds_has_their_libraries_and_else_the_tested_versions() -> None:
+    """botocore wants an older python-dateutil, and so an older Kubernetes client."""
+    plain, clouds = (versions(name) for name in ("requirements.lock", "requirements-clouds.lock"))
+    arguments = [rest for word, rest in stages()[1] if word == "ARG"]
+    assert arguments == ["LOCK=requirements.lock"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [each for of in project["optional-dependencies"].values() for each in of]
+    assert {re.split("[><=]", each)[0] for each in extras} <= clouds.keys() - plain.keys()
+    differ = {name for name, version in plain.items() if clouds.get(name) != version}
+    assert differ <= {"kubernetes", "python-dateutil"}
+
+
+def versions(name: str) -> dict[str, list[str]]:
+    """Those of each package; there may be one for each Python."""
+    found: dict[str, list[str]] = {}
+    text = (ROOT / name).read_text()
+    for package, version in re.findall(r"^([\w.\-]+)==(\S+)", text, re.MULTILINE):
+        found.setdefault(package, []).append(version)
+    return found

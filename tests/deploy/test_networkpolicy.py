@@ -14,8 +14,16 @@ from rescheduler.kube.objects import LabelSelector, LabelSelectorRequirement
 from rescheduler.kube.selectors import matches
 from tests.deploy.policies_configmap import ROOT
 
-FILE = ROOT / "deploy" / "kustomize" / "base" / "networkpolicy.yaml"
-SPEC: dict[str, Any] = yaml.safe_load(FILE.read_text())["spec"]
+KUSTOMIZE = ROOT / "deploy" / "kustomize"
+
+
+def spec_of(folder: str) -> dict[str, Any]:
+    """What the NetworkPolicy of a folder says."""
+    said: dict[str, Any] = yaml.safe_load((KUSTOMIZE / folder / "networkpolicy.yaml").read_text())
+    return dict(said["spec"])
+
+
+SPEC = spec_of("base")
 NAME = "kubernetes.io/metadata.name"
 
 
@@ -26,6 +34,7 @@ class Peer:
     address: str = ""
     namespace: str = ""
     labels: dict[str, str] = field(default_factory=dict)
+    of_namespace: dict[str, str] = field(default_factory=dict)
 
 
 def selected(selector: dict[str, Any] | None, labels: dict[str, str]) -> bool:
@@ -47,17 +56,19 @@ def holds(said: dict[str, Any], peer: Peer) -> bool:
         within = address in ip_network(block["cidr"])
         return within and not any(address in ip_network(each) for each in block.get("except", []))
     return bool(peer.namespace) and (
-        selected(said.get("namespaceSelector"), {NAME: peer.namespace})
+        selected(said.get("namespaceSelector"), {NAME: peer.namespace, **peer.of_namespace})
         and selected(said.get("podSelector"), peer.labels)
     )
 
 
-def passes(direction: str, peer: Peer, protocol: str, port: int) -> bool:
+def passes(
+    direction: str, peer: Peer, protocol: str, port: int, spec: dict[str, Any] = SPEC
+) -> bool:
     side = {"egress": "to", "ingress": "from"}[direction]
     return any(
         any(holds(each, peer) for each in rule[side])
         and {"protocol": protocol, "port": port} in rule["ports"]
-        for rule in SPEC[direction]
+        for rule in spec[direction]
     )
 
 
@@ -118,3 +129,44 @@ def test_nothing_else_is_reached(peer: Peer, protocol: str, port: int) -> None:
 def test_nobody_else_comes_in() -> None:
     assert not passes("ingress", Peer(namespace="shop"), "TCP", 8080)
     assert not passes("ingress", Peer("10.0.0.5"), "TCP", 8080)
+
+
+ALLOWED = {"rescheduler.io/metrics": "allowed"}
+
+
+@pytest.mark.parametrize("port", [8080, 8427, 8428, 8481, 9090, 9091, 10902])
+def test_a_source_elsewhere_is_asked_where_its_namespace_is_labelled(port: int) -> None:
+    more = spec_of("metrics-elsewhere")
+    assert passes("egress", Peer(namespace="mimir", of_namespace=ALLOWED), "TCP", port, more)
+    assert not passes("egress", Peer(namespace="shop"), "TCP", port, more)
+    assert not passes("egress", Peer("10.0.0.5"), "TCP", port, more)
+
+
+@pytest.mark.parametrize(
+    ("address", "port"),
+    [
+        ("169.254.169.254", 80),
+        ("169.254.169.252", 988),
+        ("169.254.170.23", 80),
+        ("fd00:ec2::23", 80),
+    ],
+)
+def test_tokens_of_a_cloud_are_had_by_a_component_alone(address: str, port: int) -> None:
+    more = spec_of("cloud-identity")
+    assert passes("egress", Peer(address), "TCP", port, more)
+    assert not passes("egress", Peer(address), "TCP", port)
+    assert not passes("egress", Peer("169.254.169.250"), "TCP", port, more)
+
+
+@pytest.mark.parametrize("folder", ["metrics-elsewhere", "cloud-identity"])
+def test_components_let_out_the_pods_of_the_base_and_nothing_in(folder: str) -> None:
+    more = spec_of(folder)
+    assert more["policyTypes"] == ["Egress"]
+    for app in ("rescheduler", "rescheduler-extender"):
+        assert selected(more["podSelector"], {"app.kubernetes.io/name": app})
+    assert not selected(more["podSelector"], {"app.kubernetes.io/name": "rescheduler-webhook"})
+    kustomization = yaml.safe_load((KUSTOMIZE / folder / "kustomization.yaml").read_text())
+    assert (kustomization["kind"], kustomization["resources"]) == (
+        "Component",
+        ["networkpolicy.yaml"],
+    )

@@ -1,4 +1,4 @@
-"""Metric back ends that take long to build or are not modules: `make e2e-backends`."""
+"""Metric back ends that take long to build: `make e2e-backends`."""
 
 from dataclasses import replace
 from pathlib import Path

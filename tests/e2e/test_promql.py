@@ -136,7 +136,7 @@ EXPECTED_OF_MAKERS: list[tuple[str, dict[str, float]]] = [
     (_source(INTEL, "node.gpu").value, {f"{{{XPU}}}": 0.9}),
     (_source(INTEL, "node.gpu.memory").value, {f"{{{XPU}}}": 25}),
     (_source(INTEL, "node.gpu.memory", beside=True).value, {f"{{{XPU}}}": 75}),
-    (_source(GAUDI, "node.gpu").value, {_GAUDI: 70}),
+    (_mean(_source(GAUDI, "node.gpu")), {_GAUDI: 70}),
 ]
 
 
@@ -180,6 +180,38 @@ def test_the_queries_of_presets_mean_what_they_say(tmp_path: Path) -> None:
 
 def test_the_queries_of_every_makers_gpus_mean_what_they_say(tmp_path: Path) -> None:
     prove(tmp_path, OF_MAKERS, [(query, "20m", values) for query, values in EXPECTED_OF_MAKERS])
+
+
+BESIDE_LOAD = {
+    # After 15 minutes another pod has the GPU, and then one error is counted.
+    f'gpu_ecc_uncorrect_total{{{AMD},pod="x",namespace="d"}}': "3x30 _x30",
+    f'gpu_ecc_uncorrect_total{{{AMD},pod="y",namespace="d"}}': "_x30 3x8 4x60",
+    f'gpu_gfx_activity{{{AMD},pod="y",namespace="d"}}': "50x60",
+    f'hw_gpu_utilization_ratio{{{XPU},hw_gpu_task="compute-all"}}': "0.9x60",
+    'habanalabs_utilization{instance="g",UUID="u",pod_namespace="d",pod_name="x"}': "70x60",
+    'habanalabs_pending_rows_with_double_bit_ecc_errors{instance="g",UUID="u"}': "0x34 1x60",
+}
+_OF_AMD = '{hostname="a",gpu_id="0",serial_number="s"}'
+EXPECTED_BESIDE_LOAD: list[tuple[str, int, dict[str, float]]] = [
+    ("node.gpu.peak", 2, {_OF_AMD: 50}),
+    ("node.gpu.peak", 3, {f"{{{XPU}}}": 0.9}),
+    ("node.gpu.peak", 4, {'{instance="g",UUID="u"}': 70}),
+]
+
+
+def test_peaks_and_errors_of_other_makers_mean_what_they_say(tmp_path: Path) -> None:
+    asked = [
+        (CATALOG[name].sources[number].value, "20m", values)
+        for name, number, values in EXPECTED_BESIDE_LOAD
+    ]
+    held = '{instance="g",UUID="u",pod_namespace="d",pod_name="x"}'
+    asked.append((_mean(_source(GAUDI, "pod.gpu")), "20m", {held: 70}))
+    # What `increase` gives is extrapolated, so only whether there was one is compared.
+    for source, wanted in ((1, _OF_AMD), (2, '{instance="g",UUID="u"}')):
+        query = CATALOG["node.gpu.ecc"].sources[source].value
+        asked += [(f"({query}) > bool 0", "20m", {wanted: 1}),
+                  (f"({query}) > bool 0", "14m", {wanted: 0})]  # fmt: skip
+    prove(tmp_path, BESIDE_LOAD, asked)
 
 
 def test_the_queries_of_signals_mean_what_they_say(tmp_path: Path) -> None:

@@ -33,10 +33,10 @@ def heat(*devices: tuple[dict[str, str], object]) -> Stub:
     return Stub().series("node.gpu", list(devices))
 
 
-def health(pool: str | None = None) -> Health:
+def health(pool: str | None = None, sign: str = "ecc") -> Health:
     chosen = {"all": True} if pool is None else {"labels": {"matchLabels": {POOL: pool}}}
     return Health(
-        name="h", nodes=chosen, match={"all": True}, signs={"ecc": True}, window="5m", maxAge="3m"
+        name="h", nodes=chosen, match={"all": True}, signs={sign: True}, window="5m", maxAge="3m"
     )
 
 
@@ -66,20 +66,30 @@ def ecc(before: Snapshot, rows: Rows) -> Reading:
 @pytest.mark.parametrize("resource", ["amd.com/gpu", "gpu.intel.com/xe", "habana.ai/gaudi"])
 def test_devices_that_nothing_measures_are_a_problem_and_no_health(resource: str) -> None:
     before = nodes(a1={resource: "8"}, b1={})
-    reading = ecc(before, [])
+    every, others = health(sign="xid"), health("b", "xid")
+    reading = read(Stub().series("node.gpu.xid", []), "node.gpu.xid", before)
     assert not reading.expected.any()
-    problem = health().compile(holding(before, health(), reading))
+    problem = every.compile(holding(before, every, reading))
     assert isinstance(problem, Problem)
     assert problem.code == "RDG014"
     assert f"{resource} of a1" in problem.message
-    assert not isinstance(health("b").compile(holding(before, health("b"), reading)), Problem)
+    assert not isinstance(others.compile(holding(before, others, reading)), Problem)
+
+
+@pytest.mark.parametrize("resource", ["amd.com/gpu", "habana.ai/gaudi"])
+def test_errors_of_devices_that_could_be_measured_and_are_not_are_unknown(resource: str) -> None:
+    before = nodes(a1={resource: "8"}, b1={})
+    reading = ecc(before, [])
+    assert reading.expected.tolist() == [True, False]
+    problem = health().compile(holding(before, health(), reading))
+    assert isinstance(problem, Problem)
 
 
 def test_some_devices_that_nothing_measures_are_noted() -> None:
-    before = nodes(a1={"nvidia.com/gpu": "1"}, b1={"amd.com/gpu": "8"})
+    before = nodes(a1={"nvidia.com/gpu": "1"}, b1={"gpu.intel.com/xe": "8"})
     reading = ecc(before, [(device("a1", 0), 0)])
     assert reading.problem is None
-    assert any("devices of which nothing is measured (1, such as amd.com/gpu of b1)" in each
+    assert any("devices of which nothing is measured (1, such as gpu.intel.com/xe of b1)" in each
                for each in reading.notes)  # fmt: skip
 
 

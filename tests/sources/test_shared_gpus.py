@@ -5,9 +5,9 @@ import pytest
 from rescheduler.kube.objects import Pod
 from rescheduler.model.readings import DeviceValue, Reading
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.prometheus.catalog import CATALOG
+from rescheduler.sources.prometheus.catalog import CATALOG, fill
 from tests import cluster
-from tests.sources.metrics import Stub, read
+from tests.sources.metrics import AT, WINDOW, Stub, read
 
 PROFILED, RUNNING, AMD, INTEL, GAUDI = range(5)
 """The sources of the load of GPUs, in their order in the catalogue."""
@@ -123,6 +123,52 @@ def test_gpus_of_other_makers_have_a_load_too(
     silent = read(Stub(), "node.gpu", before)
     assert silent.problem is not None
     assert silent.problem.code == "RDG009"
+    peak = read(Stub().series("node.gpu.peak", [(labels, value)], source=source),
+                "node.gpu.peak", before)  # fmt: skip
+    assert peak.values[0] == pytest.approx(0.95)
+
+
+def test_gaudi_says_in_labels_of_its_own_who_has_a_device() -> None:
+    node = cluster.node("n1", allocatable={"habana.ai/gaudi": "1"})
+    before = cluster.snapshot([node], [cluster.pod("p", "n1", requests={"habana.ai/gaudi": "1"})])
+    owner = {"pod_namespace": "default", "pod_name": "p"}
+    labels = {"node": "n1", "namespace": "habana", "pod": "exporter", "UUID": "01P0", **owner}
+    stub = Stub().series("node.gpu", [(labels, 80.0)], source=GAUDI)
+    assert read(stub, "pod.gpu", before).values[0] == pytest.approx(0.8)
+    assert "pod_namespace,pod_name" in CATALOG["pod.gpu"].sources[GAUDI].value
+
+
+@pytest.mark.parametrize(
+    ("resource", "source", "labels", "owner"),
+    [
+        (
+            "amd.com/gpu",
+            1,
+            {"hostname": "n1", "serial_number": "A", "gpu_id": "0"},
+            {"namespace": "default", "pod": "p"},  # its chart honors labels
+        ),
+        (
+            "habana.ai/gaudi",
+            2,
+            {"node": "n1", "UUID": "01P0"},
+            {"pod_namespace": "default", "pod_name": "p"},
+        ),
+    ],
+)
+def test_memory_errors_of_other_makers_count_too(
+    resource: str, source: int, labels: dict[str, str], owner: dict[str, str]
+) -> None:
+    node = cluster.node("n1", allocatable={resource: "1"})
+    before = cluster.snapshot([node], [cluster.pod("p", "n1", requests={resource: "1"})])
+    stub = Stub().series("node.gpu.ecc", [(labels, 2.0)], source=source)
+    holders = fill(CATALOG["node.gpu.ecc"].holders, WINDOW, "")
+    stub.rows[holders] = [({**labels, **owner}, AT - 10)]
+    reading = read(stub, "node.gpu.ecc", before)
+    assert (reading.problem, reading.values.tolist()) == (None, [2.0])
+    assert [each.pods for each in reading.devices] == [(0,)]
+    sound = read(Stub().series("node.gpu.ecc", [(labels, 0.0)], source=source),
+                 "node.gpu.ecc", before)  # fmt: skip
+    assert (sound.problem, sound.values.tolist()) == (None, [0.0])
 
 
 def test_a_gpu_whose_pod_changed_has_the_mean_of_all_of_the_window() -> None:

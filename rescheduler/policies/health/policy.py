@@ -100,7 +100,7 @@ class Signs(Strict):
     )
     ecc: Yes | None = Field(
         None,
-        description="A GPU's memory had uncorrectable errors within the window. Needs "
+        description="A GPU's memory had uncorrectable errors within the window. NVIDIA's need "
         "`DCGM_FI_DEV_ECC_DBE_VOL_TOTAL`, which dcgm-exporter collects only if configured.",
     )
     remap: Yes | None = Field(None, description="A GPU has no rows left to replace broken ones.")

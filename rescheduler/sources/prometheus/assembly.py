@@ -270,6 +270,8 @@ class Assembly:
         """The values of the preferred source, completed by those of the next where it has none."""
         found: dict[Key, Value] = {}
         for source in self._definition.sources:
+            if not self._asked_for(source):
+                continue
             measured = self._measure(source)
             for key, value in measured.items():
                 if self._problems.codes.get(key[0], "") < "RDG005":

@@ -1,8 +1,10 @@
-"""Accelerators of other makers than NVIDIA: which series are their load and memory.
+"""Accelerators of other makers than NVIDIA: which series are their load, memory and errors.
 
 Sources: AMD device-metrics-exporter 1.3 (docs/configuration/metricslist), Intel XPU Manager 2
-(OpenTelemetry names), Intel Gaudi's metric exporter. A device that is partitioned (AMD's CPX, DPX)
-reports its activity by its first partition, so that one stands for the device here.
+(OpenTelemetry names), Intel Gaudi's metric exporter (its labels are Serial, UUID, device, id,
+pod_namespace, pod_name). A device that is partitioned (AMD's CPX, DPX) reports its activity by its
+first partition, so that one stands for the device here. AMD's `gpu_afid_errors` is no counterpart
+of XIDs, as it holds corrected errors too, and of XPU Manager's errors nobody says how bad they are.
 """
 
 from rescheduler.kube.accelerators import AMD, GAUDI, INTEL
@@ -11,7 +13,9 @@ from rescheduler.sources.prometheus.definition import Source, gauge_of_devices
 _PLACE = "cluster,job,instance,namespace,pod,node,hostname,exported_namespace,exported_pod"
 _AMD = f"{_PLACE},serial_number,gpu_uuid,gpu_id"
 _INTEL = f"{_PLACE},pci_bdf"
-_GAUDI = f"{_PLACE},UUID,uuid,device"
+_GAUDI = f"{_PLACE},pod_namespace,pod_name,UUID,uuid,device"
+_AMD_DEVICE = "cluster,job,instance,node,hostname,serial_number,gpu_uuid,gpu_id"
+_GAUDI_DEVICE = "cluster,job,instance,namespace,pod,node,UUID,uuid"
 _MIB = 2.0**20
 """AMD says MB, and an MI300X of 192 GiB reports 196,592 of them."""
 
@@ -46,7 +50,7 @@ def _all_of(series: str) -> str:
 OTHERS_LOAD = (
     _amd("gpu_gfx_activity", 0.01),
     _mean("hw_gpu_utilization_ratio", _INTEL, 1.0, INTEL, 'hw_gpu_task="compute-all"'),
-    _mean("habanalabs_utilization", _GAUDI, 0.01, GAUDI),
+    gauge_of_devices("habanalabs_utilization", _GAUDI, 0.01, GAUDI),
 )
 OTHERS_MEMORY = (
     _amd("gpu_used_vram", _MIB),
@@ -55,7 +59,7 @@ OTHERS_MEMORY = (
         fresh=f"max by ({_INTEL}) (timestamp({_INTEL_USED}))",
         maker=INTEL,
     ),
-    _mean("habanalabs_memory_used_bytes", _GAUDI, 1.0, GAUDI),
+    gauge_of_devices("habanalabs_memory_used_bytes", _GAUDI, 1.0, GAUDI),
 )
 OTHERS_MEMORY_FREE = (
     _amd("gpu_free_vram", _MIB),
@@ -64,5 +68,67 @@ OTHERS_MEMORY_FREE = (
         fresh=f"max by ({_INTEL}) (timestamp({_INTEL_SIZE}))",
         maker=INTEL,
     ),
-    _mean("habanalabs_memory_free_bytes", _GAUDI, 1.0, GAUDI),
+    gauge_of_devices("habanalabs_memory_free_bytes", _GAUDI_DEVICE, 1.0, GAUDI),
 )
+
+
+def _quantile(
+    metric: str, key: str, quantile: float, scale: float, maker: str, only: str = ""
+) -> Source:
+    """What samples of the window are below for that share of them, whichever pod had the device."""
+    series = f"{metric}{{$match {only}}}" if only else f"{metric}{{$match}}"
+    return Source(
+        value=f"max by ({key}) (quantile_over_time({quantile:g}, {series}[$window]))",
+        fresh=f"max by ({key}) (timestamp({series}))",
+        scale=scale,
+        maker=maker,
+    )
+
+
+def others_peak(peak: float) -> tuple[Source, ...]:
+    """Their load at that quantile."""
+    compute = 'hw_gpu_task="compute-all"'
+    return (
+        _quantile("gpu_gfx_activity", _AMD_DEVICE, peak, 0.01, AMD, _FIRST),
+        _quantile("hw_gpu_utilization_ratio", _INTEL, peak, 1.0, INTEL, compute),
+        _quantile("habanalabs_utilization", _GAUDI_DEVICE, peak, 0.01, GAUDI),
+    )
+
+
+def others_memory_peak(peak: float) -> tuple[Source, ...]:
+    """The memory that they use at that quantile."""
+    return (
+        _quantile("gpu_used_vram", _AMD_DEVICE, peak, _MIB, AMD, _FIRST),
+        _quantile("habanalabs_memory_used_bytes", _GAUDI_DEVICE, peak, 1.0, GAUDI),
+    )
+
+
+def others_memory_free(quantile: float) -> tuple[Source, ...]:
+    """The memory that is free at that quantile."""
+    return (
+        _quantile("gpu_free_vram", _AMD_DEVICE, quantile, _MIB, AMD, _FIRST),
+        _quantile("habanalabs_memory_free_bytes", _GAUDI_DEVICE, quantile, 1.0, GAUDI),
+    )
+
+
+_AMD_ECC = "gpu_ecc_uncorrect_total"
+_GAUDI_ECC = "habanalabs_pending_rows_with_double_bit_ecc_errors"
+
+
+def _growth(metric: str, key: str, maker: str) -> Source:
+    return Source(
+        value=f"max by ({key}) (increase({metric}{{$match}}[$window]))",
+        fresh=f"max by ({key}) (timestamp({metric}{{$match}}))",
+        maker=maker,
+    )
+
+
+OTHERS_ECC = (
+    _growth(_AMD_ECC, _AMD_DEVICE, AMD),
+    _growth(_GAUDI_ECC, _GAUDI_DEVICE, GAUDI),
+)
+OTHERS_ECC_HOLDERS = (
+    f"max by ({_AMD}) (timestamp({_AMD_ECC}{{$match}}))"
+    f" or max by ({_GAUDI}) (timestamp({_GAUDI_ECC}{{$match}}))"
+)
+"""Which pods have the devices whose errors are counted."""

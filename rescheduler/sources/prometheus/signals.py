@@ -12,6 +12,13 @@ Why the forms are what they are:
 
 from rescheduler.kube.accelerators import NVIDIA
 from rescheduler.sources.prometheus.definition import GPU, GPU_KEY, LINKS, OWNER, Definition, Source
+from rescheduler.sources.prometheus.makers import (
+    OTHERS_ECC,
+    OTHERS_ECC_HOLDERS,
+    others_memory_free,
+    others_memory_peak,
+    others_peak,
+)
 
 _APPLICATION_XIDS = (13, 31, 43, 45, 68, 109)
 _MIB = 2.0**20
@@ -24,16 +31,24 @@ _TIME = "rate(node_time_seconds{$match}[$window])"
 _SHORT_TIME = "rate(node_time_seconds{$match}[$span])"
 
 
-def _worst_gpu(name: str, metric: str, value: str, highest: float) -> Definition:
+def _worst_gpu(
+    name: str,
+    metric: str,
+    value: str,
+    highest: float,
+    others: tuple[Source, ...] = (),
+    held: str = "",
+) -> Definition:
+    """others: of other makers' devices; held: which pods have those."""
     time = f"(timestamp({metric}{{$match}}))"
     return Definition(
         name,
         "",
         highest,
         "worst",
-        (Source(value, f"max by ({GPU_KEY}) {time}", maker=NVIDIA),),
+        (Source(value, f"max by ({GPU_KEY}) {time}", maker=NVIDIA), *others),
         only="gpu",
-        holders=f"max by ({GPU_KEY},{OWNER}) {time}",
+        holders=" or ".join(filter(None, (f"max by ({GPU_KEY},{OWNER}) {time}", held))),
     )
 
 
@@ -140,6 +155,8 @@ SIGNALS: tuple[Definition, ...] = (
         "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL",
         f"max by ({GPU_KEY}) (increase(DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{{$match}}[$window]))",
         1e9,
+        OTHERS_ECC,
+        OTHERS_ECC_HOLDERS,
     ),
     _worst_gpu(
         "node.gpu.remap",
@@ -230,6 +247,7 @@ SIGNALS: tuple[Definition, ...] = (
         (
             _gpu_quantile("DCGM_FI_PROF_GR_ENGINE_ACTIVE", PEAK, 1.0),
             _gpu_quantile("DCGM_FI_DEV_GPU_UTIL", PEAK, 0.01),
+            *others_peak(PEAK),
         ),
         resource=GPU,
         only="gpu",
@@ -239,8 +257,8 @@ SIGNALS: tuple[Definition, ...] = (
         "ratio",
         1e15,
         "gpu-memory",
-        (_gpu_quantile("DCGM_FI_DEV_FB_USED", PEAK, _MIB),),
-        (_gpu_quantile("DCGM_FI_DEV_FB_FREE", 1 - PEAK, _MIB),),
+        (_gpu_quantile("DCGM_FI_DEV_FB_USED", PEAK, _MIB), *others_memory_peak(PEAK)),
+        (_gpu_quantile("DCGM_FI_DEV_FB_FREE", 1 - PEAK, _MIB), *others_memory_free(1 - PEAK)),
         only="gpu",
     ),
     _rdma("receive"),

@@ -10,7 +10,7 @@ import yaml
 from tests.e2e.controlplane.build import binaries
 from tests.e2e.controlplane.processes import Process, free_ports
 from tests.e2e.controlplane.versions import BACKENDS
-from tests.e2e.exporter.prometheus import Prometheus, installed, scrape_config
+from tests.e2e.exporter.prometheus import Prometheus, scrape_config
 
 
 class Engine:
@@ -120,13 +120,13 @@ class Thanos:
 
 
 def victoria_metrics(folder: Path, exporter_port: int, interval: int = 1) -> Engine:
-    """A single node that scrapes by itself, from the system's package."""
+    """A single node that scrapes by itself."""
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "victoria-metrics.yaml"
     config.write_text(yaml.safe_dump(scrape_config(exporter_port, interval)))
     (port,) = free_ports(1)
     command = [
-        str(installed("victoria-metrics")),
+        str(binaries(BACKENDS)["victoria-metrics"]),
         f"-storageDataPath={folder / 'data'}",
         f"-httpListenAddr=127.0.0.1:{port}",
         f"-promscrape.config={config}",

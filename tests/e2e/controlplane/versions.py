@@ -77,8 +77,14 @@ NODE_EXPORTER = Program(
 KUBE_STATE_METRICS = Program(
     "kube-state-metrics", "2.18.0", {"kube-state-metrics": "k8s.io/kube-state-metrics/v2"}, {}
 )
-# Programs of their own where a single node is one: so a store can be lost.
 _VICTORIA_METRICS = "github.com/VictoriaMetrics/VictoriaMetrics/app"
+VICTORIA_METRICS_SINGLE = Program(
+    "victoriametrics-single",
+    "1.122.0",
+    {"victoria-metrics": f"{_VICTORIA_METRICS}/victoria-metrics"},
+    {},
+)
+# Programs of their own where a single node is one: so a store can be lost.
 VICTORIA_METRICS = Program(
     "victoriametrics",
     "1.100.0-cluster",
@@ -104,4 +110,4 @@ PROGRAMS = (
     KUBE_STATE_METRICS,
 )
 # For `make e2e-backends` alone.
-BACKENDS = (MIMIR, VICTORIA_METRICS)
+BACKENDS = (MIMIR, VICTORIA_METRICS, VICTORIA_METRICS_SINGLE)

@@ -25,13 +25,6 @@ def _newest(metric: str) -> str:
 
 
 AMD: dict[str, OwnReading] = {
-    "node.gpu.ecc": OwnReading(
-        value=f"max by ({_KEY}) (increase(gpu_ecc_uncorrect_total{{{_FIRST}}}[$window]))",
-        fresh=_newest("gpu_ecc_uncorrect_total"),
-        unit="count",
-        labels=_DEVICE,
-        resources=_GPU,
-    ),
     "node.gpu.temperature": OwnReading(
         value=f"max by ({_KEY}) (avg_over_time(gpu_junction_temperature{{{_FIRST}}}[$window]))",
         fresh=_newest("gpu_junction_temperature"),

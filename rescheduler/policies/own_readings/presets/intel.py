@@ -1,9 +1,7 @@
 """Intel GPUs by XPU Manager 2 (`xpumd`), and Gaudi by its metric exporter.
 
-What is not built in. Neither tells which pod has a device, so there is no reading of pods. XPU
-Manager's ServiceMonitor sets `node`; the node of Gaudi's exporter is that of its pod. Gaudi's
-series are in percent and milliwatts; that `UUID` tells its devices apart is not in its
-documentation: if `check` finds no values, write your own.
+What is not built in. XPU Manager's ServiceMonitor sets `node`; the node of Gaudi's exporter is that
+of its pod. Gaudi's series are in percent and milliwatts.
 """
 
 from rescheduler.policies.own_readings.definition import OwnReading, ReadingLabels
