@@ -135,6 +135,7 @@ def _left_out(
 
 def _against_cluster(policies: "PolicySet", settings: Settings, told: _Told) -> int:
     from rescheduler.cli.output import colored  # noqa: PLC0415 - keeps help quick
+    from rescheduler.planning.plan.steering_notes import steering_notes  # noqa: PLC0415
     from rescheduler.reporting.reading_table import render_readings  # noqa: PLC0415
     from rescheduler.runtime.checking import answers, idle, unheard  # noqa: PLC0415
     from rescheduler.runtime.observing import observer  # noqa: PLC0415
@@ -147,7 +148,8 @@ def _against_cluster(policies: "PolicySet", settings: Settings, told: _Told) -> 
     if found and told.form != "json":
         width = shutil.get_terminal_size((120, 24)).columns
         click.echo(render_readings(found, width=width, color=colored(None)), nl=False)
-    for note in idle(policies, snapshot):
+    unsteered = steering_notes(policies.policies, policies.limits, snapshot)
+    for note in (*(each.message for each in unsteered), *idle(policies, snapshot)):
         told.add("notes", note, f"  note: {note}")
     left_out = list(unheard(policies, snapshot))
     for policy, problem in left_out:

@@ -19,6 +19,7 @@ from rescheduler.planning.measure.measuring import measure
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.plan.result import Outline
+from rescheduler.planning.plan.steering_notes import steering_notes
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.enforce import acting
@@ -174,6 +175,8 @@ def propose(
         sweep_strays(actor, snapshot)
         with parts.phase("measure"):
             _measure(actor, snapshot, policies, history)
+    unsteered = steering_notes(policies.policies, policies.limits, snapshot)
+    notes = [*notes, *unsteered]
     record_all(parts.record, observed(snapshot))
     finding_history, more = recalled(parts, policies)
     outline = Outline(

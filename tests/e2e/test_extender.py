@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import socket
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -12,21 +13,47 @@ from typing import Any
 import pytest
 import yaml
 
+from rescheduler.actions.extender_lease import ASKED, NAME, VERSION
 from rescheduler.actions.steering_format import written
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import node
 from tests.e2e.builders.workloads import deployment
+from tests.e2e.controlplane.manifests import apply_manifests
 from tests.e2e.controlplane.processes import free_ports
 from tests.e2e.controlplane.programs import Layout
 from tests.e2e.controlplane.server import ControlPlane
+from tests.e2e.exporter.faults import HEALTHY
+from tests.e2e.exporter.metrics import Metrics
 from tests.e2e.landing.score_log import OPTIONS
-from tests.e2e.loop import NAMESPACE, SPREAD, write_policies
+from tests.e2e.load_scenarios import unwanted_calm
+from tests.e2e.loop import (
+    NAMESPACE,
+    SPREAD,
+    WINDOW,
+    Loop,
+    install,
+    swift,
+    utilization,
+    write_policies,
+)
 from tests.e2e.program import ROOT, Program
-from tests.e2e.steering import intent_of
+from tests.e2e.steering import entries, intent_of
 
 pytestmark = pytest.mark.e2e
 
 EXAMPLE = ROOT / "deploy" / "kustomize" / "steering-extender" / "kube-scheduler.example.yaml"
+KUSTOMIZE = ROOT / "deploy" / "kustomize"
+STEERED = "  steering: {by: Extender}\n"
+SPREAD_NOTHING = """
+apiVersion: rescheduler.io/v1alpha1
+kind: Spread
+metadata: {name: nothing}
+spec:
+  match: {namespaces: [nowhere]}
+  topologyKey: topology.kubernetes.io/zone
+  maxSkew: 1
+"""
+"""For an extender that answers by the table alone."""
 EXTENDED = re.compile(r'"Extender scored node for pod" pod="([^"]+)".* node="([^"]+)" score=(\d+)')
 PLUGIN = re.compile(
     r'"Plugin scored node for pod" pod="([^"]+)" plugin="[^"]+" node="([^"]+)" score=(-?\d+)'
@@ -61,6 +88,14 @@ class Extended:
         folder = write_policies(self._folder / "policies", *policies)
         arguments = ("--listen", f"127.0.0.1:{self.port}", "--every", "2s", "--log-format", "json")
         return program.start("extender", "-p", folder, *arguments, log=self.said)
+
+    def answers(self) -> bool:
+        """Whether the extender can be asked."""
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=2).close()
+        except OSError:
+            return False
+        return True
 
     def refreshed(self) -> None:
         """Wait until the extender has read the cluster as it is now."""
@@ -144,3 +179,71 @@ def test_the_scheduler_places_pods_as_policies_and_the_table_say(extended: Exten
     finally:
         process.terminate()
         assert process.wait(15) == 0
+
+
+def scheduler(port: int) -> str:
+    """The document that declares what the scheduler of `Extended` is configured with."""
+    configuration = yaml.safe_load(EXAMPLE.read_text())
+    url = f"http://127.0.0.1:{port}"
+    configuration["extenders"][0]["urlPrefix"] = url
+    spec = {"configuration": configuration, "harmlessExtenders": [url]}
+    document = {"apiVersion": "rescheduler.io/v1alpha1", "kind": "Scheduler"}
+    return yaml.safe_dump({**document, "metadata": {"name": "own"}, "spec": spec})
+
+
+def install_extender(extended: Extended, folder: Path) -> None:
+    """The component's objects, but not what runs: that is beside the control plane here."""
+    text = (KUSTOMIZE / "steering-extender" / "server.yaml").read_text()
+    kinds = {"Lease", "Role", "RoleBinding"}
+    kept = [each for each in yaml.safe_load_all(text) if each["kind"] in kinds]
+    folder.mkdir()
+    (folder / "access.yaml").write_text(yaml.safe_dump_all(kept))
+    apply_manifests(extended.cluster.api, [KUSTOMIZE / "steering-table", folder])
+
+
+def test_hot_nodes_that_the_scheduler_likes_best(
+    extended: Extended, binary: Path, tmp_path: Path
+) -> None:
+    """Unsteered, every pod would come back to one of them."""
+    cluster = extended.cluster
+    scenario = unwanted_calm(cluster)
+    kubeconfig = install(cluster, "enforce-cronjob", tmp_path)
+    install_extender(extended, tmp_path / "component")
+    metrics = Metrics(tmp_path / "metrics", extended.plane.exporter_kubeconfig, HEALTHY, 1)
+    try:
+        metrics.warm(2 * WINDOW)
+        texts = (utilization(gpu="50%"), swift() + STEERED, scheduler(extended.port))
+        policies = write_policies(tmp_path / "policies", *texts)
+        acting = Program(binary, kubeconfig, metrics.url)
+
+        # While nothing shows that it is asked, nothing is steered, and so nothing moves.
+        early = Loop(acting, policies).once(code=None)
+        assert "STR001" in {note["code"] for note in early["notes"]}
+        assert not early["moves"]
+
+        process = extended.start(SPREAD_NOTHING)
+        try:
+            cluster.until(extended.answers, "the extender to answer", 120)
+            cluster.create(deployment("asked", 1, cpu="10m"))
+            cluster.until(lambda: ASKED in shown(extended), "the extender to be asked", 90)
+            loop = Loop(acting, policies)
+            moves = loop.until_content()
+            cluster.settled(deadline=120)
+        finally:
+            process.terminate()
+            assert process.wait(15) == 0
+        assert len(moves) == 15
+        for move in moves:
+            assert move["steered"]["by"] == "Extender"
+            assert move["landedOn"] in move["steered"]["nodes"], move
+            assert move["landedOn"] not in scenario.hot, move
+        assert not {name: load for name, load in scenario.load(cluster).items() if load > 0.5}
+        assert entries(cluster) == []
+        assert shown(extended)[VERSION]
+    finally:
+        metrics.stop()
+
+
+def shown(extended: Extended) -> dict[str, str]:
+    lease = extended.cluster.api.read("coordination.k8s.io/v1", "Lease", NAME, NAMESPACE)
+    return dict(lease["metadata"].get("annotations") or {})

@@ -68,7 +68,6 @@ def repair(cluster: Cluster, loop: Loop, scenario: LoadScenario) -> list[Json]:
         assert move["landedOn"] in {share["node"] for share in move["landing"]}, move
         assert move["landedOn"] not in scenario.hot, move
         assert move["node"] in move["steered"]["shunned"], move
-        assert move["landedOn"] not in move["steered"]["shunned"], move
     assert tainted(cluster) == {}
     for node in cluster.api.items("v1", "Node"):
         assert THEIRS in node["spec"]["taints"], node["metadata"]["name"]

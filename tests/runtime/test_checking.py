@@ -227,3 +227,19 @@ def test_the_verb_holds_policies_against_a_recording() -> None:
     file = str(root / "policies/spread_test.yaml")
     answer = CliRunner().invoke(program, ["check", file])
     assert (answer.exit_code, "policy tests" in answer.output) == (0, True)
+
+
+def test_the_verb_notes_steering_that_cannot_act(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    recording = str(root / "tests/recordings/gpu-cluster.snapshot")
+    file = tmp_path / "limits.yaml"
+    file.write_text(
+        (root / "policies/spread.yaml").read_text(encoding="utf-8")
+        + "\n---\napiVersion: rescheduler.io/v1alpha1\nkind: Limits\nmetadata: {name: own}\n"
+        "spec: {steering: {by: Extender, strength: Require}}\n",
+        encoding="utf-8",
+    )
+    answer = CliRunner().invoke(program, ["check", str(file), "--snapshot", recording])
+    assert "steering.by Extender: of 100 nodes kube-scheduler asks it about a sample" in (
+        " ".join(answer.output.split())
+    )

@@ -47,16 +47,19 @@ class ControlPlane:
         stages: Path = programs.STAGES,
         *,
         audited: bool = True,
+        server_options: Sequence[str] = (),
     ) -> None:
         """Start all of it below `folder`, and come back when it is ready (about 5 s).
 
         scheduler_options: more options of kube-scheduler, or what makes them once it is known
         where the files lie. stages: what KWOK plays. audited: whether there is an audit log.
+        server_options: more options of kube-apiserver.
         """
         self.folder = folder
         self._scheduler_options = scheduler_options
         self._stages = stages
         self._audited = audited
+        self._server_options = server_options
         built = binaries()
         try:
             self._start(folder / "first", built)
@@ -111,10 +114,14 @@ class ControlPlane:
         process.wait_until(_answers(f"{self._etcd}/health"), 20)
 
     def _run_api_server(self, built: dict[str, Path], ports: Ports) -> None:
-        command = programs.api_server(
-            built["kube-apiserver"], self.layout, ports, audited=self._audited
-        )
-        process = self._run("kube-apiserver", command)
+        command = [
+            *programs.api_server(
+                built["kube-apiserver"], self.layout, ports, audited=self._audited
+            ),
+            *self._server_options,
+        ]
+        process = self._api_server = self._run("kube-apiserver", command)
+        self._server_command = command
         process.wait_until(self.layout.authority.exists, 20)
         for user, token in self._tokens.items():
             path = self.layout.kubeconfig(user.replace(":", "-"))
@@ -122,6 +129,26 @@ class ControlPlane:
         process.wait_until(_answers(f"{self.url}/readyz", self._tokens["admin"]), 40)
         self.api = Api(self.url, self._tokens["admin"], self.layout.authority)
         self.audit = Audit(self.layout.audit, self.api)
+
+    def restart_api_server(self) -> None:
+        """Kill kube-apiserver, and start it again on the same port."""
+        self._api_server.signal(signal.SIGKILL)
+        self._api_server.stop()
+        self._processes.remove(self._api_server)
+        self._api_server = self._run("kube-apiserver", self._server_command)
+        self._api_server.wait_until(_answers(f"{self.url}/readyz", self._tokens["admin"]), 60)
+
+    def another_api_server(self, *options: str) -> Api:
+        """A second kube-apiserver on the same etcd, as `admin`; it ends with the others."""
+        (port,) = free_ports(1)
+        other = f"--secure-port={port}"
+        command = [
+            other if each.startswith("--secure-port=") else each for each in self._server_command
+        ]
+        process = self._run("kube-apiserver-2", [*command, *options])
+        url, token = f"https://127.0.0.1:{port}", self._tokens["admin"]
+        process.wait_until(_answers(f"{url}/readyz", token), 60)
+        return Api(url, token, self.layout.authority)
 
     def _write_credentials(self) -> None:
         openssl = shutil.which("openssl")

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from rescheduler.model.history import History
@@ -12,8 +13,10 @@ from rescheduler.planning.explain.fate import Fates
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.plan.unsteered import unsteered
 from rescheduler.planning.search.evaluation import Evaluation
+from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.limits import Limits
+from rescheduler.scheduler.model import SchedulerModel
 from tests.planning.scenarios import SWIFT, coming_back, gpu_below, hot_gpus
 from tests.planning.world import World
 
@@ -192,6 +195,26 @@ def test_an_extender_can_require_only_where_all_nodes_are_looked_at(
     monkeypatch.setattr("rescheduler.planning.search.choosing.FEW_NODES", 5)
     _, made = one_plan(by="Extender", strength=strength)
     assert any(move.steered for move in made.moves) is (strength == "Prefer")
+
+
+def test_no_node_is_tainted_to_which_it_goes_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Node n6 is not as good as n9, but what the scheduler likes in it weighs more than a taint."""
+    world = coming_back(limits=steered(by="SoftTaint", strength="Prefer"))
+    copy = WorkingCopy(world.snapshot, world.policies, world.limits, History())
+    chooser, pod = Evaluator(copy).chooser, 0
+    unsteered = copy.landing(pod)
+    there = replace(
+        unsteered,
+        nodes=np.array([5], dtype=np.int32),
+        probabilities=np.array([1.0]),
+        returns=0.0,
+    )
+    monkeypatch.setattr(SchedulerModel, "landing", lambda *_: there)
+    nodes = np.array([8, 5], dtype=np.int32)
+    found = chooser._repelled(pod, nodes, np.array([1.0, 0.5]), unsteered, helps=False)
+    assert found is not None
+    assert found.steer.tainted is not None
+    assert np.flatnonzero(found.steer.tainted).tolist() == [copy.snapshot.pod_node[pod]]
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
