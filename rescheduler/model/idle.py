@@ -16,3 +16,8 @@ class IdleHolder(msgspec.Struct, frozen=True, kw_only=True):
     gpus: float
     use: float
     hours: float
+
+    @property
+    def daily(self) -> float:
+        """GPU-hours that are not used in a day, if it goes on like this."""
+        return 24 * self.gpus * (1 - self.use)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from rescheduler.model.found import Found
 from rescheduler.model.idle import IdleHolder
 from rescheduler.model.problem import Problem
 from rescheduler.model.room import GangRoom
@@ -114,8 +115,7 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     steered: Steered | None = None  # how its replacement is steered, as the landing has it
     unsteered: list[LandingShare] = []  # the landing of a steered move without steering
     after: list[str] = []  # UIDs of the pods that make room for it, whose replacements are Ready
-    gangMinimum: int | None = None
-    """How many Ready pods the gang of a pod that is moved alone must keep; None: it is in none."""
+    gangMinimum: int | None = None  # Ready pods that the gang of a pod moved alone must keep
 
 
 class MoveResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -241,7 +241,7 @@ class PolicyResult(msgspec.Struct, frozen=True, kw_only=True):
     problem: Problem | None = None
     brought: GainsResult | None = None  # by its moves; None where none was measured
     idle: list[IdleHolder] = []
-    found: dict[str, Change] = {}  # how many findings of each code there are
+    found: list[Found] = []  # what it finds that can be counted
     room: list[GangRoom] = []  # the gangs that wait, where the policy makes room for them
     document: dict[str, Any] = {}
     """The policy's whole document as JSON, from which `apply` makes the same policy again."""

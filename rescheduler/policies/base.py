@@ -226,6 +226,12 @@ class Freeing(Protocol):
         ...
 
 
+ROOM = "FRG004"
+"""Why a pod is moved that makes room for a gang."""
+NO_ROOM = "FRG005"
+"""Why it is not: the gang would not get its room as a whole."""
+
+
 @runtime_checkable
 class Roomy(Protocol):
     """A term that knows which gangs wait for room, and what to free for all pods of one at once."""
@@ -276,6 +282,9 @@ class Policy(Document):
     """One sentence for the generated documentation."""
     codes: ClassVar[tuple[str, ...]] = ()
     """The reason codes that it can give, or whole families of them, for the documentation."""
+    things: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """Codes of which each finding is one thing that people count: what one and several are called.
+    """
     subject: ClassVar[Subject] = "pods"
     """What it evaluates, which is what its term's `scope` counts."""
     each_alone: ClassVar[bool] = False

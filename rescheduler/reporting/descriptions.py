@@ -121,8 +121,14 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "problem": "Why the policy was not evaluated, or null.",
         "brought": "What the moves for its sake have brought, or null where none was measured.",
         "idle": "Who has GPUs and hardly uses them.",
-        "found": "How many findings of each reason code there are, before and after the moves.",
+        "found": "What it finds that can be counted, such as hot GPUs.",
         "room": "The gangs that wait, where the policy makes room for them.",
+    },
+    "Found": {
+        "one": "What one of these is called.",
+        "many": "What several of these are called.",
+        "before": "How many there are before the moves.",
+        "after": "How many there are after the moves.",
     },
     "GangRoom": {
         "gang": "Namespace and name of the gang, or of the owner of its pods.",

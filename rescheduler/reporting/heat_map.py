@@ -11,6 +11,9 @@ from rescheduler.reporting.phrasing import ARROW, UNKNOWN, percent, resource
 MOST = 400
 """Cells of a row. Of larger clusters the nodes that change most and the hottest are shown."""
 
+_NAMED = 12
+"""Nodes that change whose names are written below a row."""
+
 _ORDER = ("gpu", "gpu.memory", "network.receive", "network.transmit", "cpu", "memory")
 _TARGETS = {
     "gpu": "gpu",
@@ -36,13 +39,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class HeatMapRow:
-    """One reading of all nodes. summary: what the picture shows, in words."""
+    """One reading of all nodes. summary: what the picture shows, in words.
+
+    changes: the nodes that change most, by name, with their load before and after.
+    """
 
     label: str
     target: str
     summary: str
     cells: list[Cell]
     omitted: str
+    changes: list[str]
 
 
 @dataclass(frozen=True)
@@ -76,26 +83,43 @@ def _known(node: NodeView, name: str) -> bool:
 def _row(plan: Plan, name: str) -> HeatMapRow:
     high = _target(plan, name)
     if not any(_known(node, name) for node in plan.nodes):
-        return HeatMapRow(resource(name), "", "No node has a value.", [], "")
+        return HeatMapRow(resource(name), "", "No node has a value.", [], "", [])
     unknown = Change(before=None, after=None)
     loads = [(node, node.load.get(name, unknown)) for node in plan.nodes]
     loads.sort(
         key=lambda pair: (-(pair[1].before if pair[1].before is not None else -1), pair[0].name)
     )
-    shown = loads
-    if len(loads) > MOST:
-        by_change = sorted(range(len(loads)), key=lambda place: -abs(_step(loads[place][1])))
-        moved = {place for place in by_change[: MOST // 2] if _step(loads[place][1])}
-        rest = [place for place in range(len(loads)) if place not in moved]
-        shown = [loads[place] for place in sorted([*moved, *rest[: MOST - len(moved)]])]
-    omitted = len(loads) - len(shown)
+    # Most nodes have no GPU at all, and an empty column of each would hide those that have.
+    drawn = [pair for pair in loads if pair[1].before is not None or not _of_devices(name)]
+    by_change = sorted(
+        (pair for pair in drawn if _step(pair[1])), key=lambda pair: -abs(_step(pair[1]))
+    )
+    moved = {node.name for node, _ in by_change[: MOST // 2]}
+    first = [pair for pair in drawn if pair[0].name in moved]
+    shown = [*first, *(pair for pair in drawn if pair[0].name not in moved)][:MOST]
+    omitted = len(drawn) - len(shown)
     return HeatMapRow(
         label=resource(name),
         target="" if high is None else percent(high),
         summary=_summary([load for _, load in loads], high),
         cells=[_cell(node, load, high) for node, load in shown],
+        changes=_changes(by_change),
         omitted=f"{counted(omitted, 'node')} not drawn: cooler, or changed less" if omitted else "",
     )
+
+
+def _of_devices(name: str) -> bool:
+    return name.removeprefix("node.").startswith("gpu")
+
+
+def _changes(by_change: list[tuple[NodeView, Change]]) -> list[str]:
+    """The nodes that change most, those first that fall."""
+    most = sorted(by_change[:_NAMED], key=lambda pair: _step(pair[1]))
+    named = [
+        f"{node.name} {_shown(load.before)} {ARROW} {_shown(load.after)}" for node, load in most
+    ]
+    more = len(by_change) - len(named)
+    return [*named, f"{counted(more, 'more node')}"] if more else named
 
 
 def _step(load: Change) -> float:
@@ -119,7 +143,16 @@ def _summary(loads: list[Change], high: float | None) -> str:
     missing = sum(load.before is None for load in loads)
     absent = f"; {counted(missing, 'node')} without a value" if missing else ""
     before, after = text(load.before for load in loads), text(load.after for load in loads)
-    return f"{counted(len(loads), 'node')}. Before: {before}. After: {after}{absent}."
+    whole = f"{counted(len(loads), 'node')}. Before: {before}. After: {after}{absent}."
+    changed = [load for load in loads if _step(load)]
+    was = max((load.before for load in changed if load.before is not None), default=0.0)
+    now = max((load.after for load in changed if load.after is not None), default=0.0)
+    if now >= was:
+        return whole
+    nodes = counted(len(changed), "node")
+    return (
+        f"{whole} Of {nodes} that change, the hottest: {percent(was)} before, {percent(now)} after."
+    )
 
 
 def _cell(node: NodeView, load: Change, high: float | None) -> Cell:

@@ -95,7 +95,11 @@ def policy_rows(plan: Plan) -> list[PolicyRow]:
     """The policies that weigh most first; those that were not evaluated at the end."""
     answer = []
     for policy in sorted(plan.policies, key=lambda p: (p.problem is not None, -_stake(p), p.name)):
-        moves = sum(move.gains.get(policy.name, 0.0) > NEGLIGIBLE for move in plan.moves)
+        gangs = {each.gang for each in policy.room}
+        moves = sum(
+            move.gains.get(policy.name, 0.0) > NEGLIGIBLE or move.room in gangs
+            for move in plan.moves
+        )
         before, after = policy.cost.before, policy.cost.after
         if policy.problem is not None:
             answer.append(PolicyRow(policy, "-", "-", "-", moves))

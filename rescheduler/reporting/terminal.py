@@ -63,6 +63,7 @@ def _head(screen: Screen, seen: View) -> None:
     if seen.verdict is not None:
         verdict = Text.assemble(coded(seen.verdict.code), seen.verdict.message)
         screen.paragraph(verdict, first=Text("Verdict", style="bold"), indent=9)
+    screen.paragraph(Text(seen.headline, style="bold"))
     screen.line()
     label = max(len(fact.label) for fact in seen.facts) + 2
     value = max(cell_len(fact.value) for fact in seen.facts) + 2
@@ -249,7 +250,8 @@ def _idle(screen: Screen, seen: View) -> None:
             continue
         hours = sum(each.hours for each in policy.idle)
         owners = counted(len(policy.idle), "owner")
-        text = f": {hours:,.0f} GPU-hours of {owners}"
+        daily = sum(each.daily for each in policy.idle)
+        text = f": {hours:,.0f} GPU-hours of {owners}, {daily:,.0f} a day"
         screen.paragraph(Text(text), first=Text.assemble(("Idle GPUs ", "bold"), policy.name))
         grid = Grid(
             [
@@ -259,6 +261,7 @@ def _idle(screen: Screen, seen: View) -> None:
                 Column("GPUs", "right"),
                 Column("in use", "right"),
                 Column("GPU-hours idle", "right"),
+                Column("a day", "right"),
             ]
         )
         for each in policy.idle[:MOST_IDLE]:
@@ -269,6 +272,7 @@ def _idle(screen: Screen, seen: View) -> None:
                 f"{round(each.gpus, 2):g}",
                 f"{each.use:.1%}",
                 f"{each.hours:,.1f}",
+                f"{each.daily:,.0f}",
             )
         screen.grid(grid)
 

@@ -12,6 +12,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.search_summary import Stop
 from rescheduler.model.wording import clean, counted
 from rescheduler.reporting.alerts import Alert, alerts
+from rescheduler.reporting.headline import headline
 from rescheduler.reporting.measured import GainRow, MeasuredRow, gain_rows, measured_rows
 from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation, Step, next_steps
 from rescheduler.reporting.phrasing import (
@@ -101,6 +102,11 @@ class View:
     def kind(self) -> str:
         """Plan or Outcome."""
         return type(self.report).__name__
+
+    @property
+    def headline(self) -> str:
+        """What it does, in one sentence."""
+        return headline(self.report)
 
     @property
     def mode(self) -> Mode:

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from msgspec import structs
 
 from rescheduler.model.errors import PlanEdited, PlanError
+from rescheduler.model.found import Found
 from rescheduler.model.idle import IdleHolder
-from rescheduler.model.plan import Change, Outcome, Plan, Report
+from rescheduler.model.plan import Outcome, Plan, Report
 from rescheduler.model.problem import Problem
 from rescheduler.model.room import GangRoom
 from rescheduler.model.search_summary import SearchSummary
@@ -83,6 +84,8 @@ NOT_COVERED = {
         f"policies[].idle[].{each}"
         for each in ("namespace", "owner", "pods", "gpus", "use", "hours")
     ),
+    *(f"policies[].found[].{each}" for each in ("one", "many", "before", "after")),
+    *(f"policies[].room[].{each}" for each in ("gang", "pods", "gpus", "before", "after")),
     *(
         f"policies[].brought.{each}"
         for each in (
@@ -142,6 +145,7 @@ CANDIDATES: list[Any] = [
 """What may stand instead of a leaf; which of them fits is up to the leaf's type."""
 
 
+FOUND = Found(one="hot GPU", many="hot GPUs", before=5, after=1)
 ROOM = GangRoom(gang="ml/llama", pods=2, gpus=16.0, before=False, after=True)
 IDLE = IdleHolder(namespace="lab", owner="Pod nb", pods=1, gpus=2.0, use=0.01, hours=11.9)
 
@@ -173,7 +177,7 @@ def rich() -> Plan:
             findings=each.findings[:1],
             brought=brought.demoted(TAKEN),
             idle=[IDLE],
-            found={"UTL001": Change(before=2, after=1)},
+            found=[FOUND],
             room=[ROOM],
         )
         for each in full.policies

@@ -15,6 +15,7 @@ from rescheduler.planning.references import landing_shares, steered_ref
 from rescheduler.planning.search.evaluation import Evaluation, Gate, JointEvaluation
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.base import NO_ROOM
 
 LEAST_OVERLAP = 0.5
 """The probability with which the replacement must land where the plan predicted."""
@@ -103,7 +104,7 @@ class Recheck:
         evaluated = self._evaluator.evaluate(tuple(pods), self._gate)
         refusal = evaluated.refusal
         if refusal is not None:
-            if refusal.code.startswith(("FEA", "MRG", "ELG018", "FRG005")):
+            if refusal.code.startswith(("FEA", "MRG", "ELG018", NO_ROOM)):
                 return Problem(code="DRF004", message=f"{refusal.code}: {refusal.message}")
             return refusal
         fresh = [

@@ -8,6 +8,7 @@ from heapq import nsmallest
 import numpy as np
 
 from rescheduler.documents.envelope import to_document
+from rescheduler.model.found import Found
 from rescheduler.model.gains import Gain
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import (
@@ -109,16 +110,19 @@ def _policy_result(
         findings=before.findings.get(name, []),
         problem=problem or None,
         idle=binding.idle(),
-        found=_found(before.counts.get(name, Counter()), _counts(binding)),
+        found=_found(policy, before.counts.get(name, Counter()), _counts(binding)),
         room=[] if binding.roomy is None else binding.roomy.rooms(),
         brought=result(copy.history, written, copy.limits, copy.snapshot.taken),
         document=to_document(written),
     )
 
 
-def _found(before: Counter[str], after: Counter[str]) -> dict[str, Change]:
-    codes = sorted(before.keys() | after.keys())
-    return {code: Change(before=before[code], after=after[code]) for code in codes}
+def _found(policy: Policy, before: Counter[str], after: Counter[str]) -> list[Found]:
+    return [
+        Found(one=one, many=many, before=before[code], after=after[code])
+        for code, (one, many) in policy.things.items()
+        if before[code] or after[code]
+    ]
 
 
 def reading_results(copy: WorkingCopy) -> list[ReadingResult]:

@@ -20,6 +20,7 @@ from rescheduler.planning.search.pending_pods import Waiting
 from rescheduler.planning.search.stability import Stability
 from rescheduler.planning.search.ties import precedence
 from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.base import NO_ROOM
 
 ONLY_WHOLE = "ELG028"
 """The pod may be moved with its whole gang."""
@@ -145,7 +146,7 @@ class Evaluator:
                     made.enter_context(self.copy.trying(move.shift))
             if room and room in self.copy.lacking():
                 text = f"gang {room} would have no room as a whole after them"
-                return Problem(code="FRG005", message=text)
+                return Problem(code=NO_ROOM, message=text)
         return tuple(found)
 
     def helper(self, pod: int) -> Evaluation | Problem:

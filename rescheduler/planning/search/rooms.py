@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 from rescheduler.model.move import Shift
+from rescheduler.planning.binding import Binding
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.strategy import Candidate
@@ -17,8 +18,8 @@ from rescheduler.policies.base import Roomy
 
 _MOST_GANGS = 8
 """For how many gangs room is looked for in one state."""
-_SPARE_NODES = 8
-"""How many nodes may be passed over for one gang, beside one for each place."""
+_MOST_PASSED = 16
+"""How many nodes may be passed over for one gang, as they cannot be freed."""
 _MOST_PODS = 8
 """How many pods of a node are tried for each that leaves it."""
 
@@ -34,7 +35,7 @@ class Rooms:
             if binding.roomy is None or copy.budgets.closed() is not None:
                 continue
             for gang in binding.roomy.lacking()[:_MOST_GANGS]:
-                pods = _Search(evaluator, binding.roomy, gang).pods()
+                pods = _Search(evaluator, binding, binding.roomy, gang).pods()
                 if len(pods) > 1:
                     evaluator.rooms[pods] = gang
                     yield Candidate(pods, copy.cost())
@@ -43,16 +44,16 @@ class Rooms:
 class _Search:
     """What to move for one gang. made: the moves on trial, in their order."""
 
-    def __init__(self, evaluator: Evaluator, roomy: Roomy, gang: str) -> None:
+    def __init__(self, evaluator: Evaluator, binding: Binding, roomy: Roomy, gang: str) -> None:
+        self._binding = binding
         self._evaluator, self._roomy, self._gang = evaluator, roomy, gang
         self._made: list[Shift] = []
 
     def pods(self) -> tuple[int, ...]:
         """The pods to move, in their order; none where there would not be room for the gang."""
         passed: set[tuple[int, int]] = set()
-        most = _SPARE_NODES + self._roomy.short(self._gang)
         with ExitStack() as trial:
-            while self._roomy.short(self._gang) and len(passed) < most:
+            while self._roomy.short(self._gang) and len(passed) < _MOST_PASSED:
                 place = next(
                     (each for each in self._roomy.open_for(self._gang) if each not in passed), None
                 )
@@ -89,6 +90,8 @@ class _Search:
         )
         for pod, _ in order[:_MOST_PODS]:
             if pod in copy.moved or any(shift.pod == pod for shift in self._made):
+                continue
+            if not self._binding.moves(pod):
                 continue
             before = tuple(shift.pod for shift in self._made)
             if self._evaluator.refuse_pods((*before, pod)) is not None:

@@ -27,7 +27,7 @@ from rescheduler.planning.search.evacuation import Leaving, Ways
 from rescheduler.planning.search.evaluation import Evaluation, JointEvaluation
 from rescheduler.planning.search.justification import Justifications
 from rescheduler.planning.search.reversals import Reversals
-from rescheduler.policies.base import Policy
+from rescheduler.policies.base import ROOM, Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.config.schedulers import schedulers_of
@@ -258,7 +258,7 @@ class WorkingCopy:
     def _in_room(move: Evaluation, count: int) -> Evaluation:
         """The move with what it is made for, beside what it gains by itself."""
         whole = f"with {counted(count - 1, 'other move')}, all or none"
-        room = Problem(code="FRG004", message=f"it makes room for gang {move.room}, {whole}")
+        room = Problem(code=ROOM, message=f"it makes room for gang {move.room}, {whole}")
         return replace(move, reasons=(room, *move.reasons))
 
     def _reasons(self, move: Evaluation) -> tuple[Problem, ...]:

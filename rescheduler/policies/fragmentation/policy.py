@@ -213,12 +213,22 @@ def _gangs(pending: Iterable[int], snapshot: Snapshot) -> list[tuple[list[int], 
     gangs: list[tuple[int, list[int], bool]] = []
     for pods in found.values():
         priority = max(snapshot.pods[pod].spec.priority or 0 for pod in pods)
-        if len(pods) == 1:
+        if len(pods) == 1 and not _in_many(pods[0], snapshot):
             alone.setdefault(priority, []).extend(pods)
         else:
             gangs.append((-priority, pods, _together(pods[0], snapshot)))
     gangs += [(-priority, pods, False) for priority, pods in alone.items()]
     return [(pods, together) for _, pods, together in sorted(gangs)]
+
+
+def _in_many(pod: int, snapshot: Snapshot) -> bool:
+    """Whether the only pending pod of a gang or workload is one of several that must all run."""
+    gang, workload = snapshot.gangs.of(pod), int(snapshot.pod_workload[pod])
+    if not _together(pod, snapshot):
+        return False
+    if gang is not None:
+        return len(snapshot.gangs.facts(gang).members) > 1
+    return workload >= 0 and int((snapshot.pod_workload == workload).sum()) > 1
 
 
 def _together(pod: int, snapshot: Snapshot) -> bool:

@@ -1,6 +1,6 @@
 """Numa: keep a pod's devices, CPUs and memory in one NUMA zone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Annotated, ClassVar, Literal
 
@@ -51,6 +51,9 @@ class Numa(Policy):
 
     summary: ClassVar[str] = "Keep the GPUs, CPUs, memory and NICs of a pod in one NUMA zone."
     codes: ClassVar[tuple[str, ...]] = ("NUM", "FEA007")
+    things: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "NUM001": ("pod split over NUMA zones", "pods split over NUMA zones")
+    }
 
     each_alone: ClassVar[bool] = True
 

@@ -17,11 +17,7 @@ from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 from rescheduler.policies.shared.node_signal import Signal, read_signal
 from rescheduler.policies.utilization.combined import CombinedTerm
-from rescheduler.policies.utilization.device_target import (
-    DeviceTarget,
-    bounded,
-    read_device_peaks,
-)
+from rescheduler.policies.utilization.device_target import DeviceTarget, bounded, read_device_peaks
 from rescheduler.policies.utilization.device_term import DeviceTerm
 from rescheduler.policies.utilization.load import Load, mean_share, read_load
 from rescheduler.policies.utilization.packing import PackingTerm
@@ -29,6 +25,7 @@ from rescheduler.policies.utilization.shared_gpus import read_shared_gpus
 from rescheduler.policies.utilization.targets import (
     OF_GPUS,
     READINGS,
+    THINGS,
     Headroom,
     NodeGroup,
     PressedTarget,
@@ -93,6 +90,7 @@ class Utilization(Policy):
         "balance it, or pack it onto fewer nodes."
     )
     codes: ClassVar[tuple[str, ...]] = ("UTL", "RDG003", "RDG010", "RDG012")
+    things: ClassVar = THINGS
     subject: ClassVar[Subject] = "nodes"
 
     kind: Literal["Utilization"] = "Utilization"

@@ -25,6 +25,9 @@ READINGS = {
 
 _OWN = r"[a-zA-Z][a-zA-Z0-9]*(\.[a-zA-Z][a-zA-Z0-9]*)*"
 
+THINGS = {"UTL001": ("hot node", "hot nodes"), "UTL003": ("hot GPU", "hot GPUs")}
+"""What each finding is one of."""
+
 
 def readings_of(resource: str) -> tuple[str, ...]:
     """The readings of a resource, without `node.` or `pod.`; one of an operator is its own name."""

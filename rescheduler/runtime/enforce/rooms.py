@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from rescheduler.model.history import History
 from rescheduler.model.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
+from rescheduler.policies.base import NO_ROOM
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.attempt import problem
 from rescheduler.runtime.enforce.groups import GroupAttempts
-
-_CODE = "FRG005"
 
 
 class RoomAttempts(GroupAttempts):
@@ -81,7 +80,7 @@ class RoomAttempts(GroupAttempts):
             "before; they stay where they are."
         )
         for each in room[places + 1 :]:
-            self._report(each, "skipped", problem(_CODE, said))
+            self._report(each, "skipped", problem(NO_ROOM, said))
 
 
 def _of(move: PlannedMove, found: Problem) -> Problem:

@@ -117,6 +117,15 @@ def test_a_node_that_cannot_be_freed_is_passed_over() -> None:
     assert planned(world([1, 3, 2], [7], stuck=frozenset({0, 1}))).moves == []
 
 
+def test_pods_above_the_priority_of_the_policy_are_passed_over() -> None:
+    before = world([1, 3, 2], [7])
+    before.pods[0].spec.priority = 50
+    modest = ROOM.model_copy(update={"maxPriority": 10})
+    policies = policy_set([modest], Limits.model_validate(FREE))
+    made = plan(before, policies, History(), mode="Audit")
+    assert {each.pod.name.split("-")[1] for each in made.moves} == {"1", "2"}
+
+
 def test_a_single_move_that_is_enough_is_an_ordinary_one() -> None:
     made = planned(world([0, 1], [7]))
     [move] = made.moves

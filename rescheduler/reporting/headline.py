@@ -1,0 +1,94 @@
+"""The sentence on top: what the plan does, in words that need no other part of the report."""
+
+from rescheduler.model.plan import Outcome, Plan, Report, plan_in
+from rescheduler.model.room import GangRoom
+from rescheduler.model.wording import counted
+from rescheduler.reporting.phrasing import percent
+
+_MOST_GANGS = 2
+"""Gangs that are named."""
+_LEAST = 0.005
+"""A smaller share is shown as 0 %."""
+
+
+def headline(report: Report) -> str:
+    """One sentence, such as `Moves 12 pods: 5 hot GPUs become 0.`, with what waits and idles."""
+    plan = plan_in(report)
+    parts = [*_counts(plan), *_gangs(plan), *_shares(plan)] if plan.moves else []
+    if isinstance(report, Outcome):
+        evicted = sum(each.result == "evicted" for each in report.enforced)
+        start = f"Moved {evicted} of {counted(len(report.enforced), 'pod')}"
+        if evicted < len(plan.moves):
+            # What the plan predicts holds for all of its moves.
+            return ", ".join([start, *_idle(plan)]) + "."
+        start += ", as predicted" if parts else ""
+    elif not plan.moves:
+        start = "Moves no pod"
+    else:
+        only = all(move.mode == "Audit" for move in plan.moves)
+        start = f"{'Would move' if only else 'Moves'} {counted(len(plan.moves), 'pod')}"
+    told = [*parts, *_waiting(plan), *_idle(plan)]
+    return f"{start}: {', '.join(told)}." if told else f"{start}."
+
+
+def _counts(plan: Plan) -> list[str]:
+    """What there is less of, by the thing."""
+    things: dict[tuple[str, str], tuple[int, int]] = {}
+    for policy in plan.policies:
+        for each in policy.found:
+            before, after = things.get((each.one, each.many), (0, 0))
+            things[each.one, each.many] = (before + each.before, after + each.after)
+    return [
+        f"{counted(before, one, many)} {'becomes' if before == 1 else 'become'} {after:,}"
+        for (one, many), (before, after) in things.items()
+        if after < before
+    ]
+
+
+def _rooms(plan: Plan) -> list[GangRoom]:
+    """Each gang once, though several policies make room for it."""
+    return list({room.gang: room for each in plan.policies for room in each.room}.values())
+
+
+def _gangs(plan: Plan) -> list[str]:
+    got = [each for each in _rooms(plan) if each.after and not each.before]
+    answer = [f"gang {each.gang} gets {_asked(each)}" for each in got[:_MOST_GANGS]]
+    if more := len(got) - len(answer):
+        answer.append(f"{counted(more, 'more gang')} {'gets' if more == 1 else 'get'} room")
+    return answer
+
+
+def _asked(room: GangRoom) -> str:
+    if room.gpus:
+        return f"its {room.gpus:g} {'GPU' if room.gpus == 1 else 'GPUs'}"
+    return f"room for its {counted(room.pods, 'pod')}"
+
+
+def _shares(plan: Plan) -> list[str]:
+    """By how much other policies find less fault."""
+    answer = []
+    for each in plan.policies:
+        told = each.room or each.found
+        if told or each.problem is not None or each.cost.before <= 0:
+            continue
+        less = 1 - each.cost.after / each.cost.before
+        if less >= _LEAST:
+            answer.append(f"policy {each.name} is {percent(less)} better")
+    return answer
+
+
+def _waiting(plan: Plan) -> list[str]:
+    left = sum(not each.after for each in _rooms(plan))
+    return [f"{counted(left, 'gang')} still {'waits' if left == 1 else 'wait'}"] if left else []
+
+
+def _idle(plan: Plan) -> list[str]:
+    """What idle GPUs cost in a day, if it goes on like this; an owner is told once."""
+    held = {(i.namespace, i.owner): i for each in plan.policies for i in each.idle}
+    hours = sum(each.daily for each in held.values())
+    if round(hours) < 1:
+        return []
+    one = round(hours) == 1
+    return [
+        f"{hours:,.0f} idle GPU-{'hour' if one else 'hours'} a day {'is' if one else 'are'} told"
+    ]
