@@ -14,6 +14,8 @@ from rescheduler.runtime.settings import Settings
     "snapshot",
     "output",
     "out",
+    "search_time",
+    "search_steps",
     "seed",
     "exit_code",
     policies=True,

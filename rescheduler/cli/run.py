@@ -25,6 +25,8 @@ from rescheduler.runtime.settings import Settings
     "audit_trail_max_size",
     "audit_trail_max_files",
     "cycle_deadline",
+    "search_time",
+    "search_steps",
     "seed",
     policies=True,
 )

@@ -16,7 +16,8 @@ class SearchSummary(msgspec.Struct, frozen=True, kw_only=True):
     steps: moves, alone or together, that were evaluated. gain: expected decrease of the weighted
     cost by all moves. bound: what as many moves could gain at most, each as much as it could alone
     on the best node of all and no more of a workload, node or namespace than the limits allow.
-    chained: how many of the moves are parts of swaps and chains.
+    chained: how many of the moves are parts of swaps and chains. alone: what single moves gained
+    until none of them was possible that gains: without swaps and chains it would have ended there.
     """
 
     stopped: Stop
@@ -24,6 +25,7 @@ class SearchSummary(msgspec.Struct, frozen=True, kw_only=True):
     gain: float
     bound: float
     chained: int = 0
+    alone: float | None = None
 
     @property
     def within(self) -> float | None:
@@ -41,4 +43,7 @@ def together(passes: Sequence[SearchSummary]) -> SearchSummary | None:
         gain=sum(each.gain for each in passes),
         bound=sum(each.bound for each in passes),
         chained=sum(each.chained for each in passes),
+        alone=sum(each.gain if each.alone is None else each.alone for each in passes)
+        if any(each.alone is not None for each in passes)
+        else None,
     )

@@ -223,6 +223,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "gain": "Expected decrease of the weighted cost by all moves.",
         "bound": "What as many moves could gain at most, each as much as it could alone.",
         "chained": "How many of the moves are parts of swaps and chains.",
+        "alone": "What single moves gained until no other one did; null: all moves are single.",
     },
     "Steered": {
         "by": "What tells the replacement where to go.",

@@ -279,6 +279,8 @@ class View:
         most = f"of the most that {counted(len(self.moves), 'move')} could gain"
         why = STOPPED[search.stopped]
         chained = f"; {search.chained} in swaps and chains" if search.chained else ""
+        if search.alone is not None:
+            chained += f", without which {amount(search.alone)} of {amount(search.gain)} is gained"
         evaluated = counted(search.steps, "evaluation")
         return [Fact("Within", percent(search.within), f"{most}{chained}; {why} ({evaluated})")]
 

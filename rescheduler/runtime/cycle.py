@@ -20,6 +20,7 @@ from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.plan.result import Outline
 from rescheduler.planning.plan.steering_notes import steering_notes
+from rescheduler.planning.search.effort import UNHURRIED, Effort
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.enforce import acting
@@ -63,7 +64,7 @@ class Parts:
     actor: what acts on the cluster, from the policies; None where nothing may.
     phase: is entered for each of `observe`, `measure`, `plan` and `act`, to time it.
     recorded: whether the snapshot is a recording.
-    record: writes to the audit trail.
+    record: writes to the audit trail. effort: what looking for moves may cost, from the call on.
     """
 
     policies: Callable[[], PolicySet]
@@ -75,6 +76,7 @@ class Parts:
     phase: Phase = _untimed
     recorded: bool = False
     record: Recorder = unrecorded
+    effort: Callable[[], Effort] = lambda: UNHURRIED
 
 
 def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
@@ -184,7 +186,7 @@ def propose(
     )
     with parts.phase("plan"):
         plan, observations = plan_and_observations(
-            snapshot, policies, history, finding_history, outline
+            snapshot, policies, history, finding_history, outline, parts.effort()
         )
     record_all(parts.record, planned(plan))
     notes = [*notes, *more, *_remembered(parts, observations, snapshot.taken)]

@@ -2,6 +2,7 @@
 
 import secrets
 import socket
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from rescheduler.model.errors import SettingsError
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import Plan, PlannedMove
 from rescheduler.model.problem import Problem
+from rescheduler.planning.search.effort import Effort
 from rescheduler.policies.files.policy_set import (
     PolicySet,
     limits_from_document,
@@ -76,8 +78,15 @@ def parts_of(
         remembers=remembers,
         recorded=settings.snapshot is not None,
         record=record,
+        effort=lambda: _effort(settings),
         **more,
     )
+
+
+def _effort(settings: Settings) -> Effort:
+    """What the settings let one plan cost, from now on by our own steady clock."""
+    until = time.monotonic() + settings.search_time.total_seconds()
+    return Effort(settings.search_steps, lambda: time.monotonic() >= until)
 
 
 def policies_of(settings: Settings) -> PolicySet:

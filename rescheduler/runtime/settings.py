@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.plan import Mode
+from rescheduler.planning.search.effort import MOST_STEPS
 
 OutputFormat = Literal["table", "json", "html"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -133,6 +134,16 @@ class Settings:
     cycle_deadline: timedelta = _option(
         timedelta(minutes=15), "After so long a cycle sends nothing more and ends."
     )
+    search_time: timedelta = _option(
+        timedelta(minutes=1),
+        "After so long no more moves are looked for: the plan has the best that were found, and "
+        "says so.",
+    )
+    search_steps: int = _option(
+        MOST_STEPS,
+        "The same after so many evaluations, which gives the same plan on every machine.",
+        metavar="N",
+    )
     seed: int = _option(0, "Seed of all that is random in planning.", metavar="N")
     exit_code: bool = _option(False, "Exit with 4 when moves are proposed.")
     yes: bool = _option(False, "Do not ask before acting.")
@@ -180,8 +191,7 @@ class Settings:
                 f"--every {self.every.total_seconds():g}s is too short",
                 "give at least 1s; 5m suits most clusters.",
             )
-        if self.cycle_deadline < timedelta(seconds=1):
-            raise SettingsError("--cycle-deadline is too short", "give at least 1s.")
+        self._check_ends()
         if self.digest is not None and not _DIGEST.fullmatch(self.digest):
             raise SettingsError(
                 f"--digest {self.digest!r} is not the beginning of a digest",
@@ -198,6 +208,16 @@ class Settings:
                 "leave out --prometheus-url (and RESCHEDULER_PROMETHEUS_URL) to plan on the "
                 "recording, or --snapshot to read the cluster as it is now.",
             )
+
+    def _check_ends(self) -> None:
+        """What ends a cycle and a search leaves them something to do."""
+        if self.cycle_deadline < timedelta(seconds=1):
+            raise SettingsError("--cycle-deadline is too short", "give at least 1s.")
+        if self.search_time < timedelta(seconds=1):
+            raise SettingsError("--search-time is too short", "give at least 1s.")
+        if self.search_steps < 1:
+            hint = f"leave it out: {MOST_STEPS} suit most clusters."
+            raise SettingsError("--search-steps must be 1 or more", hint)
 
 
 def catalogs_in(text: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.steering import Steering
 from rescheduler.sources.kubernetes.cluster import read_cluster
 from rescheduler.sources.kubernetes.transport import MAX_PAGE, Answer, Connection
 from rescheduler.sources.recording import load, save
@@ -118,7 +119,12 @@ def many(fleet: Untimed, watch: Watch) -> None:
     )
 
 
-def _plan(fleet: Untimed, watch: Watch, **limits: int) -> "Plan":
+def steered(fleet: Untimed, watch: Watch) -> None:
+    """Plan as in `whole`, where each replacement is told where to go."""
+    _plan(fleet, watch, steering=Steering(by="AdmissionPolicy", strength="Require"))
+
+
+def _plan(fleet: Untimed, watch: Watch, **limits: object) -> "Plan":
     from rescheduler.planning.plan.planner import plan  # noqa: PLC0415
     from rescheduler.sources.policy_files import load_policies  # noqa: PLC0415
 
@@ -140,12 +146,13 @@ def _plan(fleet: Untimed, watch: Watch, **limits: int) -> "Plan":
     )
     watch.facts["candidates"] = made.totals.candidates
     watch.facts["moves"] = len(made.moves)
+    watch.facts["steps"] = made.search.steps if made.search is not None else 0
     watch.facts["guards"] = [each.code for each in made.guards]
     watch.facts["problems"] = [p.name for p in made.policies if p.problem is not None]
     return made
 
 
-PHASES = {each.__name__: each for each in (decode, record, whole, many)}
+PHASES = {each.__name__: each for each in (decode, record, whole, steered, many)}
 
 
 def main() -> int:

@@ -103,7 +103,7 @@ NOT_COVERED = {
         )
     ),
     # How the moves were found; they are covered themselves.
-    *(f"search.{each}" for each in ("bound", "chained", "gain", "steps", "stopped")),
+    *(f"search.{each}" for each in ("alone", "bound", "chained", "gain", "steps", "stopped")),
     # What a policy says of the placement; the policy itself is covered as a whole.
     *(f"policies[].{each}" for each in ("cost.after", "cost.before", "problem", "scope", "source")),
     *(f"policies[].findings[].{each}" for each in ("code", "cost", "message", "subject")),
@@ -155,7 +155,7 @@ def rich() -> Plan:
     full = plan(
         guards=[Problem(code="GRD001", message="hot")],
         ownReadings=[{"kind": "Readings", "spec": {"presets": ["amd"]}}],
-        search=SearchSummary(stopped="steps", steps=9, gain=1.5, bound=2.5, chained=2),
+        search=SearchSummary(stopped="steps", steps=9, gain=1.5, bound=2.5, chained=2, alone=0.5),
         notes=[Problem(code="DAT001", message="odd")],
         calibration=calibrated(trusted=False),
         schedulers=schedulers(Problem(code="FEA005", message="odd")),

@@ -44,8 +44,15 @@ def test_the_headline_says_how_far_from_the_best_the_moves_are_and_why_it_ended(
     for text in (flat(render_table(told(), width=120, color=False)), flat(render_page(told()))):
         assert "4 %" in text
         assert "of the most that 6 moves could gain; 2 in swaps and chains" in text
+        assert "without which" not in text
         assert "the limits allow no more moves (1,234 evaluations)" in text
         assert "1 steered" in text
+
+
+def test_the_headline_says_what_single_moves_alone_would_gain() -> None:
+    made = plan(search=structs.replace(SUMMARY, alone=20.0))
+    said = "2 in swaps and chains, without which 20.0 of 24.0 is gained"
+    assert said in flat(render_table(made, width=120, color=False))
 
 
 def test_nothing_is_said_of_a_search_that_was_not_made() -> None:
@@ -58,5 +65,7 @@ def test_the_passes_of_a_plan_are_one_search() -> None:
     other = SearchSummary(stopped="complete", steps=6, gain=1.0, bound=5.0)
     both = together([other, SUMMARY])
     assert both == SearchSummary(stopped="full", steps=1240, gain=25.0, bound=30.0, chained=2)
+    chains = structs.replace(SUMMARY, alone=20.0)
+    assert together([other, chains]) == structs.replace(both, alone=21.0)
     assert together([]) is None
     assert both.within == pytest.approx(1 / 6)

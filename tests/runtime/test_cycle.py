@@ -11,11 +11,14 @@ from rescheduler.model.history import History
 from rescheduler.model.plan import MoveResult, Outcome, Plan, Result, plan_in
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.search.effort import Effort
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.enforce import acting
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.exit_codes import exit_code
+from rescheduler.runtime.parts import parts_of
+from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from tests.fakes.stage import START, Process, Stage, warm
 from tests.runtime.skewed import hot, parts, skewed, spread
@@ -48,6 +51,33 @@ def test_an_audit_cycle_never_acts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (plan.mode, len(plan.moves)) == ("Audit", 1)
     assert exit_code(plan) == 0
     assert exit_code(plan, proposed=True) == 4
+
+
+@pytest.mark.parametrize(
+    ("effort", "why"), [(Effort(), "complete"), (Effort(expired=lambda: True), "time")]
+)
+def test_a_plan_is_made_within_the_time_that_the_cycle_has_for_it(effort: Effort, why: str) -> None:
+    plan = run_cycle(replace(parts(), effort=lambda: effort))
+    assert isinstance(plan, Plan)
+    assert plan.search is not None
+    assert plan.search.stopped == why
+    assert len(plan.moves) == (why == "complete")
+
+
+def test_the_time_of_a_plan_begins_with_its_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("rescheduler.runtime.parts.time.monotonic", lambda: now)
+    monkeypatch.setattr("rescheduler.runtime.parts.observer", lambda *_: skewed)
+    settings = Settings(search_time=timedelta(seconds=5), search_steps=7)
+    made = parts_of(settings, None, policies=lambda: policy_set([]))
+    now = 2000.0
+    effort = made.effort()
+    assert (effort.steps, effort.expired()) == (7, False)
+    now = 2004.9
+    assert not effort.expired()
+    now = 2005.0
+    assert effort.expired()
+    assert not made.effort().expired(), "the next cycle has its own"
 
 
 def test_an_enforcing_cycle_evicts_what_audit_proposes() -> None:

@@ -27,6 +27,8 @@ from rescheduler.runtime.settings import Settings, env_names
         ({"every": timedelta(minutes=5), "cron": "* * * * *"}, "--every and --cron"),
         ({"every": timedelta(milliseconds=1)}, "too short"),
         ({"cycle_deadline": timedelta(0)}, "too short"),
+        ({"search_time": timedelta(0)}, "too short"),
+        ({"search_steps": 0}, "1 or more"),
         ({"digest": ""}, "not the beginning of a digest"),
         ({"digest": "1f0c42aa91d"}, "not the beginning of a digest"),
         ({"snapshot": Path("x"), "mode": "Enforce"}, "recorded snapshot"),

@@ -7,6 +7,7 @@ from rescheduler.model.plan import Mode
 from rescheduler.model.problem import Problem
 from rescheduler.model.search_summary import SearchSummary
 from rescheduler.planning.limits.guards import holding
+from rescheduler.planning.search.effort import UNHURRIED, Effort
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import search
@@ -30,7 +31,7 @@ class Decision:
     searches: tuple[SearchSummary, ...] = ()
 
 
-def decide(copy: WorkingCopy) -> Decision:
+def decide(copy: WorkingCopy, effort: Effort = UNHURRIED) -> Decision:
     """First the Enforce policies decide alone; then the Audit policies too.
 
     Where a guard holds, nothing moves and every candidate is refused with the guard's code.
@@ -39,11 +40,11 @@ def decide(copy: WorkingCopy) -> Decision:
     observations = evaluator.stability.observations
     if guards := guards_on(copy):
         return Decision(refusals=_hold(copy, guards[0]), guards=guards, observations=observations)
-    found = search(evaluator)
+    found = search(evaluator, effort=effort)
     searches = [found.summary]
     decision = Decision([("Enforce", found.moves)], found.refusals, observations=observations)
     if copy.start_audit():
-        audited = search(evaluator)
+        audited = search(evaluator, effort=effort)
         decision.passes.append(("Audit", audited.moves))
         decision.refusals = audited.refusals | decision.refusals
         searches.append(audited.summary)

@@ -8,6 +8,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.decision import decide
 from rescheduler.planning.plan.result import Outline, assemble
 from rescheduler.planning.plan.views import Before
+from rescheduler.planning.search.effort import UNHURRIED, Effort
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.forecast import forecast
 from rescheduler.planning.search.working_copy import WorkingCopy
@@ -35,6 +36,7 @@ def plan_and_observations(
     history: History,
     finding_history: FindingHistory,
     outline: Outline,
+    effort: Effort = UNHURRIED,
 ) -> tuple[Plan, tuple[Observation, ...]]:
     """What to move, and why everything else is left alone.
 
@@ -43,7 +45,8 @@ def plan_and_observations(
     on it. Where a guard holds, nothing moves and every candidate is refused with the guard's code.
 
     finding history: since when earlier cycles have had each finding. Answers also what the policies
-    that wait have found now, for the next cycle.
+    that wait have found now, for the next cycle. effort: where it ends the search, the plan has the
+    best of what was evaluated until then, and says so.
     """
     copy = WorkingCopy(
         snapshot,
@@ -55,7 +58,7 @@ def plan_and_observations(
         finding_history=finding_history,
     )
     before = Before.of(copy.bindings)
-    decision = decide(copy)
+    decision = decide(copy, effort)
     passes = _with_landings(copy, decision.passes)
     made = assemble(
         copy,

@@ -59,8 +59,9 @@ def _best(copy: WorkingCopy, pods: IntArray, *, steered: bool) -> FloatArray:
         if binding.policy.onlyIfSteered and not steered:
             continue
         bounding, weight = binding.bounding, binding.policy.weight
-        if bounding is not None:
-            total += weight * bounding.bounds(pods)
+        if bounding is not None and binding.term is not None:
+            # A term never costs less than nothing, so no move gains more than it costs now.
+            total += weight * np.minimum(bounding.bounds(pods), binding.term.cost())
         elif binding.term is not None and len(stable):
             term = binding.term
             total += weight * np.array(

@@ -1,7 +1,7 @@
 """The search: the candidate that gains most, again and again, on a working copy."""
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -9,14 +9,15 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.search_summary import SearchSummary, Stop
 from rescheduler.planning.search.best import Best
 from rescheduler.planning.search.chains import Chains
+from rescheduler.planning.search.effort import UNHURRIED, Effort
 from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
 from rescheduler.planning.search.evaluator import ONLY_WHOLE, Evaluator
 from rescheduler.planning.search.rooms import Rooms
 from rescheduler.planning.search.strategy import AllMoves, Candidate, Strategy
 from rescheduler.planning.search.ties import tie_break
 
-MOST_STEPS = 50_000
-"""How many evaluations one search may make, unless another number is given."""
+_MOST_LAST = 32
+"""How many of those evaluated before are evaluated again for the plan when a search must end."""
 _NEVER = -1
 _Pods = tuple[int, ...]
 _Key = tuple[float, float, bytes]
@@ -60,8 +61,7 @@ def search(
     evaluator: Evaluator,
     strategy: Strategy | None = None,
     *,
-    steps: int = MOST_STEPS,
-    expired: Callable[[], bool] = lambda: False,
+    effort: Effort = UNHURRIED,
 ) -> SearchResult:
     """The moves of one pass, committed in the working copy, until nothing more passes the gate.
 
@@ -71,26 +71,27 @@ def search(
     that others made needless are taken back. So at the end every candidate was refused in the very
     state that the plan leads to; unless the plan is full, planning again there proposes nothing.
 
-    What was taken until then is a plan at any time. steps: at most so many evaluations, for which
-    the same input gives the same plan. expired: whether the time is up.
+    What was taken until then is a plan at any time. Where the evaluations or the time of the effort
+    are used up, the best of those that were evaluated are taken too, of which a few are evaluated
+    once more for that, and it ends.
 
     It ends: what is taken lowers the cost of the working copy, what is taken back does not raise
     it, and what was taken back twice stays.
     """
-    return _Search(evaluator, strategy or AllMoves(), evaluator.steps + steps, expired).run()
+    return _Search(evaluator, strategy or AllMoves(), effort).run()
 
 
 class _Search:
     """One search. What it refuses is forgotten when a round begins, for that asks everybody again.
 
     asked: pods that were candidates alone.
-    needless: what was taken back; dropped: what was so twice.
+    needless: what was taken back; dropped: what was so twice. alone: what single moves gained
+    when the first chain was taken.
     """
 
-    def __init__(
-        self, evaluator: Evaluator, strategy: Strategy, last: int, expired: Callable[[], bool]
-    ) -> None:
-        self._began, self._last_step, self._expired = evaluator.steps, last, expired
+    def __init__(self, evaluator: Evaluator, strategy: Strategy, effort: Effort) -> None:
+        self._began, self._last_step = evaluator.steps, evaluator.steps + effort.steps
+        self._expired = effort.expired
         self._stopped: Stop = "complete"
         self._evaluator = evaluator
         self._copy = evaluator.copy
@@ -101,6 +102,7 @@ class _Search:
         self._asked: set[int] = set()
         self._needless: set[_Pods] = set()
         self._dropped: dict[_Pods, Problem] = {}
+        self._alone: float | None = None
 
     def run(self) -> SearchResult:
         best = Best(self._copy, self._evaluator.bounds().best)
@@ -110,12 +112,14 @@ class _Search:
             self._take_back()
         self._refuse_former()
         moves = self._result.moves
+        chained = sum(len(each.moves) for each in self._result.accepted if each.chain)
         self._result.summary = SearchSummary(
             stopped=self._stopped,
             steps=self._evaluator.steps - self._began,
             gain=sum(move.gain for move in moves),
             bound=best.of(len(moves)),
-            chained=sum(len(each.moves) for each in self._result.accepted if each.chain),
+            chained=chained,
+            alone=self._alone if chained else None,
         )
         return self._result
 
@@ -153,10 +157,13 @@ class _Search:
         if copy.budgets.closed() is not None or self._ended():
             return False
         refused = dict(self._result.refused)
+        gained = sum(move.gain for move in self._result.moves)
         passing = list(self._passing(self._last.candidates(self._evaluator), gate))
         heap = [self._waiting(each) for each in passing]
         heapq.heapify(heap)
         taken = self._take(heap, gate)
+        if taken and self._alone is None:
+            self._alone = gained
         self._result.refused = refused
         return taken
 
@@ -186,9 +193,7 @@ class _Search:
         taken = False
         while heap and copy.budgets.closed() is None:
             if self._ended():
-                unseen = Problem(code="FEA013", message="the search ended before it came to it")
-                result.refused.update((pods, unseen) for _, pods, _ in heap)
-                break
+                return self._take_known(heap, latest, gate) or taken
             key, pods, version = heapq.heappop(heap)
             if not copy.moved.isdisjoint(pods):
                 continue
@@ -203,6 +208,34 @@ class _Search:
                     heapq.heappush(heap, (key, pods, copy.version))
                     continue
             result.accepted.append(copy.commit(latest[pods]))
+            taken = True
+        return taken
+
+    def _take_known(
+        self,
+        heap: list[tuple[_Key, _Pods, int]],
+        latest: dict[_Pods, JointEvaluation],
+        gate: Gate,
+    ) -> bool:
+        """Where no more may be evaluated: take the best of what was; answers whether it took any.
+
+        What other moves have changed since is asked once more, and taken if it still passes, though
+        one that was never evaluated could be better.
+        """
+        copy, refused, taken = self._copy, self._result.refused, False
+        known = sorted(each for each in heap if each[1] in latest)[:_MOST_LAST]
+        unseen = Problem(code="FEA013", message="the search ended before it came to it")
+        refused.update((pods, unseen) for _, pods, _ in heap if copy.moved.isdisjoint(pods))
+        for _, pods, version in known:
+            if copy.budgets.closed() is not None or not copy.moved.isdisjoint(pods):
+                continue
+            if version != copy.version:
+                latest[pods] = self._evaluator.evaluate(pods, gate)
+            if (refusal := latest[pods].refusal) is not None:
+                refused[pods] = refusal
+                continue
+            del refused[pods]
+            self._result.accepted.append(copy.commit(latest[pods]))
             taken = True
         return taken
 

@@ -166,3 +166,15 @@ def test_a_later_move_is_not_made_where_the_room_was_not_made() -> None:
     lost = recheck(after, made, 1, history)
     assert isinstance(lost, Problem)
     assert lost.code == "DRF008"
+
+
+def test_the_summary_says_what_single_moves_alone_would_gain() -> None:
+    """Here nothing: no single move is possible. Where all are single, nothing is said of it."""
+    chained = planned(full(room="3")).search
+    assert chained is not None
+    assert chained.chained == 2
+    assert chained.alone == 0.0
+    assert chained.gain > 0.5
+    single = planned(full(room="3"), steering={"by": "None"}).search
+    assert single is not None
+    assert single.alone is None

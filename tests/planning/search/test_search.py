@@ -7,6 +7,7 @@ import pytest
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.search.effort import Effort
 from rescheduler.planning.search.evaluation import Evaluation, JointEvaluation
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import search
@@ -78,3 +79,25 @@ def test_the_refusals_are_true_of_the_plan(cluster: Snapshot, cap: int) -> None:
         elif pod in now:
             assert again is not None
             assert again == refusal or evaluator.bounds().best[pod] <= 0.05
+
+
+@pytest.mark.parametrize("steps", [20, 60, 120])
+def test_a_search_that_must_end_takes_the_best_that_it_evaluated(
+    cluster: Snapshot, steps: int
+) -> None:
+    """Most of what is evaluated waits for others that could be better, and is worth a move."""
+    evaluator = watched(cluster, 40)
+    found = search(evaluator, effort=Effort(steps=steps))
+    assert found.summary is not None
+    assert found.summary.stopped == "steps"
+    evaluated = {pods for pods, _ in list(evaluator.worked_out)[:steps]}
+    passed = {each.pods for each in found.accepted}
+    assert passed <= evaluated
+    assert found.moves
+    again = watched(cluster, 40)
+    for each in found.accepted:
+        fresh = again.evaluate(each.pods)
+        assert fresh.refusal is None
+        again.copy.commit(fresh)
+    worth = [pods for pods in evaluated - passed if again.evaluate(pods).refusal is None]
+    assert not worth, "all that was evaluated and still passes is in the plan"

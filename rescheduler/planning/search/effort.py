@@ -1,0 +1,27 @@
+"""How long planning may look for moves."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+MOST_STEPS = 50_000
+"""How many evaluations one search may make, unless another number is given."""
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What one plan may cost to make.
+
+    steps: evaluations of each search; with so many the same input gives the same plan.
+    expired: whether the time is up; the clock is the caller's.
+    """
+
+    steps: int = MOST_STEPS
+    expired: Callable[[], bool] = _never
+
+
+UNHURRIED = Effort()
+"""As long as it takes, but for the number of evaluations."""
