@@ -21,6 +21,8 @@ VOLCANO = "scheduling.volcano.sh"
 KAI = "scheduling.run.ai"
 KUEUE = "kueue.x-k8s.io"
 
+WORKLOADS = f"Workload.{KUEUE}"
+"""The kind that says which gangs Kueue runs, as a snapshot names it where it cannot be read."""
 _KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
 _KUEUE_TOTAL = "kueue.x-k8s.io/pod-group-total-count"
 QUEUE = "kueue.x-k8s.io/queue-name"

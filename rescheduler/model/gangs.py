@@ -9,7 +9,7 @@ import numpy as np
 
 from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.controllers import Controller
-from rescheduler.kube.gangs import KUEUE, GangObject, Mark, kueue_marked, marks
+from rescheduler.kube.gangs import KUEUE, QUEUE, WORKLOADS, GangObject, Mark, kueue_marked, marks
 from rescheduler.kube.objects import Pod
 
 
@@ -55,8 +55,10 @@ class Gangs:
         pods: Sequence[Pod],
         controllers: Iterable[Controller],
         objects: Iterable[GangObject],
+        unread: Iterable[str] = (),
     ) -> None:
-        """objects: the PodGroups and Workloads that were read."""
+        """objects: the PodGroups and Workloads that were read. unread: kinds that were not."""
+        self._without_workloads = WORKLOADS in unread
         self._pods = pods
         self._controllers = {each.metadata.uid: each for each in controllers}
         self._objects: dict[tuple[str, str, str], GangObject] = {}
@@ -134,9 +136,12 @@ class Gangs:
         found = list(marks(pod, self._controllers.get(chain[0]) if chain else None))
         if workload is not None and not found and workload.minimum != 1:
             found = [Mark(f"Workload of {KUEUE}", workload.metadata.name)]
+        known = [self._controllers[uid] for uid in chain if uid in self._controllers]
+        if not found and self._without_workloads and kueue_marked(pod, known):
+            top = known[-1].metadata if known else pod.metadata
+            found = [Mark(QUEUE, top.name)]
         if not found:
             return None
-        known = [self._controllers[uid] for uid in chain if uid in self._controllers]
         own = tuple(Gang(f"{pod.metadata.namespace}/{each.name}", each.what) for each in found)
         return _Membership(
             own[0],

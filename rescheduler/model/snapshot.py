@@ -223,7 +223,7 @@ class Snapshot:
     @cached_property
     def gangs(self) -> Gangs:
         """The gangs of the pods."""
-        return Gangs(self.pods, self.controllers, self.gang_objects)
+        return Gangs(self.pods, self.controllers, self.gang_objects, self.unread)
 
     @cached_property
     def namespace_labels(self) -> dict[str, Labels]:

@@ -77,6 +77,19 @@ def test_audit_has_no_right_to_write(name: str) -> None:
     assert {verb for _, _, verb, _ in rights(name)} <= READS
 
 
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_only_what_is_read_again_before_an_eviction_is_got_by_name(name: str) -> None:
+    """Snapshots are lists; tests/e2e/test_rights.py shows that each right is used."""
+    got = {
+        resource
+        for kind, resource, verb, _ in rights(name)
+        if (kind, verb) == ("ClusterRole", "get")
+    }
+    owners = {"deployments", "jobs", "replicasets", "replicationcontrollers", "statefulsets"}
+    again = {"namespaces", "nodes", "pods", *owners} if name.startswith("enforce") else set()
+    assert got == again
+
+
 @pytest.mark.parametrize("name", ["enforce-cronjob", "enforce-deployment"])
 def test_enforce_has_exactly_these_rights_to_write(name: str) -> None:
     assert {right for right in rights(name) if right[2] not in READS} == {

@@ -1,6 +1,7 @@
 """Gangs: spared, moved by their surplus, or moved as a whole; never a part below the minimum."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -187,6 +188,18 @@ def test_without_the_workloads_of_kueue_no_gang_is_moved() -> None:
         made = planned(before, over_racks(), gangs=how)
         assert codes(made) == {"ELG029": 4}
         assert "Workload.kueue.x-k8s.io was not read" in made.refused[0].message
+
+
+def test_without_the_workloads_of_kueue_what_waits_in_its_queues_is_a_gang() -> None:
+    before = crowded(least=1)
+    for each in before.pods:
+        each.metadata.labels = {"app": "ring"}
+    for each in before.controllers:
+        each.metadata.labels = {"kueue.x-k8s.io/queue-name": "users"}
+    assert planned(before, over_racks(groupBy="Workload"), gangs="Spare").moves
+    before = replace(before, unread=["Workload.kueue.x-k8s.io"])
+    for how, code in (("Spare", "ELG016"), ("Surplus", "ELG029"), ("Whole", "ELG029")):
+        assert codes(planned(before, over_racks(groupBy="Workload"), gangs=how)) == {code: 4}
 
 
 def test_under_whole_the_surplus_moves_alone() -> None:

@@ -77,6 +77,15 @@ def test_a_group_that_lacks_the_resource_does_not_serve_it(tmp_path: Path) -> No
         assert read_cluster(connection).unread == ["ResourceSlice"]
 
 
+def test_a_kind_that_is_served_in_another_version_alone_is_not_absent(tmp_path: Path) -> None:
+    """As Kueue does once it serves no v1beta1: its jobs must not be taken for ungoverned ones."""
+    api = refusing("/apis/kueue.x-k8s.io/v1beta1/workloads", 404)
+    del api.served["kueue.x-k8s.io/v1beta1"]
+    api.served["kueue.x-k8s.io/v1beta2"] = ["workloads"]
+    with connected(api, tmp_path) as (connection, _):
+        assert read_cluster(connection).unread == ["Workload.kueue.x-k8s.io"]
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -4,7 +4,7 @@ A gang whose minimum is known can spare its Ready members above it, one by one. 
 may be moved where every member is Running and Ready.
 """
 
-from rescheduler.kube.gangs import KUEUE
+from rescheduler.kube.gangs import WORKLOADS
 from rescheduler.model.gangs import Gang
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
@@ -12,9 +12,6 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.planning.eligibility.gang_members import SpareMembers
 from rescheduler.policies.limits import Limits
-
-WORKLOADS = f"Workload.{KUEUE}"
-"""The kind that says which gangs Kueue runs, as a snapshot names it where it cannot be read."""
 
 
 class GangChecks:

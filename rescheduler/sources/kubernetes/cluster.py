@@ -271,7 +271,9 @@ class _Reader:
         An account without the right gets 403 for a kind that is not served, too.
         """
         if kind.extension and not self._discovery.serves(path):
-            self.unread += [kind.name] if kind.noted else []
+            # There may be objects of it, which a version that we do not know would show.
+            if kind.noted or self._discovery.serves_otherwise(path):
+                self.unread.append(kind.name)
             return
         raise ClusterUnavailable(
             f"{kind.name} cannot be listed: {path} answered {answer.status}: {answer.message}",

@@ -53,11 +53,26 @@ class Discovery:
             ClusterUnavailable: the API server does not say.
         """
         _, _, group, version, resource = path.split("/")
-        name = f"{group}/{version}"
+        return self._has(f"{group}/{version}", resource)
+
+    def serves_otherwise(self, path: str) -> bool:
+        """Whether there is that resource in another version of its group.
+
+        Raises:
+            ClusterUnavailable: the API server does not say.
+        """
+        _, _, group, version, resource = path.split("/")
+        others = {each for each in self._all() if each.partition("/")[0] == group}
+        return any(self._has(each, resource) for each in others - {f"{group}/{version}"})
+
+    def _all(self) -> set[str]:
         if self._versions is None:
             groups = self._read(_GROUPS, _Groups).groups
             self._versions = {each.groupVersion for one in groups for each in one.versions}
-        if name not in self._versions:
+        return self._versions
+
+    def _has(self, name: str, resource: str) -> bool:
+        if name not in self._all():
             return False
         if name not in self._resources:
             found = self._read(f"{_GROUPS}/{name}", _Resources).resources

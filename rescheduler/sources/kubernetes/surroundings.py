@@ -23,7 +23,6 @@ _OWNERS = {
     "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets/",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments/",
     "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets/",
-    "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets/",
     "Job": "/apis/batch/v1/namespaces/{}/jobs/",
     "ReplicationController": "/api/v1/namespaces/{}/replicationcontrollers/",
 }

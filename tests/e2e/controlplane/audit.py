@@ -18,6 +18,7 @@ class _User(msgspec.Struct):
 
 
 class _Reference(msgspec.Struct):
+    apiGroup: str = ""
     resource: str = ""
     subresource: str = ""
     namespace: str = ""

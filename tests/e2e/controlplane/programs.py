@@ -57,6 +57,25 @@ class Layout:
         return self.root / f"{user}.kubeconfig"
 
 
+@dataclass(frozen=True)
+class Features:
+    """What is on that is off by default. gates: as in `A=true,B=true`. versions: of APIs."""
+
+    gates: str = ""
+    versions: str = ""
+
+    def gated(self) -> list[str]:
+        """The options of every program of Kubernetes."""
+        return [f"--feature-gates={self.gates}"] if self.gates else []
+
+    def served(self) -> list[str]:
+        """The options of the API server."""
+        return [*self.gated(), *([f"--runtime-config={self.versions}"] if self.versions else [])]
+
+
+USUAL = Features()
+
+
 def etcd(binary: Path, layout: Layout, ports: Ports) -> list[str]:
     """One member, without fsync: its data need not outlive the test run."""
     client, peer = (f"http://127.0.0.1:{port}" for port in (ports.etcd, ports.etcd_peer))

@@ -48,18 +48,21 @@ class ControlPlane:
         *,
         audited: bool = True,
         server_options: Sequence[str] = (),
+        features: programs.Features = programs.USUAL,
     ) -> None:
         """Start all of it below `folder`, and come back when it is ready (about 5 s).
 
         scheduler_options: more options of kube-scheduler, or what makes them once it is known
         where the files lie. stages: what KWOK plays. audited: whether there is an audit log.
         server_options: more options of kube-apiserver.
+        features: what is on that is off by default.
         """
         self.folder = folder
         self._scheduler_options = scheduler_options
         self._stages = stages
         self._audited = audited
         self._server_options = server_options
+        self._features = features
         built = binaries()
         try:
             self._start(folder / "first", built)
@@ -85,11 +88,13 @@ class ControlPlane:
         self.scheduler_url = f"https://127.0.0.1:{ports.scheduler}"
         given = self._scheduler_options
         commands = {
-            "kube-controller-manager": programs.controller_manager(
-                built["kube-controller-manager"], self.layout, ports
-            ),
+            "kube-controller-manager": [
+                *programs.controller_manager(built["kube-controller-manager"], self.layout, ports),
+                *self._features.gated(),
+            ],
             "kube-scheduler": [
                 *programs.scheduler(built["kube-scheduler"], self.layout, ports),
+                *self._features.gated(),
                 *(given(self.layout) if callable(given) else given),
             ],
             "kwok": programs.kwok(built["kwok"], self.layout, ports, self._stages),
@@ -118,6 +123,7 @@ class ControlPlane:
             *programs.api_server(
                 built["kube-apiserver"], self.layout, ports, audited=self._audited
             ),
+            *self._features.served(),
             *self._server_options,
         ]
         process = self._api_server = self._run("kube-apiserver", command)
