@@ -166,7 +166,7 @@ class UtilizationTerm:
         if not len(nodes):
             return np.zeros((len(self._begins), 0))
         amounts, limits = self._amounts[:, nodes], self._limits[:, :, nodes]
-        hot = self._hot[:, nodes] | (amounts > limits[1])
+        hot = self._hot[:, nodes] | (amounts - limits[1] > _LEAST * self._unit[:, np.newaxis])
         left = amounts - self._leaving(pods)
         before, after = self._excess(amounts, limits) * hot, self._excess(left, limits) * hot
         removed = np.maximum.reduceat(before, self._begins) - np.maximum.reduceat(
