@@ -228,7 +228,7 @@ class Cells:
     def enforce(self, policies: Path) -> Finished:
         """One run."""
         given = ("--policies", policies, "--mode", "Enforce", "-o", "json")
-        return self.crashes.program.run("run", "--once", *given, timeout=200)
+        return self.crashes.program.run("run", "--once", *given, timeout=400)
 
 
 def said(done: Finished) -> str:
@@ -318,7 +318,7 @@ def test_on_the_way_to_prometheus(
         for cell in metric_faults(between):
             began = time.monotonic()
             between.trouble = strike = Strike(cell.phase, cell.trouble)
-            done = program.run("run", *given, timeout=200)
+            done = program.run("run", *given, timeout=400)
             between.trouble = None
             between.accept()
             report = json.loads(done.stdout or "{}")
