@@ -276,8 +276,8 @@ def test_i17_no_plan_holds_a_part_of_a_gang_below_its_minimum() -> None:
         going = {each.podUid for each in history.moves}
         assert not going & {each.pod.uid for each in made.moves}
         assert len(made.moves) <= 2 * int(limits.movesPerCycle)  # Enforce, and then Audit
-    assert reached["group"] > len(SEEDS) / 8, reached
-    assert reached["alone"] > len(SEEDS) / 8, reached
+    assert reached["group"] > len(SEEDS) / 10, reached
+    assert reached["alone"] > len(SEEDS) / 10, reached
 
 
 def test_a_gang_that_was_evaluated_leaves_the_budgets_as_they_were() -> None:
