@@ -144,6 +144,8 @@ def controller_manager(binary: Path, layout: Layout, ports: Ports) -> list[str]:
         f"--flex-volume-plugin-dir={layout.root / 'volumes'}",
         "--use-service-account-credentials=true",
         "--leader-elect=false",
+        # KWOK may renew the lease of a node late that had the name of one that was just deleted.
+        "--node-monitor-grace-period=300s",
         *_QUICK,
     ]
 
