@@ -41,7 +41,8 @@ _MANY_GANGS = 20
 class Shape:
     """Pending pods of one gang that ask for the same and accept the same nodes.
 
-    accepts: what pods that accept the same nodes have in common. accepting: (nodes,) which.
+    accepts: what pods that accept the same nodes have in common. most: (nodes,) how many each could
+    hold by what they ask for besides CPU, memory and GPUs, 0 where they are not accepted.
     first: the name of one. together: whether some of the gang's pods are of no use without the
     others. gangs: alike pods of several gangs, as one: the number of each such gang, and how many.
     """
@@ -50,10 +51,16 @@ class Shape:
     demand: Demand
     count: int
     accepts: bytes
-    accepting: BoolArray
+    most: Amounts
     first: str
     together: bool = True
     gangs: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def accepting(self) -> BoolArray:
+        """(nodes,) which could hold one."""
+        accepting: BoolArray = self.most > 0
+        return accepting
 
     @property
     def parts(self) -> tuple[tuple[int, int], ...]:
@@ -70,7 +77,7 @@ class _State:
 
     def holds(self, shape: Shape) -> Amounts:
         """(nodes,) for how many such pods each node could ever have room, up to all of them."""
-        asked, answer = shape.demand, np.where(shape.accepting, shape.count, 0).astype(np.int64)
+        asked, answer = shape.demand, np.minimum(shape.most, shape.count)
         for amount, wanted in (
             (self.most.cpu, asked.cpu),
             (self.most.memory, asked.memory),

@@ -15,6 +15,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity
 from rescheduler.policies.fragmentation.gang_places import Shape, gang_places
+from rescheduler.policies.fragmentation.other_resources import OtherResources
 from rescheduler.policies.fragmentation.pending_gang import PendingGang
 from rescheduler.policies.fragmentation.pending_places import PendingShape
 from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stranding, tasks
@@ -56,6 +57,8 @@ class Fragmentation(Policy):
     its owner, is evaluated as a whole: each of its pods costs 1.0 until there are places for all of
     them at once, no two on the same capacity. So room is made for all of it by one group of moves,
     which are all made or none, or it is not made. Only a Deployment's pods are of use one by one.
+    Of other resources that the pods ask for only what is free now counts, and there is no room for
+    pods with ResourceClaims, whose devices are not counted.
     """
 
     model_config = ConfigDict(
@@ -158,21 +161,24 @@ class Fragmentation(Policy):
             return [], []
         chosen = select_pods(self.room, snapshot) & _free(snapshot) & (snapshot.pod_node < 0)
         pending = [pod for pod in np.flatnonzero(chosen).tolist() if _waits(snapshot.pods[pod])]
+        others = OtherResources(snapshot, ("cpu", "memory", *self._devices()[:2]))
         shapes: list[Shape] = []
         gangs: list[PendingGang] = []
         for number, (pods, together) in enumerate(_gangs(pending, snapshot)):
             alike: dict[tuple[Demand, bytes], list[int]] = {}
             for pod in pods:
-                shape = (free_capacity.demand(pod), acceptance.shape(snapshot.pods[pod].spec))
-                alike.setdefault(shape, []).append(pod)
+                spec = snapshot.pods[pod].spec
+                accepts = acceptance.shape(spec) + repr(others.asked(spec)).encode()
+                alike.setdefault((free_capacity.demand(pod), accepts), []).append(pod)
             asked = [free_capacity.demand(pod) for pod in pods]
             gpus = sum(each.gpus + each.share / WHOLE for each in asked)
             gangs.append(PendingGang(_name(pods[0], snapshot, gangs), len(pods), gpus))
             for (demand, accepts), members in alike.items():
                 first = snapshot.pods[members[0]]
                 accepting = selected & acceptance.nodes(first.spec)
+                most = np.where(accepting, others.places(first.spec), 0)
                 shapes.append(
-                    Shape(number, demand, len(members), accepts, accepting, first.key, together)
+                    Shape(number, demand, len(members), accepts, most, first.key, together)
                 )
         places = gang_places(shapes, free_capacity.left(), free_capacity.most(movable))
         return places, gangs

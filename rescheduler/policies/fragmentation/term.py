@@ -19,8 +19,8 @@ from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stran
 _NOTHING = 1e-12
 _NO_NODE = ", and no node could be freed for one"
 _NEVER = (
-    ": even if all pods that may move were gone, their gang would not fit as a whole, so nothing "
-    "is freed for a part of it"
+    ": even if all pods that may move were gone, their gang would not fit as a whole, or it asks "
+    "for something else that is not free, so nothing is freed for a part of it"
 )
 _SCALE: dict[Resource, tuple[float, str]] = {
     "gpu": (1.0, "GPUs"),

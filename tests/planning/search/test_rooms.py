@@ -111,6 +111,78 @@ def test_where_there_is_room_for_a_part_of_the_gang_only_nothing_is_moved() -> N
     assert made.moves == []
 
 
+RDMA = "rdma/hca"
+SMALL = {"cpu": "8"}
+
+
+def beside(asks: dict[str, str], held: dict[str, str], **spec: Any) -> Snapshot:
+    """Two nodes from which a small pod must go for a gang of two, beside pods that never move.
+
+    asks: what each pod of the gang asks for besides CPU. held: what those that stay hold.
+    """
+    room = {"cpu": "16", "memory": "64Gi", "pods": "110", RDMA: "1", "amd.com/gpu": "8"}
+    nodes = [node(f"n{number}", allocatable=room, labels={"gang": "yes"}) for number in range(2)]
+    spare = {"cpu": "128", "memory": "512Gi", "pods": "110"}
+    nodes += [node(f"s{number}", allocatable=spare) for number in range(2)]
+    owners, pods, budgets = [], [], []
+    for number in range(2):
+        name = f"small-{number}"
+        made, stays = deployment(name, replicas=1), controller("StatefulSet", f"db-{number}")
+        owners += [*made, stays]
+        pods += [
+            pod(f"{name}-0", f"n{number}", owner=made[1], requests=SMALL, labels={"app": name}),
+            pod(f"db-{number}-0", f"n{number}", owner=stays, namespace="other", requests=held),
+        ]  # fmt: skip
+        budgets.append(budget(name, name, allowed=1, healthy=2))
+    owner = controller("Job", "llama", namespace="ml")
+    asked = {"cpu": "12", **asks}
+    spec |= {"nodeSelector": {"gang": "yes"}}
+    pods += [
+        pod(f"llama-{i}", namespace="ml", owner=owner, requests=asked, **spec) for i in range(2)
+    ]
+    return snapshot(nodes, pods, controllers=[*owners, owner], budgets=budgets)
+
+
+@pytest.mark.parametrize(
+    ("asks", "held", "moves"),
+    [
+        ({}, {}, 2),
+        ({RDMA: "1"}, {}, 2),
+        ({"hugepages-2Mi": "0"}, {}, 2),
+        ({RDMA: "1"}, {RDMA: "1"}, 0),
+        ({"amd.com/gpu": "8"}, {"amd.com/gpu": "1"}, 0),
+        ({"example.com/absent": "1"}, {}, 0),
+    ],
+)
+def test_room_is_made_only_where_everything_else_is_free(
+    asks: dict[str, str], held: dict[str, str], moves: int
+) -> None:
+    made = planned(beside(asks, held))
+    assert len(made.moves) == moves
+    [room] = made.policies[0].room
+    assert room.after is (moves == 2)
+
+
+def test_a_device_on_each_node_is_not_enough_for_two_pods_there() -> None:
+    """One move makes room for the CPU of both pods; each node has one of what else they need."""
+    held = {"cpu": "7"}
+    assert len(planned(beside({"cpu": "4"}, held)).moves) == 1
+    assert len(planned(beside({"cpu": "4", RDMA: "1"}, held)).moves) == 2
+
+
+def test_there_is_no_room_for_pods_whose_devices_are_not_counted() -> None:
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
+    made = planned(beside({}, {}, resourceClaims=claims))
+    assert made.moves == []
+    assert not made.policies[0].room[0].after
+
+
+def test_the_bound_holds_what_room_for_a_gang_gains() -> None:
+    made = planned(world([1, 2, 5], [7]), batchSize=2)
+    assert made.search is not None
+    assert made.search.bound >= made.search.gain > 0
+
+
 def test_a_node_that_cannot_be_freed_is_passed_over() -> None:
     made = planned(world([1, 3, 2], [7], stuck=frozenset({0})))
     assert {each.pod.name.split("-")[1] for each in made.moves} == {"1", "2"}

@@ -1,0 +1,64 @@
+"""What pending pods ask for besides CPU, memory and GPUs, and for how many of them it is free.
+
+Only what is free now counts: nothing is moved to free it.
+"""
+
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+
+from rescheduler.kube.objects import PodSpec
+from rescheduler.kube.pod_requests import pod_requests, scheduler_units
+from rescheduler.kube.quantity import scaled
+from rescheduler.kube.resource_names import counted
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.fragmentation.free_capacity import Amounts
+
+Asked = tuple[tuple[str, int], ...]
+"""Resource name and amount as kube-scheduler counts it; every pod asks for one of `pods`."""
+
+
+class OtherResources:
+    """On one snapshot. without: the resources that are counted elsewhere."""
+
+    def __init__(self, snapshot: Snapshot, without: Iterable[str]) -> None:
+        self._snapshot = snapshot
+        self._without = frozenset(without)
+        self._left: dict[str, Amounts] = {}
+
+    def asked(self, spec: PodSpec) -> Asked:
+        """What such a pod asks for of them."""
+        amounts = {
+            name: scheduler_units(name, amount)
+            for name, amount in pod_requests(spec).items()
+            if amount > 0 and counted(name) and name not in self._without
+        }
+        return tuple(sorted({**amounts, "pods": 1}.items()))
+
+    def places(self, spec: PodSpec) -> Amounts:
+        """(nodes,) for how many such pods there is enough; none for one with ResourceClaims.
+
+        The devices of claims are not counted here, and kube-scheduler may find none.
+        """
+        if spec.resourceClaims:
+            return np.zeros(len(self._snapshot.nodes), dtype=np.int64)
+        free = [self._free(name) // amount for name, amount in self.asked(spec)]
+        answer: Amounts = np.maximum(np.min(free, axis=0), 0)
+        return answer
+
+    @cached_property
+    def _of_specs(self) -> list[dict[str, int]]:
+        return [dict(self.asked(each)) for each in self._snapshot.specs]
+
+    def _free(self, name: str) -> Amounts:
+        """(nodes,) what is left of the resource."""
+        if name not in self._left:
+            snapshot = self._snapshot
+            rooms = (node.status.allocatable or {} for node in snapshot.nodes)
+            left = np.array([scaled(name, each.get(name, 0)) for each in rooms], dtype=np.int64)
+            of_spec = np.array([each.get(name, 0) for each in self._of_specs], dtype=np.int64)
+            bound = np.flatnonzero(snapshot.pod_node >= 0)
+            np.subtract.at(left, snapshot.pod_node[bound], of_spec[snapshot.pod_spec[bound]])
+            self._left[name] = left
+        return self._left[name]
