@@ -108,7 +108,7 @@ _ALL = (
     Reason("RDG010", "A node's load and the sum of its pods' usage disagree, so which pods cause the load is not known.", "Look for processes outside of pods, or for an exporter that misses pods."),
     Reason("RDG011", "The query would read every cluster that the metric source has.", 'Put `$match` into its braces, such as `bytes_total{$match job="mesh"}`.'),
     Reason("RDG020", "The metric source has series of several clusters, whose nodes and pods may have the same names.", 'Give `--prometheus-selector` the label of this one, such as `cluster="eu-1"`.'),
-    Reason("RDG014", "The policy selects nodes with devices, and nothing is measured of any of them.", "Define the reading for them in a document of kind Readings, whose presets have some that are not built in (`presets: [amd]` has the ECC errors of AMD GPUs); or leave these nodes out of `nodes`."),
+    Reason("RDG014", "The policy selects nodes with devices, and nothing is measured of any of them.", "Define the reading for them in a document of kind Readings, whose presets have some that are not built in; or leave these nodes out of `nodes`."),
     Reason("RDG015", "A node reports more devices than it has to allocate.", "Look for devices that were withdrawn as unhealthy, or for series of another cluster."),
     Reason("RDG012", "Nobody reports which pods share which GPU of a node, so no pod leaves it for their sake.", "Set KUBERNETES_VIRTUAL_GPUS=true on dcgm-exporter."),
     # Policies

@@ -6,8 +6,8 @@ from typing import Literal
 import msgspec
 
 Stop = Literal["complete", "full", "steps", "time"]
-"""complete: nothing more is worth moving. full: the limits allow no more moves. steps: as many
-moves were evaluated as one search may. time: its time was up."""
+"""complete: nothing more is worth moving within the limits. full: the limits allow no more moves.
+steps: as many moves were evaluated as one search may. time: its time was up."""
 
 
 class SearchSummary(msgspec.Struct, frozen=True, kw_only=True):

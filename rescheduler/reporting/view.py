@@ -37,7 +37,7 @@ UNKNOWN = "\N{EM DASH}"
 """Stands for a number that nobody knows."""
 
 STOPPED: dict[Stop, str] = {
-    "complete": "nothing more is worth moving",
+    "complete": "nothing more is worth moving within the limits",
     "full": "the limits allow no more moves",
     "steps": "stopped when all evaluations of one search were made",
     "time": "stopped when its time was up",

@@ -54,15 +54,17 @@ EXPECTED: list[tuple[str, str, dict[str, float]]] = [
 
 
 AMD = 'hostname="a",gpu_id="0",card_model="MI300X",serial_number="s"'
+OLD_AMD = 'hostname="o",gpu_id="0",card_model="MI250",serial_number="o"'
 XPU = 'node="b",instance="i",pci_bdf="0000:01:00.0"'
 GKE = 'node_name="n",location="l",cluster_name="c",project_id="p",monitored_resource="k8s_node"'
 IN_POD = 'namespace_name="d",pod_name="x",location="l",cluster_name="c",container_name="m"'
 OF_PRESETS = {
     # Its pod changes after 15 minutes; the other partitions of the GPU report nothing.
     f'gpu_junction_temperature{{{AMD},gpu_partition_id="0",namespace="d",pod="x"}}': "80x60",
-    f'gpu_package_power{{{AMD},gpu_partition_id="0",namespace="d",pod="x"}}': "1000x30 _x30",
-    f'gpu_package_power{{{AMD},gpu_partition_id="0",namespace="d",pod="y"}}': "_x30 500x60",
-    f'gpu_package_power{{{AMD},gpu_partition_id="1"}}': "0x60",
+    f'gpu_edge_temperature{{{OLD_AMD},gpu_partition_id="0",namespace="d",pod="z"}}': "60x60",
+    f'gpu_power_usage{{{AMD},gpu_partition_id="0",namespace="d",pod="x"}}': "1000x30 _x30",
+    f'gpu_power_usage{{{AMD},gpu_partition_id="0",namespace="d",pod="y"}}': "_x30 500x60",
+    f'gpu_power_usage{{{AMD},gpu_partition_id="1"}}': "0x60",
     f"hw_power_watts{{{XPU}}}": "300x60",
     f"kubernetes_io:node_cpu_core_usage_time{{{GKE}}}": "0+60x60",
     f"kubernetes_io:node_cpu_total_cores{{{GKE}}}": "4x60",
@@ -82,7 +84,11 @@ OF_PRESETS = {
 }
 _NODE = '{node_name="n",location="l",cluster_name="c"}'
 EXPECTED_OF_PRESETS: list[tuple[str, str, dict[str, float]]] = [
-    ("amd", "node.gpu.temperature", {'{hostname="a",gpu_id="0"}': 80}),
+    (
+        "amd",
+        "node.gpu.temperature",
+        {'{hostname="a",gpu_id="0"}': 80, '{hostname="o",gpu_id="0"}': 60},
+    ),
     ("amd", "node.gpu.power", {'{hostname="a",gpu_id="0"}': 750}),
     ("intel", "node.gpu.power", {f'{{{XPU},device="0000:01:00.0"}}': 300}),
     ("gke-managed", "node.cpu", {_NODE: 2}),

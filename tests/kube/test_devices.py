@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from rescheduler.kube.dra.claimed_accelerators import ClaimedAccelerators
 from rescheduler.kube.dra.class_resources import extended_names, served_by_class
 from rescheduler.kube.dra.device_holdings import DeviceHoldings
 from rescheduler.kube.dra.device_inventory import DeviceInventory
@@ -45,6 +46,28 @@ def claim(device: str, owner: str = "", reserved: tuple[str, ...] = (), **more: 
         },
         ResourceClaim,
     )
+
+
+@pytest.mark.parametrize(
+    ("driver", "kind", "whole"),
+    [
+        ("gpu.nvidia.com", "gpu", 1),
+        ("gpu.nvidia.com", "mig", 0),
+        ("gpu.amd.com", "amdgpu", 1),
+        ("gpu.amd.com", "amdgpu-partition", 0),
+        ("gpu.intel.com", "", 1),
+    ],
+)
+def test_whole_accelerators_are_told_from_partitions_of_any_maker(
+    driver: str, kind: str, whole: int
+) -> None:
+    attributes = {"type": {"string": kind}} if kind else {}
+    pool = {"name": "a", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": driver, "nodeName": "a", "pool": pool}
+    devices = [{"name": "g0", "attributes": attributes}]
+    offered = msgspec.convert({"spec": spec | {"devices": devices}}, ResourceSlice)
+    found = ClaimedAccelerators([offered], [], {"a": 0}, {})
+    assert (found.count.tolist(), found.partitions.tolist()) == ([whole], [1 - whole])
 
 
 def holdings(*claims: ResourceClaim) -> DeviceHoldings:

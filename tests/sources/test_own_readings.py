@@ -173,6 +173,28 @@ def test_each_device_that_the_node_offers_must_be_there_and_no_other(count: int,
     assert code in notes(reading)
 
 
+SLICED = {"nvidia.com/gpu.sharing-strategy": "time-slicing", "nvidia.com/gpu.replicas": "4"}
+
+
+@pytest.mark.parametrize(
+    ("resource", "labels", "series", "told"),
+    [
+        ("nvidia.com/gpu", SLICED, 2, True),
+        ("nvidia.com/gpu", SLICED, 8, False),
+        ("nvidia.com/gpu", {}, 8, True),
+        ("nvidia.com/gpu.shared", {}, 2, True),
+    ],
+)
+def test_a_device_that_pods_share_counts_once(
+    resource: str, labels: dict[str, str], series: int, told: bool
+) -> None:
+    each = own(labels={"device": "gpu"}, resources=[resource])
+    rows = [(at("n1", gpu=str(n)), 60) for n in range(series)]
+    nodes = [cluster.node("n1", allocatable={resource: "8"}, labels=labels)]
+    reading = read(put(Stub(), each, rows), "node.queue", (each,), cluster.snapshot(nodes, []))
+    assert math.isnan(reading.values[0]) is not told
+
+
 def amd(reading: str) -> OwnReading:
     labels = {"device": "gpu_id"} | ({"node": "hostname"} if reading == "node.gpu" else {})
     spec: dict[str, Any] = {"labels": labels, "resources": list(AMD), "unit": "GPUs"}

@@ -1,7 +1,9 @@
 """What series report about GPUs that pods share, about partitions, and about other makers' GPUs."""
 
+import msgspec
 import pytest
 
+from rescheduler.kube.dra.devices import ResourceSlice
 from rescheduler.kube.objects import Pod
 from rescheduler.model.readings import DeviceValue, Reading
 from rescheduler.model.snapshot import Snapshot
@@ -100,6 +102,33 @@ def test_withdrawn_gpus_still_report_and_those_of_another_cluster_are_refused(
     assert (reading.problem and reading.problem.code) == code
     if code is None:
         assert reading.values.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("instances", [0, 3])
+def test_partitions_of_claims_report_beside_the_whole_gpus_of_their_node(instances: int) -> None:
+    """NVIDIA's driver of claims lists GPU 0 and what it could be partitioned into."""
+    whole = [{"name": f"gpu-{n}", "attributes": {"type": {"string": "gpu"}}} for n in range(2)]
+    parts = [
+        {
+            "name": f"gpu-0-mig-{n}",
+            "attributes": {"type": {"string": "mig"}, "profile": {"string": "1g.10gb"}},
+        }
+        for n in range(7)
+    ]
+    spec = {
+        "driver": "gpu.nvidia.com",
+        "nodeName": "n1",
+        "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
+        "devices": [*whole, *parts],
+    }
+    slices = [msgspec.convert({"metadata": {"name": "s"}, "spec": spec}, ResourceSlice)]
+    before = cluster.snapshot([cluster.node("n1")], [], resource_slices=slices)
+    used = {"GPU_I_PROFILE": "1g.10gb"}
+    rows = [(device(0, GPU_I_ID=str(7 + n), **used), 0.5) for n in range(instances)]
+    rows += [(device(0), 0.5)] * (not instances) + [(device(1), 0.5)]
+    reading = read(Stub().series("node.gpu", rows), "node.gpu", before)
+    assert reading.problem is None
+    assert reading.values.tolist() == [pytest.approx(0.5)]
 
 
 @pytest.mark.parametrize(

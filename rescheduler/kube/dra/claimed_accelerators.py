@@ -11,11 +11,15 @@ from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.kube.dra.devices import ResourceClaim, ResourceSlice
 from rescheduler.kube.quantity import nanos
 
+_WHOLE = ("gpu", "amdgpu")
+"""The `type` of whole GPUs: of NVIDIA's driver, and of AMD's. Intel's have no type."""
+
 
 class ClaimedAccelerators:
     """The accelerators that ResourceSlices offer, and who has them.
 
-    count: (nodes,) whole devices that claims can have. makers: (nodes) who makes them.
+    count: (nodes,) whole devices that claims can have. partitions: (nodes,) those of devices, also
+    ones that cannot be there at the same time. makers: (nodes) who makes them.
     held: pod to how many devices it has. gpus: pod to how many GPUs these are, of partitions the
     part that each is of one; NaN where that of some is not known.
     users: UUID to the pods that have the device.
@@ -34,6 +38,7 @@ class ClaimedAccelerators:
     ) -> None:
         """nodes, pods: name and UID to the number."""
         self.count: IntArray = np.zeros(len(nodes), dtype=np.int32)
+        self.partitions: IntArray = np.zeros(len(nodes), dtype=np.int32)
         self.makers: list[set[str]] = [set() for _ in nodes]
         self.held: dict[int, int] = {}
         self.gpus: dict[int, float] = {}
@@ -51,8 +56,9 @@ class ClaimedAccelerators:
             if not made_by or node < 0:
                 continue
             sort = inventory.attribute(device, f"{driver}/type")
-            whole = sort is None or sort.text == "gpu"
+            whole = sort is None or sort.text in _WHOLE
             self.count[node] += whole
+            self.partitions[node] += not whole
             profile = inventory.attribute(device, f"{driver}/profile")
             named = "" if profile is None else profile.text
             sizes[device] = 1.0 if whole else part_of_gpu(named or "?")

@@ -39,8 +39,9 @@ class Expectation:
     """What the snapshot holds about its nodes and pods, computed once for all readings.
 
     gpus: (nodes,) devices that pods can have, whole ones or partitions, however many pods share
-    one. most_gpus: (nodes,) besides, those that are withdrawn from pods; infinite where nobody
-    reports how many devices are behind the shares of some. sharing: (nodes,) whether
+    one. most_gpus: (nodes,) besides, those that are withdrawn from pods, and partitions that a
+    driver of claims lists beside their GPU; infinite where nobody reports how many devices are
+    behind the shares of some. sharing: (nodes,) whether
     a device there may have several pods. pod_gpus: (pods,) what each asks for, or has by claims.
     makers: of each node's devices. ready: (nodes,). running: (pods,) on a node that is Ready.
     """
@@ -59,6 +60,7 @@ class Expectation:
         counted = np.array([_devices(each) for each in there], np.float64)
         self.gpus = np.where(counted > 0, counted, claimed.count.astype(np.float64))
         self.most_gpus = np.maximum(np.array([_devices(each) for each in had], float), self.gpus)
+        self.most_gpus += claimed.partitions
         unclear = [any(one.replicas == 0 for one in each) for each in there]
         self.most_gpus[np.array(unclear, np.bool_)] = np.inf
         self.sharing = np.array([any(one.shared for one in each) for each in there], np.bool_)
@@ -144,6 +146,20 @@ def offered(snapshot: Snapshot, names: Iterable[str]) -> FloatArray:
         [sum(amount(node.status.allocatable, name) for name in wanted) for node in snapshot.nodes],
         np.float64,
     )
+
+
+def devices_offered(snapshot: Snapshot, names: Iterable[str]) -> FloatArray:
+    """(nodes,) how many devices are behind these resources, however many pods share one.
+
+    NaN where nobody reports by how many they are shared.
+    """
+    wanted = frozenset(names)
+    answer = offered(snapshot, wanted)
+    for number, node in enumerate(snapshot.nodes):
+        for each in offers(node.status.allocatable, node.metadata.labels):
+            if each.resource in wanted:
+                answer[number] += each.devices - each.units if each.replicas else np.nan
+    return answer
 
 
 def asked_for(snapshot: Snapshot, names: Iterable[str]) -> FloatArray:

@@ -4,7 +4,8 @@ Sources: AMD device-metrics-exporter 1.3 (docs/configuration/metricslist), Intel
 (OpenTelemetry names), Intel Gaudi's metric exporter (its labels are Serial, UUID, device, id,
 pod_namespace, pod_name). A device that is partitioned (AMD's CPX, DPX) reports its activity by its
 first partition, so that one stands for the device here. AMD's `gpu_afid_errors` is no counterpart
-of XIDs, as it holds corrected errors too, and of XPU Manager's errors nobody says how bad they are.
+of XIDs, as it holds corrected errors too; nor are XPU Manager's uncorrectable errors, whose
+categories hold those of drivers and programs beside those of the hardware.
 """
 
 from rescheduler.kube.accelerators import AMD, GAUDI, INTEL

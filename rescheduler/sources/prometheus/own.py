@@ -4,6 +4,7 @@ A definition with `resources` is about the nodes that offer them and the pods th
 all others the next definition of that name counts, and in the end the built-in reading.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
@@ -14,7 +15,7 @@ from rescheduler.policies.shared.matching import select_nodes, select_pods
 from rescheduler.sources.prometheus.assembly import Ask, Assembly
 from rescheduler.sources.prometheus.catalog import CATALOG
 from rescheduler.sources.prometheus.definition import Definition
-from rescheduler.sources.prometheus.expectation import asked_for, offered
+from rescheduler.sources.prometheus.expectation import asked_for, devices_offered, offered
 from rescheduler.sources.prometheus.folding import Found, by_subject
 from rescheduler.sources.prometheus.identity import Holder, device_values
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
@@ -47,6 +48,7 @@ class OwnAssembly(Assembly):
         built_in = CATALOG.get(request.name)
         super().__init__(request, built_in or _shape(request, owns[0]), cluster, at, ask)
         rest = self._expected & (built_in is not None and all(each.resources for each in owns))
+        self._offered: dict[tuple[str, ...], FloatArray] = {}
         self._own: list[tuple[OwnReading, BoolArray]] = []
         for own in owns:
             wanted = self._wanted(own)
@@ -103,6 +105,13 @@ class OwnAssembly(Assembly):
         """(subjects,) how many devices each offers, or asks for."""
         of_nodes = self._request.subject == "node"
         return (offered if of_nodes else asked_for)(self._cluster.snapshot, own.resources)
+
+    def _devices(self, own: OwnReading) -> FloatArray:
+        """(nodes,) how many devices each offers, NaN where nobody reports it."""
+        key = tuple(own.resources)
+        if key not in self._offered:
+            self._offered[key] = devices_offered(self._cluster.snapshot, own.resources)
+        return self._offered[key]
 
     def _of(
         self, own: OwnReading, wanted: BoolArray, measured: dict[int, float]
@@ -172,8 +181,8 @@ class OwnAssembly(Assembly):
         """Whether every device that the node offers is there, and no other."""
         if not own.resources or not own.labels.device:
             return True
-        count = float(self._count(own)[node])
-        if len(parts) == count:
+        count = float(self._devices(own)[node])
+        if len(parts) == count or math.isnan(count):
             return True
         fewer = len(parts) < count
         self._problems.refuse(

@@ -1,6 +1,7 @@
 """AMD GPUs by device-metrics-exporter 1.2 and later (ROCm/device-metrics-exporter).
 
-What is not built in. `hostname`, `gpu_id` and `gpu_partition_id` cannot be switched off there. Of a
+What is not built in. MI2xx report their edge's temperature, others that of the junction; all report
+the same power. `hostname`, `gpu_id` and `gpu_partition_id` cannot be switched off there. Of a
 GPU in partitions only partition 0 reports activity, so that one is read.
 """
 
@@ -24,17 +25,21 @@ def _newest(metric: str) -> str:
     return f"max by ({_KEY}) (timestamp({metric}{{{_FIRST}}}))"
 
 
+def _warmest(metric: str) -> str:
+    return f"max by ({_KEY}) (avg_over_time({metric}{{{_FIRST}}}[$window]))"
+
+
 AMD: dict[str, OwnReading] = {
     "node.gpu.temperature": OwnReading(
-        value=f"max by ({_KEY}) (avg_over_time(gpu_junction_temperature{{{_FIRST}}}[$window]))",
-        fresh=_newest("gpu_junction_temperature"),
+        value=f"{_warmest('gpu_junction_temperature')} or {_warmest('gpu_edge_temperature')}",
+        fresh=f"{_newest('gpu_junction_temperature')} or {_newest('gpu_edge_temperature')}",
         unit="celsius",
         labels=_DEVICE,
         resources=_GPU,
     ),
     "node.gpu.power": OwnReading(
-        value=_mean("gpu_package_power"),
-        fresh=_newest("gpu_package_power"),
+        value=_mean("gpu_power_usage"),
+        fresh=_newest("gpu_power_usage"),
         unit="watts",
         labels=_DEVICE,
         combine="Total",
