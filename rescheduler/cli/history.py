@@ -10,7 +10,7 @@ from rescheduler.runtime.settings import Settings
 
 
 @click.command()
-@takes("audit_trail", "since", "output", "out")
+@takes("audit_trail", "since", "output", "out", formats=("table", "json", "html"))
 def command(settings: Settings) -> int:
     """Show from an audit trail what was moved and why, where it went, and whether it helped.
 

@@ -88,6 +88,12 @@ def _rendered(report: Report, settings: Settings, file: Path | None) -> bytes:
         from rescheduler.reporting.page import render_page  # noqa: PLC0415 - only what is shown
 
         return render_page(report, given).encode()
+    if settings.output == "markdown":
+        from rescheduler.reporting.markdown import (  # noqa: PLC0415 - only what is shown
+            render_markdown,
+        )
+
+        return render_markdown(report, given).encode()
     from rescheduler.reporting.terminal import render_table  # noqa: PLC0415 - only what is shown
 
     width = shutil.get_terminal_size((100, 24)).columns

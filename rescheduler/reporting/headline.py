@@ -1,6 +1,8 @@
 """The sentence on top: what the plan does, in words that need no other part of the report."""
 
-from rescheduler.model.plan import Outcome, Plan, Report, plan_in
+from collections.abc import Iterator
+
+from rescheduler.model.plan import Outcome, Plan, Report
 from rescheduler.model.room import GangRoom
 from rescheduler.model.wording import counted
 from rescheduler.reporting.phrasing import percent
@@ -12,23 +14,57 @@ _LEAST = 0.005
 
 
 def headline(report: Report) -> str:
-    """One sentence, such as `Moves 12 pods: 5 hot GPUs become 0.`, with what waits and idles."""
-    plan = plan_in(report)
-    parts = [*_counts(plan), *_gangs(plan), *_shares(plan)] if plan.moves else []
+    """What it does, such as `Moves 12 pods: 5 hot GPUs become 0.`, with what waits and idles.
+
+    Of an outcome what was done, and apart from it what is predicted and what was measured.
+    """
     if isinstance(report, Outcome):
-        evicted = sum(each.result == "evicted" for each in report.enforced)
-        start = f"Moved {evicted} of {counted(len(report.enforced), 'pod')}"
-        if evicted < len(plan.moves):
-            # What the plan predicts holds for all of its moves.
-            return ", ".join([start, *_idle(plan)]) + "."
-        start += ", as predicted" if parts else ""
-    elif not plan.moves:
+        return " ".join(f"{sentence}." for sentence in _done(report))
+    told = [*_gains(report), *_waiting(report), *_idle(report)]
+    if not report.moves:
         start = "Moves no pod"
     else:
-        only = all(move.mode == "Audit" for move in plan.moves)
-        start = f"{'Would move' if only else 'Moves'} {counted(len(plan.moves), 'pod')}"
-    told = [*parts, *_waiting(plan), *_idle(plan)]
+        only = all(move.mode == "Audit" for move in report.moves)
+        start = f"{'Would move' if only else 'Moves'} {counted(len(report.moves), 'pod')}"
     return f"{start}: {', '.join(told)}." if told else f"{start}."
+
+
+def _done(outcome: Outcome) -> Iterator[str]:
+    """The sentences on an outcome, without their full stops."""
+    plan = outcome.plan
+    left = {move.pod.uid: move.source for move in plan.moves}
+    evicted = [each for each in outcome.enforced if each.result == "evicted"]
+    moved = sum(
+        each.readySeconds is not None and each.landedOn not in (None, left[each.pod.uid])
+        for each in evicted
+    )
+    start = "Moved no pod"
+    if wanted := len(outcome.enforced):
+        start = f"Moved {moved} of {counted(wanted, 'pod')}"
+    if more := len(evicted) - moved:
+        lacks = "has" if more == 1 else "have"
+        start += f", evicted {more} more that {lacks} no Ready replacement on another node"
+    told = [*_gains(plan), *_waiting(plan)]
+    # What the plan predicts holds for all of its moves.
+    whole = moved == len(plan.moves)
+    link = "; predicted:" if plan.moves else ":"
+    yield f"{start}{link} {', '.join(told)}" if whole and told else start
+    if share := _measured(plan):
+        yield f"Measured: earlier moves brought {share} of what they promised"
+    yield from _idle(plan)
+
+
+def _measured(plan: Plan) -> str:
+    """What was measured of the gain that earlier moves promised, all policies by their weight."""
+    known = [(each.weight, each.brought) for each in plan.policies if each.brought is not None]
+    promised = sum(weight * gains.promised for weight, gains in known)
+    measured = sum(weight * gains.measured for weight, gains in known)
+    return percent(measured / promised) if promised > 0 else ""
+
+
+def _gains(plan: Plan) -> list[str]:
+    """What gets better by the moves."""
+    return [*_counts(plan), *_gangs(plan), *_shares(plan)] if plan.moves else []
 
 
 def _counts(plan: Plan) -> list[str]:

@@ -15,8 +15,8 @@ FAULT, UNDONE, PROPOSED = 1, 3, 4
 
 _ON_PURPOSE = frozenset({"GRD005", "GRD006"})
 """Verdicts of a run in which nothing was to be done: another instance leads, or people paused."""
-_AT_FAULT = frozenset({"GRD004", "GRD007", "GRD010", "ACT015", "ACT016"})
-"""Verdicts and guards for the state, a clock, the scheduler, the lock, the cluster or its metrics.
+_AT_FAULT = frozenset({"GRD004", "GRD007", "GRD010", "GRD011", "ACT015", "ACT016"})
+"""Verdicts and guards for the state, a clock, the scheduler, the nodes, the lock, or the metrics.
 
 Every other guard is about the cluster or about what our moves did to it.
 """

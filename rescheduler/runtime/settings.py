@@ -17,7 +17,7 @@ from rescheduler.model.errors import SettingsError
 from rescheduler.model.plan import Mode
 from rescheduler.planning.search.effort import MOST_STEPS
 
-OutputFormat = Literal["table", "json", "html"]
+OutputFormat = Literal["table", "json", "html", "markdown"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["auto", "json", "console"]
 Cloud = Literal["aws", "google", "azure"]

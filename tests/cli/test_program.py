@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from rescheduler.cli.main import program
 from rescheduler.cli.options import given_options
 from rescheduler.cli.output import _color
 from rescheduler.runtime.settings import Settings
+from rescheduler.sources.recording import save
 from tests.cli.recorded import NOWHERE, PLAN, call, here, made
 from tests.runtime.skewed import skewed
 
@@ -76,6 +78,7 @@ def test_a_plan_of_a_recording_in_every_form(here: Path) -> None:
     page = call(*PLAN, "-o", "html", "--out", "plan.html")
     assert page.stdout == ""
     assert Path("plan.html").read_text().startswith("<!doctype html>")
+    assert call(*PLAN, "-o", "markdown").stdout.startswith("## Plan `")
 
 
 def test_the_same_recording_gives_the_same_bytes(here: Path) -> None:
@@ -102,6 +105,17 @@ def test_a_policy_without_readings_is_not_evaluated_and_the_report_is_still_writ
     assert result.exit_code == 1
     assert json.loads(result.stdout)["moves"] == []
     assert "hot was not evaluated: RDG007" in result.stderr
+
+
+@pytest.mark.parametrize("verb", [("plan",), ("run", "--once")])
+def test_a_cluster_that_lists_no_node_is_told_and_is_not_a_success(
+    here: Path, verb: tuple[str, ...]
+) -> None:
+    save(replace(skewed(), nodes=[], pods=[]), Path("empty.snapshot"))
+    result = call(*verb, "-p", "spread.yaml", "--snapshot", "empty.snapshot")
+    assert result.exit_code == 1, result.output
+    assert "GRD011" in result.output
+    assert "lists no node" in result.output
 
 
 def test_exit_code_4_must_be_asked_for(here: Path) -> None:
@@ -234,7 +248,8 @@ def test_the_namespace_of_the_lock_is_no_setting_any_more(
 
 def test_explain_offers_only_the_formats_that_it_has(here: Path) -> None:
     assert "[table|json]" in call("explain", "pod", "--help").stdout
-    assert "[table|json|html]" in call("plan", "--help").stdout
+    assert "[table|json|html|markdown]" in call("plan", "--help").stdout
+    assert "[table|json|html]" in call("history", "--help").stdout
     done = call("explain", "node", "n1", "--snapshot", "cluster.snapshot", "-o", "html")
     assert done.exit_code == 2
     assert "'html' is not one of 'table', 'json'" in done.stderr

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rescheduler.reporting.machine import to_json
+from rescheduler.reporting.markdown import render_markdown
 from rescheduler.reporting.page import render_page
 from rescheduler.reporting.terminal import render_table
 from tests.reporting.samples import SAMPLES
@@ -22,6 +23,11 @@ def test_the_table_is_as_approved(name: str, width: int, golden: Golden) -> None
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_page_is_as_approved(name: str, golden: Golden) -> None:
     golden(Path(f"{name}.html"), render_page(SAMPLES[name]()))
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_markdown_is_as_approved(name: str, golden: Golden) -> None:
+    golden(Path(f"{name}.md"), render_markdown(SAMPLES[name]()))
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from rescheduler.model.found import Found
 from rescheduler.model.idle import IdleHolder
-from rescheduler.model.plan import Cost, Plan, PolicyResult
+from rescheduler.model.plan import Cost, GainsResult, Outcome, Plan, PolicyResult
 from rescheduler.model.room import GangRoom
 from rescheduler.reporting.headline import headline
 from rescheduler.reporting.view import view
@@ -95,15 +95,70 @@ def test_moves_that_only_audit_policies_want_are_not_made() -> None:
     )
 
 
-def test_an_outcome_claims_nothing_that_was_not_carried_out() -> None:
-    made = of(HOT)
+def outcome(*results: tuple[int, str, str, str | None, float | None]) -> Outcome:
+    """Of a plan that cools five GPUs: index, result, code, where it landed, seconds to Ready."""
+    made = of(HOT, moves=len(results))
     moves = [structs.replace(each, mode="Enforce") for each in made.moves]
     made = structs.replace(made, moves=moves)
-    done = became(0, "evicted", "ACT001", "", "gpu-b-17", 0.6, 38.0)
-    refused = became(1, "refused", "ACT004", "0 disruptions allowed")
-    whole = outcome_of(made, done, structs.replace(refused, result="evicted"))
-    assert headline(whole) == "Moved 2 of 2 pods, as predicted: 5 hot GPUs become 0."
-    assert headline(outcome_of(made, done, refused)) == "Moved 1 of 2 pods."
+    return outcome_of(
+        made,
+        *(
+            became(at, result, code, "", node, 0.6 if node else None, seconds)
+            for at, result, code, node, seconds in results
+        ),
+    )
+
+
+WELL = (0, "evicted", "ACT001", "gpu-b-17", 38.0)
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ((1, "evicted", "ACT001", "gpu-b-18", 4.0),
+         "Moved 2 of 2 pods; predicted: 5 hot GPUs become 0."),
+        ((1, "refused", "ACT004", None, None), "Moved 1 of 2 pods."),
+        ((1, "unknown", "ACT009", None, None), "Moved 1 of 2 pods."),
+        ((1, "evicted", "ACT011", "gpu-b-18", None),
+         "Moved 1 of 2 pods, evicted 1 more that has no Ready replacement on another node."),
+        ((1, "evicted", "ACT001", None, None),
+         "Moved 1 of 2 pods, evicted 1 more that has no Ready replacement on another node."),
+    ],
+)  # fmt: skip
+def test_an_outcome_says_what_was_done_and_apart_from_it_what_is_only_predicted(
+    second: Any, told: str
+) -> None:
+    assert headline(outcome(WELL, second)) == told
+
+
+def test_an_outcome_of_no_moves_says_so() -> None:
+    waits = of(policy(room=[room(after=False)]), moves=0)
+    assert headline(outcome_of(waits)) == "Moved no pod: 1 gang still waits."
+    assert headline(outcome_of(of(HOT, moves=0))) == "Moved no pod."
+
+
+def test_pods_that_came_back_were_not_moved() -> None:
+    made = outcome(WELL, (1, "evicted", "ACT012", "gpu-b-18", 4.0))
+    moves = [made.plan.moves[0], structs.replace(made.plan.moves[1], source="gpu-b-18")]
+    back = structs.replace(made, plan=structs.replace(made.plan, moves=moves))
+    assert headline(back).startswith("Moved 1 of 2 pods, evicted 1 more")
+
+
+def test_what_was_measured_is_of_earlier_moves_and_is_told_as_such() -> None:
+    made = outcome(WELL, (1, "evicted", "ACT001", "gpu-b-18", 4.0))
+    brought = GainsResult(promised=4.0, measured=3.0, moves=5)
+    policies = [
+        structs.replace(HOT, brought=brought),
+        policy("zones", brought=GainsResult(promised=4.0, measured=4.0, moves=1)),
+        policy("new", brought=GainsResult(promised=0.0, measured=0.0, moves=0)),
+        policy(idle=[IDLE]),
+    ]
+    told = structs.replace(made, plan=structs.replace(made.plan, policies=policies))
+    assert headline(told) == (
+        "Moved 2 of 2 pods; predicted: 5 hot GPUs become 0. "
+        "Measured: earlier moves brought 88 % of what they promised. "
+        "214 idle GPU-hours a day are told."
+    )
 
 
 def test_what_others_wrote_is_made_harmless_in_it() -> None:

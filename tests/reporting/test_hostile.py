@@ -9,10 +9,12 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
 from rescheduler.model.plan import Report
 from rescheduler.model.wording import clean
+from rescheduler.reporting.markdown import render_markdown
 from rescheduler.reporting.page import render_page
 from rescheduler.reporting.terminal import render_table
 from tests.reporting.samples import SAMPLES
@@ -57,6 +59,26 @@ PAYLOADS = [
     ":smile:",
     "%s %d {0} {name}",
     "",
+]
+
+
+MARKED = [
+    "@everyone",
+    " @org/team #12",
+    "![x](http://evil.example/x.png)",
+    "[text](http://evil.example)",
+    "http://evil.example www.evil.example me@evil.example",
+    "*bold* __bold__ ~~gone~~",
+    "a | b | c",
+    "a\\| b",
+    "` @everyone `",
+    "``` @everyone",
+    "$x$ $`x`$",
+    "# title",
+    "> said",
+    "- item",
+    "&#64;everyone",
+    "[^1]: note",
 ]
 
 
@@ -143,6 +165,27 @@ def test_the_terminal_gets_no_control_characters(name: str, width: int, payload:
     table = render_table(poisoned(name, payload), width=width, color=False)
     assert not any(unseen(each) for each in table.replace("\n", ""))
     assert max(cell_len(line) for line in table.splitlines()) <= width
+
+
+MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+"""Reads all of GitHub's Markdown but what it makes of plain text: links, mentions and symbols."""
+
+
+@pytest.mark.parametrize("payload", [*PAYLOADS, *MARKED], ids=range(len(PAYLOADS + MARKED)))
+@pytest.mark.parametrize("name", ["plan", "outcome", "demoted", "held"])
+def test_markdown_shows_what_others_wrote_as_text(name: str, payload: str) -> None:
+    page = render_markdown(poisoned(name, payload))
+    drawn = MARKDOWN.render(page)
+    live, calm = read(drawn), read(MARKDOWN.render(render_markdown(SAMPLES[name]())))
+    assert set(live.tags) <= {*calm.tags, "code"}
+    assert set(live.bad) <= {"th style=text-align:right", "td style=text-align:right"}
+    for kind in ("h2", "h3", "table", "pre"):
+        assert live.tags.count(kind) == calm.tags.count(kind), kind
+    for table in re.findall(r"^\|(?:.*\n)+?(?!\|)", page, flags=re.MULTILINE):
+        assert len({line.count("|") for line in table.splitlines()}) == 1, table
+    assert not any(unseen(each) for each in page.replace("\n", ""))
+    plain = re.sub(r"<code[^>]*>.*?</code>", "", drawn, flags=re.DOTALL)
+    assert not re.search(r"@\w|#\d|:[a-z]\w*:|\$\S|://|www\.", plain)
 
 
 @pytest.mark.parametrize("payload", ["\x1b[31m", "\x1b]0;x\x07", "\x9b31m", "\x1b[2J"])

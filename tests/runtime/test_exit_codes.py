@@ -51,6 +51,7 @@ GUARDS = {
     "GRD008": 3,
     "GRD009": 3,
     "GRD010": 1,
+    "GRD011": 1,
 }
 
 
@@ -92,7 +93,9 @@ def test_nothing_to_do_is_done() -> None:
     assert exit_code(ended("ACT013")) == 0
 
 
-@pytest.mark.parametrize(("guard", "code"), [("GRD002", 3), ("GRD007", 1), ("GRD010", 1)])
+@pytest.mark.parametrize(
+    ("guard", "code"), [("GRD002", 3), ("GRD007", 1), ("GRD010", 1), ("GRD011", 1)]
+)
 def test_a_plan_that_a_guard_holds(guard: str, code: int) -> None:
     held = structs.replace(planned(), moves=[], guards=[Problem(code=guard, message="")])
     assert exit_code(held) == code

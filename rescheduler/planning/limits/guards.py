@@ -52,11 +52,15 @@ def _hot(bindings: tuple[Binding, ...], limits: Limits) -> Iterator[Problem]:
 
 
 def _not_ready(snapshot: Snapshot, limits: Limits) -> Iterator[Problem]:
-    """GRD002."""
+    """GRD002, or GRD011 where no node at all can take a pod, however few they are."""
     bad = [node.metadata.name for node in snapshot.nodes if not node.ready]
     total = len(snapshot.nodes)
-    if len(bad) > max(_FEW_NODES, limits.maxNotReadyShare * total):
-        shown = ", ".join(sorted(bad)[:5]) + (", ..." if len(bad) > 5 else "")
+    shown = ", ".join(sorted(bad)[:5]) + (", ..." if len(bad) > 5 else "")
+    if not total:
+        yield Problem(code="GRD011", message="the API server lists no node")
+    elif len(bad) == total:
+        yield Problem(code="GRD011", message=f"none of {counted(total, 'node')} is Ready ({shown})")
+    elif len(bad) > max(_FEW_NODES, limits.maxNotReadyShare * total):
         yield Problem(
             code="GRD002",
             message=f"{len(bad)} of {counted(total, 'node')} are not Ready ({shown}); at most "

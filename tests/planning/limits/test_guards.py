@@ -111,6 +111,30 @@ def test_a_guard_holds_everything_or_nothing(
     assert sum(made.totals.refused.values()) + len(made.moves) == made.totals.candidates
 
 
+def test_a_cluster_that_lists_no_node_is_not_one_in_which_all_is_well() -> None:
+    world = hot_gpus(limits=limits(maxHotShare=0.5))
+    world.snapshot = replace(world.snapshot, nodes=[])
+    (held,) = world.plan().guards
+    assert held.code == "GRD011"
+    assert held.message == "the API server lists no node"
+
+
+@pytest.mark.parametrize(("count", "shown"), [(2, "n1, n2"), (6, "n1, n2, n3, n4, n5, ...")])
+def test_nodes_of_which_none_is_ready_hold_however_few_they_are(count: int, shown: str) -> None:
+    world = hot_gpus(limits=limits(maxHotShare=1.0))
+    kept = {node.metadata.name for node in world.snapshot.nodes[:count]}
+    world.snapshot = replace(
+        world.snapshot,
+        nodes=world.snapshot.nodes[:count],
+        pods=[each for each in world.snapshot.pods if each.node in kept],
+    )
+    world.measure()
+    unready(world, count)
+    (held,) = world.plan().guards
+    assert held.code == "GRD011"
+    assert held.message == f"none of {count} nodes is Ready ({shown})"
+
+
 def test_one_hot_node_of_a_small_cluster_is_not_too_many() -> None:
     world = hot_gpus(limits=limits(maxHotShare=0.0))
     for each in world.snapshot.pods:
