@@ -19,7 +19,16 @@ SHARED = ".shared"
 
 _MIG = "nvidia.com/mig-"
 _SLICES = 7
-"""Of an A100, H100 or B200; an A30 has four, and its partitions count for less than they are."""
+"""Of an A100, H100, H200 or B200, as of every GPU below whose profiles are not listed here."""
+_FEWER_SLICES = {
+    **dict.fromkeys(("1g.6gb", "2g.12gb", "4g.24gb"), 4),  # A30
+    **dict.fromkeys(("2g.48gb", "4g.96gb"), 4),  # RTX PRO 6000 Blackwell
+    **dict.fromkeys(("1g.16gb", "2g.32gb"), 2),  # RTX PRO 4500 Blackwell
+}
+"""Profile to how many slices its GPU has: NVIDIA's MIG user guide, "Supported MIG Profiles", and
+its tables of MIG-backed vGPU types. An RTX PRO 6000 has four of `1g.24gb`, as H100s of 94 GB have
+it too: it counts as a seventh, for less than it may be."""
+_PROFILE = re.compile(r"(\d)g\.\d+gb")
 _MAKERS = (
     (re.compile(r"nvidia\.com/(gpu|mig-[0-9a-z.+]+?)(\.shared)?"), NVIDIA),
     (re.compile(r"amd\.com/(gpu|[sdqct]px(_nps[0-9])?)"), AMD),
@@ -113,8 +122,10 @@ def part_of_gpu(profile: str) -> float:
 
     NaN where the profile does not name it.
     """
-    slices = re.search(r"(\d)g\.", profile)
-    return 1.0 if not profile else int(slices[1]) / _SLICES if slices else math.nan
+    if not profile:
+        return 1.0
+    found = _PROFILE.search(profile)
+    return int(found[1]) / _FEWER_SLICES.get(found[0], _SLICES) if found else math.nan
 
 
 def profile_of_all(labels: Labels | None) -> str:

@@ -143,6 +143,7 @@ _ALL = (
     Reason("FRG003", "No pod requests a resource, so none of it can be stranded.", "Check the names of the resources."),
     Reason("FRG004", "The pod makes room for a gang that waits, together with other pods: all of them are moved, or none.", "Read the other moves with the same room."),
     Reason("FRG005", "Room is made for a whole gang or not at all, and not all moves that it takes can be made.", "Make a new plan; what was moved already stays where it is."),
+    Reason("FRG006", "Room for a whole gang takes more moves at once than the Limits ever allow.", "Raise the limit that the message names, or add capacity."),
     Reason("CNF001", "Pods run on a node with a taint that they do not tolerate.", "A move to a node without it repairs it; or give the pods a toleration."),
     Reason("CNF002", "Pods run on a node that their nodeSelector or required node affinity does not match.", "A move to a node that matches repairs it."),
     Reason("CNF003", "Pods run on a node that their preferences rate lower than another.", "A move to a node that they prefer repairs it."),

@@ -19,6 +19,20 @@ def agreed(number: int, one: str, many: str) -> str:
     return one if number == 1 else many
 
 
+def gpu_hours(hours: float) -> str:
+    """An amount of GPU-hours; what is not zero is never shown as zero."""
+    if 0 < hours < 0.05:
+        return "under 0.1"
+    return f"{hours:,.0f}" if hours >= 100 else f"{hours:,.1f}"
+
+
+def lasting(seconds: float) -> str:
+    """A length of time in hours; what is shorter in minutes or seconds."""
+    if seconds >= 3600:
+        return f"{seconds / 3600:g} h"
+    return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds:g} s"
+
+
 def instant(moment: datetime) -> str:
     """Date and time in UTC, to the second: "2026-11-21 12:00:05 UTC"."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -230,6 +230,8 @@ ROOM = "FRG004"
 """Why a pod is moved that makes room for a gang."""
 NO_ROOM = "FRG005"
 """Why it is not: the gang would not get its room as a whole."""
+ROOM_TOO_LARGE = "FRG006"
+"""The room of a gang takes more moves at once than the Limits ever allow."""
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from rescheduler.kube.annotations import OPT_OUT
 from rescheduler.model.plan import Plan, PolicyResult, Report
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import counted, gpu_hours, lasting
 from rescheduler.reporting import phrasing
 from rescheduler.reporting.alerts import advice, sentence
 from rescheduler.reporting.heat_map import heat_map, zones
@@ -81,6 +81,8 @@ def environment() -> Environment:
         amount=phrasing.amount,
         clock=phrasing.clock,
         counted=counted,
+        gpu_hours=gpu_hours,
+        lasting=lasting,
         percent=phrasing.percent,
         pod_name=phrasing.pod_name,
         quantity=phrasing.quantity,

@@ -4,7 +4,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from rescheduler.model.plan import Report
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import counted, gpu_hours, lasting
 from rescheduler.reporting.alerts import Level
 from rescheduler.reporting.columns import Column, Grid, fit
 from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation
@@ -251,7 +251,8 @@ def _idle(screen: Screen, seen: View) -> None:
         hours = sum(each.hours for each in policy.idle)
         owners = counted(len(policy.idle), "owner")
         daily = sum(each.daily for each in policy.idle)
-        text = f": {hours:,.0f} GPU-hours of {owners}, {daily:,.0f} a day"
+        span = lasting(round(max(each.span for each in policy.idle)))
+        text = f": {owners}, {gpu_hours(hours)} GPU-hours in the last {span}, {daily:,.0f} a day"
         screen.paragraph(Text(text), first=Text.assemble(("Idle GPUs ", "bold"), policy.name))
         grid = Grid(
             [
@@ -271,7 +272,7 @@ def _idle(screen: Screen, seen: View) -> None:
                 str(each.pods),
                 f"{round(each.gpus, 2):g}",
                 f"{each.use:.1%}",
-                f"{each.hours:,.1f}",
+                gpu_hours(each.hours),
                 f"{each.daily:,.0f}",
             )
         screen.grid(grid)

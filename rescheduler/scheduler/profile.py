@@ -48,6 +48,7 @@ class Profile:
     stamps_topology: binding copies the node's zone and region to the pod's labels (since 1.35).
     declared_features: NodeDeclaredFeatures is on (since 1.36).
     extended_devices: DRAExtendedResource is on: device classes serve extended resources (1.36).
+    consumable_capacity: DRAConsumableCapacity is on: claims consume parts of devices (since 1.36).
     capacity_scoring: StorageCapacityScoring is on: VolumeBinding scores (since 1.37).
     drivers_required: VolumeLimitScaling is on: a CSI driver may insist on being there (1.37).
     """
@@ -75,5 +76,6 @@ class Profile:
     stamps_topology: bool = True
     declared_features: bool = True
     extended_devices: bool = True
+    consumable_capacity: bool = True
     capacity_scoring: bool = False
     drivers_required: bool = False

@@ -1,9 +1,15 @@
-"""What the real allocator writes of a device that several claims share is what we read."""
+"""Devices that several claims share: what the real allocator writes, and where it finds room."""
 
+import random
 from typing import Any
 
+import numpy as np
 import pytest
 
+from rescheduler.scheduler.config.schedulers import schedulers_of
+from rescheduler.scheduler.model import SchedulerModel
+from rescheduler.sources.kubernetes.client import connect
+from rescheduler.sources.kubernetes.cluster import read_cluster
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.workloads import bare_pod
@@ -33,21 +39,10 @@ def test_claims_say_what_they_consume_by_the_names_of_the_devices_capacities(
             }
         },
     }
-    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
     cluster.create(
         *nodes(1),
-        {
-            "apiVersion": API,
-            "kind": "DeviceClass",
-            "metadata": {"name": "shared"},
-            "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]},
-        },
-        {
-            "apiVersion": API,
-            "kind": "ResourceSlice",
-            "metadata": {"name": "n1-gpus"},
-            "spec": {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": [device]},
-        },
+        _class("shared", DRIVER),
+        _slice("n1", DRIVER, [device]),
         *(_claim(name, asked) for name, asked in {"small": "15Gi", "large": "30Gi"}.items()),
         *(_pod(name) for name in WANTED),
     )
@@ -61,6 +56,148 @@ def test_claims_say_what_they_consume_by_the_names_of_the_devices_capacities(
         assert result["consumedCapacity"] == {"memory": memory}
         assert result["shareID"]
         assert [each["name"] for each in status["reservedFor"]] == [name]
+
+
+PARTS = "parts"
+NODES, ROUNDS = 30, 3
+POLICIES: tuple[Any, ...] = (
+    None,
+    {"default": "2", "validRange": {"min": "2", "step": "3", "max": "8"}},
+    {"default": "1", "validRange": {"min": "1"}},
+    {"default": "3", "validValues": ["1", "3", "6"]},
+)
+REQUESTS: dict[str, list[dict[str, Any]]] = {
+    "default": [{}],
+    "three": [{"capacity": {"requests": {"x": "3"}}}],
+    "fraction": [{"capacity": {"requests": {"x": "2500m"}}}],
+    "both": [{"capacity": {"requests": {"x": "1", "y": "2"}}}],
+    "apart": [{"capacity": {"requests": {"x": "2"}}, "count": 2}],
+    "alike": [{"capacity": {"requests": {"x": "2"}}}] * 2,
+    "much": [{"capacity": {"requests": {"x": "9"}}}],
+}
+
+
+def test_the_real_allocator_finds_room_where_it_is_predicted(cluster: Cluster) -> None:
+    draw = random.Random(36)
+    names = [f"p{number}" for number in range(1, NODES + 1)]
+    devices = {
+        name: [_device(draw, each) for each in "abc"[: draw.randint(1, 3)]] for name in names
+    }
+    cluster.create(
+        *nodes(NODES, prefix="p"),
+        _class(PARTS, f"{PARTS}.test"),
+        *(_slice(name, f"{PARTS}.test", offered) for name, offered in devices.items()),
+        *(_template(name, requests) for name, requests in REQUESTS.items()),
+    )
+    cluster.settled(120)
+    predicted: dict[str, bool] = {}
+    for number in range(ROUNDS):
+        predicted |= _decide(
+            cluster, {f"{name}-{number}": draw.choice(sorted(REQUESTS)) for name in names}
+        )
+    bound = {pod["metadata"]["name"] for pod in cluster.pods() if pod["spec"].get("nodeName")}
+
+    assert len(predicted) == NODES * ROUNDS
+    assert bound == {name for name, fits in predicted.items() if fits}
+    assert 0.2 < len(bound) / len(predicted) < 0.8
+
+
+def _decide(cluster: Cluster, wanted: dict[str, str]) -> dict[str, bool]:
+    """Let kube-scheduler place pods with these templates; what is predicted of each before."""
+    with cluster.control_plane.scheduler_paused():
+        cluster.create(*(_probe(name, template) for name, template in wanted.items()))
+        cluster.until(lambda: _claimed(cluster) == set(), "a claim for each pod", 120)
+        predicted = _predictions(cluster)
+    cluster.until(lambda: _decided(cluster) >= predicted.keys(), "decisions", 120)
+    return predicted
+
+
+def _predictions(cluster: Cluster) -> dict[str, bool]:
+    """Name of each pod that waits for the first time, and whether its node is feasible."""
+    before = _decided(cluster)
+    snapshot = read_cluster(connect(cluster.control_plane.kubeconfig, None))
+    model = SchedulerModel(snapshot, schedulers_of(snapshot).profiles)
+    answer = {}
+    for number, pod in enumerate(snapshot.pods):
+        if pod.metadata.name not in before and not pod.node:
+            refusal = model.landing(number).refusal
+            assert refusal is None or refusal.code != "FEA005", refusal
+            answer[pod.metadata.name] = bool(np.any(model.feasible(number)))
+    return answer
+
+
+def _decided(cluster: Cluster) -> set[str]:
+    """The pods that kube-scheduler has tried to place when their claims were there."""
+    pods = cluster.pods()
+    return {
+        pod["metadata"]["name"]
+        for pod in pods
+        if pod["spec"].get("nodeName")
+        or any(
+            each["type"] == "PodScheduled" and "nodes are available" in each.get("message", "")
+            for each in pod["status"].get("conditions", [])
+        )
+    }
+
+
+def _claimed(cluster: Cluster) -> set[str]:
+    """The pods whose claim the controller manager has not made."""
+    return {
+        pod["metadata"]["name"]
+        for pod in cluster.pods()
+        if not pod["status"].get("resourceClaimStatuses")
+    }
+
+
+def _device(draw: random.Random, name: str) -> dict[str, Any]:
+    made: dict[str, Any] = {"name": name}
+    capacity = {each: {"value": str(draw.randint(8, 14))} for each in draw.choice(["x", "xy"])}
+    if draw.random() < 0.8:
+        made["allowMultipleAllocations"] = True
+        for each in capacity.values():
+            if policy := draw.choice(POLICIES):
+                each["requestPolicy"] = policy
+    return {**made, "capacity": capacity}
+
+
+def _template(name: str, requests: list[dict[str, Any]]) -> dict[str, Any]:
+    made = [
+        {"name": f"r{number}", "exactly": {"deviceClassName": PARTS, **each}}
+        for number, each in enumerate(requests)
+    ]
+    return {
+        "apiVersion": API,
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"spec": {"devices": {"requests": made}}},
+    }
+
+
+def _probe(name: str, template: str) -> dict[str, Any]:
+    """A pod for the node that it is named after."""
+    node = name.partition("-")[0]
+    made = bare_pod(name, node_selector={"kubernetes.io/hostname": node})
+    made["spec"]["resourceClaims"] = [{"name": "d", "resourceClaimTemplateName": template}]
+    return made
+
+
+def _class(name: str, driver: str) -> dict[str, Any]:
+    return {
+        "apiVersion": API,
+        "kind": "DeviceClass",
+        "metadata": {"name": name},
+        "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]},
+    }
+
+
+def _slice(node: str, driver: str, devices: list[dict[str, Any]]) -> dict[str, Any]:
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    return {
+        "apiVersion": API,
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{node}-gpus"},
+        "spec": {"driver": driver, "nodeName": node, "pool": pool, "devices": devices},
+    }
 
 
 def _claim(name: str, memory: str) -> dict[str, Any]:

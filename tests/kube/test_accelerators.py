@@ -1,8 +1,10 @@
 """Which accelerators a node offers, whole or shared, by its resources and labels."""
 
+import math
+
 import pytest
 
-from rescheduler.kube.accelerators import maker, offer_of, offers
+from rescheduler.kube.accelerators import maker, offer_of, offers, part_of_gpu
 
 
 @pytest.mark.parametrize(
@@ -48,3 +50,27 @@ def test_a_partition_belongs_to_the_offer_of_its_profile() -> None:
     single = offers({"nvidia.com/gpu": "14"}, {})
     assert offer_of(single, "GPU-1/5/1g.10gb") == single[0]
     assert offer_of([], "GPU-1") is None
+
+
+@pytest.mark.parametrize(
+    ("profile", "part"),
+    [
+        ("", 1.0),
+        ("1g.10gb", 1 / 7),
+        ("7g.80gb", 1.0),
+        ("1g.6gb", 1 / 4),
+        ("1g.6gb.me", 1 / 4),
+        ("2g.12gb+me", 2 / 4),
+        ("4g.24gb", 1.0),
+        ("4g.96gb", 1.0),
+        ("2g.32gb", 1.0),
+        ("1g.12gb", 1 / 7),
+        ("2g.24gb", 2 / 7),
+    ],
+)
+def test_a_partition_is_the_part_that_its_slices_are_of_its_gpu(profile: str, part: float) -> None:
+    assert part_of_gpu(profile) == pytest.approx(part)
+
+
+def test_a_partition_without_a_profile_is_of_unknown_size() -> None:
+    assert math.isnan(part_of_gpu("?"))

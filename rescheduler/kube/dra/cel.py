@@ -276,6 +276,8 @@ def _of_device(subject: Subject, name: str) -> Any:
         return _ATTRIBUTES
     if name == "capacity":
         return _CAPACITY
+    if name == "allowMultipleAllocations":
+        return bool(subject.device.allowMultipleAllocations)
     raise Unclear(f"device.{name} is not evaluated here")
 
 

@@ -4,12 +4,13 @@ Source: dynamic-resource-allocation resourceclaim/resourceclaim.go (IsReservedFo
 pkg/controller/resourceclaim/controller.go (syncClaim), Kubernetes 1.36.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.dra.device_inventory import DeviceInventory
+from rescheduler.kube.dra.device_shares import Part
 from rescheduler.kube.dra.devices import AllocatedDevice, ResourceClaim
 from rescheduler.kube.quantity import nanos
 
@@ -24,7 +25,9 @@ class DeviceHoldings:
     claims: (devices,) how many claims have it; claims with admin access do not count.
     consumed: device to pod to what its claims consume of the device's capacities, in nanos by name;
     pods that have a claim together have equal parts.
+    parts: what claims consume of devices of which several claims may have a part.
     of_pod: pod to the devices that it uses. freed: pod to those of them that go with it.
+    freed_parts: pod to the parts that go with it.
     lost: pods with a device that no slice offers any more.
     users: UIDs of what uses or owns an allocated claim.
     """
@@ -35,6 +38,8 @@ class DeviceHoldings:
         """pods: UID to the number of the pod."""
         self.claims: IntArray = np.zeros(len(inventory), dtype=np.int32)
         self.consumed: dict[int, dict[int, dict[str, float]]] = {}
+        self.parts: list[Part] = []
+        self.freed_parts: dict[int, list[Part]] = {}
         self.of_pod: dict[int, list[int]] = {}
         self.freed: dict[int, list[int]] = {}
         self.lost: set[int] = set()
@@ -50,6 +55,8 @@ class DeviceHoldings:
             ]
             devices = [number for number in results if number >= 0]
             np.add.at(self.claims, np.array(devices, dtype=np.int32), 1)
+            parts = list(_parts(allocation.devices.results or (), inventory))
+            self.parts += parts
             reserved = {each.uid for each in claim.status.reservedFor or ()}
             owners = {each.uid for each in claim.metadata.ownerReferences or ()}
             users = reserved | owners
@@ -65,6 +72,7 @@ class DeviceHoldings:
                 self.of_pod.setdefault(pod, []).extend(devices)
                 if last == {uid}:
                     self.freed.setdefault(pod, []).extend(devices)
+                    self.freed_parts.setdefault(pod, []).extend(parts)
                 if len(devices) < len(results):
                     self.lost.add(pod)
 
@@ -73,3 +81,12 @@ class DeviceHoldings:
             own = self.consumed.setdefault(device, {}).setdefault(pod, {})
             for name, amount in (result.consumedCapacity or {}).items():
                 own[name] = own.get(name, 0.0) + nanos(amount) / len(pods)
+
+
+def _parts(results: Iterable[AllocatedDevice], inventory: DeviceInventory) -> Iterator[Part]:
+    """The results that are a share of a device: the others take all of it (allocateddevices.go)."""
+    for each in results:
+        number = inventory.index.get((each.driver, each.pool, each.device), -1)
+        if number >= 0 and each.shareID and not each.adminAccess:
+            consumed = (each.consumedCapacity or {}).items()
+            yield Part(number, {name: nanos(amount) for name, amount in consumed})

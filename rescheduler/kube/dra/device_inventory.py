@@ -1,7 +1,9 @@
 """The devices that nodes offer by dynamic resource allocation."""
 
 from collections import Counter
+from functools import cached_property
 
+import msgspec
 import numpy as np
 
 from rescheduler.kube.arrays import IntArray
@@ -44,6 +46,26 @@ class DeviceInventory:
 
     def __len__(self) -> int:
         return len(self.subjects)
+
+    @cached_property
+    def sort(self) -> IntArray:
+        """(devices,) a number that devices share which have the same capacities to consume."""
+        known: dict[bytes, int] = {}
+        found = []
+        for _, device in self.subjects:
+            alike = msgspec.json.encode((device.allowMultipleAllocations, device.capacity))
+            found.append(known.setdefault(alike, len(known)))
+        return np.array(found, dtype=np.int32)
+
+    @cached_property
+    def examples(self) -> IntArray:
+        """The first device of each sort."""
+        first: IntArray = np.unique(self.sort, return_index=True)[1].astype(np.int32)
+        return first
+
+    def divisible(self, devices: IntArray) -> bool:
+        """Whether several claims may have one of these devices."""
+        return any(self.subjects[d].device.allowMultipleAllocations for d in devices.tolist())
 
     def attribute(self, number: int, name: str) -> DeviceAttribute | None:
         """A device's attribute by its full name; None where it has none."""
@@ -93,8 +115,8 @@ class DeviceInventory:
                 return f"not all devices of driver {driver} are known"
             if self.node[number] == -1:
                 return f"device {device.name} can be reached from several nodes"
-            if device.consumesCounters or device.allowMultipleAllocations:
-                return f"device {device.name} is a part of another, or shared"
+            if device.consumesCounters:
+                return f"device {device.name} is a part of another"
             if device.bindingConditions:
                 return f"device {device.name} has binding conditions"
         return ""

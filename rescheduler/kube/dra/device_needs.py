@@ -7,19 +7,24 @@ from typing import NamedTuple
 import numpy as np
 
 from rescheduler.kube.arrays import IntArray
+from rescheduler.kube.dra.capacities import asked_of, consumed_of
 from rescheduler.kube.dra.cel import Unclear, parse
 from rescheduler.kube.dra.device_inventory import DeviceInventory
+from rescheduler.kube.dra.device_shares import Share
 from rescheduler.kube.dra.devices import (
     DeviceClaim,
     DeviceClass,
     DeviceRequest,
     DeviceSelector,
+    ExactDeviceRequest,
     ResourceClaimTemplate,
 )
 from rescheduler.kube.objects import PodSpec
 
 MAX_KINDS = 6
 """The most different requests of one pod whose sharing of devices is worked out."""
+MOST_RESULTS = 32
+"""The most devices of one claim: AllocationResultsMaxSize of resource.k8s.io."""
 _NEEDED = frozenset({"ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass"})
 
 
@@ -30,11 +35,26 @@ class Need(NamedTuple):
     number: int
 
 
+class PartsNeed(NamedTuple):
+    """The same, where several claims may have some of the devices. share: what it consumes."""
+
+    devices: IntArray
+    number: int
+    share: Share
+
+
 class Needs(NamedTuple):
-    """What all claims of a pod need. common: attribute that the devices must share, or ""."""
+    """What all claims of a pod need.
+
+    needs: of devices that a claim has for itself. common: attribute that the devices must share, or
+    "". parts: of devices some of which several claims may have; no two are for the same devices.
+    capacity: whether it takes DRAConsumableCapacity to serve them.
+    """
 
     needs: list[Need]
     common: str = ""
+    parts: tuple[PartsNeed, ...] = ()
+    capacity: bool = False
 
     @property
     def together(self) -> list[Need]:
@@ -82,39 +102,51 @@ class DeviceNeeds:
     def _read(self, namespace: str, names: tuple[str, ...]) -> Needs | str:
         if self._unread:
             return f"it has resource claims, and {', '.join(self._unread)} was not read"
-        needs: list[Need] = []
-        common = ""
+        needs: list[Need | PartsNeed] = []
+        common, capacity = "", False
         for name in names:
             claim = self._templates.get((namespace, name))
             if claim is None:
                 kind = "is shared by its name" if name.startswith("/") else "has no template"
                 return f"its resource claim {name.strip('/')} {kind}"
             try:
-                needs += [self._need(each) for each in claim.requests or ()]
+                needs += self._asked(claim)
                 common = _common(claim, alone=len(names) == 1)
             except Unclear as error:
                 return f"its resource claim from {name}: {error}"
+            capacity |= any(each.exactly and each.exactly.capacity for each in claim.requests or ())
         if any(not need.number for need in needs) and len(needs) > 1:
             return "it asks for all devices of a kind, and for others"
         if common and any(not need.number for need in needs):
             return "it asks for all devices of a kind that have something in common"
         if common and self._listed(needs, common):
             return f"its devices must share {common}, which is a list"
-        if len(_merged(needs)) > MAX_KINDS:
+        whole = [each for each in needs if isinstance(each, Need)]
+        if len(_merged(whole)) > MAX_KINDS:
             return f"it asks for more than {MAX_KINDS} kinds of devices"
-        return Needs(needs, common)
+        parts = _together(needs)
+        if isinstance(parts, str):
+            return parts
+        return Needs(whole, common, tuple(parts), capacity=capacity or bool(parts))
 
-    def _listed(self, needs: list[Need], name: str) -> bool:
+    def _asked(self, claim: DeviceClaim) -> list[Need | PartsNeed]:
+        """What each request of the claim needs."""
+        needs = [self._need(each) for each in claim.requests or ()]
+        if sum(each.number for each in needs) > MOST_RESULTS:
+            raise Unclear(f"it asks for more than {MOST_RESULTS} devices")
+        return needs
+
+    def _listed(self, needs: list[Need | PartsNeed], name: str) -> bool:
         """Whether the attribute of some device is a list, of which any member may be shared."""
         found = (self.inventory.attribute(d, name) for n in needs for d in n.devices.tolist())
         return any(each is not None and each.single is None for each in found)
 
-    def _need(self, request: DeviceRequest) -> Need:
+    def _need(self, request: DeviceRequest) -> Need | PartsNeed:
         exact = request.exactly
         if exact is None:
             raise Unclear(f"request {request.name} has alternatives")
-        if exact.adminAccess or exact.capacity:
-            raise Unclear(f"request {request.name} asks for access or parts of devices")
+        if exact.adminAccess:
+            raise Unclear(f"request {request.name} asks for access as an administrator")
         if exact.allocationMode not in ("ExactCount", "All"):
             raise Unclear(f"request {request.name} has mode {exact.allocationMode}")
         offered = self._classes.get(exact.deviceClassName)
@@ -128,7 +160,28 @@ class DeviceNeeds:
         odd = self.inventory.odd(devices)
         if odd or self.inventory.incomplete:
             raise Unclear(odd or f"not all devices of {min(self.inventory.incomplete)} are known")
-        return Need(devices, exact.count if exact.allocationMode == "ExactCount" else 0)
+        number = exact.count if exact.allocationMode == "ExactCount" else 0
+        return self._consuming(Need(devices, number), exact)
+
+    def _consuming(self, need: Need, exact: ExactDeviceRequest) -> Need | PartsNeed:
+        """The need, with what it consumes; only devices that could ever serve it stay."""
+        asked = asked_of(exact.capacity)
+        divisible = self.inventory.divisible(need.devices)
+        if not (asked or divisible):
+            return need
+        if not need.number:
+            raise Unclear("it asks for all devices of a kind, and for a part of each")
+        subjects, sort = self.inventory.subjects, self.inventory.sort
+        wanted = set(sort[need.devices].tolist())
+        consumed = tuple(
+            consumed_of(subjects[device].device, asked) if number in wanted else None
+            for number, device in enumerate(self.inventory.examples.tolist())
+        )
+        able = np.array([each is not None for each in consumed], dtype=np.bool_)
+        devices = need.devices[able[sort[need.devices]]]
+        if divisible:
+            return PartsNeed(devices, need.number, Share(consumed))
+        return Need(devices, need.number)
 
     def _selected(self, devices: IntArray, selectors: list[DeviceSelector] | None) -> IntArray:
         for each in selectors or ():
@@ -146,6 +199,31 @@ def _merged(needs: list[Need]) -> list[Need]:
         other = merged.get(key)
         merged[key] = Need(need.devices, need.number + (other.number if other else 0))
     return list(merged.values())
+
+
+def _together(needs: list[Need | PartsNeed]) -> list[PartsNeed] | str:
+    """Requests for parts of the same devices as one, or why it is not known how they would share.
+
+    One for several devices gets parts of different ones; several for one device each may get parts
+    of the same. Both at once, or parts of different sizes, would have to be packed.
+    """
+    alike: dict[tuple[object, ...], list[PartsNeed]] = {}
+    for need in needs:
+        if isinstance(need, PartsNeed):
+            sizes = (None if c is None else frozenset(c.items()) for c in need.share.consumed)
+            alike.setdefault((need.devices.tobytes(), *sizes), []).append(need)
+    answer = []
+    for group in alike.values():
+        devices, number, share = group[0]
+        strangers = [need for need in needs if not any(need is each for each in group)]
+        if any(np.intersect1d(each.devices, devices).size for each in strangers):
+            return "it asks for different parts of devices that several of its requests may get"
+        if len(group) > 1 and any(each.number > 1 for each in group):
+            return "several of its requests ask for parts of several devices each"
+        same = len(group)
+        number = same if same > 1 else number
+        answer.append(PartsNeed(devices, number, Share(share.consumed, same)))
+    return answer
 
 
 def _common(claim: DeviceClaim, *, alone: bool) -> str:

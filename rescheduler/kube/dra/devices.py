@@ -24,11 +24,27 @@ class DeviceAttribute(Base):
         return None if value == (None, None, None, None) else value
 
 
+class CapacityRange(Base):
+    """requestPolicy.validRange: from `min` in steps to `max`."""
+
+    min: str | int | float | None = None
+    max: str | int | float | None = None
+    step: str | int | float | None = None
+
+
+class CapacityRequestPolicy(Base):
+    """How much of a capacity one claim can consume."""
+
+    default: str | int | float | None = None
+    validValues: list[str | int | float] | None = None
+    validRange: CapacityRange | None = None
+
+
 class DeviceCapacity(Base):
-    """A capacity of a device; `requestPolicy` only shows whether it can be consumed in parts."""
+    """A capacity of a device, and how it can be consumed in parts."""
 
     value: str | int | float = 0
-    requestPolicy: dict[str, Any] | None = None
+    requestPolicy: CapacityRequestPolicy | None = None
 
 
 class Device(Base):
@@ -99,6 +115,12 @@ class DeviceClass(Base):
     spec: DeviceClassSpec = msgspec.field(default_factory=DeviceClassSpec)
 
 
+class CapacityRequirements(Base):
+    """capacity of a request: what it asks for of the capacities of each of its devices."""
+
+    requests: dict[str, str | int | float] | None = None
+
+
 class ExactDeviceRequest(Base):
     """requests[].exactly of a claim."""
 
@@ -108,7 +130,7 @@ class ExactDeviceRequest(Base):
     count: int = 1
     adminAccess: bool | None = None
     tolerations: list[Toleration] | None = None
-    capacity: dict[str, Any] | None = None
+    capacity: CapacityRequirements | None = None
 
 
 class DeviceRequest(Base):

@@ -1,13 +1,13 @@
 """What may still be spent along the plan: PodDisruptionBudgets, quotas, and our own limits."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 from rescheduler.model.gangs import Gang
 from rescheduler.model.history import History
 from rescheduler.model.plan import BudgetUse
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.wording import counted
 from rescheduler.planning.eligibility.gang_members import SpareMembers
 from rescheduler.planning.limits.pace import Pace
 from rescheduler.planning.limits.quotas import Quotas
@@ -118,15 +118,23 @@ class Budgets:
 
         It stands still from its first eviction on, so a later cycle cannot move the rest of it.
         """
-        snapshot = self._snapshot
-        pods = snapshot.gangs.facts(gang).members.tolist()
-        nodes = Counter(int(snapshot.pod_node[pod]) for pod in pods)
-        namespace = snapshot.pods[pods[0]].metadata.namespace
-        allowance = self._pace.too_many(len(pods), namespace, nodes)
-        if allowance is None:
-            return None
-        text = f"gang {gang.name} needs {counted(len(pods), 'move')} at once, more than"
-        return Problem(code="ELG030", message=f"{text} {allowance} allows")
+        pods = self._snapshot.gangs.facts(gang).members.tolist()
+        namespaces, nodes, _ = self._where(pods)
+        found = self._pace.too_many(namespaces, nodes, {})  # of each workload they are one move
+        return Problem(code="ELG030", message=f"gang {gang.name} needs {found}") if found else None
+
+    def too_many(self, pods: Iterable[int]) -> str:
+        """Which of our limits never lets these pods move in one cycle, with both numbers, or ""."""
+        return self._pace.too_many(*self._where(pods))
+
+    def _where(self, pods: Iterable[int]) -> tuple[Counter[str], Counter[int], Counter[int]]:
+        """How many of the pods are in each namespace, on each node and of each workload."""
+        snapshot, listed = self._snapshot, list(pods)
+        return (
+            Counter(snapshot.pods[pod].metadata.namespace for pod in listed),
+            Counter(int(snapshot.pod_node[pod]) for pod in listed),
+            Counter(int(snapshot.pod_workload[pod]) for pod in listed),
+        )
 
     def spend(self, pod: int, *, whole: bool = False, follows: bool = False) -> None:
         """Charge a move of this pod to every budget that it touches.

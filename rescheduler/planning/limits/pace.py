@@ -111,20 +111,40 @@ class Pace:
             return Problem(code="PAC004", message=f"its workload: {full}")
         return None
 
-    def too_many(self, moves: int, namespace: str, nodes: Mapping[int, int]) -> Allowance | None:
-        """The first limit that never lets so many pods of a namespace move at once, or None.
+    def too_many(
+        self,
+        namespaces: Mapping[str, int],
+        nodes: Mapping[int, int],
+        workloads: Mapping[int, int],
+    ) -> str:
+        """Which limit never lets so many pods move at once, with both numbers; "" where all do.
 
-        nodes: how many of them each node has, by its index.
+        How many of them are in each namespace, on each node and of each workload, by its index.
         """
-        allowances = self._allowances
+        allowances, snapshot = self._allowances, self._snapshot
+        total = sum(namespaces.values())
         asked = [
-            (allowances.cycle, moves),
-            (allowances.hour, moves),
-            (allowances.day, moves),
-            (allowances.namespace(namespace), moves),
-            *((allowances.node(node), number) for node, number in sorted(nodes.items())),
+            (total, "", allowances.cycle),
+            (total, "", allowances.hour),
+            (total, "", allowances.day),
         ]
-        return next((each for each, number in asked if number > each.most), None)
+        for name, number in sorted(namespaces.items()):
+            asked.append((number, f" in namespace {name}", allowances.namespace(name)))
+        for node, number in sorted(nodes.items()):
+            where = f" away from node {snapshot.nodes[node].metadata.name}" if node >= 0 else ""
+            asked.append((number, where, allowances.node(node)))
+        for workload, number in sorted(workloads.items()):
+            owner = snapshot.workloads[workload] if workload >= 0 else None
+            whose = f" of {owner.kind} {owner.namespace}/{owner.name}" if owner else ""
+            asked.append((number, whose, allowances.workload(workload)))
+        return next(
+            (
+                f"{counted(number, 'move')} at once{where}, more than {each} allows"
+                for number, where, each in asked
+                if number > each.most
+            ),
+            "",
+        )
 
     def _full(self, limit: Allowance, past: int, planned: int, since: datetime) -> str:
         """How so many moves reach the limit; "" if they do not."""

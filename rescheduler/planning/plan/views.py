@@ -223,6 +223,10 @@ def notes(copy: WorkingCopy) -> list[Problem]:
             for warning in binding.warnings()
         ]
         found += _spared(binding, copy)
+    lacking = {
+        room.gang for b in copy.bindings if b.roomy for room in b.roomy.rooms() if not room.after
+    }
+    found += [why for gang, why in sorted(copy.unroomed.items()) if gang in lacking]
     return found
 
 

@@ -87,10 +87,13 @@ class Evaluator:
         refusal = eligibility.refusal(pod, whole=True) or budgets.permanent(pod)
         return refusal or budgets.too_large(gang)
 
-    def refuse_pods(self, pods: tuple[int, ...], *, closed: bool = True) -> Problem | None:
+    def refuse_pods(
+        self, pods: tuple[int, ...], *, closed: bool = True, paced: bool = True
+    ) -> Problem | None:
         """Why these pods may not be moved, or not all of them with what budgets allow now.
 
-        closed: whether to ask first if the plan may have more moves at all.
+        closed: whether to ask first if the plan may have more moves at all. paced: whether our own
+        limits count; what the cluster allows does always.
         """
         budgets = self.copy.budgets
         gang = self.copy.whole_gang(pods)
@@ -104,7 +107,10 @@ class Evaluator:
             for pod in pods:
                 follows = whole and self.copy.follows(pod, spent)
                 asked = budgets.refusal if closed else budgets.used_up
-                refusal = asked(pod, whole=whole, follows=follows)
+                if paced:
+                    refusal = asked(pod, whole=whole, follows=follows)
+                else:
+                    refusal = budgets.exhausted(pod, whole=whole)
                 if refusal is not None:
                     return self._named(pod, pods, refusal)
                 if pod != pods[-1]:

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 from rescheduler.model.move import Shift
+from rescheduler.model.problem import Problem
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.strategy import Candidate
-from rescheduler.policies.base import Roomy
+from rescheduler.policies.base import ROOM_TOO_LARGE, Roomy
 
 _MOST_GANGS = 8
 """For how many gangs room is looked for in one state."""
@@ -25,7 +26,14 @@ _MOST_PODS = 8
 
 
 class Rooms:
-    """For each gang without room the moves that make it; one alone is a candidate anyway."""
+    """For each gang without room the moves that make it; one alone is a candidate anyway.
+
+    Where our own limits let none be found, they are looked for once more without them, to tell of a
+    limit that never lets so many move at once: else the gang would wait for ever without a word.
+    """
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, str]] = set()
 
     def candidates(self, evaluator: Evaluator) -> Iterator[Candidate]:
         """At most they gain all that there is to gain."""
@@ -39,13 +47,31 @@ class Rooms:
                 if len(pods) > 1:
                     evaluator.rooms[pods] = gang
                     yield Candidate(pods, copy.cost())
+                elif not pods:
+                    self._tell(evaluator, binding, binding.roomy, gang)
+
+    def _tell(self, evaluator: Evaluator, binding: Binding, roomy: Roomy, gang: str) -> None:
+        """Note which limit keeps the gang from its room; asked once, as it is in the beginning."""
+        name = binding.policy.name
+        if (name, gang) in self._told:
+            return
+        self._told.add((name, gang))
+        pods = _Search(evaluator, binding, roomy, gang, paced=False).pods()
+        if found := evaluator.copy.budgets.too_many(pods):
+            text = f"{name}: gang {gang} gets no room: it takes {found}"
+            evaluator.copy.unroomed[gang] = Problem(ROOM_TOO_LARGE, text)
 
 
 class _Search:
-    """What to move for one gang. made: the moves on trial, in their order."""
+    """What to move for one gang. made: the moves on trial, in their order.
 
-    def __init__(self, evaluator: Evaluator, binding: Binding, roomy: Roomy, gang: str) -> None:
-        self._binding = binding
+    paced: whether our own limits count.
+    """
+
+    def __init__(
+        self, evaluator: Evaluator, binding: Binding, roomy: Roomy, gang: str, *, paced: bool = True
+    ) -> None:
+        self._binding, self._paced = binding, paced
         self._evaluator, self._roomy, self._gang = evaluator, roomy, gang
         self._made: list[Shift] = []
 
@@ -94,7 +120,7 @@ class _Search:
             if not self._binding.moves(pod):
                 continue
             before = tuple(shift.pod for shift in self._made)
-            if self._evaluator.refuse_pods((*before, pod)) is not None:
+            if self._evaluator.refuse_pods((*before, pod), paced=self._paced) is not None:
                 continue
             move = self._evaluator.helper(pod)
             if not isinstance(move, Evaluation) or move.destination == node:

@@ -47,6 +47,7 @@ class WorkingCopy:
     of each scheduler to the digest of the profile that the plan being carried out was made with.
     finding history: since when earlier cycles have had each finding.
 
+    unroomed: gangs to why our own limits never let room be made for them.
     version: a number of its state; no two states have the same.
     told: (nodes,) how many replacements of this plan are told that they may go to each node.
     """
@@ -81,6 +82,7 @@ class WorkingCopy:
             each.leave(Leaving(each, self.snapshot, limits, ways))
         self.reversals = Reversals(self.snapshot, history)
         self.moved: set[int] = set()
+        self.unroomed: dict[str, Problem] = {}
         self.told = np.zeros(len(snapshot.nodes), dtype=np.int32)
         self.disruptions = Disruptions(self.snapshot, self.eligibility, history)
         self._landings: dict[tuple[str, int, int], Landing] = {}

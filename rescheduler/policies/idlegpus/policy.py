@@ -11,7 +11,7 @@ from rescheduler.documents.fields import PositiveDuration, Ratio
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import counted, lasting
 from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.idlegpus.holdings import held_gpus
 from rescheduler.policies.idlegpus.term import IdleGPUsTerm
@@ -33,8 +33,8 @@ class IdleGPUs(Policy):
     overlapping parts, each of a fifteenth of it or 5 minutes, whichever is longer, and a pod
     hardly uses its GPUs if it used less than `below` in every part, so that work in bursts is work;
     a pod without a value in one of them is not evaluated. What shares a GPU keeps nobody from it,
-    and is not evaluated. A partition (MIG) counts as N/7 of a GPU, N being the slices in its
-    profile, such as 1g.10gb: its use, and its GPU-hours.
+    and is not evaluated. A partition (MIG) counts as the slices in its profile, such as 1g.10gb, of
+    those of its GPU, 7 or on an A30 4: its use, and its GPU-hours.
     """
 
     summary: ClassVar[str] = "Tell which pods hold GPUs and hardly use them, with the GPU-hours."
@@ -101,7 +101,7 @@ class IdleGPUs(Policy):
         known = ((used >= 0) & (used <= 1 + _ROUNDING)).all(axis=0)
         known &= reading.ages[subjects] <= request.max_age
         if known.sum() < self.minCoverage * len(subjects):
-            text = f"{request.name} has a value at all times of the last {self.span / 3600:g} h "
+            text = f"{request.name} has a value at all times of the last {lasting(self.span)} "
             text += f"for {known.sum()} of {counted(len(subjects), 'pod')} that the policy selects"
             return reading.problem_of_some(f"{text}, less than {self.minCoverage:.0%}")
         mean, most = np.full((2, count), np.nan)

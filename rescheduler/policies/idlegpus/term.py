@@ -9,7 +9,7 @@ from rescheduler.model.idle import IdleHolder
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.wording import agreed, counted
+from rescheduler.model.wording import agreed, counted, gpu_hours, lasting
 
 
 class IdleGPUsTerm:
@@ -84,7 +84,6 @@ class IdleGPUsTerm:
         by_owner = self._by_owner()
         for each in self.idle():
             pods = by_owner[each.namespace, each.owner]
-            hours = self._span / 3600
             gpus = f"{round(each.gpus, 2):g} GPUs"
             yield Finding(
                 code="IDL001",
@@ -92,8 +91,8 @@ class IdleGPUsTerm:
                 f"{each.namespace}/{each.owner.partition(' ')[2]}",
                 cost=float(each.pods),
                 message=f"{counted(each.pods, 'pod')} {agreed(each.pods, 'has', 'have')} "
-                f"{gpus} and used {each.use:.1%} of them in the last {hours:g} h: "
-                f"{each.hours:.3g} GPU-hours were idle",
+                f"{gpus} and used {each.use:.1%} of them in the last {lasting(self._span)}: "
+                f"{gpu_hours(each.hours)} GPU-hours were idle",
                 pods=tuple(pods),
             )
 

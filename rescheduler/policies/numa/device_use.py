@@ -260,6 +260,8 @@ class DeviceUse:
                     self.unmodeled[pod] = "a claim serves its extended resources"
                 continue
             known = needs.of(snapshot.pods[pod].metadata.namespace, spec)
+            if not isinstance(known, str) and known.parts:
+                known = "it may get parts of devices"
             if isinstance(known, str):
                 if len(self._lies(pod)) > 1:
                     self.unmodeled[pod] = known

@@ -1,12 +1,12 @@
 """The GPUs that pods may share: what each carries, which pods have it, and where more would go."""
 
-import re
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from rescheduler.kube.accelerators import Offer, asked, offer_of, offers, product
+from rescheduler.kube.accelerators import Offer, asked, offer_of, offers, part_of_gpu, product
 from rescheduler.kube.dra.claimed_accelerators import ClaimedAccelerators
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, IntArray, ReadingRequest
@@ -17,7 +17,6 @@ _RESIDUAL = 0.1
 """The share of a device that may lie outside of what its pods are told to use."""
 _UNBOUNDED = 1 << 20
 """How many pods share a device where nobody reports how many may."""
-_SLICES = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,5 +302,5 @@ def _past(devices: list[DeviceValue]) -> FloatArray:
 
 def _size(device: str) -> float:
     """What the device is of a whole one: `UUID/ID/2g.20gb` is two of seven slices."""
-    slices = re.search(r"(\d)g\.", device.partition("/")[2].partition("/")[2])
-    return int(slices[1]) / _SLICES if slices else 1.0
+    part = part_of_gpu(device.partition("/")[2].partition("/")[2])
+    return 1.0 if math.isnan(part) else part

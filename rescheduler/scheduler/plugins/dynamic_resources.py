@@ -1,15 +1,16 @@
 """Plugin DynamicResources: a pod goes where free devices satisfy its claims."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from rescheduler.kube.dra.class_resources import extended_names, served_by_class
 from rescheduler.kube.dra.device_holdings import DeviceHoldings
 from rescheduler.kube.dra.device_inventory import DeviceInventory
-from rescheduler.kube.dra.device_needs import DeviceNeeds, Need, Needs
+from rescheduler.kube.dra.device_needs import DeviceNeeds, Need, Needs, PartsNeed
+from rescheduler.kube.dra.device_shares import DeviceShares, Part, Share
 from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
@@ -18,14 +19,18 @@ from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement
 from rescheduler.scheduler.profile import Profile
 
-Wanted = Callable[[int], list[tuple[IntArray, int]]]
-"""What a pod asks for: devices that will do, and how many of them."""
+
+class Held(NamedTuple):
+    """What a pod's claims have: devices, and of which of them they only have a part."""
+
+    devices: list[int]
+    parts: list[Part]
 
 
 class DeviceUse:
     """The devices of the inventory with what claims take of them.
 
-    taken: (devices,) how many claims have it.
+    taken: (devices,) how many claims have it. shares: what they consume of it.
     allocated: UIDs of the pods whose claims have devices.
     """
 
@@ -35,9 +40,13 @@ class DeviceUse:
         holdings = DeviceHoldings(snapshot.resource_claims, snapshot.pod_index, self.inventory)
         self.allocated = holdings.users
         self.taken = holdings.claims
-        self.wanted: Wanted = lambda _: []
-        self._held = holdings.freed
-        self._remembered: dict[tuple[int, int], list[int]] = {}
+        self.shares = DeviceShares(self.inventory, holdings.parts)
+        self.wanted: Callable[[int], Needs] = lambda _: Needs([])
+        self._held = {
+            pod: Held(devices, holdings.freed_parts.get(pod, []))
+            for pod, devices in holdings.freed.items()
+        }
+        self._remembered: dict[tuple[int, int], Held] = {}
         users = {number for number, pod in enumerate(snapshot.pods) if pod.spec.resourceClaims}
         if users and len(self.node):
             self._users = users
@@ -48,28 +57,51 @@ class DeviceUse:
         answer: BoolArray = self.taken == 0
         return answer
 
+    def room(self, share: Share) -> IntArray:
+        """(devices,) how many requests that consume so much each can still serve."""
+        return np.where(self.taken == self.shares.count, self.shares.room(share), 0)
+
     def _change(self, pod: int, node: int, sign: int) -> None:
         """A pod has come to (1) or gone from (-1) a node, and its devices with it."""
         if pod not in self._users:
             return
         if sign < 0:
-            held = self._held.pop(pod, [])
+            held = self._held.pop(pod, Held([], []))
             self._remembered[pod, node] = held
-            self.taken[held] -= 1
+            self._take(held, -1)
             return
-        held = self._remembered.get((pod, node), [])
-        if not held or self.taken[held].any():
+        held = self._remembered.get((pod, node), Held([], []))
+        if not held.devices or not self._fits(held):
             held = self._first_fit(pod, node)
         self._held[pod] = held
-        self.taken[held] += 1
+        self._take(held, 1)
 
-    def _first_fit(self, pod: int, node: int) -> list[int]:
+    def _take(self, held: Held, sign: int) -> None:
+        np.add.at(self.taken, np.array(held.devices, dtype=np.int32), sign)
+        for part in held.parts:
+            self.shares.change(part, sign)
+
+    def _fits(self, held: Held) -> bool:
+        """Whether nobody has come to devices that were held in whole, or to a part of them."""
+        parts = [part.device for part in held.parts]
+        whole = [device for device in held.devices if device not in parts]
+        return not self.taken[whole].any() and self.shares.fit(held.parts)
+
+    def _first_fit(self, pod: int, node: int) -> Held:
         """The first free devices of the node that will do: which ones, only the allocator knows."""
         chosen: list[int] = []
-        for devices, count in self.wanted(pod):
+        parts: list[Part] = []
+        wanted = self.wanted(pod)
+        for devices, number in wanted.needs:
             here = devices[(self.node[devices] == node) & (self.taken[devices] == 0)]
+            count = number or len(devices)
             chosen += [each for each in here.tolist() if each not in chosen][:count]
-        return chosen
+        for devices, number, share in wanted.parts:
+            here = devices[self.node[devices] == node]
+            first = np.repeat(here, self.room(share)[here])[:number].tolist()
+            chosen += first
+            parts += [each for device in first if (each := self.shares.part(share, device))]
+        return Held(chosen, parts)
 
 
 class DeviceClaims:
@@ -82,17 +114,18 @@ class DeviceClaims:
         )
         self._extended = extended_names(snapshot.device_classes)
         pods = snapshot.pods
-        use.wanted = lambda pod: list(self._wanted(pods[pod]))
+        use.wanted = lambda pod: self.needs(pods[pod].metadata.namespace, pods[pod].spec)
 
     @classmethod
     def of(cls, handle: Handle) -> Self:
         """Of all pods, with the devices in the working copy."""
         return cls(handle.snapshot, DeviceUse(handle.snapshot, handle.occupancy))
 
-    def problem(self, pod: Pod, *, extended: bool) -> str | None:
+    def problem(self, pod: Pod, *, extended: bool, capacity: bool) -> str | None:
         """Why the allocation for this pod cannot be predicted, or None.
 
-        extended: device classes may serve extended resources.
+        extended: device classes may serve extended resources. capacity: devices that allow multiple
+        allocations are given in parts.
         """
         if extended:
             name = served_by_class(pod.spec, self._extended)
@@ -103,16 +136,16 @@ class DeviceClaims:
         if not pod.node and pod.metadata.uid in self.use.allocated:
             return "its resource claims have devices already, but it is not bound"
         known = self._needs.of(pod.metadata.namespace, pod.spec)
-        return known if isinstance(known, str) else None
+        if isinstance(known, str):
+            return known
+        if known.capacity and not capacity:
+            return "it may get a part of a device, and DRAConsumableCapacity is off"
+        return None
 
     def needs(self, namespace: str, spec: PodSpec) -> Needs:
         """What a pod without a problem needs."""
         known = self._needs.of(namespace, spec)
         return Needs([]) if isinstance(known, str) else known
-
-    def _wanted(self, pod: Pod) -> Iterator[tuple[IntArray, int]]:
-        for need in self.needs(pod.metadata.namespace, pod.spec).needs:
-            yield need.devices, need.number or len(need.devices)
 
 
 class DynamicResources(Plugin):
@@ -124,38 +157,44 @@ class DynamicResources(Plugin):
     name: ClassVar[str] = "DynamicResources"
     weight: ClassVar[int] = 2
     gate: ClassVar[Gate | None] = Gate("DynamicResourceAllocation", 34)
-    gates: ClassVar[tuple[Gate, ...]] = (Gate("DRAExtendedResource", 36, "extended_devices"),)
+    gates: ClassVar[tuple[Gate, ...]] = (
+        Gate("DRAExtendedResource", 36, "extended_devices"),
+        Gate("DRAConsumableCapacity", 36, "consumable_capacity"),
+    )
     unresolvable: ClassVar[bool] = True
     needs_pre_score: ClassVar[bool] = False
 
-    def __init__(self, claims: DeviceClaims, nodes: int, *, extended: bool) -> None:
-        """extended: device classes may serve extended resources."""
+    def __init__(self, claims: DeviceClaims, nodes: int, profile: Profile) -> None:
+        """nodes: how many there are."""
         self._claims = claims
         self._use = claims.use
         self._count = nodes
-        self._extended = extended
+        self._profile = profile
 
     @classmethod
     def new(cls, handle: Handle, profile: Profile) -> Self:
         """Its view of devices is one for all profiles."""
         claims = handle.part(DeviceClaims.of)
-        return cls(claims, len(handle.snapshot.nodes), extended=profile.extended_devices)
+        return cls(claims, len(handle.snapshot.nodes), profile)
 
     def problem(self, pod: Pod) -> str | None:
         """What the allocator would do is not known, or whether it is asked at all."""
-        return self._claims.problem(pod, extended=self._extended)
+        profile = self._profile
+        return self._claims.problem(
+            pod, extended=profile.extended_devices, capacity=profile.consumable_capacity
+        )
 
     def filter(self, pod: Replacement) -> Filter | None:
         """The nodes whose free devices can serve all claims at once."""
         if not pod.spec.resourceClaims:
             return None
         needs = self._claims.needs(pod.namespace, pod.spec)
-        if not needs.needs:
+        if not needs.needs and not needs.parts:
             return None
-        if not needs.needs[0].number:
+        if needs.needs and not needs.needs[0].number:
             return partial(self._all_free, needs.needs[0].devices)
         places, group = self._groups(needs.common)
-        return partial(self._enough, needs.together, group, places)
+        return partial(self._enough, needs.together, needs.parts, group, places)
 
     def _groups(self, common: str) -> tuple[IntArray, IntArray]:
         """The node of each group of devices, and the group of each device, -1 for none.
@@ -181,13 +220,22 @@ class DynamicResources(Plugin):
         answer: BoolArray = (there > 0) & (np.bincount(nodes[free], minlength=self._count) == there)
         return answer
 
-    def _enough(self, together: list[Need], group: IntArray, places: IntArray) -> BoolArray:
-        """Hall's condition: any of the requests together have at least so many free devices."""
+    def _enough(
+        self, together: list[Need], parts: tuple[PartsNeed, ...], group: IntArray, places: IntArray
+    ) -> BoolArray:
+        """Hall's condition: any of the requests together have at least so many free devices.
+
+        Of devices that are given in parts, each counts as often as it can still serve the request.
+        """
         fits = np.ones(len(places), dtype=np.bool_)
         free = self._use.free() & (group >= 0)
         for devices, number in together:
             left = group[devices[free[devices]]]
             fits &= np.bincount(left, minlength=len(places)) >= number
+        for devices, number, share in parts:
+            here = devices[group[devices] >= 0]
+            times = self._use.room(share)[here]
+            fits &= np.bincount(group[here], weights=times, minlength=len(places)) >= number
         answer = np.zeros(self._count, dtype=np.bool_)
         answer[places[fits]] = True
         return answer

@@ -8,7 +8,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from rescheduler.model.history import History
+from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import Plan, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
@@ -97,12 +97,48 @@ def test_a_gang_gets_its_room_by_one_group_of_moves() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("limits", [{"movesPerCycle": 2}, {"movesPerNode": 1}, {"movesPerHour": 2}])
-def test_where_the_limits_do_not_hold_all_of_them_none_is_proposed(limits: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"movesPerCycle": 2}, "3 moves at once, more than movesPerCycle 2 allows"),
+        ({"movesPerCycle": 2, "movesPerHour": 2}, "3 moves at once, more than movesPerCycle 2"),
+        ({"movesPerHour": 2}, "3 moves at once, more than movesPerHour 2 allows"),
+        ({"movesPerDay": 2}, "3 moves at once, more than movesPerDay 2 allows"),
+        (
+            {"movesPerNode": 1},
+            "2 moves at once away from node n1, more than movesPerNode 1 allows",
+        ),
+        (
+            {"movesPerNamespace": 2},
+            "3 moves at once in namespace default, more than movesPerNamespace 2 allows",
+        ),
+    ],
+)
+def test_where_the_limits_never_hold_all_of_them_none_is_proposed_and_that_is_told(
+    limits: dict[str, Any], said: str
+) -> None:
     made = planned(world([1, 2], [7]), **limits)
     assert made.moves == []
     [result] = made.policies
     assert result.cost.before == result.cost.after == 2
+    [note] = made.notes
+    assert note.code == "FRG006"
+    assert note.message.startswith(f"room: gang ml/llama gets no room: it takes {said}")
+
+
+def test_a_limit_that_only_a_later_cycle_can_hold_is_no_reason_to_despair() -> None:
+    before = world([1, 2], [7])
+    policies = policy_set([ROOM], Limits.model_validate(FREE | {"movesPerCycle": 3}))
+    earlier = PastMove(
+        plan="p", podUid="gone", namespace="other", pod="gone", workload="gone", source="n9",
+        at=before.taken, settled=before.taken, state="ready", landedOn="n8",
+    )  # fmt: skip
+    made = plan(before, policies, History([earlier]), mode="Audit")
+    assert (made.moves, made.notes) == ([], [])
+
+
+def test_a_gang_for_which_there_is_no_room_at_all_is_not_told_of_limits() -> None:
+    assert planned(world([2, 3], [4]), movesPerCycle=2).notes == []
 
 
 def test_where_there_is_room_for_a_part_of_the_gang_only_nothing_is_moved() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.idlegpus.policy import IdleGPUs
+from rescheduler.policies.idlegpus.term import IdleGPUsTerm
 from rescheduler.reporting.page import render_page
 from rescheduler.reporting.terminal import render_table
 from rescheduler.runtime.service.telemetry import Telemetry
@@ -69,6 +71,24 @@ def test_the_owner_is_told_with_the_hours() -> None:
         "2 pods have 4 GPUs and used 2.0% of them in the last 10 h: 39.2 GPU-hours were idle"
     )
     assert (bound.cost(), bound.worst(), bound.scope()) == (2.0, 4.0, 4)
+
+
+def test_a_short_time_is_told_as_it_is_and_never_as_zero_hours() -> None:
+    span = 20.0
+    before = fleet()
+    held = np.array([2.0, 2.0, 1.0, 1.0])
+    idle = np.array([True, True, False, False])
+    bound = IdleGPUsTerm(before, held, np.full(4, 0.01), idle, np.full(4, True), span)
+    (finding,) = bound.findings()
+    assert finding.message == (
+        "2 pods have 4 GPUs and used 1.0% of them in the last 20 s: under 0.1 GPU-hours were idle"
+    )
+    made = planned(before)
+    short = msgspec.structs.replace(made.policies[0], idle=bound.idle())
+    changed = msgspec.structs.replace(made, policies=[short])
+    shown = render_table(changed, width=120, color=False)
+    assert "1 owner, under 0.1 GPU-hours in the last 20 s, 95 a day" in shown
+    assert "0.0 " not in shown.partition("Idle GPUs")[2].partition("Left alone")[0]
 
 
 def test_no_pod_is_moved_for_it() -> None:

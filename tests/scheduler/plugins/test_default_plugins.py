@@ -44,7 +44,13 @@ OLD_WEIGHTS = {
     "ImageLocality": 1,
 }
 DEVICES, FEATURES = "DynamicResources", "NodeDeclaredFeatures"
-SWITCHED = ("declared_features", "extended_devices", "capacity_scoring", "drivers_required")
+SWITCHED = (
+    "declared_features",
+    "extended_devices",
+    "consumable_capacity",
+    "capacity_scoring",
+    "drivers_required",
+)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +59,7 @@ SWITCHED = ("declared_features", "extended_devices", "capacity_scoring", "driver
         (33, set(), set()),
         (34, {DEVICES}, set()),
         (35, {DEVICES}, set()),
-        (36, {DEVICES, FEATURES}, {"declared_features", "extended_devices"}),
+        (36, {DEVICES, FEATURES}, set(SWITCHED[:3])),
         (37, {DEVICES, FEATURES}, set(SWITCHED)),
         (38, {DEVICES, FEATURES}, set(SWITCHED)),
     ],
@@ -114,6 +120,7 @@ def test_the_gates_and_since_when_they_are_on() -> None:
     assert {each.name: (each.since, each.field) for each in GATES} == {
         "NodeDeclaredFeatures": (36, "declared_features"),
         "DRAExtendedResource": (36, "extended_devices"),
+        "DRAConsumableCapacity": (36, "consumable_capacity"),
         "StorageCapacityScoring": (37, "capacity_scoring"),
         "VolumeLimitScaling": (37, "drivers_required"),
         "InPlacePodVerticalScaling": (33, ""),

@@ -1,0 +1,91 @@
+"""What a claim consumes of a device of which several claims may have a part.
+
+Source: dynamic-resource-allocation structured/internal/incubating/consumable_capacity.go,
+Kubernetes 1.36. Amounts are in nanos, exactly.
+"""
+
+from collections.abc import Mapping
+
+from rescheduler.kube.dra.cel import Unclear
+from rescheduler.kube.dra.devices import (
+    CapacityRange,
+    CapacityRequestPolicy,
+    CapacityRequirements,
+    Device,
+    DeviceCapacity,
+)
+from rescheduler.kube.quantity import NANO, nanos
+
+Amounts = Mapping[str, int]
+"""Name of a capacity to an amount in nanos."""
+
+
+def asked_of(requirements: CapacityRequirements | None) -> Amounts:
+    """What a request asks for of the capacities of each of its devices."""
+    asked = (requirements and requirements.requests) or {}
+    return {name: nanos(amount) for name, amount in asked.items()}
+
+
+def consumed_of(device: Device, asked: Amounts) -> Amounts | None:
+    """What such a request consumes of each capacity of the device; None: it cannot have a part.
+
+    Raises:
+        Unclear: the device's policy is not one that the API server admits in 1.36.
+    """
+    capacity = device.capacity or {}
+    if not asked.keys() <= capacity.keys():
+        return None
+    answer = {}
+    for name, each in capacity.items():
+        policy = each.requestPolicy
+        amount = _rounded(asked[name], policy) if name in asked else _unasked(each)
+        if amount > nanos(each.value) or (policy and _violated(amount, policy)):
+            return None
+        answer[name] = amount
+    return answer
+
+
+def _unasked(capacity: DeviceCapacity) -> int:
+    """fillEmptyRequest: the default, or all there is."""
+    policy = capacity.requestPolicy
+    default = None if policy is None else policy.default
+    return nanos(capacity.value if default is None else default)
+
+
+def _rounded(amount: int, policy: CapacityRequestPolicy | None) -> int:
+    """calculateConsumedCapacity: up to the next amount that the policy allows, if there is one."""
+    if policy is None:
+        return amount
+    if policy.validRange is not None:
+        least, step = _lattice(policy.validRange)
+        if amount < least:
+            return least
+        return least - (least - amount) // step * step if step else amount
+    allowed = (nanos(each) for each in policy.validValues or ())
+    return next((each for each in allowed if amount <= each), amount)
+
+
+def _violated(amount: int, policy: CapacityRequestPolicy) -> bool:
+    """violatesPolicy: whether it is neither the default nor an amount that the policy allows."""
+    if policy.default is not None and amount == nanos(policy.default):
+        return False
+    if policy.validRange is not None:
+        most = policy.validRange.max
+        least, step = _lattice(policy.validRange)
+        return (most is not None and amount > nanos(most)) or bool(step and (amount - least) % step)
+    values = policy.validValues
+    return bool(values) and amount not in {nanos(each) for each in values or ()}
+
+
+def _lattice(allowed: CapacityRange) -> tuple[int, int]:
+    """Where the range begins and its step, 0 for none.
+
+    Fractions are not worked out where there are steps: 1.36 rounds them up to whole units, and
+    later versions do not.
+    """
+    if allowed.min is None:
+        raise Unclear("the validRange of a capacity has no min")
+    least, step = nanos(allowed.min), 0 if allowed.step is None else nanos(allowed.step)
+    if allowed.step is not None and (step <= 0 or step % NANO or least % NANO):
+        raise Unclear("the validRange of a capacity has steps that are not of whole units")
+    return least, step
