@@ -125,6 +125,4 @@ def _idle(plan: Plan) -> list[str]:
     if round(hours) < 1:
         return []
     one = round(hours) == 1
-    return [
-        f"{hours:,.0f} idle GPU-{'hour' if one else 'hours'} a day {'is' if one else 'are'} told"
-    ]
+    return [f"{hours:,.0f} GPU-{'hour a day is' if one else 'hours a day are'} idle"]

@@ -56,7 +56,7 @@ HOT = policy(found=[hot(5, 0)])
          "gang a gets its 16 GPUs, gang b gets its 16 GPUs, 1 more gang gets room"),
         ([policy(room=[room(after=False)])], "1 gang still waits"),
         ([policy("zones", 4, 3)], "policy zones is 25 % better"),
-        ([policy(idle=[IDLE])], "214 idle GPU-hours a day are told"),
+        ([policy(idle=[IDLE])], "214 GPU-hours a day are idle"),
     ],
 )  # fmt: skip
 def test_each_thing_is_told_once(policies: list[PolicyResult], told: str) -> None:
@@ -82,7 +82,7 @@ def test_what_does_not_get_better_is_not_told(policies: list[PolicyResult]) -> N
 def test_without_moves_it_says_what_waits_and_what_idles() -> None:
     made = of(policy(room=[room(after=False)]), policy(idle=[IDLE]), moves=0)
     assert headline(made) == (
-        "Moves no pod: 1 gang still waits, 214 idle GPU-hours a day are told."
+        "Moves no pod: 1 gang still waits, 214 GPU-hours a day are idle."
     )
     assert headline(of(moves=0)) == "Moves no pod."
 
@@ -157,7 +157,7 @@ def test_what_was_measured_is_of_earlier_moves_and_is_told_as_such() -> None:
     assert headline(told) == (
         "Moved 2 of 2 pods; predicted: 5 hot GPUs become 0. "
         "Measured: earlier moves brought 88 % of what they promised. "
-        "214 idle GPU-hours a day are told."
+        "214 GPU-hours a day are idle."
     )
 
 
