@@ -73,7 +73,7 @@ class Limits(Document):
         0.5,
         ge=0,
         description="A move's share of all cost it can remove, divided by its share of all "
-        "disruption, must reach this.",
+        "disruption, must reach this; of a swap or chain the average of its moves counts.",
     )
     minPodAge: Duration = Field(timedelta(minutes=10), description="Younger pods are left alone.")
     minReadyTime: Duration = Field(timedelta(seconds=60), description="Ready at least this long.")

@@ -133,6 +133,10 @@ class Gate:
     A move passes when (gain / removable) / (its disruption / disruption) reaches `share`: when it
     gains at least that part of what the average candidate could gain at best, per disruption. It
     is the ratio by which Karpenter's balanced consolidation decides.
+
+    Of a chain the average disruption of its moves is asked: who makes room is no candidate, and a
+    pod that is stuck cannot be moved for its own disruption alone. With the sum, two like moves of
+    which one gains would stand at a share of one half, and a second of start would decide.
     """
 
     margin: float
@@ -141,13 +145,21 @@ class Gate:
     disruption: float
 
     def refusal(
-        self, gain: float, disruption: float, *, moves: int = 1, landed: bool = True
+        self,
+        gain: float,
+        disruption: float,
+        *,
+        moves: int = 1,
+        chain: bool = False,
+        landed: bool = True,
     ) -> Problem | None:
         """FEA003, MRG001 or MRG002, or None. landed False: the gain is that on the best node.
 
-        moves: how many gain it together; each must be worth the margin.
+        moves: how many gain it together; each must be worth the margin. disruption: of all of them.
+        chain: whether some of them only make room for others.
         """
         best = "" if landed else " even on the best node"
+        whose = f"its gain{best}" if moves == 1 else f"the gain{best} of {moves} moves together"
         if gain <= NOTHING:
             where = "where it would land" if landed else "on any node"
             return Problem(
@@ -157,16 +169,18 @@ class Gate:
         if gain <= margin:
             return Problem(
                 code="MRG001",
-                message=f"its gain{best} is {gain:.3g}, and the margin {margin:g}",
+                message=f"{whose} is {gain:.3g}, and the margin {margin:g}",
             )
         if self.removable <= 0 or self.disruption <= 0:
             return None
-        ratio = (gain / self.removable) / (disruption / self.disruption)
+        part = disruption / (moves if chain else 1) / self.disruption
+        ratio = gain / self.removable / part
         if ratio < self.share:
+            mean = ", on average of the moves" if chain else ""
             return Problem(
                 code="MRG002",
-                message=f"its gain{best} of {gain:.3g} is {gain / self.removable:.1%} of the cost "
-                f"that can be removed, for {disruption / self.disruption:.1%} of the disruption: "
+                message=f"{whose} of {gain:.3g} is {gain / self.removable:.1%} of the cost "
+                f"that can be removed, for {part:.1%} of the disruption{mean}: "
                 f"a ratio of {ratio:.2f}, below gainShare {self.share:g}",
             )
         return None

@@ -295,7 +295,7 @@ class Evaluator:
 
     def _refuse_gain(self, found: JointEvaluation, gate: Gate) -> Problem | None:
         copy, count = self.copy, len(found.moves)
-        refusal = gate.refusal(found.gain, found.disruption, moves=count)
+        refusal = gate.refusal(found.gain, found.disruption, moves=count, chain=found.chain)
         refusal = refusal or self._refuse_likely(found)
         if refusal is not None:
             text = f"{refusal.message}; {self._landings(found)}"

@@ -160,29 +160,36 @@ class _Search:
         return self._take(heap, bounds.gate)
 
     def _chain(self) -> bool:
-        """Where no single move is left: take swaps and chains. They are not reported one by one."""
+        """Where no single move is left: take swaps and chains. They are not reported one by one.
+
+        Of a pod that is stuck it is said why the first chain for it is not made that was possible.
+        """
         copy, gate = self._copy, self._evaluator.bounds().gate
         if copy.budgets.closed() is not None or self._ended():
             return False
         refused = dict(self._result.refused)
         gained = sum(move.gain for move in self._result.moves)
-        passing = list(self._passing(self._last.candidates(self._evaluator), gate))
+        candidates = self._last.candidates(self._evaluator)
+        passing = list(self._passing(candidates, gate, chain=True))
         heap = [self._waiting(each) for each in passing]
         heapq.heapify(heap)
         taken = self._take(heap, gate)
         if taken and self._alone is None:
             self._alone = gained
-        self._result.refused = refused
+        tried = {pods: why for pods, why in self._result.refused.items() if pods not in refused}
+        self._result.refused = refused | _of_stuck(refused, tried)
         return taken
 
-    def _passing(self, candidates: Iterable[Candidate], gate: Gate) -> Iterator[Candidate]:
+    def _passing(
+        self, candidates: Iterable[Candidate], gate: Gate, *, chain: bool = False
+    ) -> Iterator[Candidate]:
         """The candidates whose bound passes the gate; the others are refused by it."""
         for each in candidates:
             pods = each.pods
             if len(pods) == 1:
                 self._asked.update(pods)
             refusal = self._dropped.get(pods) or gate.refusal(
-                each.bound, self._disruption(each), moves=len(pods), landed=False
+                each.bound, self._disruption(each), moves=len(pods), chain=chain, landed=False
             )
             if refusal is None:
                 yield each
@@ -285,3 +292,13 @@ class _Search:
         """Best first: value, then the smaller disruption, then the seed. Rounded, so equals tie."""
         names = "/".join(self._copy.snapshot.pods[pod].metadata.uid for pod in pods)
         return (-round(value, 9), round(disruption, 9), tie_break(self._copy.seed, names))
+
+
+def _of_stuck(alone: dict[_Pods, Problem], chains: dict[_Pods, Problem]) -> dict[_Pods, Problem]:
+    """Why pods that cannot be moved alone are not moved with others that make room: the first."""
+    answer: dict[_Pods, Problem] = {}
+    for pods, why in chains.items():
+        last = pods[-1:]
+        if last in alone and last not in answer and not why.code.startswith("FEA"):
+            answer[last] = Problem(why.code, f"{why.message}; alone: {alone[last].message}")
+    return answer

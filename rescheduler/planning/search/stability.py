@@ -127,8 +127,10 @@ class Stability:
         for each, move in new:
             gains[each.policy.name] -= move.gains[each.policy.name]
         rest = evaluation.gain - sum(b.policy.weight * m.gains[b.policy.name] for b, m in new)
-        worth = gate.refusal(rest, evaluation.disruption, moves=len(evaluation.moves)) is None
-        if gained(deciding, gains) > 0 and worth:
+        refusal = gate.refusal(
+            rest, evaluation.disruption, moves=len(evaluation.moves), chain=evaluation.chain
+        )
+        if gained(deciding, gains) > 0 and refusal is None:
             return None
         pod = new[0][1].pod
         return self._refusal([each for each, move in new if move.pod == pod], pod)

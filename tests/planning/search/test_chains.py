@@ -57,9 +57,24 @@ def full(*, room: str = "0", third: bool = False, allowed: int = 2) -> Snapshot:
     )
 
 
-def planned(made: Snapshot, **limits: Any) -> Plan:
+def planned(made: Snapshot, history: History | None = None, **limits: Any) -> Plan:
     chosen = Limits.model_validate(FREE | STEERED | limits)
-    return plan(made, policy_set([RULES], chosen), History(), mode="Enforce")
+    return plan(made, policy_set([RULES], chosen), history or History(), mode="Enforce")
+
+
+def starting(made: Snapshot, **seconds: float) -> History:
+    """Yesterday a pod of each of these Deployments was moved, and took so long to be Ready."""
+    history = History()
+    for name, took in seconds.items():
+        uid = next(each.metadata.uid for each in made.controllers if each.metadata.name == name
+                   and each.kind == "Deployment")  # fmt: skip
+        past = PastMove(
+            plan="p", podUid=f"{name}-before", namespace="default", pod=f"{name}-before",
+            workload=uid, source="gone", at=made.taken - timedelta(days=2), state="ready",
+            readySeconds=took,
+        )  # fmt: skip
+        history.moves.append(past)
+    return history
 
 
 def route(made: Plan) -> list[tuple[str, str, str, int]]:
@@ -90,6 +105,38 @@ def test_nothing_is_planned_where_nobody_can_make_room() -> None:
 def test_a_chain_is_not_begun_whose_budgets_do_not_last() -> None:
     assert planned(full(room="3", allowed=0)).moves == []
     assert planned(full(room="3"), movesPerCycle=1).moves == []
+
+
+@pytest.mark.parametrize(("hdd", "ssd"), [(1.0, 1.0), (9.0, 1.0), (1.0, 9.0), (300.0, 1.0)])
+def test_a_chain_is_worth_it_whoever_of_its_pods_starts_faster(hdd: float, ssd: float) -> None:
+    """The usual `gainShare`: one pod is stuck, and two that cost about as much are moved for it."""
+    made = full(room="3")
+    found = planned(made, starting(made, hdd=hdd, ssd=ssd), gainShare=0.5)
+    assert [each[0] for each in route(found)] == ["hdd-0", "ssd-0"]
+
+
+def test_a_long_chain_is_worth_it_at_the_usual_gain_share() -> None:
+    found = planned(full(third=True), gainShare=0.5)
+    assert [each[0] for each in route(found)] == ["web-0", "hdd-0", "ssd-0"]
+
+
+def test_who_makes_room_must_not_cost_far_more_than_who_gains_and_the_plan_says_so() -> None:
+    made = full(room="3")
+    hdd = next(each for each in made.pods if each.metadata.name == "hdd-0")
+    hdd.metadata.annotations = {"controller.kubernetes.io/pod-deletion-cost": str(2**31 - 1)}
+    found = planned(made, gainShare=0.5)
+    assert found.moves == []
+    (refused,) = found.refused
+    assert (refused.pod.name, refused.code) == ("ssd-0", "MRG002")
+    assert refused.message.startswith("the gain even on the best node of 2 moves together")
+    assert "none of 4 nodes is feasible" in refused.message
+
+
+def test_a_chain_for_which_a_budget_does_not_last_is_named() -> None:
+    (refused,) = planned(full(room="3", allowed=0)).refused
+    assert (refused.pod.name, refused.code) == ("ssd-0", "BUD002")
+    (refused,) = planned(full(room="3"), movesPerCycle=1).refused
+    assert (refused.pod.name, refused.code) == ("ssd-0", "PAC001")
 
 
 def applied(made: Snapshot, moves: list[PlannedMove]) -> tuple[Snapshot, History]:
