@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
@@ -16,7 +15,7 @@ import urllib3
 from kubernetes.client import ApiClient
 
 from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
-from rescheduler.wire.answers import read_body, within_wall_time
+from rescheduler.wire.answers import date_of, read_body, within_wall_time
 
 MAX_BODY = 8 * 2**20
 """Bytes of an answer, inflated: one object, of which etcd holds up to 1.5 MiB."""
@@ -98,10 +97,7 @@ class Answer:
     @property
     def date(self) -> datetime | None:
         """When the server answered, by its own clock."""
-        try:
-            return parsedate_to_datetime(self.headers["Date"]).astimezone(UTC)
-        except (KeyError, ValueError, OverflowError):
-            return None
+        return date_of(self.headers.get("Date", ""))
 
     @property
     def retry_after(self) -> float | None:

@@ -100,15 +100,20 @@ def checksum(value: Any) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+_ALIKE = frozenset({str, int, bool, type(None)})
+"""Of these there is one way to write a value."""
+
+
 def canonical(value: Any, decimals: int | None = None) -> Any:
     """JSON in which equal numbers are written alike: 1.0 as 1; rounded, where that is asked for."""
     kind = type(value)
-    if kind is str:
-        return value
     if kind is dict:
-        return {key: canonical(each, decimals) for key, each in value.items()}
+        return {
+            key: each if type(each) in _ALIKE else canonical(each, decimals)
+            for key, each in value.items()
+        }
     if kind is list or kind is tuple:
-        return [canonical(each, decimals) for each in value]
+        return [each if type(each) in _ALIKE else canonical(each, decimals) for each in value]
     if not isinstance(value, float):
         return value
     number = value if decimals is None else round(value, decimals)

@@ -10,6 +10,8 @@ import http.client
 import io
 import socket
 import time
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import requests
@@ -64,6 +66,19 @@ def read_body(response: Any, most: int) -> bytes:
     finally:
         response.close()  # a body that was read to its end has given its connection back already
     return body.getvalue()
+
+
+@functools.lru_cache(maxsize=16)
+def date_of(header: str) -> datetime | None:
+    """The time of a Date header, exact to a second; None where it is none.
+
+    A cluster is read by many requests in a second.
+    """
+    try:
+        date = parsedate_to_datetime(header)
+        return date.astimezone(UTC) if date.tzinfo else date.replace(tzinfo=UTC)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 @functools.cache

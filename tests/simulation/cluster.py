@@ -5,6 +5,7 @@ What the API server does with an eviction, a budget or a write is `tests/fakes/w
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -30,7 +31,15 @@ _ITEM = re.compile(
     r"(?:/namespaces/(?P<ns>[^/]+))?"
     r"/(?P<kind>[a-z]+)(?:/(?P<name>[^/]+)(?:/(?P<sub>[a-z]+))?)?$"
 )
-_NAMESPACE = re.compile(r"^/api/v1/namespaces(?:/(?P<name>[^/]+))?$")
+
+
+@lru_cache(maxsize=4096)
+def _named(path: str) -> tuple[str, str | None, str | None]:
+    """Kind, namespace and name that a path asks for; "" where `World` knows it, None for all."""
+    found = _ITEM.match(path)
+    if found is not None and (found["name"] is not None or found["kind"] != "namespaces"):
+        return found["kind"], found["ns"], found["name"]
+    return ("namespaces" if path == "/api/v1/namespaces" else ""), None, None
 
 
 _NEVER = frozenset(
@@ -200,13 +209,11 @@ class SimCluster(Controlled):
         if path == "/version":
             return 200, b'{"gitVersion":"v1.36.3"}', {}
         if method == "GET":
-            found = _ITEM.match(path)
-            if found is not None and found["name"] is None and found["kind"] != "namespaces":
-                return 200, self._listed(found["kind"], found["ns"], query), {}
-            if _NAMESPACE.match(path) and path.endswith("/namespaces"):
-                return 200, self._listed("namespaces", None), {}
-            if found is not None and found["name"] is not None:
-                return self._one(found["kind"], found["ns"] or "", found["name"])
+            kind, namespace, name = _named(path)
+            if kind and name is None:
+                return 200, self._listed(kind, namespace, query), {}
+            if kind and name is not None:
+                return self._one(kind, namespace or "", name)
         code, reply, headers = self.handle(method, path, body)
         return code, msgspec.json.encode(reply), headers
 

@@ -7,6 +7,7 @@ import random
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,9 @@ class Universe:
         return said.hexdigest()
 
 
+@lru_cache(maxsize=8)
 def _decoded(encoded: str) -> State:
+    """Once for all who look at it, as nobody changes it."""
     plain = gzip.decompress(base64.b64decode(encoded))
     return msgspec.json.decode(plain, type=State)
 

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cache
+from types import ModuleType
 from typing import Protocol
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -112,6 +114,11 @@ class _Datetime(datetime):
         return wall if tz is UTC else wall.astimezone(tz)
 
 
+@cache
+def _asks_for_now(module: ModuleType) -> bool:
+    return "datetime.now(" in inspect.getsource(module)
+
+
 @contextmanager
 def installed() -> Iterator[None]:
     """Put the program's clocks on virtual time."""
@@ -119,11 +126,10 @@ def installed() -> Iterator[None]:
     for name, module in list(sys.modules.items()):
         if not name.startswith(_PATCHED) or module is None:
             continue
-        source = inspect.getsource(module)
         if getattr(module, "time", None) is time:
             undo.append((module, "time", time))
             module.time = _Time()  # type: ignore[attr-defined]
-        if "datetime.now(" in source:
+        if _asks_for_now(module):
             undo.append((module, "datetime", datetime))
             module.datetime = _Datetime  # type: ignore[attr-defined]
     try:

@@ -4,11 +4,11 @@ It stands where `urllib3` and `requests` would open a connection, so that encodi
 limits, retries and every check of an answer are the program's own.
 """
 
-import http
 import math
 from collections.abc import Iterator, Mapping
 from email.utils import formatdate
 from functools import lru_cache
+from http.client import responses
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlencode
@@ -37,7 +37,7 @@ class Answer:
         self.process = process
         self.status = self.status_code = status
         self.headers = headers
-        self.reason = http.HTTPStatus(status).phrase
+        self.reason = responses[status]
         self.within = math.inf
         """Seconds that the whole answer may take."""
         self._left = body
@@ -266,7 +266,7 @@ class SimApi:
     ) -> tuple[str, str, dict[str, str], Any, Any]:
         """The request as it is sent; credentials are in its headers."""
         headers = {**(more.get("header_params") or {}), "Authorization": f"Bearer {CANARY}"}
-        query = urlencode(query_params) if query_params else ""
+        query = _encoded(tuple(query_params))
         return method, f"{self.configuration.host}{path}{query and '?'}{query}", headers, None, None
 
     def call_api(
@@ -276,6 +276,11 @@ class SimApi:
         read = _request_timeout[1] if isinstance(_request_timeout, tuple) else _request_timeout
         pool = self.rest_client.pool_manager
         return SimpleNamespace(response=pool.request(method, url, timeout=float(read)))
+
+
+@lru_cache(maxsize=256)
+def _encoded(parameters: tuple[tuple[str, str], ...]) -> str:
+    return urlencode(parameters)
 
 
 CANARY = "canary-9f2d-never-to-be-seen"

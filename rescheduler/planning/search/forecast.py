@@ -28,6 +28,8 @@ def forecast(
     scheduler: its working copy has made all the moves, and has again in the end.
     names: of the nodes, so that the draws do not hang on the order in which nodes are listed.
     """
+    if not moves:
+        return []
     for move in moves:
         scheduler.commit(move.shift.reversed())
     means = [_Mean() for _ in moves]

@@ -347,9 +347,11 @@ class UtilizationTerm:
         limits: low and high, of the shape of the amounts each.
         """
         unit = self._unit.reshape(-1, *[1] * (amounts.ndim - 1))
-        excess = np.maximum(amounts - limits, 0.0).mean(axis=0) / unit
+        above = np.maximum(amounts - limits, 0.0)
+        excess = np.asarray((above[0] + above[1]) / 2 / unit)
         # What the rounding of a pod's coming and going leaves behind is no load.
-        return np.where(excess < _LEAST, 0.0, excess)
+        excess[excess < _LEAST] = 0.0
+        return excess
 
     def _resource_costs(self, amounts: FloatArray, limits: FloatArray) -> FloatArray:
         """(resources, k) from (resource targets, k)."""

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from rescheduler.scheduler.plugins.default_plugins import FILTERS, GATES, PLUGINS, WEIGHTS
@@ -20,6 +21,7 @@ def minor_of(version: str) -> int | None:
     return int(found[1]) if found is not None and int(found[1]) >= OLDEST_MINOR else None
 
 
+@lru_cache(maxsize=16)
 def profile_of(version: str) -> Profile | None:
     """The default profile of that server version (see `minor_of`), or None: not modelled."""
     minor = minor_of(version)

@@ -8,7 +8,6 @@ import math
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
@@ -17,7 +16,7 @@ from kubernetes.client import ApiClient, ApiException
 
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.sources import causes
-from rescheduler.wire.answers import TooLarge, read_body, within_wall_time
+from rescheduler.wire.answers import TooLarge, date_of, read_body, within_wall_time
 
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 30.0
@@ -160,9 +159,8 @@ class Connection:
             if not last and _transient(error):
                 return None, 0.2
             raise _unreachable(self._host, path, error) from error
-        answer = Answer(
-            response.status, body, _date(response.headers), sent, received=datetime.now(UTC)
-        )
+        date = date_of(response.headers.get("Date", ""))
+        answer = Answer(response.status, body, date, sent, received=datetime.now(UTC))
         if response.status < 300 or response.status in _VALUES:
             return answer, 0.0
         if response.status in _RETRIED and not last:
@@ -220,14 +218,6 @@ def _message(body: bytes) -> str:
         return str(status["message"])
     text = " ".join(body[:200].decode("utf-8", "replace").split())
     return text or "no body"
-
-
-def _date(headers: Any) -> datetime | None:
-    try:
-        date = parsedate_to_datetime(headers.get("Date", ""))
-    except (TypeError, ValueError):
-        return None
-    return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 def _retry_after(headers: Any) -> float:
