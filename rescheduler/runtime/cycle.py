@@ -33,6 +33,7 @@ from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.observing import Observe
 from rescheduler.runtime.trail_records import measured, observed, planned, record_all
 from rescheduler.runtime.trailing import audited
+from rescheduler.sources.kubernetes.decode import collector_off
 
 Phase = Callable[[str], AbstractContextManager[None]]
 
@@ -64,7 +65,8 @@ class Parts:
     actor: what acts on the cluster, from the policies; None where nothing may.
     phase: is entered for each of `observe`, `measure`, `plan` and `act`, to time it.
     recorded: whether the snapshot is a recording.
-    record: writes to the audit trail. effort: what looking for moves may cost, from the call on.
+    record: writes to the audit trail. effort: what looking for moves may cost, from the call on,
+    which comes when it begins.
     """
 
     policies: Callable[[], PolicySet]
@@ -184,9 +186,10 @@ def propose(
     outline = Outline(
         mode=mode, seed=seed, tool=f"rescheduler {__version__}", recorded=parts.recorded
     )
-    with parts.phase("plan"):
+    # Of all that a large snapshot holds nothing is in a cycle, and looking for some takes long.
+    with parts.phase("plan"), collector_off():
         plan, observations = plan_and_observations(
-            snapshot, policies, history, finding_history, outline, parts.effort()
+            snapshot, policies, history, finding_history, outline, parts.effort
         )
     record_all(parts.record, planned(plan))
     notes = [*notes, *more, *_remembered(parts, observations, snapshot.taken)]

@@ -5,7 +5,6 @@ template share is written once, so the file is small and loads fast. Nothing can
 structs of the model do not name: no environment, no secret, no annotation that is not read.
 """
 
-import dataclasses
 import gzip
 import io
 import zlib
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from rescheduler.kube import controllers as kinds
 from rescheduler.kube import extensions, storage
@@ -33,18 +31,12 @@ from rescheduler.kube.objects import (
 from rescheduler.model.dependencies import Dependencies
 from rescheduler.model.errors import SnapshotUnreadable
 from rescheduler.model.observed_scheduler import ObservedScheduler
-from rescheduler.model.problem import Problem
-from rescheduler.model.readings import (
-    DeviceValue,
-    FloatArray,
-    Reading,
-    ReadingRequest,
-    Readings,
-    instants,
-)
+from rescheduler.model.readings import Readings
 from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.sources.kubernetes.decode import collector_off
 from rescheduler.sources.output_file import write_output
+from rescheduler.sources.recorded_readings import RecordedReading, pack_reading, unpack_reading
+from rescheduler.sources.shared_parts import RecordedNode, RecordedPodStatus, SharedParts
 
 FORMAT = "rescheduler snapshot"
 VERSION = 1
@@ -82,24 +74,6 @@ class _Pod(msgspec.Struct, array_like=True, gc=False):
     status: PodStatus
 
 
-class _Reading(msgspec.Struct):
-    """A reading; arrays as little-endian float64, `expected` as bytes of 0 and 1."""
-
-    request: ReadingRequest
-    unit: str
-    values: bytes
-    ages: bytes
-    expected: bytes
-    capacity: bytes | None
-    query: str
-    notes: list[str]
-    problem: Problem | None
-    pairs: tuple[tuple[str, str], ...] = ()
-    range_samples: bytes | None = msgspec.field(name="trail", default=None)
-    devices: tuple[DeviceValue, ...] = ()
-    thin: bool = False
-
-
 class _Body(msgspec.Struct):
     taken: datetime
     cluster: Cluster
@@ -118,7 +92,7 @@ class _Body(msgspec.Struct):
     quotas: list[kinds.ResourceQuota]
     undecodable: list[Undecodable] = msgspec.field(name="quarantined")
     unread: list[str]
-    readings: list[_Reading]
+    readings: list[RecordedReading]
     clock_skew: float | None = None
     scheduler: ObservedScheduler | None = None
     storage_classes: list[storage.StorageClass] | None = None
@@ -139,6 +113,19 @@ class _Body(msgspec.Struct):
     dependencies: Dependencies = Dependencies()
 
 
+class _RecordedPod(_Pod):
+    """A pod as it is decoded first."""
+
+    status: RecordedPodStatus
+
+
+class _RecordedBody(_Body):
+    """The snapshot as it is decoded first."""
+
+    pods: list[_RecordedPod]  # type: ignore[assignment]
+    nodes: list[RecordedNode]  # type: ignore[assignment]
+
+
 _LATER = {
     "storage_classes": "StorageClass",
     "csi_drivers": "CSIDriver",
@@ -157,7 +144,6 @@ _LATER = {
 _AS_THEY_ARE = (
     "taken",
     "cluster",
-    "nodes",
     "controllers",
     "budgets",
     "services",
@@ -218,7 +204,9 @@ def load(path: Path) -> Snapshot:
         )
     try:
         with collector_off():
-            return _unpack(msgspec.msgpack.decode(memoryview(data)[4 + length :], type=_Body))
+            return _unpack(
+                msgspec.msgpack.decode(memoryview(data)[4 + length :], type=_RecordedBody)
+            )
     except (msgspec.DecodeError, IndexError, ValueError) as error:
         raise SnapshotUnreadable(
             f"{path} is damaged: {error}", "record again; it may have been cut off or edited."
@@ -289,15 +277,16 @@ def _pack(snapshot: Snapshot) -> _Body:
         texts=list(texts.numbers),
         templates=templates,
         pods=pods,
-        readings=[_pack_reading(each) for each in snapshot.readings.entries],
+        nodes=snapshot.nodes,
+        readings=[pack_reading(each) for each in snapshot.readings.entries],
         **{name: getattr(snapshot, name) for name in (*_AS_THEY_ARE, *_LATER)},
     )
 
 
-def _unpack(body: _Body) -> Snapshot:
+def _unpack(body: _RecordedBody) -> Snapshot:
     if min((min(p.template, p.namespace, p.node) for p in body.pods), default=0) < 0:
         raise ValueError("a pod has a negative index")
-    pods = []
+    pods, shared = [], SharedParts()
     texts, templates = body.texts, body.templates
     for each in body.pods:
         template = templates[each.template]
@@ -312,84 +301,22 @@ def _unpack(body: _Body) -> Snapshot:
                     labels=template.labels,
                     annotations=template.annotations,
                     ownerReferences=template.owners,
-                    creationTimestamp=each.created,
+                    creationTimestamp=shared.time(each.created),
                     deletionTimestamp=each.deleted,
                 ),
                 spec=template.spec,
-                status=each.status,
+                status=shared.status(each.status),
                 node=texts[each.node],
             )
         )
-    readings = [_unpack_reading(each, len(body.nodes), len(pods)) for each in body.readings]
+    readings = [unpack_reading(each, len(body.nodes), len(pods)) for each in body.readings]
     missing = [kind for name, kind in _LATER.items() if getattr(body, name) is None]
     body.unread += [kind for kind in missing if kind not in body.unread]
     fields: dict[str, Any] = {name: getattr(body, name) for name in _AS_THEY_ARE}
     fields |= {name: getattr(body, name) or [] for name in _LATER}
     return Snapshot(
         pods=pods,
+        nodes=[shared.node(each) for each in body.nodes],
         readings=Readings(tuple(readings)),
         **fields,
-    )
-
-
-def _pack_reading(reading: Reading) -> _Reading:
-    def raw(array: FloatArray) -> bytes:
-        return array.astype("<f8").tobytes()
-
-    return _Reading(
-        request=dataclasses.replace(reading.request, own=None),
-        unit=reading.unit,
-        values=raw(reading.values),
-        ages=raw(reading.ages),
-        expected=reading.expected.astype(np.uint8).tobytes(),
-        capacity=None if reading.capacity is None else raw(reading.capacity),
-        query=reading.query,
-        notes=list(reading.notes),
-        problem=reading.problem,
-        pairs=reading.pairs,
-        range_samples=None if reading.range_samples is None else raw(reading.range_samples),
-        devices=reading.devices,
-        thin=reading.thin,
-    )
-
-
-def _unpack_reading(packed: _Reading, nodes: int, pods: int) -> Reading:
-    size = {"node": nodes, "pod": pods, "pair": len(packed.pairs)}[packed.request.subject]
-
-    def array(raw: bytes, times: int = 1) -> FloatArray:
-        values = np.frombuffer(raw, "<f8").astype(np.float64)
-        if len(values) != size * times:
-            raise ValueError(f"{packed.request.name} has {len(values)} values for {size} subjects")
-        if np.isinf(values).any():
-            raise ValueError(f"{packed.request.name} has an infinite value")
-        return values
-
-    range_samples = None
-    if packed.range_samples is not None:
-        count = len(instants(packed.request.span))
-        range_samples = array(packed.range_samples, count).reshape(count, size)
-    for each in packed.devices:
-        if not 0 <= each.node < nodes or not all(0 <= pod < pods for pod in each.pods):
-            raise ValueError(f"{packed.request.name} has device {each.device} of no node")
-        if each.range_samples and (
-            range_samples is None or len(each.range_samples) != len(range_samples)
-        ):
-            raise ValueError(f"{packed.request.name} has another past of device {each.device}")
-    expected = np.frombuffer(packed.expected, np.uint8).astype(np.bool_)
-    if len(expected) != size:
-        raise ValueError(f"{packed.request.name} expects {len(expected)} of {size} subjects")
-    return Reading(
-        request=packed.request,
-        unit=packed.unit,
-        values=array(packed.values),
-        ages=array(packed.ages),
-        expected=expected,
-        capacity=None if packed.capacity is None else array(packed.capacity),
-        query=packed.query,
-        notes=tuple(packed.notes),
-        problem=packed.problem,
-        pairs=packed.pairs,
-        range_samples=range_samples,
-        devices=packed.devices,
-        thin=packed.thin,
     )

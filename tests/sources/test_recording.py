@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 from dataclasses import fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rescheduler.kube.extensions import Webhook, WebhookConfiguration
-from rescheduler.kube.objects import ObjectMeta, Pod, PodStatus
+from rescheduler.kube.objects import ContainerImage, ObjectMeta, Pod, PodStatus
 from rescheduler.model.dependencies import Address, Dependencies
 from rescheduler.model.errors import OutputError, SnapshotUnreadable
 from rescheduler.model.problem import Problem
@@ -94,6 +95,38 @@ def test_a_whole_cluster_keeps_what_its_pods_share(tmp_path: Path) -> None:
     assert same(snapshot, loaded)
     assert len({id(each.spec) for each in loaded.pods}) == len({id(p.spec) for p in snapshot.pods})
     assert (tmp_path / "a").stat().st_size < 60_000
+
+
+def test_what_pods_and_nodes_have_alike_is_kept_once_and_nothing_is_lost(tmp_path: Path) -> None:
+    now = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+    def status(**given: object) -> PodStatus:
+        fields = {
+            "phase": "Running", "reason": "odd", "nominatedNodeName": "n2", "startTime": now,
+            "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": now}],
+            "containerStatuses": [{"name": "main", "restartCount": 3}],
+            "initContainerStatuses": [{"name": "first", "ready": True}],
+            "allocatedResources": {"cpu": "1"}, "resources": {"requests": {"cpu": "1"}},
+        }  # fmt: skip
+        return msgspec.convert(fields | given, PodStatus)
+
+    made = status()
+    assert all(getattr(made, name) for name in made.__struct_fields__), "each is given"
+    alike = {"conditions": [{}], "containerStatuses": [{}], "initContainerStatuses": []}
+    pods = [Pod(status=each) for each in (made, status(), status(**alike), PodStatus())]
+    nodes = [cluster.node(f"n{n}") for n in range(2)]
+    for each in nodes:
+        each.status.images = [ContainerImage(names=["web:1"], sizeBytes=7), ContainerImage()]
+        each.status.declaredFeatures, each.spec.unschedulable = ["GuaranteedQoS"], True
+    save(cluster.snapshot(nodes, pods), tmp_path / "a")
+    loaded = load(tmp_path / "a")
+    assert [each.status for each in loaded.pods] == [each.status for each in pods]
+    assert loaded.nodes == nodes
+    one, two = (each.status for each in loaded.pods[:2])
+    for name in ("phase", "startTime", "conditions", "containerStatuses", "initContainerStatuses"):
+        assert getattr(one, name) is getattr(two, name), name
+    images = [each.status.images or [] for each in loaded.nodes]
+    assert images[0][0] is images[1][0]
 
 
 def test_nothing_secret_is_in_a_recording(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The planner: one snapshot in, one plan out; the same input gives the same plan."""
 
+from collections.abc import Callable
+
 from rescheduler.model.finding_history import FindingHistory, Observation
 from rescheduler.model.history import History
 from rescheduler.model.plan import Mode, Plan
@@ -36,7 +38,7 @@ def plan_and_observations(
     history: History,
     finding_history: FindingHistory,
     outline: Outline,
-    effort: Effort = UNHURRIED,
+    effort: Callable[[], Effort] = lambda: UNHURRIED,
 ) -> tuple[Plan, tuple[Observation, ...]]:
     """What to move, and why everything else is left alone.
 
@@ -45,8 +47,8 @@ def plan_and_observations(
     on it. Where a guard holds, nothing moves and every candidate is refused with the guard's code.
 
     finding history: since when earlier cycles have had each finding. Answers also what the policies
-    that wait have found now, for the next cycle. effort: where it ends the search, the plan has the
-    best of what was evaluated until then, and says so.
+    that wait have found now, for the next cycle. effort: asked when the search begins; where it
+    ends the search, the plan has the best of what was evaluated until then, and says so.
     """
     copy = WorkingCopy(
         snapshot,
@@ -58,7 +60,7 @@ def plan_and_observations(
         finding_history=finding_history,
     )
     before = Before.of(copy.bindings)
-    decision = decide(copy, effort)
+    decision = decide(copy, effort())
     passes = _with_landings(copy, decision.passes)
     made = assemble(
         copy,

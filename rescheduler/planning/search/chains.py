@@ -57,6 +57,8 @@ class Chains:
         )
         found: list[int] = []
         for pod in order:
+            if evaluator.ended():
+                return []
             # At least two pods move, whose worth the gate asks for.
             if len(found) == _MOST_STUCK or gate.refusal(
                 best[pod], copy.disruptions[pod], moves=2, landed=False
@@ -68,7 +70,12 @@ class Chains:
         return found
 
     def _targets(self, evaluator: Evaluator, pod: int, *, helps: bool = False) -> list[int]:
-        """The nodes where it would gain most if there were room; lose least, if it only helps."""
+        """The nodes where it would gain most if there were room; lose least, if it only helps.
+
+        None once the search has ended, so that no chain is looked for any more.
+        """
+        if evaluator.ended():
+            return []
         copy = evaluator.copy
         open_to = copy.scheduler.open_to(pod) & ~copy.scheduler.feasible(pod)
         open_to &= ~copy.eligibility.unstable_for(pod)

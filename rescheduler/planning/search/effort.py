@@ -7,7 +7,8 @@ MOST_STEPS = 50_000
 """How many evaluations one search may make, unless another number is given."""
 
 
-def _never() -> bool:
+def never() -> bool:
+    """Whether the time is up where there is no end to it."""
     return False
 
 
@@ -20,7 +21,7 @@ class Effort:
     """
 
     steps: int = MOST_STEPS
-    expired: Callable[[], bool] = _never
+    expired: Callable[[], bool] = never
 
 
 UNHURRIED = Effort()

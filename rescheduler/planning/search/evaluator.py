@@ -1,6 +1,6 @@
 """The evaluation of candidates on a working copy: what they gain and cost, or why not."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
@@ -15,6 +15,7 @@ from rescheduler.planning.binding import gained
 from rescheduler.planning.search.bounds import Bounds, bounds
 from rescheduler.planning.search.choosing import Chooser
 from rescheduler.planning.search.destinations import describe, refuse_counted, refuse_landing
+from rescheduler.planning.search.effort import never
 from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
 from rescheduler.planning.search.pending_pods import Waiting
 from rescheduler.planning.search.stability import Stability
@@ -24,6 +25,7 @@ from rescheduler.policies.base import NO_ROOM
 
 ONLY_WHOLE = "ELG028"
 """The pod may be moved with its whole gang."""
+UNSEEN = Problem(code="FEA013", message="the search ended before it came to it")
 
 
 class Evaluator:
@@ -31,7 +33,8 @@ class Evaluator:
 
     copy: nothing has moved in it yet. Evaluating leaves it as it is.
     rooms: pods that are moved to make room for a gang, and for which: all or none.
-    steps: how many times anything was worked out.
+    steps: how many times anything was worked out. ended: whether no more is to be; it is asked
+    within all that takes many evaluations, and what is not finished then is left.
     """
 
     def __init__(self, copy: WorkingCopy) -> None:
@@ -46,6 +49,7 @@ class Evaluator:
         self.rooms: dict[tuple[int, ...], str] = {}
         self._strict: tuple[int, dict[int, list[str]]] | None = None
         self.steps = 0
+        self.ended: Callable[[], bool] = never
 
     def bounds(self) -> Bounds:
         """What every candidate could gain at best by itself, in the working copy as it is now."""
@@ -142,6 +146,8 @@ class Evaluator:
         room = "" if whole else self.rooms.get(pods, "")
         with ExitStack() as made:
             for pod in pods:
+                if found and self.ended():
+                    return UNSEEN
                 helps = bool(room) or (not whole and pod != pods[-1])
                 move = self._move(pod, whole=whole, helps=helps)
                 if isinstance(move, Problem):

@@ -83,7 +83,7 @@ class _Search:
                 place = next(
                     (each for each in self._roomy.open_for(self._gang) if each not in passed), None
                 )
-                if place is None:
+                if place is None or self._evaluator.ended():
                     return ()
                 if not self._free(*place, trial):
                     passed.add(place)
@@ -119,6 +119,8 @@ class _Search:
                 continue
             if not self._binding.moves(pod):
                 continue
+            if self._evaluator.ended():
+                return False
             before = tuple(shift.pod for shift in self._made)
             if self._evaluator.refuse_pods((*before, pod), paced=self._paced) is not None:
                 continue

@@ -9,9 +9,9 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.search_summary import SearchSummary, Stop
 from rescheduler.planning.search.best import Best
 from rescheduler.planning.search.chains import Chains
-from rescheduler.planning.search.effort import UNHURRIED, Effort
+from rescheduler.planning.search.effort import UNHURRIED, Effort, never
 from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
-from rescheduler.planning.search.evaluator import ONLY_WHOLE, Evaluator
+from rescheduler.planning.search.evaluator import ONLY_WHOLE, UNSEEN, Evaluator
 from rescheduler.planning.search.rooms import Rooms
 from rescheduler.planning.search.strategy import AllMoves, Candidate, Strategy
 from rescheduler.planning.search.ties import tie_break
@@ -73,7 +73,7 @@ def search(
 
     What was taken until then is a plan at any time. Where the evaluations or the time of the effort
     are used up, the best of those that were evaluated are taken too, of which a few are evaluated
-    once more for that, and it ends.
+    once more for that, and it ends. Where nothing may be evaluated, no bound is worked out either.
 
     It ends: what is taken lowers the cost of the working copy, what is taken back does not raise
     it, and what was taken back twice stays.
@@ -113,6 +113,9 @@ class _Search:
         )
 
     def run(self) -> SearchResult:
+        if self._ended():
+            return self._unbegun()
+        self._evaluator.ended = self._ended
         best = Best(self._copy, self._evaluator.bounds().best)
         while (self._round() or self._chain()) and not self._ended():
             self._take_back()
@@ -129,6 +132,12 @@ class _Search:
             chained=chained,
             alone=self._alone if chained else None,
         )
+        return self._result
+
+    def _unbegun(self) -> SearchResult:
+        """Nothing, as no more may be evaluated."""
+        self._result.refused = {(pod,): UNSEEN for pod in self._copy.candidates()}
+        self._result.summary = SearchSummary(stopped=self._stopped, steps=0, gain=0.0, bound=0.0)
         return self._result
 
     def _ended(self) -> bool:
@@ -239,8 +248,8 @@ class _Search:
         """
         copy, refused, taken = self._copy, self._result.refused, False
         known = sorted(each for each in heap if each[1] in latest)[:_MOST_LAST]
-        unseen = Problem(code="FEA013", message="the search ended before it came to it")
-        refused.update((pods, unseen) for _, pods, _ in heap if copy.moved.isdisjoint(pods))
+        self._evaluator.ended = never
+        refused.update((pods, UNSEEN) for _, pods, _ in heap if copy.moved.isdisjoint(pods))
         for _, pods, version in known:
             if copy.budgets.closed() is not None or not copy.moved.isdisjoint(pods):
                 continue

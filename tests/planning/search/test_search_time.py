@@ -1,0 +1,141 @@
+"""The time that a search may take is kept wherever it spends it; a steady clock is given."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rescheduler.model.finding_history import FindingHistory
+from rescheduler.model.history import History
+from rescheduler.model.move import Landing
+from rescheduler.model.readings import BoolArray
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.plan.planner import plan_and_observations
+from rescheduler.planning.plan.result import Outline
+from rescheduler.planning.search.effort import Effort
+from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.planning.search.search import SearchResult, search
+from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.base import Policy
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.policies.limits import Limits
+from tests.cluster import budget, deployment, node, pod, snapshot
+from tests.planning import gang_worlds as ganged
+from tests.planning.search import test_chains as chained
+from tests.planning.search import test_rooms as roomy
+
+LATE = 1
+"""Seconds that what is under way may take when the time is up."""
+
+
+class Ticking(WorkingCopy):
+    """A working copy where it takes a second to ask where a pod would land, or where it could."""
+
+    now = 0
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        ask = self.scheduler.open_to
+
+        def open_to(pod: int) -> BoolArray:
+            self.now += 1
+            return ask(pod)
+
+        self.scheduler.open_to = open_to  # type: ignore[method-assign]
+
+    def landing(self, pod: int) -> Landing:
+        self.now += 1
+        return super().landing(pod)
+
+
+def searched(
+    world: Snapshot, policy: Policy, limits: Limits, seconds: float = np.inf
+) -> tuple[SearchResult, int]:
+    """What is found in that time, and how long it took."""
+    enforced = policy.model_copy(update={"mode": "Enforce"})
+    copy = Ticking(world, [enforced], limits, History())
+    found = search(Evaluator(copy), effort=Effort(expired=lambda: copy.now >= seconds))
+    return found, copy.now
+
+
+def spread_out() -> Snapshot:
+    """A gang of eight over full racks, and a rack with room for all of it."""
+    small = [node(f"r{n}-1", labels={"rack": f"r{n}"}, allocatable={"cpu": "2"}) for n in range(4)]
+    large = [node("r9-1", labels={"rack": "r9"}, allocatable={"cpu": "16"})]
+    where = [f"r{n}-1" for n in range(4) for _ in range(2)]
+    return ganged.cluster([*small, *large], ganged.ring(where, least=8, likes="r9"))
+
+
+def stuck(pairs: int) -> Snapshot:
+    """So many pods that must be where another one is, which nobody has room for."""
+    nodes, pods, owners, budgets = [], [], [], []
+    for number in range(pairs):
+        nodes += [
+            node(f"slow-{number}", allocatable={"cpu": "4"}),
+            node(f"fast-{number}", allocatable={"cpu": "4"}, labels={"disk": f"ssd-{number}"}),
+        ]
+        for name, on, cpu in (("ssd", "slow", "4"), ("hdd", "fast", "3")):
+            made = deployment(f"{name}-{number}", replicas=1)
+            owners += list(made)
+            selector = {"nodeSelector": {"disk": f"ssd-{number}"}} if name == "ssd" else {}
+            pods.append(
+                pod(f"{name}-{number}-0", f"{on}-{number}", owner=made[1],
+                    labels={"app": f"{name}-{number}"}, requests={"cpu": cpu}, **selector)
+            )  # fmt: skip
+            budgets.append(budget(f"{name}-{number}", f"{name}-{number}", allowed=2, healthy=2))
+    nodes.append(node("hub", allocatable={"cpu": "3"}))
+    return snapshot(nodes, pods, controllers=owners, budgets=budgets)
+
+
+CHAINS = Limits.model_validate(chained.FREE | chained.STEERED)
+ROOMS = Limits.model_validate(roomy.FREE)
+GANGS = Limits.model_validate(ganged.FREE | {"gangs": "Whole"})
+WORLDS = {
+    "chains": (stuck(8), chained.RULES, CHAINS),
+    "rooms": (roomy.world([1, 2, 5, 3, 4], [7, 7]), roomy.ROOM, ROOMS),
+    "a whole gang": (spread_out(), ganged.in_one_rack(), GANGS),
+}
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_search_ends_soon_after_its_time_is_up(name: str) -> None:
+    world, policy, limits = WORLDS[name]
+    unhurried, long = searched(world, policy, limits)
+    assert unhurried.moves
+    for seconds in range(1, long):
+        found, took = searched(world, policy, limits, seconds)
+        assert found.summary is not None
+        assert took <= seconds + LATE, (seconds, long)
+        if took > seconds:
+            assert found.summary.stopped == "time"
+
+
+def test_the_time_of_a_search_begins_when_the_model_stands() -> None:
+    """However long that takes: what is left over must be enough for moves."""
+    built: list[WorkingCopy] = []
+    real = WorkingCopy.__init__
+
+    def slow(copy: WorkingCopy, *given: Any, **named: Any) -> None:
+        real(copy, *given, **named)
+        built.append(copy)
+
+    def effort() -> Effort:
+        assert built, "the clock runs while the model is built"
+        return Effort()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WorkingCopy, "__init__", slow)
+        outline = Outline(mode="Enforce", seed=0, tool="", recorded=False)
+        policies = policy_set([chained.RULES], CHAINS)
+        made, _ = plan_and_observations(
+            stuck(1), policies, History(), FindingHistory(), outline, effort
+        )
+    assert made.moves
+
+
+def test_a_search_without_any_time_says_so_of_every_candidate() -> None:
+    found, took = searched(stuck(2), chained.RULES, CHAINS, 0)
+    assert found.summary is not None
+    assert (took, found.moves, found.summary.stopped) == (0, [], "time")
+    assert {each.code for each in found.refusals.values()} == {"FEA013"}
+    assert len(found.refusals) == 2
