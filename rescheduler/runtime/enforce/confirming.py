@@ -48,7 +48,10 @@ def _by_extender(actor: Actor) -> Problem | None:
     if shown.asked is None or now - shown.asked > ASKED:
         said = "no scheduler has asked the extender within the last hour"
         return Problem(code="STR001", message=said)
-    if actor.steering is None or shown.version != actor.steering.version():
+    # It shows "" where it has no table, or no data to go by it with.
+    stored = "" if actor.steering is None else actor.steering.version()
+    if not shown.version or shown.version != stored:
         said = f"the extender did not show within {sum(_PAUSES):.0f} s that it has read the table"
+        said += ", and knows the nodes of the cluster; its log says why"
         return Problem(code="STR002", message=said)
     return None

@@ -52,7 +52,9 @@ class Showing:
         """Write once; a failure is kept as the problem, and said once."""
         problem = ""
         try:
-            if not self._lease.show(self._claims.version, self._answers.asked, self._identity):
+            # Without data it keeps no pod to the nodes that the table names.
+            version = "" if self._answers.known is None else self._claims.version
+            if not self._lease.show(version, self._answers.asked, self._identity):
                 problem = "there is no Lease rescheduler-extender, or another extender writes it"
         except ActionError as error:
             problem = error.sentence

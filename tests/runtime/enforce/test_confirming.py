@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from msgspec import structs
 
@@ -11,6 +12,7 @@ from rescheduler.actions.extender_lease import NAME, ExtenderLease
 from rescheduler.actions.steering_format import read
 from rescheduler.model.plan import LandingShare
 from rescheduler.model.steering import Steered
+from rescheduler.planning.advice import Advice
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering import Steering
@@ -18,7 +20,7 @@ from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.enforce.confirming import confirmed
 from rescheduler.runtime.enforce.steering_ready import in_effect
 from rescheduler.runtime.exit_codes import exit_code
-from rescheduler.runtime.extender.answers import Answers
+from rescheduler.runtime.extender.answers import Answers, known_of
 from rescheduler.runtime.extender.showing import Showing
 from rescheduler.runtime.steering.claims import Claims
 from rescheduler.scheduler.config.scheduler import Scheduler
@@ -30,8 +32,12 @@ from tests.runtime.skewed import spread
 LEASE_KEY = ("leases", "rescheduler", NAME)
 
 
+NODES = ["n1", "n5", "n6"]
+KNOWN = known_of(Advice(NODES, {}, np.zeros((0, 3), dtype=np.uint8)), {n: n for n in NODES})
+
+
 class Extending:
-    """An extender on the stage, which shows itself whenever it is told to."""
+    """An extender on the stage that has data, and shows itself whenever it is told to."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -41,6 +47,7 @@ class Extending:
         self.answers = Answers(self.claims, stage.now)
         self.showing = Showing(lease, self.claims, self.answers, "extender-0")
         self.answers.asked = stage.now()
+        self.answers.known = KNOWN
 
     def follow(self) -> None:
         table = self.stage.world.objects.get(TABLE_KEY, {})
@@ -87,6 +94,17 @@ def _behind(stage: Stage, extending: Extending) -> None:
     stage.world.put(*TABLE_KEY, {"apiVersion": "v1", "kind": "ConfigMap"})
 
 
+def _without_data(_stage: Stage, extending: Extending) -> None:
+    """It has just begun, or the cluster was not read for long: it keeps no pod to any node."""
+    extending.answers.known = None
+    extending.follow()
+
+
+def _without_a_table(stage: Stage, extending: Extending) -> None:
+    del stage.world.objects[TABLE_KEY]
+    extending.follow()
+
+
 def _garbage(stage: Stage, extending: Extending) -> None:
     extending.follow()
     stage.world.objects[LEASE_KEY]["spec"]["renewTime"] = "soon"
@@ -108,6 +126,8 @@ def _ahead(stage: Stage, extending: Extending) -> None:
         (_never_asked, "STR001", "no scheduler has asked"),
         (_asked_long_ago, "STR001", "no scheduler has asked"),
         (_behind, "STR002", "has read the table"),
+        (_without_data, "STR002", "knows the nodes"),
+        (_without_a_table, "STR002", "has read the table"),
     ],
 )
 def test_what_is_not_shown_is_the_reason(
@@ -196,3 +216,16 @@ def test_it_stops_being_counted_on_half_a_minute_after_it_ended(stage: Stage) ->
     assert confirmed(actor, "Extender") is None
     stage.seconds += timedelta(seconds=31).total_seconds()
     assert confirmed(actor, "Extender") is not None
+
+
+def test_nothing_is_evicted_where_the_extender_has_no_data(stage: Stage) -> None:
+    extending = Extending(stage)
+    extending.answers.known = None
+
+    def follows(_number: int, method: str, path: str) -> None:
+        if method == "GET" and path.endswith(NAME):
+            extending.follow()
+
+    outcome = run(stage, Process(stage, "a", before=follows))  # type: ignore[arg-type]
+    assert (outcome.moves[0].result, outcome.moves[0].code) == ("refused", "STR002")
+    assert stage.world.accepted == []
