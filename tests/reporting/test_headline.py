@@ -81,9 +81,7 @@ def test_what_does_not_get_better_is_not_told(policies: list[PolicyResult]) -> N
 
 def test_without_moves_it_says_what_waits_and_what_idles() -> None:
     made = of(policy(room=[room(after=False)]), policy(idle=[IDLE]), moves=0)
-    assert headline(made) == (
-        "Moves no pod: 1 gang still waits, 214 GPU-hours a day are idle."
-    )
+    assert headline(made) == ("Moves no pod: 1 gang still waits, 214 GPU-hours a day are idle.")
     assert headline(of(moves=0)) == "Moves no pod."
 
 
