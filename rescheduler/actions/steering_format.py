@@ -1,4 +1,4 @@
-"""How the table of intents is stored in its ConfigMap, such that CEL can read it too.
+"""How the table of replacements is stored in its ConfigMap, such that CEL can read it too.
 
     data.<UID of the controller>   a line for each set of nodes:
         strength|template|name|hostname,hostname|namespace|deadline,plan,pod;deadline,plan,pod

@@ -1,4 +1,4 @@
-"""The table of intents: where replacements shall go, in a ConfigMap that the lock's holder writes.
+"""The table of replacements: where replacements shall go, in a ConfigMap.
 
 An intent is in it from right before its eviction until its replacement is seen, or its deadline:
 what steers cannot count, so whatever stays longer steers others of the controller. Whoever begins

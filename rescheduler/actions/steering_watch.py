@@ -1,4 +1,4 @@
-"""Follows the table of intents as it changes, for those who answer about pods."""
+"""Follows the table of replacements as it changes, for those who answer about pods."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +30,7 @@ class SteeringWatch:
     def __init__(
         self, api: Api, namespace: str, tell: Callable[[Sequence[Intent], str], None]
     ) -> None:
-        self.problem = "the table of intents was not read yet"
+        self.problem = "the table of replacements was not read yet"
         self._api = api
         self._tell = tell
         self._collection = f"/api/v1/namespaces/{namespace}/configmaps"

@@ -11,8 +11,8 @@ from rescheduler.runtime.settings import Settings
 def command(settings: Settings) -> int:
     """Serve the admission webhook that tells replacements where to go (steering by Webhook).
 
-    It follows the table of intents, and adds node affinity to the pods that stand in it as they
-    are created. It reads nothing else. Its certificate is its own, kept in the Secret
+    It follows the table of replacements, and adds node affinity to the pods that stand in it as
+    they are created. It reads nothing else. Its certificate is its own, kept in the Secret
     rescheduler-webhook and renewed there, unless one is given as files.
 
     \b

@@ -120,7 +120,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     readySeconds: float | None = None
     """From the intent until the replacement was first Ready."""
     steered: PastSteering | None = None
-    """How its replacement was steered through the table of intents, if it was."""
+    """How its replacement was steered through the table of replacements, if it was."""
     frees: str = ""
     """Set on the eviction of a Pending replacement: the UID of the pod whose move it frees. It
     takes no slot of its own."""

@@ -30,7 +30,7 @@ class Steered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of the table of intents: where one replacement of a controller shall go.
+    """One entry of the table of replacements: where one replacement of a controller shall go.
 
     owner: UID of the controller that will make it; pods of one controller are fungible, so a
     controller's entries are a multiset. template: the `pod-template-hash` or

@@ -57,7 +57,7 @@ class Settings:
         metavar="URL",
     )
     prometheus_token_file: Path | None = _option(
-        None, "File with a bearer token for Prometheus, read again in every cycle."
+        None, "File with a bearer token for Prometheus, read again before every request."
     )
     prometheus_auth: Cloud | None = _option(
         None,
@@ -115,7 +115,7 @@ class Settings:
         "Audit", "Audit: plan and report, change nothing. Enforce: evict the pods of the plan."
     )
     once: bool = _option(False, "Run one cycle and exit, as for a CronJob.")
-    every: timedelta | None = _option(None, "Run a cycle each time so much has passed, such as 5m.")
+    every: timedelta | None = _option(None, "Do it again each time so much has passed, such as 5m.")
     cron: str | None = _option(
         None,
         "Run a cycle at these times: five fields with Kubernetes' meaning.",
@@ -124,7 +124,7 @@ class Settings:
     time_zone: str = _option("UTC", "Time zone of --cron, such as Europe/Paris.", metavar="ZONE")
     listen: str = _option(
         "127.0.0.1:8080",
-        "Where to serve /livez, /readyz, /metrics and the last report; port 0 takes a free one.",
+        "Where to serve: probes, /metrics and what the command is for; port 0 takes a free one.",
         metavar="HOST:PORT",
     )
     tls_cert_file: Path | None = _option(

@@ -1,4 +1,4 @@
-"""The table of intents: written whole or not at all, by the lock's holder, whatever is in it."""
+"""The table of replacements: written whole or not at all, by the lock's holder."""
 
 from datetime import timedelta
 from functools import partial

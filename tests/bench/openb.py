@@ -17,9 +17,6 @@ from tests.bench.checkers.openb import judge, rows, task
 from tests.bench.published import Row, openb, openb_policy
 from tests.bench.running import Clock, improved, options
 
-Placed = list[tuple[int, str, list[int]]]
-"""Row of the list, node and devices of each pod that is placed."""
-
 
 def main() -> int:
     """Read or fill, plan, write, judge."""

@@ -28,7 +28,6 @@ from tests.e2e.steering import intent_of
 pytestmark = pytest.mark.e2e
 
 FOLDER = ROOT / "deploy" / "kustomize" / "steering-webhook"
-HASH = "pod-template-hash"
 LISTENING = re.compile(r"port[=\": ]+(\d+)")
 
 

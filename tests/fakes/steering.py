@@ -1,4 +1,4 @@
-"""Admission that steers by the table of intents, as the policy in `deploy/` does."""
+"""Admission that steers by the table of replacements, as the policy in `deploy/` does."""
 
 import copy
 from collections.abc import Iterable

@@ -58,7 +58,7 @@ def test_spare_moves_nothing_and_says_so() -> None:
     assert codes(made) == {"ELG016": 4}
     assert made.policies[0].cost.before > 0, "what is wrong is still found"
     (note,) = [each for each in made.notes if each.code == "ELG016"]
-    assert note.message == "racks: findings on 1 gang are told and not acted on: gangs is Spare"
+    assert note.message == "racks: findings on 1 gang are reported and not acted on: gangs is Spare"
 
 
 def test_a_policy_without_gangs_has_no_such_note() -> None:

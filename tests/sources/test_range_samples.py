@@ -17,7 +17,6 @@ from tests.sources.server import Reply, Request, Served, serving
 AT = NOW.timestamp()
 CPU = CATALOG["node.cpu"].sources
 N1 = {"instance": "n1"}
-N2 = {"instance": "n2"}
 
 Then = Callable[[str, float], Rows]
 """The rows of a query at a time."""

@@ -237,7 +237,9 @@ def _spared(binding: Binding, copy: WorkingCopy) -> list[Problem]:
     gangs = {copy.snapshot.gangs.of(pod) for pod in binding.candidates().tolist()} - {None}
     if not gangs:
         return []
-    text = f"findings on {counted(len(gangs), 'gang')} are told and not acted on: gangs is Spare"
+    text = (
+        f"findings on {counted(len(gangs), 'gang')} are reported and not acted on: gangs is Spare"
+    )
     return [Problem(code="ELG016", message=f"{binding.policy.name}: {text}")]
 
 

@@ -107,7 +107,9 @@ def _spared(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
     """Whether a policy groups by gangs, and the Limits let no pod of a gang be moved."""
     if limits.gangs == "Spare":
         for at in policy.grouped_by_gang():
-            message = "findings on gangs are told and not acted on: the Limits have gangs: Spare"
+            message = (
+                "findings on gangs are reported and not acted on: the Limits have gangs: Spare"
+            )
             yield FieldWarning(at, message, hint="set `gangs: Surplus` or `gangs: Whole` there.")
 
 

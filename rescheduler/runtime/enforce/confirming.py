@@ -1,4 +1,4 @@
-"""Whether what steers by the table of intents goes by the table as it is stored now."""
+"""Whether what steers by the table of replacements goes by the table as it is stored now."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Steering while acting: what is entered into the table of intents, and when it is taken out.
+"""Steering while acting: what is entered into the table of replacements, and when it is taken out.
 
 An entry is made once the intent is stored in the ledger, and before the eviction is sent; from the
 ledger whoever comes after a crash knows that something may be left in the table. It is taken out
@@ -23,7 +23,7 @@ from rescheduler.runtime.enforce.confirming import confirmed
 from rescheduler.runtime.enforce.tainting import shunned, steers, taint, untaint
 
 TABLED: frozenset[Means] = frozenset({"AdmissionPolicy", "Webhook", "Extender"})
-"""What reads the table of intents."""
+"""What reads the table of replacements."""
 _MERGED: frozenset[Means] = frozenset({"AdmissionPolicy", "Webhook"})
 """What shows in the affinity of a replacement."""
 PENDING = timedelta(minutes=1)

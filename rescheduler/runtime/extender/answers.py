@@ -1,4 +1,4 @@
-"""The extender's answers: by the table of intents, then by what the policies say."""
+"""The extender's answers: by the table of replacements, then by what the policies say."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

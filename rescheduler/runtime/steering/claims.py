@@ -1,4 +1,4 @@
-"""Which new pod takes which entry of the table of intents: each entry is taken once."""
+"""Which new pod takes which entry of the table of replacements: each entry is taken once."""
 
 import threading
 from collections.abc import Callable, Iterable

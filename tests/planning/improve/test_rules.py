@@ -1,7 +1,5 @@
 """Rules as counters: where pods may go while others come and go, against the rule read out loud."""
 
-from typing import Protocol
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,12 +11,6 @@ DOMAIN = np.array([0, 0, 1, 2], dtype=np.int32)
 NODES = np.arange(4, dtype=np.int32)
 NEEDS = [(0, 1), (1, 2)]
 LEAST = [2, 1, 3]
-
-
-class Kept(Protocol):
-    """Whether a placement (pod to node) keeps the rule; groups: of the pods, -1 for none."""
-
-    def __call__(self, groups: list[int], where: list[int]) -> bool: ...
 
 
 def apart(groups: list[int], where: list[int]) -> bool:

@@ -155,7 +155,7 @@ def test_groups_that_are_gangs_and_never_moved_are_told(
     tmp_path: Path, kind: str, spec: str, place: str
 ) -> None:
     (answer,) = reported(tmp_path, kind, spec)
-    text = "findings on gangs are told and not acted on: the Limits have gangs: Spare"
+    text = "findings on gangs are reported and not acted on: the Limits have gangs: Spare"
     assert f"warning: {place}: {text}" in answer
     assert "Maybe set `gangs: Surplus` or `gangs: Whole` there." in answer
     for how in ("Surplus", "Whole"):

@@ -159,10 +159,6 @@ def test_two_moves_of_a_workload_are_never_in_flight_at_once(stage: Stage) -> No
     ]
 
 
-def two_an_hour(stage: Stage) -> Process:
-    return Process(stage, "a", limits=Limits(movesPerHour=2, minReplicas=1))
-
-
 def test_the_hour_has_its_number_of_moves(stage: Stage) -> None:
     moves = [planned(web(stage, f"w{n}", "n1", f"rs-{n}"), batch=n) for n in range(3)]
     outcome, _ = run(
