@@ -16,6 +16,8 @@ from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Base, ObjectMeta, Pod
 
 NATIVE = "scheduling.k8s.io"
+SCHEDULING_GROUP = "spec.schedulingGroup"
+"""The mark of a gang that kube-scheduler itself places."""
 COSCHEDULING = "scheduling.x-k8s.io"
 VOLCANO = "scheduling.volcano.sh"
 KAI = "scheduling.run.ai"
@@ -58,6 +60,7 @@ class GangSpec(Base):
     """spec of a PodGroup of any API group, or of a Workload of Kueue: the union of their fields."""
 
     schedulingPolicy: SchedulingPolicy | None = None
+    schedulingConstraints: dict[str, Any] | None = None
     disruptionMode: Any = None
     minMember: int | None = None
     minTaskMember: dict[str, int] | None = None
@@ -82,12 +85,15 @@ class GangObject(Base):
     def minimum(self) -> int | None:
         """How many pods of the group must run; None where that is not known, so that all must.
 
-        Minima of parts of a group (Volcano's tasks, KAI's subgroups) are not followed.
+        Minima of parts of a group (Volcano's tasks, KAI's subgroups) are not followed, nor where
+        kube-scheduler keeps a group in one topology domain.
         """
         spec = self.spec
         if self.group == NATIVE:
             policy = spec.schedulingPolicy
             if policy is None or spec.disruptionMode not in (None, "Pod"):
+                return None
+            if spec.schedulingConstraints:
                 return None
             if policy.gang is not None:
                 return policy.gang.minCount if policy.gang.minCount > 0 else None
@@ -149,7 +155,7 @@ def marks(pod: Pod, controller: Controller | None) -> Iterator[Mark]:
     """
     found = pod.spec.schedulingGroup
     if found:
-        yield Mark("spec.schedulingGroup", str(found.get("podGroupName") or "?"), NATIVE)
+        yield Mark(SCHEDULING_GROUP, str(found.get("podGroupName") or "?"), NATIVE)
     labels, notes = pod.metadata.labels or {}, pod.metadata.annotations or {}
     if labels or notes:
         for source, key, group in _KNOWN:

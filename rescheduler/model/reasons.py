@@ -52,7 +52,7 @@ _ALL = (
     Reason("ELG027", "The gang would have fewer Ready pods than it needs.", "Wait until more are Ready, scale it up, or set `gangs: Whole`."),
     Reason("ELG028", "The pod is moved with its whole gang or not at all.", "Nothing to do: its gang is evaluated as a whole."),
     Reason("ELG029", "Kueue starts and stops the gang, and would not know of the evictions.", "Set `active: false` and then `true` in its Workload to let Kueue place it anew; if the message says that they were not read, record the cluster anew."),
-    Reason("ELG030", "The gang cannot be moved as a whole: it is not complete, a part of it is another gang, or the Limits do not let so many pods move at once.", "Wait until all its pods are Ready, or raise the limit that the message names."),
+    Reason("ELG030", "The gang cannot be moved as a whole: it is not complete, a part of it is another gang, kube-scheduler itself places it as a group, or the Limits do not let so many pods move at once.", "Wait until all its pods are Ready, raise the limit that the message names, or set `gangs: Surplus`."),
     Reason("ELG031", "The replacement cannot be told where to go: the pod, its template or a volume names nodes already, or its controller is not known.", "Nothing to do; it is moved without steering where that helps."),
     Reason("ELG032", "The replacement is not told where to go: Kueue decides it.", "Nothing to do; it is moved without steering where that helps."),
     Reason("ELG033", "The replacement is not told where to go: its gang is steered as a whole or not at all.", "Set `gangs: Whole` to move and steer gangs as a whole."),

@@ -96,9 +96,10 @@ class Limits(Document):
         "like other pods; a gang whose minimum is not known needs all its pods. Whole: besides, a "
         "complete gang may be moved as one group, all its pods in one batch or none; each of them "
         "counts for the cycle, the hour, node, namespace and PodDisruptionBudget, and all of them "
-        "as one for movesPerWorkload and inFlightPerWorkload. A gang that Kueue starts and stops "
-        "is never moved, and neither are pods that MPIJob, RayCluster or a Job of Volcano make "
-        "themselves: what replaces them cannot be followed.",
+        "as one for movesPerWorkload and inFlightPerWorkload. A PodGroup of Kubernetes itself is "
+        "not moved as a whole. A gang that Kueue starts and stops is never moved, and neither are "
+        "pods that MPIJob, RayCluster or a Job of Volcano make themselves: what replaces them "
+        "cannot be followed.",
     )
     crashLooping: Literal["Refuse", "Allow"] = Field(
         "Refuse",

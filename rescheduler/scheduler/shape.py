@@ -149,19 +149,27 @@ class Shape:
 
 
 def refusal(pod: Pod, profile: Profile) -> Problem | None:
-    """Why the landing of this pod's replacement cannot be predicted by any plugin, or None."""
+    """Why the landing of this pod's replacement cannot be predicted by any plugin, or None.
+
+    The replacement of one member of a scheduling group lands as any other pod does, as long as the
+    group has `minCount` pods that are bound: its cycle runs the ordinary filters and scores for it,
+    and Permit counts it with them (schedule_one_podgroup.go, podGroupSchedulingDefaultAlgorithm;
+    plugins/gangscheduling, PreEnqueue and Permit; Kubernetes 1.36).
+    """
     spec = pod.spec
     if profile.problem:
         return Problem("FEA005", f"{pod.key} is scheduled by {profile.name}: {profile.problem}")
     for name, sentence in profile.beyond_us.items():
         if asks_for(spec, name):
             return Problem("FEA005", f"{pod.key} asks for {name}: {sentence}")
-    for present, what in (
-        (spec.schedulingGates, "scheduling gates"),
-        (spec.schedulingGroup, "a scheduling group"),
-    ):
-        if present:
-            return Problem("FEA005", f"{pod.key} has {what}: when it is tried is not known")
+    if spec.schedulingGates:
+        return Problem("FEA005", f"{pod.key} has scheduling gates: when it is tried is not known")
+    if spec.schedulingGroup and not pod.node:
+        text = f"{pod.key} waits in a scheduling group: when it is tried is not known"
+        return Problem("FEA005", text)
+    if spec.schedulingGroup and profile.version != "1.36":
+        text = f"{pod.key} has a scheduling group, which is modelled for kube-scheduler 1.36 only"
+        return Problem("FEA005", text)
     return None
 
 

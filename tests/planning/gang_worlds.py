@@ -1,6 +1,7 @@
 """Clusters with gangs, drawn from a seed: their members on nodes of a few racks."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -73,6 +74,26 @@ def pod_group(name: str, least: int | None) -> GangObject:
         },
         GangObject,
     )
+
+
+def native(before: Snapshot, least: int, **spec: Any) -> Snapshot:
+    """The cluster in which PodGroups of Kubernetes stand for those of coscheduling.
+
+    spec: more fields of the PodGroups.
+    """
+    for each in before.pods:
+        name = (each.metadata.labels or {}).pop(GROUP)
+        each.spec = msgspec.structs.replace(each.spec, schedulingGroup={"podGroupName": name})
+    policy = {"gang": {"minCount": least}}
+    groups = [
+        {
+            "apiVersion": "scheduling.k8s.io/v1alpha2",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"schedulingPolicy": policy, **spec},
+        }
+        for name in {each.metadata.name for each in before.gang_objects}
+    ]
+    return replace(before, gang_objects=msgspec.convert(groups, list[GangObject]))
 
 
 def ring(

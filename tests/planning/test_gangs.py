@@ -23,6 +23,7 @@ from tests.planning.gang_worlds import (
     cluster,
     drawn,
     in_one_rack,
+    native,
     over_racks,
     planned,
     racks,
@@ -75,6 +76,30 @@ def test_surplus_moves_the_members_above_the_minimum_and_no_more() -> None:
     two = planned(crowded(least=2), over_racks(), gangs="Surplus", movesPerWorkload=9)
     assert len(two.moves) == 2
     assert two.policies[0].cost.after == 0
+
+
+def test_surplus_moves_members_of_a_scheduling_group_as_those_of_any_other_gang() -> None:
+    made = planned(native(crowded(3), 3), over_racks(), gangs="Surplus", movesPerWorkload=9)
+    other = planned(crowded(3), over_racks(), gangs="Surplus", movesPerWorkload=9)
+    assert moved(made) == moved(other)
+    assert len(made.moves) == 1
+    assert codes(made)["ELG027"] == 3
+
+
+def test_surplus_moves_nothing_of_a_scheduling_group_that_is_kept_in_one_domain() -> None:
+    topology = {"topology": [{"key": "rack"}]}
+    made = planned(
+        native(crowded(3), 3, schedulingConstraints=topology), over_racks(), gangs="Surplus"
+    )
+    assert made.moves == []
+    assert codes(made) == {"ELG027": 4}
+
+
+def test_a_scheduling_group_is_not_moved_as_a_whole_and_that_is_said() -> None:
+    made = planned(native(scattered(), 3), in_one_rack(), gangs="Whole")
+    assert made.moves == []
+    assert codes(made) == {"ELG030": 3}
+    assert "kube-scheduler binds none of its new pods before minCount" in made.refused[0].message
 
 
 @pytest.mark.parametrize("least", [None, 4, 5])

@@ -82,7 +82,6 @@ def test_a_pod_that_fits_nowhere_is_unschedulable() -> None:
     [
         ({"schedulerName": "volcano"}, "ELG018"),
         ({"schedulingGates": [{"name": "g"}]}, "FEA005"),
-        ({"schedulingGroup": {"name": "g"}}, "FEA005"),
         ({"resourceClaims": [{"name": "g"}]}, "FEA005"),
     ],
 )
@@ -93,6 +92,28 @@ def test_what_is_not_modelled_is_refused(spec: Any, code: Any) -> None:
     assert landing.refusal.code == code
     assert len(landing.nodes) == 0
     assert not model.feasible(0).any()
+
+
+def test_a_member_of_a_scheduling_group_lands_as_any_other_pod_does() -> None:
+    nodes = [node("a"), node("b", allocatable={"cpu": "0"}), node("c")]
+    plain = SchedulerModel(snapshot(nodes, [owned("ReplicaSet", "a")])).landing(0)
+    grouped = owned("ReplicaSet", "a", schedulingGroup={"podGroupName": "g"})
+    landing = SchedulerModel(snapshot(nodes, [grouped])).landing(0)
+    assert landing.refusal is None
+    assert landing.nodes.tolist() == plain.nodes.tolist()
+    assert landing.probabilities.tolist() == plain.probabilities.tolist()
+
+
+@pytest.mark.parametrize(("where", "version"), [("", "v1.36.3"), ("a", "v1.37.1")])
+def test_a_scheduling_group_that_waits_or_of_another_version_is_not_predicted(
+    where: str, version: str
+) -> None:
+    made = snapshot([node("a")], [pod("p", where, schedulingGroup={"podGroupName": "g"})])
+    made = replace(made, cluster=Cluster(uid="1", version=version))
+    refusal = SchedulerModel(made).landing(0).refusal
+    assert refusal is not None
+    assert refusal.code == "FEA005"
+    assert "scheduling group" in refusal.message
 
 
 def test_a_scheduler_that_is_declared_is_modelled() -> None:

@@ -1,5 +1,6 @@
 """The past of a reading, as a real range query's answer has it: absent is never zero."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -245,6 +246,21 @@ def test_evaluations_at_other_times_than_were_asked_for_are_no_past() -> None:
     assert reading.values.tolist() == [0.9]
     assert reading.range_samples is None
     assert "it evaluates at other times than it was asked for" in reading.notes[-1]
+
+
+def test_two_values_of_one_series_for_one_instant_are_no_past() -> None:
+    def doubled(request: Request) -> Reply | None:
+        if not request.path.endswith("range"):
+            return None
+        reply = matrix(history({"n1": lambda _: 0.9}), request.query)
+        answer = json.loads(reply.body)
+        for series in answer["data"]["result"]:
+            series["values"].append([series["values"][-1][0] + 0.001, "0.1"])
+        return Reply(json.dumps(answer).encode())
+
+    reading, _ = read(history({"n1": lambda _: 0.9}), span=180.0, fail=doubled)
+    assert reading.values.tolist() == [0.9]
+    assert reading.range_samples is None
 
 
 def test_evaluations_that_are_missing_are_said() -> None:

@@ -112,7 +112,7 @@ class DeviceNeeds:
             try:
                 needs += self._asked(claim)
                 common = _common(claim, alone=len(names) == 1)
-            except Unclear as error:
+            except ValueError as error:  # unclear, or a quantity that is none
                 return f"its resource claim from {name}: {error}"
             capacity |= any(each.exactly and each.exactly.capacity for each in claim.requests or ())
         if any(not need.number for need in needs) and len(needs) > 1:

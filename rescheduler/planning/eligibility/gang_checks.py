@@ -4,7 +4,7 @@ A gang whose minimum is known can spare its Ready members above it, one by one. 
 may be moved where every member is Running and Ready.
 """
 
-from rescheduler.kube.gangs import WORKLOADS
+from rescheduler.kube.gangs import SCHEDULING_GROUP, WORKLOADS
 from rescheduler.model.gangs import Gang
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
@@ -71,6 +71,10 @@ class GangChecks:
             return refusal
         if facts.entangled:
             return Problem(code="ELG030", message=self._needs(gang))
+        if gang.mark == SCHEDULING_GROUP:
+            text = f"gang {gang.name} ({gang.mark}): kube-scheduler binds none of its new pods "
+            text += "before minCount of the group have a node, and which nodes is not predicted"
+            return Problem(code="ELG030", message=text)
         size, ready = len(facts.members), self._spare.ready(gang)
         if ready < size or (facts.minimum is not None and size < facts.minimum):
             text = f"{self._needs(gang)} of {counted(size, 'pod')}, so it is not complete"

@@ -61,10 +61,10 @@ GATES: tuple[Gate, ...] = tuple(
 )
 """The feature gates that the model knows.
 
-Gates that matter only to pods that are refused anyway (scheduling groups) or only to when a pod is
-tried (queueing, preemption) are left out. So is OpportunisticBatching: where a profile has no
-default spread constraints, a pod that equals the one placed within the last half second may be put
-on the next best node of that one.
+Gates that matter only to pods that are refused anyway (groups that are kept in one topology domain)
+or only to when a pod is tried (queueing, gangs, preemption) are left out. So is
+OpportunisticBatching: where a profile has no default spread constraints, a pod that equals the one
+placed within the last half second may be put on the next best node of that one.
 """
 
 

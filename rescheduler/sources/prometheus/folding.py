@@ -176,11 +176,15 @@ def pod_gpus(
     in_gpus: whether a value is a share of its device, so that a partition's counts for less.
     """
     parts: dict[int, dict[str, Value]] = {}
+    unsized: set[int] = set()
     crowded = {device for (_, device), load in loads.items() if len(load.used) > 1}
     for (_, device), load in loads.items():
-        size = _share(device) if in_gpus else 1.0
+        share = _share(device)
+        if math.isnan(share):
+            unsized.update(load.used)
         for pod, used in load.used.items():
-            parts.setdefault(pod, {})[device] = Value(used * size, load.value.age)
+            value = Value(used * share if in_gpus else used, load.value.age)
+            parts.setdefault(pod, {})[device] = value
     asking = np.flatnonzero(expectation.pod_gpus > 0).tolist()
     lost = {pod_node[pod] for pod in asking if pod not in parts}
     untold = [pod for pod in asking if expectation.sharing[pod_node[pod]] and pod_node[pod] in lost]
@@ -189,7 +193,7 @@ def pod_gpus(
         shares = bool(expectation.sharing[pod_node[pod]])
         if shares and pod_node[pod] in lost:
             continue
-        if any(math.isnan(_share(device)) for device in devices):
+        if pod in unsized:
             problems.refuse(
                 pod, "RDG003", "pods with partitions (MIG) of unknown size", pods[pod].key
             )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from rescheduler.model.readings import DeviceValue
+from rescheduler.sources.prometheus.labels import Labels
 from rescheduler.sources.prometheus.measuring import (
     Key,
     ReadingProblems,
@@ -76,6 +77,9 @@ def device_loads(
     for key, value in values.items():
         rows, holders = chosen[key], owned[key]
         slot = slot_of(rows[0].labels)
+        if len(groups[key]) == len(holders) == 1:  # of the same row, so its value is the pod's
+            answer[key] = DeviceLoad(value, dict.fromkeys(holders, value.value), slot, told=True)
+            continue
         of_pods = trusted({(key[0], f"{key[1]} {pod}"): own for pod, own in holders.items()})
         parts = {pod: of_pods.get((key[0], f"{key[1]} {pod}")) for pod in holders}
         found = {pod: part.value for pod, part in parts.items() if part is not None}
@@ -133,6 +137,15 @@ def shared_device(key: Key, load: DeviceLoad, share: tuple[float, dict[int, floa
 
 def device_of(labels: Mapping[str, str]) -> str:
     """What distinguishes one GPU of the cluster, or one partition of it, from all others."""
+    if not isinstance(labels, Labels):
+        return _device_of(labels)
+    found: str | None = labels.known.get("device")
+    if found is None:
+        found = labels.known["device"] = _device_of(labels)
+    return found
+
+
+def _device_of(labels: Mapping[str, str]) -> str:
     uuid = next((labels[each] for each in _IDENTITIES if labels.get(each)), "")
     if not uuid:
         host = labels.get("Hostname") or labels.get("hostname") or labels.get("instance", "")

@@ -8,6 +8,8 @@ retry behind our back, so requests are sent here.
 import math
 import re
 import time
+from array import array
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -42,10 +44,13 @@ _SELECTOR = re.compile(r'[a-zA-Z_]\w*(=|!=|=~|!~)"[^"\\]*"(,[a-zA-Z_]\w*(=|!=|=~
 
 
 class Sample(msgspec.Struct, gc=False):
-    """A row of an instant vector: the labels, and evaluation time and value as text."""
+    """A row of an instant vector: the labels, and evaluation time and value as text.
+
+    Of an evaluation in a range the value is a number: NaN for a text that is none.
+    """
 
     metric: dict[str, str]
-    value: tuple[float, str]
+    value: tuple[float, str | float]
 
 
 class _Samples(msgspec.Struct, frozen=True):
@@ -91,7 +96,46 @@ class _Series(msgspec.Struct, gc=False):
     """A row of a range vector: the labels, and each evaluation's time and value."""
 
     metric: dict[str, str]
-    values: list[tuple[float, str]]
+    values: msgspec.Raw
+
+
+class Evaluations:
+    """The instant vectors of a range query, of which only one need be held as rows at a time.
+
+    values: (series, evaluations) NaN where there is none, or none that is a number; there: which
+    there are.
+    """
+
+    def __init__(
+        self, times: list[float], warnings: tuple[str, ...], infos: tuple[str, ...]
+    ) -> None:
+        self._times, self.warnings, self.infos = times, warnings, infos
+        self._metrics: list[dict[str, str]] = []
+        self._values: list[array[float]] = []
+        self._there: list[bytes] = []
+
+    def add(self, metric: dict[str, str], values: Mapping[int, str]) -> None:
+        """Add a series with its values by the number of the evaluation."""
+        row = array("d", [math.nan]) * len(self._times)
+        there = bytearray(len(self._times))
+        for index, text in values.items():
+            row[index], there[index] = _float(text), 1
+        self._metrics.append(metric)
+        self._values.append(row)
+        self._there.append(bytes(there))
+
+    def relabel(self, of: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
+        """Let the rows have these labels instead, which are equal."""
+        self._metrics = [of(each) for each in self._metrics]
+
+    def __getitem__(self, index: int) -> Vector:
+        at = self._times[index]
+        rows = zip(self._metrics, self._values, self._there, strict=True)
+        samples = [Sample(m, (at, values[index])) for m, values, there in rows if there[index]]
+        return Vector(samples, self.warnings, self.infos)
+
+    def __len__(self) -> int:
+        return len(self._times)
 
 
 _Row = TypeVar("_Row", Sample, _Series)
@@ -197,7 +241,7 @@ class Prometheus:
 
     def query_range(
         self, promql: str, start: float, step: float, count: int, until: float
-    ) -> list[Vector]:
+    ) -> Evaluations:
         """The instant vectors that the query had at `count` times, from `start` every `step`.
 
         start, step: seconds, in whole milliseconds. An evaluation that the answer lacks has no row;
@@ -209,17 +253,20 @@ class Prometheus:
         end = start + (count - 1) * step
         form = {"query": promql, "start": repr(start), "end": repr(end), "step": repr(step)}
         answer = self._ask("query_range", form, until)
-        rows: list[list[Sample]] = [[] for _ in range(count)]
+        found = Evaluations([start + n * step for n in range(count)], *_notices(answer))
         for series in self._decoded(answer, "matrix", _Series):
-            for at, value in series.values:
+            values: dict[int, str] = {}
+            for at, value in self._decoded_values(series.values):
                 index = round((at - start) / step)
-                if not 0 <= index < count or abs(start + index * step - at) >= _SAME:
+                other = not 0 <= index < count or abs(start + index * step - at) >= _SAME
+                if other or index in values:
                     raise self._fault(
                         f"it evaluates at other times than it was asked for: {at:.3f}",
                         "a query frontend moves them; give the address of what is behind it.",
                     )
-                rows[index].append(Sample(series.metric, (at, value)))
-        return [Vector(samples, *_notices(answer)) for samples in rows]
+                values[index] = value
+            found.add(series.metric, values)
+        return found
 
     def _ask(self, endpoint: str, form: dict[str, str], until: float) -> _Envelope:
         """The answer to a query, which has data."""
@@ -286,8 +333,24 @@ class Prometheus:
         except (msgspec.DecodeError, RecursionError) as error:
             raise self._fault(f"answered with a garbled {kind}: {error}", "") from error
 
+    def _decoded_values(self, values: msgspec.Raw) -> list[tuple[float, str]]:
+        try:
+            return _VALUES.decode(values)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise self._fault(f"answered with a garbled matrix: {error}", "") from error
+
     def _fault(self, what: str, hint: str) -> MetricsUnavailable:
         return MetricsUnavailable(f"{self.url}: {what}", hint)
+
+
+_VALUES = msgspec.json.Decoder(list[tuple[float, str]])
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _notices(answer: _Envelope) -> tuple[tuple[str, ...], tuple[str, ...]]:

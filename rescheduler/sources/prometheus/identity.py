@@ -6,6 +6,7 @@ from typing import NamedTuple
 from rescheduler.model.readings import DeviceValue
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.prometheus.http_api import Sample
+from rescheduler.sources.prometheus.labels import Labels
 from rescheduler.sources.prometheus.measuring import FUTURE, Key, Value, number
 
 
@@ -84,6 +85,15 @@ class Identity:
 
     def _node(self, labels: Mapping[str, str], *, own: bool) -> int:
         """own: whether `namespace` and `pod` are the exporter's own."""
+        if not isinstance(labels, Labels):
+            return self._find_node(labels, own=own)
+        found: int | None = labels.known.get("own node" if own else "node")
+        if found is None:
+            found = self._find_node(labels, own=own)
+            labels.known["own node" if own else "node"] = found
+        return found
+
+    def _find_node(self, labels: Mapping[str, str], *, own: bool) -> int:
         get = labels.get
         key = (*(get(label) for label in _NODE_LABELS), get("instance"))
         if own:
@@ -99,6 +109,14 @@ class Identity:
         A StatefulSet's pod keeps its name when it changes its node, so the series' node has to be
         the pod's.
         """
+        if not isinstance(labels, Labels):
+            return self._find_pod(labels)
+        found: PodFound | None = labels.known.get("pod")
+        if found is None:
+            found = labels.known["pod"] = self._find_pod(labels)
+        return found
+
+    def _find_pod(self, labels: Mapping[str, str]) -> PodFound:
         (namespace, name), exported = workload_of(labels)
         node = self._node(labels, own=exported) if (namespace, name) in self._pods else -1
         return self.named_pod(namespace, name, node)

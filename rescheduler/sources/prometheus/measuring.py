@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from rescheduler.sources.prometheus.http_api import Sample
+from rescheduler.sources.prometheus.labels import Labels
 
 Key = tuple[int, str]
 """Index of a node or pod, and the device of it, "" for the whole."""
@@ -70,7 +71,7 @@ class Row(NamedTuple):
     labels: Mapping[str, str]
 
 
-def number(text: str) -> float:
+def number(text: str | float) -> float:
     """A value as Prometheus writes it; NaN where it is not a finite number."""
     try:
         value = float(text)
@@ -81,7 +82,7 @@ def number(text: str) -> float:
 
 def identify(labels: Mapping[str, str]) -> frozenset[tuple[str, str]]:
     """What distinguishes one series from another."""
-    return frozenset(labels.items())
+    return labels.series if isinstance(labels, Labels) else frozenset(labels.items())
 
 
 def by_series(samples: Iterable[Sample]) -> dict[frozenset[tuple[str, str]], float]:

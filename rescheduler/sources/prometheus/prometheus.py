@@ -16,7 +16,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes.decode import collector_off
 from rescheduler.sources.prometheus.catalog import CATALOG, Definition, fill
 from rescheduler.sources.prometheus.clusters import QUESTION, several_in, several_of
-from rescheduler.sources.prometheus.http_api import Prometheus, Vector
+from rescheduler.sources.prometheus.http_api import Evaluations, Prometheus, Vector
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import number
 from rescheduler.sources.prometheus.own import assembly_of
@@ -130,11 +130,11 @@ class _Cycle:
     def _past(self, request: ReadingRequest) -> AskRange:
         """How the past is asked for; a warning leaves it unknown."""
 
-        def ask(template: str, start: float, step: float, count: int) -> list[Vector]:
+        def ask(template: str, start: float, step: float, count: int) -> Evaluations:
             promql = fill(template, request.window, self._prometheus.match)
             answers = self._prometheus.query_range(promql, start, step, count, self._until)
-            if answers[0].warnings:
-                raise MetricsUnavailable(f"the source warns: {'; '.join(answers[0].warnings)}")
+            if answers.warnings:
+                raise MetricsUnavailable(f"the source warns: {'; '.join(answers.warnings)}")
             return answers
 
         return ask

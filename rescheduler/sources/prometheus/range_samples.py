@@ -14,14 +14,16 @@ import numpy as np
 
 from rescheduler.model.errors import MetricsUnavailable
 from rescheduler.model.readings import DeviceValue, FloatArray, Reading, instants
-from rescheduler.sources.prometheus.http_api import Vector
+from rescheduler.sources.prometheus.http_api import Evaluations, Vector
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
+from rescheduler.sources.prometheus.labels import SeenLabels
 from rescheduler.sources.prometheus.own import assembly_of
 
-MOST_ROWS = 60_000
-"""Rows of an answer that are held at a time: of nodes all instants, of many devices only some."""
+MOST_ROWS = 600_000
+"""Values of an answer that are held at a time: of nodes all instants, of many devices only some.
+One is about 30 bytes while the answer is read, and 9 after it."""
 
-AskRange = Callable[[str, float, float, int], list[Vector]]
+AskRange = Callable[[str, float, float, int], Evaluations]
 """Sends a template for `count` evaluations from `start` on, every `step` seconds."""
 
 
@@ -37,9 +39,10 @@ def with_range_samples(reading: Reading, cluster: Cluster, at: float, ask: AskRa
     of_gpus = "gpu" in reading.name.split(".")
     devices = int(cluster.expectation.gpus.sum()) if of_gpus else 0
     rows = max(devices if of_gpus else len(reading.values), 1)
+    seen = SeenLabels() if of_gpus else None
     try:
         for first, piece in _pieces(times, max(MOST_ROWS // rows, 1)):
-            for row, then in enumerate(_asked(piece, reading, cluster, ask)):
+            for row, then in enumerate(_asked(piece, reading, cluster, ask, seen)):
                 past.add(first + row, then)
     except MetricsUnavailable as error:
         note = f"what it was in the last {reading.request.span:g} s is not known: {error}"
@@ -105,15 +108,18 @@ def _asked(
     reading: Reading,
     cluster: Cluster,
     ask: AskRange,
+    seen: SeenLabels | None,
 ) -> Iterator[Reading]:
     """The reading at each of these instants; a template is sent once for all of them."""
     step = float(instants(reading.request.span)[-2])
-    answers: dict[str, list[Vector]] = {}
+    answers: dict[str, Evaluations] = {}
     for row, at in enumerate(times.tolist()):
 
         def then(template: str, row: int = row) -> Vector:
             if template not in answers:
                 answers[template] = ask(template, float(times[0]), step, len(times))
+                if seen is not None:  # three series of each device are put together
+                    answers[template].relabel(seen.of)
             return answers[template][row]
 
         yield assembly_of(reading.request, cluster, at, then).reading("", (), "")

@@ -134,6 +134,7 @@ def test_parts_of_two_alike_requests_are_freed_together() -> None:
         (template(part(2, memory="10Gi"), part(2, memory="10Gi")), "several devices each"),
         (template(one(allocationMode="All")), "all devices"),
         (template(part(33)), "more than 32"),
+        (template(part(memory="much")), "not a Kubernetes quantity"),
     ],
 )
 def test_what_would_have_to_be_packed_is_refused(wanted: Any, said: str) -> None:
