@@ -66,7 +66,7 @@ e2e-backends: $(READY) controlplane ## the metric back ends of that suite, and M
 faults-e2e: $(READY) controlplane ## faults of the wire before the real API server and Prometheus (15 minutes)
 	$(E2E) -s tests/e2e/every_fault_on_the_wire.py
 
-crash-points: $(READY) controlplane ## killed around every write of a run, on a real control plane (20 minutes)
+crash-points: $(READY) controlplane ## killed around every write of a run, on a real control plane (an hour)
 	$(E2E) tests/e2e/every_crash_point.py
 
 soak-e2e: $(READY) controlplane ## 2,000 evictions on a real control plane, with churn and faults (1.5 hours)
@@ -96,6 +96,7 @@ soak: $(READY) ## a million simulated cycles, a crash at every call, 30 virtual 
 	@mkdir -p $(OUT)
 	$(BIN)/python -m tests.simulation.quiescence --days 30
 	$(BIN)/python -m tests.simulation.crash_points
+	$(BIN)/python -m tests.simulation.chains
 	$(BIN)/python -m tests.simulation.soak --cycles $(CYCLES) --out $(OUT)/soak.json
 
 storms: $(READY) ## 10,000 simulated cycles under faults and churn, other ones than the fast suite's (a minute)

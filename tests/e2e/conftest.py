@@ -5,24 +5,24 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.between import Between
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.audit import Audit
 from tests.e2e.controlplane.cleaning import Cleaner
 from tests.e2e.controlplane.kubeconfig import connect
 from tests.e2e.controlplane.manifests import apply_manifests
 from tests.e2e.controlplane.server import ControlPlane
-from tests.e2e.crashing import Crashes
+from tests.e2e.crashing import Crashes, behind_a_proxy
 from tests.e2e.exporter.faults import HEALTHY, Faults
 from tests.e2e.exporter.metrics import Metrics
+from tests.e2e.full_cluster import full_cluster, steered_policies
 from tests.e2e.load_scenarios import zone_outage
 from tests.e2e.loop import install
 from tests.e2e.program import Program, install_program
+from tests.e2e.steering import install_policy
 
 WRITTEN = (("v1", "ConfigMap"), ("events.k8s.io/v1", "Event"), ("coordination.k8s.io/v1", "Lease"))
 """API version and kind of all that the program writes."""
@@ -150,12 +150,16 @@ def actor(binary: Path, cluster: Cluster, metrics: Metrics, tmp_path: Path) -> P
 @pytest.fixture
 def crashes(cluster: Cluster, actor: Program, tmp_path: Path) -> Iterator[Crashes]:
     """The program behind a proxy that can kill it, where 16 workloads of 6 pods want to spread."""
-    plane = cluster.control_plane
-    assert actor.kubeconfig is not None
-    between = Between(plane.url, plane.layout.authority)
-    try:
-        proxied = between.kubeconfig(actor.kubeconfig, tmp_path / "between.kubeconfig")
-        zone_outage(cluster, workloads=16)
-        yield Crashes(cluster, between, replace(actor, kubeconfig=proxied), tmp_path)
-    finally:
-        between.stop()
+    zone_outage(cluster, workloads=16)
+    with behind_a_proxy(cluster, actor, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def chained(cluster: Cluster, actor: Program, tmp_path: Path) -> Iterator[Crashes]:
+    """The same on a full cluster, where only swaps and chains repair what is wrong."""
+    full_cluster(cluster)
+    install_policy(cluster)
+    with behind_a_proxy(cluster, actor, tmp_path) as made:
+        made.policies = steered_policies(tmp_path / "chains")
+        yield made

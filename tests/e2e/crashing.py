@@ -7,8 +7,9 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,19 @@ class Crashes:
         self.judge("the run after the last crash")
         left = intents(self.cluster)
         assert not left, f"intents that nobody closed: {left}"
+
+
+@contextmanager
+def behind_a_proxy(cluster: Cluster, actor: Program, folder: Path) -> Iterator[Crashes]:
+    """That program behind a proxy that sees its writes and can kill it around each of them."""
+    plane = cluster.control_plane
+    assert actor.kubeconfig is not None
+    between = Between(plane.url, plane.layout.authority)
+    try:
+        proxied = between.kubeconfig(actor.kubeconfig, folder / "between.kubeconfig")
+        yield Crashes(cluster, between, replace(actor, kubeconfig=proxied), folder)
+    finally:
+        between.stop()
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

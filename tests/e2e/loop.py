@@ -87,6 +87,15 @@ spec:
   maxSkew: 1
 """
 
+CONFORMING = """
+apiVersion: rescheduler.io/v1alpha1
+kind: Conformity
+metadata: {name: rules}
+spec:
+  match: {namespaces: [default]}
+  nodeAffinity: {}
+"""
+
 
 def write_policies(folder: Path, *documents: str) -> Path:
     """A folder with these documents, as `--policies` takes it."""

@@ -134,26 +134,6 @@ def values(text: str) -> Trouble:
     return rows(lambda found: [{**row, "value": [row["value"][0], text]} for row in found])
 
 
-class Replayed:
-    """Answers GETs as it has heard them first."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, Reply] = {}
-
-    def record(self, asked: Asked, pass_on: PassOn) -> Reply:
-        """Pass it on, and keep what was answered."""
-        reply = pass_on(asked)
-        if asked.method == "GET":
-            self.kept[asked.path] = reply
-        return reply
-
-    def __call__(self, asked: Asked, pass_on: PassOn) -> Reply:
-        """The old answer, by a server whose clock is right."""
-        now = pass_on(asked)
-        old = self.kept.get(asked.path)
-        return now if old is None else now._replace(headers=old.headers, body=old.body)
-
-
 def paged(size: int, then: Trouble | None = None) -> Trouble:
     """Lists come in pages of so many; what becomes of a page that goes on.
 

@@ -14,7 +14,16 @@ from tests.e2e.builders.workloads import deployment, job, stateful_set
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.audit import Records
 from tests.e2e.controlplane.manifests import apply_manifests, load_manifests
-from tests.e2e.loop import ACTING, AUDITING, NAMESPACE, Loop, install, manifests, write_policies
+from tests.e2e.loop import (
+    ACTING,
+    AUDITING,
+    CONFORMING,
+    NAMESPACE,
+    Loop,
+    install,
+    manifests,
+    write_policies,
+)
 from tests.e2e.program import ROOT, Program
 from tests.e2e.steering import KUSTOMIZE, install_policy, steered
 
@@ -24,15 +33,7 @@ WEBHOOK = "rescheduler-webhook"
 COMPONENTS = ("remembering", "scheduler-reading", "steering-table")
 TOPOLOGIES = ROOT / "tests" / "e2e" / "builders" / "topology_crd.yaml"
 
-RULES = """
-apiVersion: rescheduler.io/v1alpha1
-kind: Conformity
-metadata: {name: rules}
-spec:
-  match: {namespaces: [default]}
-  nodeAffinity: {}
-  stableFor: 1s
-"""
+RULES = f"{CONFORMING}  stableFor: 1s\n"
 
 
 class Right(NamedTuple):

@@ -113,7 +113,8 @@ class SimCluster(Controlled):
     ) -> Object:
         """A controller of this kind with a pod on each of the nodes; answers the top owner.
 
-        more: `cpu` that a pod requests, `labels` and `notes` (annotations) of the pods.
+        more: `cpu` that a pod requests, `labels` and `notes` (annotations) of the pods, and the
+        labels of nodes that they ask for (`selector`).
         """
         template = pod_template(app, **more)
         selector = {"matchLabels": {"app": app}}
@@ -214,7 +215,7 @@ class SimCluster(Controlled):
                 return 200, self._listed(kind, namespace, query), {}
             if kind and name is not None:
                 return self._one(kind, namespace or "", name)
-        code, reply, headers = self.handle(method, path, body)
+        code, reply, headers = self.handle(method, f"{path}?{query}", body)
         return code, msgspec.json.encode(reply), headers
 
     def _one(self, kind: str, namespace: str, name: str) -> tuple[int, bytes, dict[str, str]]:

@@ -8,9 +8,11 @@ import random
 from collections.abc import Callable
 from datetime import timedelta
 
+from tests.fakes.steering import steer
 from tests.fakes.world import World, stamp
 from tests.simulation.objects import (
     Object,
+    admits,
     condition,
     cpu_of,
     is_ready,
@@ -133,7 +135,7 @@ class Controlled(World):
         """A Pending pod of that controller."""
         template = controller["spec"]["template"]
         owner = {**reference(kind, controller)}
-        return self.put(
+        pod = self.put(
             "pods",
             controller["metadata"]["namespace"],
             name,
@@ -148,6 +150,8 @@ class Controlled(World):
                 "status": {"phase": "Pending", "conditions": []},
             },
         )
+        steer(self, pod)
+        return pod
 
     def by_uid(self, uid: str) -> Object | None:
         """The pod with this UID, if it is there."""
@@ -169,12 +173,13 @@ class Controlled(World):
         self.timeline.after(self.starting, lambda: self._start_later(uid))
 
     def feasible(self, pod: Object) -> list[str]:
-        """The nodes with room that are Ready and schedulable."""
+        """The nodes with room that are Ready and schedulable, and such as the pod asks for."""
         answer = []
         for node in self.of("nodes"):
             name = node["metadata"]["name"]
             room = float(node["status"]["allocatable"]["cpu"]) - self.requested(name)
-            if room + 1e-9 >= cpu_of(pod) and is_ready(node) and not node["spec"].get("taints"):
+            fits = room + 1e-9 >= cpu_of(pod) and admits(node, pod)
+            if fits and is_ready(node) and not node["spec"].get("taints"):
                 answer.append(name)
         return answer
 

@@ -236,9 +236,10 @@ def i15_fits(ground: Ground, evicted: Evicted) -> Found:
 
 
 def i16_gain(ground: Ground, evicted: Evicted) -> Found:
-    """The potential falls by at least the margin."""
+    """The potential falls by at least the margin; who makes room, by what then takes it."""
     gain = float(evicted.notes["rescheduler.io/gain"])
-    if gain < ground.limits.margin - 1e-6:
+    makes_room = "FEA012" in evicted.notes["rescheduler.io/reasons"].split(",")
+    if not makes_room and gain < ground.limits.margin - 1e-6:
         yield f"its gain is {gain}"
 
 

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from rescheduler.kube.steered import REQUIRED
 from tests.fakes.world import stamp
 from tests.simulation.virtual_time import START
 
@@ -29,8 +30,9 @@ def pod_template(
     cpu: float = 0.5,
     labels: dict[str, str] | None = None,
     notes: dict[str, str] | None = None,
+    selector: dict[str, str] | None = None,
 ) -> Object:
-    """The template of an app's pods."""
+    """The template of an app's pods. selector: the labels of nodes that they ask for."""
     container = {
         "name": "main",
         "image": f"{app}:1",
@@ -38,7 +40,7 @@ def pod_template(
     }
     return {
         "metadata": {"labels": {"app": app, **(labels or {})}, "annotations": notes or {}},
-        "spec": {"containers": [container], "priority": 0},
+        "spec": {"containers": [container], "priority": 0, "nodeSelector": selector or {}},
     }
 
 
@@ -83,3 +85,19 @@ def cpu_of(pod: Object) -> float:
 def moment_of(text: str) -> datetime:
     """A Kubernetes Time."""
     return datetime.fromisoformat(text)
+
+
+def admits(node: Object, pod: Object) -> bool:
+    """Whether the node's labels are what the pod asks for, in itself and by its required affinity.
+
+    Of affinity only what steering adds: one value of a label must be among those given.
+    """
+    labels = node["metadata"]["labels"]
+    if not (pod["spec"].get("nodeSelector") or {}).items() <= labels.items():
+        return False
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    terms = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms")
+    return terms is None or any(
+        all(labels.get(each["key"]) in each["values"] for each in term["matchExpressions"])
+        for term in terms
+    )
