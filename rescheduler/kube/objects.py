@@ -48,7 +48,10 @@ class ObjectMeta(Base):
     @property
     def controller(self) -> OwnerReference | None:
         """The owner that controls the object, or None (metav1.GetControllerOf)."""
-        return next((each for each in self.ownerReferences or () if each.controller), None)
+        for each in self.ownerReferences or ():
+            if each.controller:
+                return each
+        return None
 
 
 class LabelSelectorRequirement(Base):

@@ -71,8 +71,21 @@ class Occupancy:
     def _number_rows(self, pods: Sequence[Pod]) -> None:
         by_spec: dict[int, int] = {}
         by_content: dict[tuple[object, ...], int] = {}
+        specials: dict[tuple[int, ...], bool] = {}
         for number, pod in enumerate(pods):
-            special = bool(pod.status.containerStatuses) and resized(pod)
+            status, special = pod.status, False
+            if status.containerStatuses:
+                # What pods have alike is shared, so an id stands for one of each.
+                alike = (
+                    id(pod.spec),
+                    id(status.containerStatuses),
+                    id(status.initContainerStatuses),
+                    id(status.resources),
+                    id(status.allocatedResources),
+                )
+                if alike not in specials:
+                    specials[alike] = resized(pod)
+                special = specials[alike]
             row = None if special else by_spec.get(id(pod.spec))
             if row is None:
                 asked = self._requests(pod, special=special)

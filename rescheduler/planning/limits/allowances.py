@@ -44,6 +44,7 @@ class Allowances:
     def __init__(self, snapshot: Snapshot, limits: Limits) -> None:
         self._snapshot = snapshot
         self._limits = limits
+        self._numbers: dict[str, Allowance] = {}
 
     @cached_property
     def cycle(self) -> Allowance:
@@ -79,9 +80,12 @@ class Allowances:
         )
 
     def _of(self, name: str, pods: Callable[[], int]) -> Allowance:
+        known = self._numbers.get(name)
+        if known is not None:
+            return known
         amount: int | str = getattr(self._limits, name)
         if isinstance(amount, int):
-            return Allowance(name, amount, 0, amount)
+            return self._numbers.setdefault(name, Allowance(name, amount, 0, amount))
         of = pods()
         return Allowance(name, amount, of, allowed(amount, of))
 

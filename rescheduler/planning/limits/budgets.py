@@ -222,5 +222,10 @@ class Budgets:
         node = int(self._snapshot.pod_node[pod])
         namespace = self._snapshot.pods[pod].metadata.namespace
         workload = int(self._snapshot.pod_workload[pod])
-        planned = (self._nodes[node], self._namespaces[namespace], self._workloads[workload])
+        # A Counter is slow to answer for what it does not hold.
+        planned = (
+            self._nodes.get(node, 0),
+            self._namespaces.get(namespace, 0),
+            self._workloads.get(workload, 0),
+        )
         return self._pace.refusal(node, namespace, workload, planned, follows=follows)

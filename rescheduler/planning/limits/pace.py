@@ -98,13 +98,13 @@ class Pace:
         """
         allowances, since = self._allowances, self._since
         of_node, of_namespace, of_workload = planned
-        if full := self._full(allowances.node(node), self._nodes[node], of_node, since):
+        if full := self._full(allowances.node(node), self._nodes.get(node, 0), of_node, since):
             name = self._snapshot.nodes[node].metadata.name if node >= 0 else "(none)"
             return Problem(code="PAC002", message=f"node {name}: {full}")
-        found = self._namespaces[namespace]
+        found = self._namespaces.get(namespace, 0)
         if full := self._full(allowances.namespace(namespace), found, of_namespace, since):
             return Problem(code="PAC003", message=f"namespace {namespace}: {full}")
-        found = self._workloads[workload]
+        found = self._workloads.get(workload, 0)
         if follows:
             return None
         if full := self._full(allowances.workload(workload), found, of_workload, since):

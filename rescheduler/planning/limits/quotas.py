@@ -32,8 +32,10 @@ class Quotas:
         """BUD004: the first resource of a quota without room for one more such pod."""
         each = self._snapshot.pods[pod]
         indices = self._by_namespace.get(each.metadata.namespace)
+        if not indices:
+            return None
         owner = each.controller
-        if not indices or owner is None or owner.kind not in _OVERLAPPING:
+        if owner is None or owner.kind not in _OVERLAPPING:
             return None
         try:
             wanted = quota_use(each)

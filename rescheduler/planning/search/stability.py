@@ -89,14 +89,19 @@ class Stability:
         """The candidates of these policies whose findings are too new, and why."""
         wanted: dict[int, list[Binding]] = {}
         ready: set[int] = set()
+        others: list[Binding] = []
         for binding in bindings:
+            if binding.policy.name not in self._waiting:
+                others.append(binding)
+                continue
             pods = binding.candidates()
             ready.update(self.ready(binding, pods).tolist())
-            if binding.policy.name in self._waiting:
-                for pod in pods.tolist():
-                    wanted.setdefault(pod, []).append(binding)
+            for pod in pods.tolist():
+                wanted.setdefault(pod, []).append(binding)
+        if not ready.issuperset(wanted):
+            ready.update(pod for each in others for pod in each.candidates().tolist())
         answer: dict[int, Problem] = {}
-        for pod in candidates:
+        for pod in candidates if wanted else ():
             refusal = None if pod in ready else self._refusal(wanted.get(pod, ()), pod)
             if refusal is not None:
                 answer[pod] = refusal

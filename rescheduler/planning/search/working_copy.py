@@ -119,10 +119,11 @@ class WorkingCopy:
 
     def candidates(self) -> list[int]:
         """The pods of which a move could lower a cost that decides now; never one moved already."""
-        found: set[int] = set()
+        wanted = np.zeros(len(self.snapshot.pods), dtype=np.bool_)
         for binding in self.deciding:
-            found.update(binding.candidates().tolist())
-        return sorted(found - self.moved)
+            wanted[binding.candidates()] = True
+        wanted[list(self.moved)] = False
+        return np.flatnonzero(wanted).tolist()
 
     def cost(self) -> float:
         """The weighted cost of the policies that decide now."""
