@@ -110,10 +110,10 @@ def _closed(move: PastMove, now: datetime, keep: timedelta) -> PastMove:
             settled=move.settled,
             kept=kept,
         )
-    landing = likeliest(move.landing, COMPARED_NODES)
+    # Of a Ready one, what it has brought is measured against where it was to land.
+    asked = move.state != "ready" or move.unmeasured
+    landing = likeliest(move.landing, COMPARED_NODES) if asked else {}
     if move.state == "ready":
-        # What it has brought is measured against where it was to land.
-        landing = landing if move.unmeasured else {}
         return structs.replace(move, landing=landing, known=[], selector="", kept=kept)
     return structs.replace(move, landing=landing, kept=kept)
 

@@ -3,7 +3,14 @@
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 Reply = tuple[int, dict[str, Any], dict[str, str]]
+
+
+def copied(value: Any) -> Any:
+    """JSON as it comes over the wire: nothing of it is shared."""
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def stamp(moment: datetime) -> str:

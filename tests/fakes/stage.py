@@ -3,7 +3,6 @@
 Nothing sleeps and nothing is random here: who wants chance draws the faults from a seed.
 """
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -36,6 +35,7 @@ from rescheduler.sources.kubernetes.cluster import read_pods
 from rescheduler.sources.kubernetes.surroundings import read_surroundings
 from rescheduler.sources.kubernetes.transport import Answer as Fetched
 from tests.cluster import node
+from tests.fakes.manners import copied
 from tests.fakes.world import World
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -200,8 +200,8 @@ class Process:
             nodes=nodes,
             pods=pods,
             controllers=[
-                msgspec.convert(value, Controller)
-                for value in copy.deepcopy(list(self.stage.world.objects.values()))
+                msgspec.convert(copied(value), Controller)
+                for value in self.stage.world.objects.values()
                 if "replicas" in value.get("spec", {})
             ],
         )

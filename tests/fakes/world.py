@@ -6,7 +6,6 @@ does, and lets controllers replace what has gone. It has no clock of its own and
 simulation and the fake API server are its faces.
 """
 
-import copy
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -19,6 +18,7 @@ from rescheduler.model.snapshot import Snapshot
 from tests.fakes import nodes
 from tests.fakes.manners import (
     Reply,
+    copied,
     crash_loop,
     is_ready,
     needs_no_budget,
@@ -212,13 +212,14 @@ class World:
             stored = self.objects.get((kind, namespace, name))
             if stored is None:
                 return status(404, "NotFound", f'{kind} "{name}" not found')
-            return 200, copy.deepcopy(stored), {}
+            return 200, copied(stored), {}
+        asked = dict(parse_qsl(query))
         items = [
             v
             for (k, n, _), v in self.objects.items()
-            if (k, n) == (kind, namespace) and selected(v, dict(parse_qsl(query)))
+            if (k, n) == (kind, namespace) and selected(v, asked)
         ]
-        return 200, {"items": copy.deepcopy(items), "metadata": {}}, {}
+        return 200, {"items": copied(items), "metadata": {}}, {}
 
     def _count_pods(self, kind: str, namespace: str, name: str) -> None:
         """Let a controller's status catch up with its pods."""
@@ -228,8 +229,9 @@ class World:
         uid = found["metadata"]["uid"]
         makers = {uid} | {
             value["metadata"]["uid"]
-            for value in self.objects.values()
-            if any(each["uid"] == uid for each in value["metadata"].get("ownerReferences", ()))
+            for (k, _, _), value in self.objects.items()
+            if k != "pods"
+            and any(each["uid"] == uid for each in value["metadata"].get("ownerReferences", ()))
         }
         pods = [
             value
@@ -249,7 +251,7 @@ class World:
         name = body["metadata"]["name"]
         if (kind, namespace, name) in self.objects:
             return status(409, "AlreadyExists", f'{kind} "{name}" already exists')
-        return 201, copy.deepcopy(self.put(kind, namespace, name, copy.deepcopy(body))), {}
+        return 201, copied(self.put(kind, namespace, name, copied(body))), {}
 
     def _replace(self, key: tuple[str, str, str], body: dict[str, Any]) -> Reply:
         stored = self.objects.get(key)
@@ -257,7 +259,7 @@ class World:
             return status(404, "NotFound", f'{key[0]} "{key[2]}" not found')
         if body["metadata"].get("resourceVersion") != stored["metadata"]["resourceVersion"]:
             return status(409, "Conflict", "the object has been modified")
-        return 200, copy.deepcopy(self.put(*key, copy.deepcopy(body))), {}
+        return 200, copied(self.put(*key, copied(body))), {}
 
     def _evict(self, namespace: str, name: str, body: dict[str, Any]) -> Reply:
         pod = self.objects.get(("pods", namespace, name))

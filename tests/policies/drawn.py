@@ -5,6 +5,7 @@ odd and broken.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -68,8 +69,20 @@ def _distances(series: str, covered: float = 0.0) -> dict[str, Any]:
     return {"series": series, "source": "from", "destination": "to", "minCoverage": covered}
 
 
-def _request(series: str, to: str) -> ReadingRequest:
-    [request] = Locality(name="l", match=EVERYTHING, traffic=_traffic(series, to)).requests()
+@cache
+def _request(series: str, what: str) -> ReadingRequest:
+    """The request of a policy for a series: traffic to a workload or domain, or its distances."""
+    if what == "distances":
+        policy = _locality(podAffinity=True, distances=_distances(series))
+    else:
+        policy = _locality(traffic=_traffic(series, what))
+    [request] = policy.requests()
+    return request
+
+
+@cache
+def _data_request() -> ReadingRequest:
+    [request] = _locality(datasets={"catalog": _CATALOG}).requests()
     return request
 
 
@@ -82,12 +95,10 @@ def readings(name: Callable[[str], str]) -> list[Reading]:
         made.append(_reading(_request(series, "workload"), pairs, values, problem))
         pairs = [(f"default/{name('web')}", name(zone)) for zone in "abcd"]
         made.append(_reading(_request(series, "domain"), pairs, values, problem))
-        [request] = _locality(podAffinity=True, distances=_distances(series)).requests()
         pairs = [(name(one), name(other)) for one, other in _ZONES]
-        made.append(_reading(request, pairs, values, problem))
+        made.append(_reading(_request(series, "distances"), pairs, values, problem))
     pairs = [("pile", f"zone={name('a')}"), ("pile", f"host={name('n0')}"), ("images", "zone=?")]
-    [request] = _locality(datasets={"catalog": _CATALOG}).requests()
-    made.append(_reading(request, pairs, (1.0, 1.0, 1.0), None))
+    made.append(_reading(_data_request(), pairs, (1.0, 1.0, 1.0), None))
     return made
 
 

@@ -15,7 +15,7 @@ from tests.simulation.matrix import sure
 from tests.simulation.reach import too_seldom
 from tests.simulation.scenario import simulated, storm
 
-CYCLES = 3_200
+CYCLES = 4_000
 """`.ci/run` plays 10,000 others, by `make storms`."""
 PARTS = 2
 
