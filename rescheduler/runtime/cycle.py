@@ -179,7 +179,7 @@ def propose(
         sweep_strays(actor, snapshot)
         with parts.phase("measure"):
             _measure(actor, snapshot, policies, history)
-    unsteered = steering_notes(policies.policies, policies.limits, snapshot)
+    unsteered = steering_notes(policies.policies, policies.limits, snapshot, policies.schedulers)
     notes = [*notes, *unsteered]
     record_all(parts.record, observed(snapshot))
     finding_history, more = recalled(parts, policies)

@@ -1,5 +1,6 @@
 """Steered by soft taints: each replacement where it was predicted to land, and no taint left."""
 
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ pytestmark = pytest.mark.e2e
 
 COMPONENT = ROOT / "deploy" / "kustomize" / "steering-taint"
 THEIRS = {"key": "maintenance", "value": "soon", "effect": "PreferNoSchedule"}
+OWNER = {"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine", "name": "m", "uid": "m-1"}
+"""The garbage collector leaves a node alone whose owner is of a kind that it does not know."""
 STEERED = "  steering: {by: SoftTaint}\n"
 
 
@@ -94,11 +97,21 @@ def test_hot_gpu_nodes_that_the_scheduler_likes_best(
     assert len(moves) == 15
 
 
+@pytest.fixture
+def owned(cluster: Cluster) -> Iterator[Json]:
+    """A node with an owner and a finalizer, which must not stay when it is deleted."""
+    cluster.create(*nodes(1, cpu=16))
+    (node,) = cluster.api.items("v1", "Node")
+    metadata = {"finalizers": ["a.io/f"], "ownerReferences": [OWNER]}
+    yield cluster.api.patch(node, {"metadata": metadata})
+    cluster.api.patch(node, {"metadata": {"finalizers": None}})
+
+
+@pytest.mark.usefixtures("owned")
 def test_the_account_may_change_nothing_of_a_node_but_that_taint(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     ours = connect(install(cluster, "enforce-cronjob", tmp_path))
-    cluster.create(*nodes(1, cpu=16))
     taint_all(cluster)
     mine = {"key": SOFT_TAINT.key, "effect": SOFT_TAINT.effect, "value": "fence-1.until-x"}
 
@@ -119,6 +132,13 @@ def test_the_account_may_change_nothing_of_a_node_but_that_taint(
         {"spec": {"taints": [THEIRS, {**mine, "value": "mine"}]}},
         labelled(-1),
         {"metadata": {"annotations": {"note": "ours"}}},
+        {"metadata": {"finalizers": ["b.io/f"]}},
+        {"metadata": {"finalizers": ["a.io/f", "b.io/f"]}},
+        {"metadata": {"finalizers": None}},
+        {"metadata": {"ownerReferences": [{**OWNER, "uid": "other"}]}},
+        {"metadata": {"ownerReferences": [{**OWNER, "blockOwnerDeletion": True}]}},
+        {"metadata": {"ownerReferences": None}},
+        {"metadata": {"generateName": "n"}},
     ):
         assert "the rescheduler" in refused(ours, cluster, change), change
     assert refused(ours, cluster, {"spec": {"taints": [THEIRS, mine]}}) == ""

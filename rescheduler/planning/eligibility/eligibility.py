@@ -89,6 +89,15 @@ class Eligibility:
             or shared.namespace
         )
 
+    def protection(self, pod: int) -> Problem | None:
+        """As `refusal`, but only what protects a pod whatever state it and its workload are in."""
+        each = self._snapshot.pods[pod]
+        return (
+            refuse_kind(each)
+            or self._refuse_template(pod)
+            or self._refuse_undecodable(each.metadata.namespace)
+        )
+
     def checks(self, pod: int) -> Iterator[tuple[tuple[str, ...], Problem | None]]:
         """Every group of checks, also after one that fails: its codes as it asks, and its answer.
 
@@ -172,24 +181,27 @@ class Eligibility:
         return known
 
     def _evaluate(self, pod: int) -> _Shared:
-        each, limits, now = self._snapshot.pods[pod], self._limits, self._snapshot.taken
+        each = self._snapshot.pods[pod]
         kind = refuse_kind(each)
         if kind is not None:
             return _Shared(kind, None, None, None, None)
-        template = (
-            self._refuse_namespace(each)
-            or refuse_rank(each, limits)
-            or self._needed.refusal(each)
-            or refuse_opt_out(each, self._above(pod), now)
-        )
         return _Shared(
             kind,
-            template,
-            refuse_local_storage(each, limits) or self._attachments.refuse_pinned(each),
+            self._refuse_template(pod),
+            refuse_local_storage(each, self._limits) or self._attachments.refuse_pinned(each),
             self._surroundings.refuse_workload(
                 int(self._snapshot.pod_workload[pod]), crash_looping=each.crash_looping
             ),
             self._refuse_undecodable(each.metadata.namespace),
+        )
+
+    def _refuse_template(self, pod: int) -> Problem | None:
+        each, limits, now = self._snapshot.pods[pod], self._limits, self._snapshot.taken
+        return (
+            self._refuse_namespace(each)
+            or refuse_rank(each, limits)
+            or self._needed.refusal(each)
+            or refuse_opt_out(each, self._above(pod), now)
         )
 
     def _refuse_gang(self, pod: int, *, whole: bool) -> Problem | None:

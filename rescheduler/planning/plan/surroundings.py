@@ -43,30 +43,10 @@ class Around:
 
 def refuse_changed(move: PlannedMove, around: Around) -> Problem | None:
     """Why the pod, which is there as planned, must not be evicted now: DRF005-DRF007 or ELG."""
-    now = around.now
-    fresh = {node.metadata.name: node for node in now.nodes}
-    # What is not read again (other nodes, volumes, quotas, ...) is that of the batch.
-    nodes = [
-        fresh.get(node.metadata.name, node)
-        for node in around.before.nodes
-        if node.metadata.name != move.source or move.source in fresh
-    ]
-    merged = replace(
-        around.before,
-        taken=now.taken,
-        pods=_pods(move, around),
-        nodes=nodes,
-        controllers=_controllers(move, around),
-        namespaces=now.namespaces,
-        budgets=now.budgets,
-        autoscalers=now.autoscalers,
-        undecodable=now.undecodable,
-        readings=Readings(),
-        failed=None,
-    )
     refusal = _refuse_owners(move, around) or _refuse_namespace(move, around)
     if refusal is not None:
         return refusal
+    merged = _merged(move, around)
     pod, history = merged.pod_index[move.pod.uid], around.history
     if around.group:
         others = [past for past in history.moves if past.podUid not in around.group]
@@ -85,6 +65,45 @@ def refuse_changed(move: PlannedMove, around: Around) -> Problem | None:
     if exhausted is not None:
         return Problem("DRF007", f"{exhausted.code}: {exhausted.message}")
     return None
+
+
+def refuse_freed(move: PlannedMove, around: Around) -> Problem | None:
+    """Why this pod, which waits for a node and was read just now, must not be evicted: DRF or ELG.
+
+    It is none of the Ready ones, so it is not asked what those have to spare; nor does the API
+    server ask a disruption budget.
+
+    Source: canIgnorePDB in pkg/registry/core/pod/storage/eviction.go, Kubernetes 1.36.
+    """
+    if move.owner.controllerUid not in {each.metadata.uid for each in around.now.controllers}:
+        return Problem("DRF006", "its controller is gone")
+    merged = _merged(move, around)
+    eligibility = Eligibility(merged, around.limits, around.history, plan=around.plan)
+    return _refuse_owners(move, around) or eligibility.protection(merged.pod_index[move.pod.uid])
+
+
+def _merged(move: PlannedMove, around: Around) -> Snapshot:
+    """What was read, with what is not read again as it was in the batch: nodes, volumes, quotas."""
+    now = around.now
+    fresh = {node.metadata.name: node for node in now.nodes}
+    nodes = [
+        fresh.get(node.metadata.name, node)
+        for node in around.before.nodes
+        if node.metadata.name != move.source or move.source in fresh
+    ]
+    return replace(
+        around.before,
+        taken=now.taken,
+        pods=_pods(move, around),
+        nodes=nodes,
+        controllers=_controllers(move, around),
+        namespaces=now.namespaces,
+        budgets=now.budgets,
+        autoscalers=now.autoscalers,
+        undecodable=now.undecodable,
+        readings=Readings(),
+        failed=None,
+    )
 
 
 def _pods(move: PlannedMove, around: Around) -> list[Pod]:
@@ -147,7 +166,10 @@ def _controllers(move: PlannedMove, around: Around) -> list[Controller]:
 def _refuse_owners(move: PlannedMove, around: Around) -> Problem | None:
     """DRF006: whether the owners are the same, as they were, and not paused."""
     now = around.now
-    workload = now.workloads[int(now.pod_workload[now.pod_index[move.pod.uid]])]
+    found = int(now.pod_workload[now.pod_index[move.pod.uid]])
+    if found < 0:
+        return Problem("DRF006", "it has no owner any more")
+    workload = now.workloads[found]
     if (workload.controller_uid, workload.uid) != (move.owner.controllerUid, move.owner.uid):
         return Problem("DRF006", f"its owner is another {workload.kind} {workload.name} now")
     before = {each.metadata.uid: each.metadata.generation for each in around.before.controllers}

@@ -22,7 +22,6 @@ from rescheduler.planning.search.ties import precedence
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.steering import Steering
 from rescheduler.scheduler.plugin import Steer
-from rescheduler.scheduler.sampling import FEW_NODES
 
 MOST = 4
 """The most nodes that one replacement is told, where the scheduler looks at all of them."""
@@ -97,10 +96,12 @@ class Chooser:
                 return None
             return self._repelled(pod, nodes, gains, unsteered, helps=helps)
         require = steering.strength == "Require"
-        if require and steering.by == "Extender" and self._sampled:
+        if require and steering.by == "Extender" and self._sampled(pod):
             # It is asked about the nodes that were sampled, and must leave one: no promise.
             return None
         required = require and len(nodes) >= _LEAST_REQUIRED
+        if steering.by == "Extender" and not self._asks(pod, required=required):
+            return None
         found = [
             Choice(
                 by=steering.by,
@@ -130,10 +131,16 @@ class Chooser:
         answer[nodes] &= ~copy.admission.rejected(pod, source, nodes)
         return answer
 
-    @property
-    def _sampled(self) -> bool:
-        """Whether the scheduler looks at some of the nodes only."""
-        return len(self._copy.snapshot.nodes) >= FEW_NODES
+    def _asks(self, pod: int, *, required: bool) -> bool:
+        """Whether the pod's scheduler asks an extender for what steers it."""
+        name = self._copy.snapshot.pods[pod].spec.schedulerName
+        return self._copy.schedulers.asks(name, "filterVerb" if required else "prioritizeVerb")
+
+    def _sampled(self, pod: int) -> bool:
+        """Whether the pod's scheduler looks at some of the nodes only."""
+        snapshot = self._copy.snapshot
+        name = snapshot.pods[pod].spec.schedulerName
+        return self._copy.schedulers.sampled(name, len(snapshot.nodes))
 
     def _ranked(
         self, nodes: IntArray, gains: FloatArray, unsteered: Landing
@@ -170,7 +177,7 @@ class Chooser:
             kept = nodes[np.isin(nodes, list(planned))]
             if len(kept) >= least:
                 return [kept]
-        sampled = not required and self._sampled
+        sampled = not required and self._sampled(pod)
         good = int(np.count_nonzero(self._as_good(gains)))
         sizes = {least, max(least, min(good, MOST))}
         if sampled:

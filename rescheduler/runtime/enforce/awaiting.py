@@ -94,7 +94,7 @@ def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
         record_all(actor.record, followed(before, move))
         changed |= was != _progress(move)
         changed |= history.learn(move, actor.clock())
-    return close(actor, moves) or changed
+    return close(actor, history.moves) or changed
 
 
 def _progress(move: PastMove) -> tuple[object, ...]:

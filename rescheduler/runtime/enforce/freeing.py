@@ -12,9 +12,9 @@ from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.eligibility.opt_outs import refuse_opt_out
 from rescheduler.planning.eligibility.steerable import names_nodes
 from rescheduler.planning.limits.pace import Pace
+from rescheduler.planning.plan.surroundings import Around, refuse_freed
 from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.attempt import Halted, problem
@@ -61,18 +61,17 @@ class FreeingAttempts(RoomAttempts):
         for past in self._overdue():
             pods = self._actor.pods(past.namespace, past.selector, "")
             pod = next((each for each in pods if each.metadata.uid == past.replacement), None)
-            if pod is None or not unschedulable(pod) or not _held_to_nodes(pod):
+            if pod is None or not _stuck(pod):
                 continue
-            move = _freeing(past, pod)
-            refused = self._unfreed(past, pod)
-            if refused is not None:
+            self._keep_pace()
+            began = self._actor.steady()
+            move = self._unfreed(past) or self._as_now(past, pod.metadata.name)
+            if isinstance(move, Problem):
                 said = f"{past.namespace}/{pod.metadata.name}"
-                self._actor.warn(
-                    "a Pending replacement is not freed yet", pod=said, **_told(refused)
-                )
+                self._actor.warn("a Pending replacement is not freed yet", pod=said, **_told(move))
                 continue
             self._tried.add(past.podUid)
-            self._free(past, move)
+            self._free(past, move, began)
 
     def _overdue(self) -> list[PastMove]:
         """The moves whose replacement is Pending for too long, and was not freed."""
@@ -89,11 +88,11 @@ class FreeingAttempts(RoomAttempts):
             and now >= move.steered.until
         ]
 
-    def _unfreed(self, past: PastMove, pod: Pod) -> Problem | None:
-        """Why it must stay as it is for now."""
-        asked = refuse_opt_out(pod, (), self._actor.clock())
-        if asked is not None:
-            return asked
+    def _unfreed(self, past: PastMove) -> Problem | None:
+        """Why no pod must be evicted for this move for now, whatever it is like."""
+        barred = self._barred.get((past.namespace, ""))
+        if barred is not None:
+            return barred
         pace = Pace(self._seen(), self._actor.limits, self.history, self._actor.clock(), self._plan)
         # It completes a move of its workload, and counts with it as one; it leaves no node.
         workload = pace.workload(past.workload)
@@ -107,14 +106,23 @@ class FreeingAttempts(RoomAttempts):
             return confirmed(self._actor, past.steered.by)
         return None
 
+    def _as_now(self, past: PastMove, name: str) -> PlannedMove | Problem:
+        """The eviction of the replacement as it is read now, with what it hangs on; or why not."""
+        fresh = self._actor.reread(past.namespace, name)
+        pod = next((each for each in fresh.pods if each.metadata.name == name), None)
+        if pod is None or pod.metadata.uid != past.replacement or not _stuck(pod):
+            return problem("DRF001", "It does not wait for a node any more.")
+        move = _freeing(past, pod)
+        around = Around(self._seen(), fresh, self._actor.limits, self.history, self._plan)
+        return refuse_freed(move, around) or move
+
     def _seen(self) -> Snapshot:
         if self._snapshot is None:
             raise ValueError("no batch was begun")
         return self._snapshot
 
-    def _free(self, past: PastMove, move: PlannedMove) -> None:
+    def _free(self, past: PastMove, move: PlannedMove, began: float) -> None:
         actor = self._actor
-        self._keep_pace()
         self._may_send()
         freeing = PastMove(
             plan=self._plan,
@@ -134,6 +142,7 @@ class FreeingAttempts(RoomAttempts):
         actor.ledger.write(self.history)
         try:
             self._may_send()
+            self._is_fresh(move, actor.steady() - began)
         except Halted:
             self._withdraw([freeing])
             raise
@@ -153,8 +162,7 @@ class FreeingAttempts(RoomAttempts):
         said = Problem(code=answer.code, message=answer.message)
         actor.announce(move, MoveResult.of(move, answer.result, said), self._plan)
         actor.ledger.write(self.history)
-        if answer.stops or answer.result == "unknown":
-            raise Halted(answer.code, answer.message)
+        self._heed(move, answer)
 
 
 def unschedulable(pod: Pod) -> bool:
@@ -202,6 +210,11 @@ def _freeing(past: PastMove, pod: Pod) -> PlannedMove:
 
 def _told(found: Problem) -> dict[str, str]:
     return {"code": found.code, "message": found.message}
+
+
+def _stuck(pod: Pod) -> bool:
+    """Whether it finds no node, and may by what was merged into it."""
+    return unschedulable(pod) and _held_to_nodes(pod)
 
 
 def _held_to_nodes(pod: Pod) -> bool:

@@ -123,6 +123,8 @@ class GroupAttempts(Attempts):
             self._withdraw(past for _, past in rest)
             raise
         past.state, past.code, past.settled = "intended", "", None
+        if past.steered is not None:
+            past.steered.open = True
         self._actor.record(trail_records.intent(move, past))
         self._actor.ledger.write(self.history)
         unsteered = enter(self._actor, self.history, [each for _, each in rest])

@@ -2,8 +2,9 @@
 
 An entry is made once the intent is stored in the ledger, and before the eviction is sent; from the
 ledger whoever comes after a crash knows that something may be left in the table. It is taken out
-as soon as the replacement is seen, at its deadline, where nothing was evicted, and when the run
-ends. Where a replacement lands is held against what was predicted only if it was made meanwhile.
+as soon as the replacement was steered: when it is seen, or where the means work while it is placed,
+when it is; at its deadline, where nothing was evicted, and when the run ends. Where a replacement
+lands is held against what was predicted only if it was steered.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,8 +25,8 @@ from rescheduler.runtime.enforce.tainting import shunned, steers, taint, untaint
 
 TABLED: frozenset[Means] = frozenset({"AdmissionPolicy", "Webhook", "Extender"})
 """What reads the table of replacements."""
-_MERGED: frozenset[Means] = frozenset({"AdmissionPolicy", "Webhook"})
-"""What shows in the affinity of a replacement."""
+_AS_PLACED: frozenset[Means] = frozenset({"Extender", "SoftTaint"})
+"""What works while a replacement is placed; the others do when it is made."""
 PENDING = timedelta(minutes=1)
 """So long after the pod's grace period its replacement is waited for and, once it is seen, may stay
 Pending where it is required to go to the chosen nodes."""
@@ -160,8 +161,10 @@ def _intent(move: PastMove, steered: PastSteering) -> Intent:
 def close(actor: Actor, moves: Iterable[PastMove], *, every: bool = False) -> bool:
     """Take out what is not needed any more; answers whether there was anything.
 
-    An entry is needed until its replacement is seen, nothing was evicted after all, or its deadline
-    has come. every: whether the run ends, so that none is needed.
+    An entry is needed until its replacement was steered, nothing was evicted after all, or its
+    deadline has come. Which pod took which entry only an extender knows, so those of a controller
+    are needed until the last one of these `moves` was steered. every: whether the run ends, so that
+    none is needed.
 
     What cannot be taken out stays marked as open; where the run ends that is an error.
 
@@ -169,10 +172,18 @@ def close(actor: Actor, moves: Iterable[PastMove], *, every: bool = False) -> bo
         LockLost: somebody with a later fence wrote the table.
         ActionError: the run ends, and they could not be taken out.
     """
+    left = [(m, m.steered) for m in moves if m.steered is not None and m.steered.open]
+    waiting = {
+        move.controller
+        for move, steered in left
+        if steered.by == "Extender" and not (_done(move, steered) or _over(actor, move, steered))
+    }
     due = [
-        (move, move.steered)
-        for move in moves
-        if move.steered is not None and move.steered.open and (every or _due(actor, move))
+        (move, steered)
+        for move, steered in left
+        if every
+        or _over(actor, move, steered)
+        or (_done(move, steered) and not (steered.by == "Extender" and move.controller in waiting))
     ]
     if not due:
         return False
@@ -193,19 +204,21 @@ def close(actor: Actor, moves: Iterable[PastMove], *, every: bool = False) -> bo
     return True
 
 
-def _due(actor: Actor, move: PastMove) -> bool:
-    late = move.steered is not None and actor.clock() >= move.steered.until
-    # A taint works when the pod is placed; an entry when it is made.
-    done = bool(move.landedOn) if steers(move) else bool(move.replacement)
-    return late or done or not move.in_flight
+def _over(actor: Actor, move: PastMove, steered: PastSteering) -> bool:
+    """Whether its replacement is not steered any more, or needs none."""
+    return actor.clock() >= steered.until or not move.in_flight
+
+
+def _done(move: PastMove, steered: PastSteering) -> bool:
+    """Whether its replacement was steered."""
+    return bool(move.landedOn if steered.by in _AS_PLACED else move.replacement)
 
 
 def _closed(move: PastMove, steered: PastSteering) -> None:
     steered.open = False
     if move.state != "refused":
         steered.hostnames, steered.shunned = [], []  # one that was refused may be tried once more
-    placed = move.landedOn if steered.by == "SoftTaint" else move.replacement
-    if not placed:
+    if not _done(move, steered):
         # What comes now is not steered, so that what was predicted says nothing of it.
         move.compared = True
 
@@ -255,9 +268,14 @@ def arrived(actor: Actor, move: PastMove, found: Pod) -> None:
     steered = move.steered
     if steered is None or steered.freed or steered.by == "SoftTaint":
         return
-    steered.until = actor.clock() + PENDING
-    if steered.by not in _MERGED or not steered.open:
+    if steered.by == "Extender":
+        # It heeds the deadline in the table, which is not put off.
+        steered.until = min(steered.until, actor.clock() + PENDING)
         return
+    steered.until = actor.clock() + PENDING
+    if not steered.open:
+        return
+    # What else reads the table shows in the affinity.
     affinity = node_affinity(found.spec)
     required = getattr(affinity, REQUIRED)
     terms = list((required.nodeSelectorTerms if required is not None else None) or ())

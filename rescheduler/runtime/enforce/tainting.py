@@ -79,7 +79,8 @@ def sweep_strays(actor: Actor, snapshot: Snapshot) -> None:
     is a wish among the scheduler's scores only, which `snapshot` shows as it is.
     """
     for node in tainted_by_us(snapshot.nodes):
-        if actor.taints is None:
+        # Whoever took the lock while we read the cluster has taints of its own there.
+        if actor.taints is None or not actor.lease.valid_for(actor.pace.call):
             return
         try:
             actor.taints.remove(node, actor.ledger.fence, begins=True)

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from pydantic import ValidationError
@@ -18,6 +18,10 @@ from rescheduler.scheduler.config.kube_scheduler_configuration import KubeSchedu
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.config.scheduler_profile import configured_profiles, declared_profiles
 from rescheduler.scheduler.profile import Profile
+from rescheduler.scheduler.sampling import sample_size
+
+Verb = Literal["filterVerb", "prioritizeVerb"]
+"""What an extender is asked for: which nodes are left, or their scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +45,36 @@ class Schedulers:
         """What the model follows."""
         return {name: each.profile for name, each in self.known.items()}
 
+    def sampled(self, name: str, nodes: int) -> bool:
+        """Whether this scheduler looks at some of so many nodes only."""
+        known = self.known.get(name)
+        return sample_size(nodes, known.profile.percentage if known else 0) < nodes
+
+    def asks(self, name: str, verb: Verb) -> bool:
+        """Whether this scheduler may ask an extender that was declared harmless, as ours must be.
+
+        Where no document has the scheduler's configuration it may, if a document declares one
+        harmless for it, or the configuration of no other scheduler does.
+        """
+        known = self.known.get(name)
+        document = known.document if known else None
+        if document is not None and (document.configuration or document.harmlessExtenders):
+            return document.configuration is None or _asks(document, verb)
+        others = (each.document for each in self.known.values() if each.document)
+        return not any(_asks(each, verb) for each in others)
+
     def results(self) -> list[SchedulerResult]:
         """What a plan publishes of them, by name."""
         return [_result(name, each) for name, each in sorted(self.known.items())]
+
+
+def _asks(document: Scheduler, verb: Verb) -> bool:
+    """Whether its configuration has a harmless extender that is asked about every pod so."""
+    return any(
+        getattr(each, verb)
+        for each in document.extenders
+        if each.urlPrefix in document.harmlessExtenders and not each.managedResources
+    )
 
 
 def schedulers_of(

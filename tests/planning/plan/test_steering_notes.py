@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from rescheduler.model.snapshot import Cluster
+from rescheduler.model.steering import Strength
 from rescheduler.planning.plan.steering_notes import steering_notes
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering import Steering
+from rescheduler.scheduler.config.scheduler import Scheduler
 from tests.cluster import node, snapshot
 from tests.runtime.skewed import spread
 
@@ -21,7 +23,9 @@ from tests.runtime.skewed import spread
         ("Webhook", "Require", "v1.33.0", 300, ""),
         ("SoftTaint", "Prefer", "v1.33.0", 3, ""),
         ("Extender", "Require", "v1.33.0", 99, ""),
-        ("Extender", "Require", "v1.36.0", 100, "a sample"),
+        ("Extender", "Require", "v1.36.0", 100, ""),
+        ("Extender", "Require", "v1.36.0", 101, "of 101 nodes default-scheduler asks it"),
+        ("Extender", "Require", "v1.36.0", 150, "unless percentageOfNodesToScore is 100"),
         ("Extender", "Prefer", "v1.36.0", 300, ""),
         ("None", "Prefer", "v1.33.0", 300, ""),
     ],
@@ -40,3 +44,48 @@ def test_what_cannot_act_is_noted(
     notes = list(steering_notes([policy], limits, made))
     assert [note.code for note in notes] == ["STR001"] * bool(said)
     assert all(said in note.message and by in note.message for note in notes)
+
+
+@pytest.mark.parametrize(("percentage", "noted"), [(100, False), (99, True), (0, True)])
+def test_a_scheduler_that_looks_at_all_nodes_is_asked_about_all(
+    percentage: int, noted: bool
+) -> None:
+    limits = Limits(steering=Steering(by="Extender", strength="Require"))
+    made = replace(
+        snapshot([node(f"n{each}") for each in range(150)], []),
+        cluster=Cluster(uid="u", version="v1.36.0"),
+    )
+    declared = Scheduler(name="default", percentageOfNodesToScore=percentage)
+    notes = list(steering_notes([spread()], limits, made, [declared]))
+    assert bool(notes) is noted
+
+
+@pytest.mark.parametrize(
+    ("strength", "verbs", "said"),
+    [
+        ("Prefer", {"prioritizeVerb": "p"}, ""),
+        ("Prefer", {"filterVerb": "f"}, "prioritizeVerb, which Prefer needs"),
+        ("Require", {"prioritizeVerb": "p"}, "filterVerb, which Require needs"),
+        ("Require", {"filterVerb": "f"}, ""),
+    ],
+)
+def test_an_extender_that_no_scheduler_asks_is_noted(
+    strength: Strength, verbs: dict[str, str], said: str
+) -> None:
+    url = "http://rescheduler-extender.rescheduler.svc:8888"
+    declared = Scheduler.model_validate(
+        {
+            "name": "all",
+            "harmlessExtenders": [url],
+            "configuration": {
+                "apiVersion": "kubescheduler.config.k8s.io/v1",
+                "kind": "KubeSchedulerConfiguration",
+                "extenders": [{"urlPrefix": url, "weight": 2, "ignorable": True, **verbs}],
+            },
+        }
+    )
+    limits = Limits(steering=Steering(by="Extender", strength=strength))
+    made = replace(snapshot([node("n1")], []), cluster=Cluster(uid="u", version="v1.36.0"))
+    notes = list(steering_notes([spread()], limits, made, [declared]))
+    assert [note.code for note in notes] == ["STR001"] * bool(said)
+    assert all(said in note.message for note in notes)

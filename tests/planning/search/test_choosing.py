@@ -10,13 +10,17 @@ import pytest
 from rescheduler.model.history import History
 from rescheduler.model.plan import Plan, PlannedMove
 from rescheduler.planning.explain.fate import Fates
+from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.plan.unsteered import unsteered
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
+from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.model import SchedulerModel
+from tests import cluster
 from tests.planning.scenarios import SWIFT, coming_back, gpu_below, hot_gpus
 from tests.planning.world import World
 
@@ -185,16 +189,79 @@ def test_a_move_that_taints_steer_is_checked_with_them() -> None:
     assert {share.node for share in again.landing} == {share.node for share in move.landing}
 
 
-@pytest.mark.parametrize("strength", ["Prefer", "Require"])
+def told(*schedulers: Scheduler, strength: str, nodes: int = 40) -> set[str]:
+    """How replacements are told by an extender, on so many nodes and by these schedulers."""
+    world = coming_back(limits=steered(by="Extender", strength=strength))
+    more = [cluster.node(f"closed-{number}") for number in range(nodes - len(world.snapshot.nodes))]
+    for each in more:
+        each.spec.unschedulable = True
+    world.snapshot = replace(world.snapshot, nodes=[*world.snapshot.nodes, *more])
+    world.measure()
+    given = policy_set(world.policies, world.limits, schedulers)
+    made = plan(world.snapshot, given, History(), mode="Enforce")
+    return {move.steered.strength for move in made.moves if move.steered}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "percentage", "required"),
+    [(40, 0, True), (100, 0, True), (101, 0, False), (120, 99, False), (120, 100, True)],
+)
 def test_an_extender_can_require_only_where_all_nodes_are_looked_at(
-    strength: str, monkeypatch: pytest.MonkeyPatch
+    nodes: int, percentage: int, required: bool
 ) -> None:
     """It is asked about the nodes that were sampled, of which it must leave one."""
-    _, made = one_plan(by="Extender", strength=strength)
-    assert {m.steered.strength for m in made.moves if m.steered} == {strength}
-    monkeypatch.setattr("rescheduler.planning.search.choosing.FEW_NODES", 5)
-    _, made = one_plan(by="Extender", strength=strength)
-    assert any(move.steered for move in made.moves) is (strength == "Prefer")
+    declared = Scheduler(name="declared", percentageOfNodesToScore=percentage)
+    assert told(declared, strength="Require", nodes=nodes) == ({"Require"} if required else set())
+    assert told(declared, strength="Prefer", nodes=nodes) == {"Prefer"}
+
+
+URL = "http://rescheduler-extender.rescheduler.svc:8888"
+
+
+def asking(name: str, harmless: bool = True, **extender: Any) -> Scheduler:
+    """A scheduler of this name that asks an extender."""
+    given = {"urlPrefix": URL, "weight": 2, "ignorable": True, **extender}
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": name}],
+        "extenders": [given] if extender else [],
+    }
+    return Scheduler.model_validate(
+        {
+            "name": f"{name}-document",
+            "harmlessExtenders": [URL] if harmless else [],
+            "configuration": configuration,
+        }
+    )
+
+
+BOTH = {"filterVerb": "filter", "prioritizeVerb": "prioritize"}
+RACK = {"managedResources": [{"name": "example.com/rack"}]}
+OURS = "default-scheduler"
+
+
+@pytest.mark.parametrize(
+    ("schedulers", "require", "prefer"),
+    [
+        ([], True, True),
+        ([Scheduler(name="undeclared")], True, True),
+        ([asking(OURS, **BOTH)], True, True),
+        ([asking(OURS, filterVerb="filter")], True, False),
+        ([asking(OURS, prioritizeVerb="prioritize")], False, True),
+        ([asking(OURS, **BOTH, **RACK)], False, False),
+        ([asking(OURS)], False, False),
+        ([asking("own", **BOTH)], False, False),
+        ([asking("own")], True, True),
+        ([asking("own", **BOTH), Scheduler(name="any", harmlessExtenders=[URL])], True, True),
+        ([asking("own", **BOTH), asking(OURS, **BOTH)], True, True),
+    ],
+)
+def test_an_extender_steers_only_pods_whose_scheduler_asks_it(
+    schedulers: list[Scheduler], require: bool, prefer: bool
+) -> None:
+    assert told(*schedulers, strength="Require") == ({"Require"} if require else set())
+    assert told(*schedulers, strength="Prefer") == ({"Prefer"} if prefer else set())
 
 
 def test_no_node_is_tainted_to_which_it_goes_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,19 +1,25 @@
 """Moves steered by soft taints, on a stage with virtual time: which nodes bear one, and when."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import structs
 
+from rescheduler.kube.objects import Node
 from rescheduler.kube.tolerations import SOFT_TAINT
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import LandingShare, Outcome, PlannedMove
+from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.soft_taints import Mark, read, written
 from rescheduler.model.steering import Steered
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.enforce.reconcile import holding
+from rescheduler.runtime.enforce.tainting import sweep_strays
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import START, WIDE, Killed, Process, Stage, warm
@@ -260,3 +266,28 @@ def test_a_node_that_another_holder_tainted_later_is_not_written(stage: Stage) -
     assert outcome.verdict.code == "ACT015"
     assert stage.world.accepted == []
     assert marks(stage, "n1") == [mark._replace(until=mark.until.replace(microsecond=0))]
+
+
+def seen(process: Process) -> Snapshot:
+    """What the process observes, with the nodes as they are."""
+    nodes = [v for k, v in process.stage.world.objects.items() if k[0] == "nodes"]
+    return replace(process._observe(), nodes=[msgspec.convert(each, Node) for each in nodes])
+
+
+def test_who_has_lost_the_lock_while_it_looked_takes_no_taint_off(stage: Stage) -> None:
+    """The next holder's taint is not a stray one."""
+    web(stage)
+    first, second = Process(stage, "a"), Process(stage, "b")
+    first.lease.acquire()
+    first.ledger.open()
+    stage.seconds += 70
+    second.lease.acquire(forever=True)
+    second.ledger.open()
+    until = stage.now() + timedelta(minutes=2)
+    taints = second.actor().taints
+    assert taints is not None
+    assert taints.add("n1", second.ledger.fence, until) is None
+    sweep_strays(first.actor(), seen(first))
+    assert tainted(stage) == ["n1"]
+    sweep_strays(second.actor(), seen(second))
+    assert tainted(stage) == []
