@@ -27,6 +27,11 @@ LONGEST_RELEASE = 2.0
 """Seconds that a renewal which hangs may hold up the end of the process."""
 
 
+MOST_CONFLICTS = 4
+"""Writes of a lock that nobody holds which may conflict in a row: another who takes it is its
+holder by the next read, so that more are no other instance's doing."""
+
+
 class Store(Protocol):
     """Where the record is kept; `StoredObject` is the real one."""
 
@@ -99,6 +104,7 @@ class Lease:
         self._seen: dict[str, Any] | None = None
         self._seen_at = 0.0
         self._renewed_at: float | None = None
+        self._conflicts = 0
         self._thread: threading.Thread | None = None
 
     @property
@@ -125,6 +131,7 @@ class Lease:
             LockHeld: somebody else holds it and is alive, or we were asked to stop.
             ActionError: the Lease cannot be read or written.
         """
+        self._conflicts = 0
         if self._attempt():
             return
         first = self._seen
@@ -135,6 +142,11 @@ class Lease:
                     return
             except ActionError as error:
                 self.problem = error.message
+            if not forever and self._conflicts >= MOST_CONFLICTS:
+                raise ActionError(
+                    f"{self.problem}, {self._conflicts} times in a row",
+                    "look for what else writes it, and whether etcd is healthy.",
+                )
             renewed = self._seen != first
             overdue = self._steady() - began > 2 * self.durations.hold
             if not forever and (renewed or overdue):
@@ -232,19 +244,27 @@ class Lease:
             current = self._store.read()
             if current is None:
                 stored = self._store.create(self._ours(self._blank(), note))
-                return stored is not None and self._won(stored, began)
+                return self._conflict() if stored is None else self._won(stored, began)
             self._observe(current)
             holder = self.holder()
             if holder not in ("", self.identity) and not self._expired():
                 self.problem = f"held by {holder}"
+                self._conflicts = 0
                 return False
             stored = self._store.replace(self._ours(current, note))
-            return stored is not None and self._won(stored, began)
+            return self._conflict() if stored is None else self._won(stored, began)
+
+    def _conflict(self) -> bool:
+        self._conflicts += 1
+        said = "the API server says that it has changed since it was read"
+        self.problem = f"the lock {self._where} could not be written: {said}"
+        return False
 
     def _won(self, stored: dict[str, Any], began: float) -> bool:
         # Counted from before the request, since the server stamped it some time after that.
         self._observe(stored)
         self._renewed_at = began
+        self._conflicts = 0
         self.problem = ""
         return True
 

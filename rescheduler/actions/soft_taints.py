@@ -16,6 +16,7 @@ from rescheduler.model.soft_taints import Mark, read, written
 
 NODES = "/api/v1/nodes"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+PATCHING = {"verb": "patch", "group": "", "resource": "nodes"}
 _ATTEMPTS = 5
 """Kubelets write their nodes every few seconds, so that some writes meet another one."""
 
@@ -33,15 +34,7 @@ class SoftTaints:
         Raises:
             ActionError: the API server does not answer, or refuses.
         """
-        asked = {"verb": "patch", "group": "", "resource": "nodes"}
-        review = {
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
-            "metadata": {},
-            "spec": {"resourceAttributes": asked},
-        }
-        answer = self._stored(REVIEWS, "").create(review) or {}
-        return (answer.get("status") or {}).get("allowed") is True
+        return allowed(self._stored(REVIEWS, ""), "SelfSubjectAccessReview", PATCHING)
 
     def add(self, node: str, fence: int, until: datetime) -> Problem | None:
         """Taint the node; None once it is stored, or why that must not be (STR014).
@@ -105,6 +98,22 @@ class SoftTaints:
             f"node {node} changed {_ATTEMPTS} times while its taints were written",
             "check who else writes it.",
         )
+
+
+def allowed(reviews: StoredObject, kind: str, asked: dict[str, str], **of: Any) -> bool:
+    """Whether a review of access allows it. of: whom, where it is not ourselves.
+
+    Raises:
+        ActionError: the API server does not answer, or refuses.
+    """
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": kind,
+        "metadata": {},
+        "spec": {"resourceAttributes": asked, **of},
+    }
+    answer = reviews.create(review) or {}
+    return (answer.get("status") or {}).get("allowed") is True
 
 
 _KIND = {"key": SOFT_TAINT.key, "effect": SOFT_TAINT.effect}

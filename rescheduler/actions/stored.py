@@ -65,10 +65,7 @@ class StoredObject:
         Raises:
             ActionError: no answer (it may or may not have been stored), or a refusal.
         """
-        answer = self._call("PUT", self.path, body)
-        if answer.status in (404, 409):
-            return None
-        return self._accepted(answer, "update")
+        return self._written("PUT", self.path, body, "update")
 
     def patch(self, body: dict[str, Any]) -> dict[str, Any] | None:
         """The object after this merge patch, or None if it has changed or gone since it was read.
@@ -78,10 +75,7 @@ class StoredObject:
         Raises:
             ActionError: no answer (it may or may not have been stored), or a refusal.
         """
-        answer = self._call("PATCH", self.path, body)
-        if answer.status in (404, 409):
-            return None
-        return self._accepted(answer, "patch")
+        return self._written("PATCH", self.path, body, "patch")
 
     def rehearsed(self, body: dict[str, Any]) -> dict[str, Any] | None:
         """What `replace` would store, after admission; nothing is.
@@ -89,10 +83,13 @@ class StoredObject:
         Raises:
             ActionError: no answer, or a refusal.
         """
-        answer = self._call("PUT", f"{self.path}?dryRun=All", body)
-        if answer.status in (404, 409):
-            return None
-        return self._accepted(answer, "update")
+        return self._written("PUT", f"{self.path}?dryRun=All", body, "update")
+
+    def _written(
+        self, method: str, path: str, body: dict[str, Any], verb: str
+    ) -> dict[str, Any] | None:
+        answer = self._call(method, path, body)
+        return None if answer.status in (404, 409) else self._accepted(answer, verb)
 
     def create(self, body: dict[str, Any]) -> dict[str, Any] | None:
         """The object as stored, or None if somebody else was first; makes the namespace if it may.

@@ -138,17 +138,21 @@ def _against_cluster(policies: "PolicySet", settings: Settings, told: _Told) -> 
     from rescheduler.planning.plan.steering_notes import steering_notes  # noqa: PLC0415
     from rescheduler.reporting.reading_table import render_readings  # noqa: PLC0415
     from rescheduler.runtime.checking import answers, idle, unheard  # noqa: PLC0415
+    from rescheduler.runtime.enforce.steering_seen import not_set_up  # noqa: PLC0415
     from rescheduler.runtime.observing import observer  # noqa: PLC0415
     from rescheduler.runtime.parts import connection_of  # noqa: PLC0415
 
-    observe = observer(settings, connection_of(settings), stats=True)
+    connection = connection_of(settings)
+    observe = observer(settings, connection, stats=True)
     snapshot = observe(policies.requests())
     found = list(answers(policies, snapshot))
     told.document["readings"] += found
     if found and told.form != "json":
         width = shutil.get_terminal_size((120, 24)).columns
         click.echo(render_readings(found, width=width, color=colored(None)), nl=False)
-    unsteered = steering_notes(policies.policies, policies.limits, snapshot)
+    unsteered = list(steering_notes(policies.policies, policies.limits, snapshot))
+    if connection is not None:
+        unsteered += not_set_up(connection, policies)
     for note in (*(each.message for each in unsteered), *idle(policies, snapshot)):
         told.add("notes", note, f"  note: {note}")
     left_out = list(unheard(policies, snapshot))

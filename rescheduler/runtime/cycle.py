@@ -67,6 +67,7 @@ class Parts:
     recorded: whether the snapshot is a recording.
     record: writes to the audit trail. effort: what looking for moves may cost, from the call on,
     which comes when it begins.
+    unsteered: notes what steers and is not set up, as far as those see it who do not act.
     """
 
     policies: Callable[[], PolicySet]
@@ -79,6 +80,7 @@ class Parts:
     recorded: bool = False
     record: Recorder = unrecorded
     effort: Callable[[], Effort] = lambda: UNHURRIED
+    unsteered: Callable[[PolicySet], list[Problem]] = lambda _policies: []
 
 
 def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
@@ -179,8 +181,12 @@ def propose(
         sweep_strays(actor, snapshot)
         with parts.phase("measure"):
             _measure(actor, snapshot, policies, history)
-    unsteered = steering_notes(policies.policies, policies.limits, snapshot, policies.schedulers)
-    notes = [*notes, *unsteered]
+    notes = [
+        *notes,
+        *steering_notes(policies.policies, policies.limits, snapshot, policies.schedulers),
+    ]
+    if mode == "Audit":
+        notes += parts.unsteered(policies)
     record_all(parts.record, observed(snapshot))
     finding_history, more = recalled(parts, policies)
     outline = Outline(

@@ -25,6 +25,7 @@ from rescheduler.runtime.enforce.actor import Actor, Recorder, unrecorded
 from rescheduler.runtime.enforce.attempt import problem
 from rescheduler.runtime.enforce.live_actor import State, live_actor, open_state, open_trail
 from rescheduler.runtime.enforce.recalling import memory_of, recall
+from rescheduler.runtime.enforce.steering_seen import not_set_up
 from rescheduler.runtime.observing import Observe, observer
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
@@ -68,6 +69,9 @@ def parts_of(
             return History(), []
         return recall(connection)
 
+    def unsteered(policies: PolicySet) -> list[Problem]:
+        return [] if connection is None else not_set_up(connection, policies)
+
     more = {} if phase is None else {"phase": phase}
     return Parts(
         policies=policies or (lambda: policies_of(settings)),
@@ -79,6 +83,7 @@ def parts_of(
         recorded=settings.snapshot is not None,
         record=record,
         effort=lambda: _effort(settings),
+        unsteered=unsteered,
         **more,
     )
 

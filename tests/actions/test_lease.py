@@ -93,6 +93,47 @@ def test_a_released_lock_is_free_at_once() -> None:
     assert spec(stage)["leaseTransitions"] == 1
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_a_lock_that_nobody_holds_and_nobody_can_write_is_a_fault_and_said_soon(
+    there: bool,
+) -> None:
+    """409 for ever, as from a server that restored its store: it is no other instance's doing."""
+    stage = Stage()
+    if there:
+        Process(stage, "a").lease.acquire()
+        stage.seconds += 300
+    b = Process(stage, "b")
+
+    def conflict(_: int, method: str, path: str) -> int | None:
+        if method in ("PUT", "POST") and "/leases" in path:
+            return 409
+        return None
+
+    b.before = conflict
+    began = stage.seconds
+    with pytest.raises(ActionError, match="the lock rescheduler/rescheduler could not be written"):
+        b.lease.acquire()
+    assert stage.seconds - began < 30
+    assert not b.lease.held
+
+
+def test_a_deployment_waits_out_conflicts_and_says_what_it_waits_for() -> None:
+    stage = Stage()
+    b = Process(stage, "b")
+
+    def conflict(_: int, method: str, path: str) -> int | None:
+        if stage.seconds < 100 and method == "POST" and "/leases" in path:
+            assert stage.seconds < 1 or "could not be written" in b.lease.problem
+            return 409
+        return None
+
+    b.before = conflict
+    b.lease.acquire(forever=True)
+    assert stage.seconds >= 100
+    assert b.lease.held
+    assert b.lease.problem == ""
+
+
 def test_a_deployment_waits_until_its_lease_transition() -> None:
     stage = Stage()
     a, b = Process(stage, "a"), Process(stage, "b")

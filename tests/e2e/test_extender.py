@@ -44,15 +44,7 @@ pytestmark = pytest.mark.e2e
 EXAMPLE = ROOT / "deploy" / "kustomize" / "steering-extender" / "kube-scheduler.example.yaml"
 KUSTOMIZE = ROOT / "deploy" / "kustomize"
 STEERED = "  steering: {by: Extender}\n"
-SPREAD_NOTHING = """
-apiVersion: rescheduler.io/v1alpha1
-kind: Spread
-metadata: {name: nothing}
-spec:
-  match: {namespaces: [nowhere]}
-  topologyKey: topology.kubernetes.io/zone
-  maxSkew: 1
-"""
+SPREAD_NOTHING = SPREAD.replace("zones", "nothing").replace("[default]", "[nowhere]")
 """For an extender that answers by the table alone."""
 EXTENDED = re.compile(r'"Extender scored node for pod" pod="([^"]+)".* node="([^"]+)" score=(\d+)')
 PLUGIN = re.compile(
@@ -101,7 +93,7 @@ class Extended:
         """Wait until the extender has read the cluster as it is now."""
         before = self.said.read_text().count('"refreshed"')
         self.cluster.until(
-            lambda: self.said.read_text().count('"refreshed"') >= before + 2, "the extender"
+            lambda: self.said.read_text().count('"refreshed"') >= before + 2, "the extender", 180
         )
 
     def log(self) -> str:

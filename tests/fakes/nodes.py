@@ -11,12 +11,20 @@ if TYPE_CHECKING:
 
 _NODE = re.compile(r"^/api/v1/nodes/(?P<name>[^/]+)$")
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_OF_OTHERS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 def answer(world: "World", method: str, path: str, body: dict[str, Any] | None) -> Reply | None:
     """The answer to a request for a node or about rights; None: it is for something else."""
+    if path == _OF_OTHERS:
+        spec = (body or {})["spec"]
+        allowed = spec["user"] in world.tainters and spec["resourceAttributes"]["verb"] == "patch"
+        return 201, {**(body or {}), "status": {"allowed": allowed}}, {}
     if path == _REVIEWS:
-        return 201, {**(body or {}), "status": {"allowed": world.may_taint}}, {}
+        asked = (body or {})["spec"]["resourceAttributes"]
+        about_nodes = asked["resource"] == "nodes"
+        allowed = world.may_taint if about_nodes else asked["resource"] not in world.unseen
+        return 201, {**(body or {}), "status": {"allowed": allowed}}, {}
     found = _NODE.match(path)
     if found is None:
         return None

@@ -47,7 +47,8 @@ class World:
     offset: by which the clock of the API server that answers now is wrong.
     steers: whether admission steers replacements by the table, and shows which one it reads; with
     `frozen` it goes on with the table that it had then.
-    may_taint: whether nodes may be patched.
+    may_taint: whether nodes may be patched. tainters: other users who may. unseen: resources that
+    a review of our access answers No for.
     on_accept: called with the pod and the request of each eviction that is accepted.
     """
 
@@ -62,6 +63,8 @@ class World:
         self.offset = timedelta(0)
         self.steers = False
         self.may_taint = True
+        self.tainters: set[str] = set()
+        self.unseen: set[str] = set()
         self.frozen: dict[str, Any] | None = None
         self.on_accept: Callable[[dict[str, Any], dict[str, Any]], None] = lambda *_: None
         self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}

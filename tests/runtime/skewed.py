@@ -1,17 +1,21 @@
 """A small skewed cluster: all of one Deployment's pods sit in one zone."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import yaml
 
 from rescheduler.model.history import History
+from rescheduler.model.plan import Outcome
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet, policy_from_document, policy_set
-from rescheduler.runtime.cycle import Parts
+from rescheduler.runtime.cycle import Parts, run_cycle
+from rescheduler.runtime.enforce.actor import Actor
 from tests.cluster import deployment, node, pod, snapshot
+from tests.fakes.stage import Process, Stage
 
 SPREAD = """
 apiVersion: rescheduler.io/v1alpha1
@@ -63,3 +67,19 @@ def parts(
 ) -> Parts:
     """The parts of an Audit cycle on that cluster."""
     return Parts(policies=policies, observe=observe, recall=recall)
+
+
+def enforced(
+    stage: Stage,
+    policies: Callable[[], PolicySet],
+    observe: Callable[[Iterable[ReadingRequest]], Snapshot],
+) -> Outcome:
+    """What became of one Enforce cycle on the stage, whose cluster is observed so."""
+    process = Process(stage, "one")
+
+    def actor(used: PolicySet) -> Actor:
+        return replace(process.actor(), observe=lambda: observe(()), limits=used.limits)
+
+    outcome = run_cycle(replace(parts(policies=policies, observe=observe), actor=actor))
+    assert isinstance(outcome, Outcome)
+    return outcome

@@ -9,12 +9,10 @@ from rescheduler.model.plan import Outcome
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.runtime.cycle import Parts, run_cycle
-from rescheduler.runtime.enforce.actor import Actor
-from tests.fakes.stage import Process, Stage, warm
+from tests.fakes.stage import Stage, warm
 from tests.fakes.steering import TABLE_KEY
 from tests.planning.search.test_chains import FREE, RULES, STEERED, full
-from tests.runtime.skewed import parts
+from tests.runtime.skewed import enforced
 
 PLACES = {"hdd": "hub", "ssd": "fast"}
 
@@ -52,15 +50,7 @@ class Chained:
         return replace(base, pods=pods, taken=self.stage.now())
 
     def run(self) -> Outcome:
-        process = Process(self.stage, "one")
-
-        def actor(_: PolicySet) -> Actor:
-            return replace(process.actor(), observe=self.observe, limits=policies().limits)
-
-        made: Parts = replace(parts(policies=policies, observe=self.observe), actor=actor)
-        outcome = run_cycle(made)
-        assert isinstance(outcome, Outcome)
-        return outcome
+        return enforced(self.stage, policies, self.observe)
 
     def places(self) -> dict[str, str]:
         return {(each.metadata.labels or {})["app"]: each.node for each in self.observe().pods}

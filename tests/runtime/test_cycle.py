@@ -164,6 +164,15 @@ def test_notes_about_the_history_are_in_the_plan() -> None:
     assert note in plan_in(run_cycle(parts(recall=lambda: (History(), [note])))).notes
 
 
+def test_what_is_not_set_up_to_steer_is_told_in_audit_and_makes_the_exit_code_1() -> None:
+    missing = Problem(code="STR001", message="nothing is steered")
+    told = replace(parts(), unsteered=lambda _policies: [missing])
+    report = run_cycle(told)
+    assert missing in report.notes
+    assert exit_code(report) == 1
+    assert exit_code(run_cycle(parts())) == 0
+
+
 def test_a_policy_without_a_say_makes_the_exit_code_1() -> None:
     plan = run_cycle(parts(policies=lambda: policy_set([hot(), spread()])))
     assert exit_code(plan, proposed=True) == 1

@@ -10,11 +10,9 @@ from rescheduler.model.plan import Outcome
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.runtime.cycle import Parts, run_cycle
-from rescheduler.runtime.enforce.actor import Actor
-from tests.fakes.stage import Process, Stage, warm
+from tests.fakes.stage import Stage, warm
 from tests.planning.search.test_rooms import FREE, ROOM, world
-from tests.runtime.skewed import parts
+from tests.runtime.skewed import enforced
 
 HELD = [1, 2, 1]
 
@@ -63,15 +61,7 @@ class Gathered:
         return replace(self.base, pods=pods, taken=self.stage.now())
 
     def run(self) -> Outcome:
-        process = Process(self.stage, "one")
-
-        def actor(_: PolicySet) -> Actor:
-            return replace(process.actor(), observe=self.observe, limits=policies().limits)
-
-        made: Parts = replace(parts(policies=policies, observe=self.observe), actor=actor)
-        outcome = run_cycle(made)
-        assert isinstance(outcome, Outcome)
-        return outcome
+        return enforced(self.stage, policies, self.observe)
 
 
 @pytest.mark.parametrize("starts", [False, True])

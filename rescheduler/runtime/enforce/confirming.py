@@ -1,9 +1,9 @@
 """Whether what steers by the table of replacements goes by the table as it is stored now."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from rescheduler.model.problem import Problem
-from rescheduler.model.steering import Means
+from rescheduler.model.steering import Followed, Means
 from rescheduler.runtime.enforce.actor import Actor
 
 FRESH = timedelta(seconds=30)
@@ -40,7 +40,20 @@ def _by_api_server(actor: Actor) -> Problem | None:
 def _by_extender(actor: Actor) -> Problem | None:
     """It is there, a scheduler asks it, and it has the table: in this order."""
     shown = None if actor.extender is None else actor.extender.read()
-    now = actor.clock()
+    idle = out_of_use(shown, actor.clock())
+    if idle is not None:
+        return idle
+    # It shows "" where it has no table, or no data to go by it with.
+    stored = "" if actor.steering is None else actor.steering.version()
+    if shown is None or not shown.version or shown.version != stored:
+        said = f"the extender did not show within {sum(_PAUSES):.0f} s that it has read the table"
+        said += ", and knows the nodes of the cluster; its log says why"
+        return Problem(code="STR002", message=said)
+    return None
+
+
+def out_of_use(shown: Followed | None, now: datetime) -> Problem | None:
+    """Why no extender steers, whichever table it has, or None where one runs and is asked."""
     if shown is None or not -FRESH <= now - shown.renewed <= FRESH:
         ago = "never" if shown is None else f"last at {shown.renewed:%Y-%m-%d %H:%M:%S} UTC"
         said = f"Lease rescheduler-extender was renewed {ago}, so no extender runs"
@@ -48,10 +61,4 @@ def _by_extender(actor: Actor) -> Problem | None:
     if shown.asked is None or now - shown.asked > ASKED:
         said = "no scheduler has asked the extender within the last hour"
         return Problem(code="STR001", message=said)
-    # It shows "" where it has no table, or no data to go by it with.
-    stored = "" if actor.steering is None else actor.steering.version()
-    if not shown.version or shown.version != stored:
-        said = f"the extender did not show within {sum(_PAUSES):.0f} s that it has read the table"
-        said += ", and knows the nodes of the cluster; its log says why"
-        return Problem(code="STR002", message=said)
     return None

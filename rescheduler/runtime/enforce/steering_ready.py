@@ -37,15 +37,14 @@ def in_effect(policies: PolicySet, actor: Actor) -> tuple[PolicySet, list[Proble
     if not missing:
         return policies, []
     changed = tuple(_without(each, policies.limits, missing) for each in policies.policies)
-    notes = [
-        Problem(
-            code=why.code,
-            message=f"{CATALOG[why.code].sentence} (steering.by {means}: {why.message}). "
-            f"{CATALOG[why.code].advice}",
-        )
-        for means, why in missing.items()
-    ]
-    return replace(policies, policies=changed), notes
+    return replace(policies, policies=changed), [noted(*each) for each in missing.items()]
+
+
+def noted(means: Means, why: Problem) -> Problem:
+    """The note that these means have no effect."""
+    known = CATALOG[why.code]
+    said = f"{known.sentence} (steering.by {means}: {why.message}). {known.advice}"
+    return Problem(code=why.code, message=said)
 
 
 def _without(policy: Policy, limits: Limits, missing: Iterable[Means]) -> Policy:

@@ -23,6 +23,9 @@ from rescheduler.runtime.stopping import Stop
 
 MOST_AGE = 3
 """After so many periods without news, what was said last is told no more."""
+LEAST_PATIENCE = 60.0
+"""Seconds without news, and for one reading, that are allowed however short the period is: starting
+the process and reading a cluster take longer than three periods of two seconds."""
 
 
 def observed(settings: Settings) -> tuple[Advice, dict[str, str]]:
@@ -51,6 +54,7 @@ class Refreshing:
     ) -> None:
         self._settings = settings
         self._period = period.total_seconds()
+        self._patience = max(MOST_AGE * self._period, LEAST_PATIENCE)
         self._stop = stop
         self._tell = tell
         self._observe = observe
@@ -61,7 +65,7 @@ class Refreshing:
         while not self._stop.reason():
             began = time.monotonic()
             self._refresh()
-            if self._last and time.monotonic() - self._last > MOST_AGE * self._period:
+            if self._last and time.monotonic() - self._last > self._patience:
                 self._tell(None)
             self._stop.wait(max(self._period - (time.monotonic() - began), 1.0))
 
@@ -84,10 +88,10 @@ class Refreshing:
     def _awaited(
         self, future: "Future[tuple[Advice, dict[str, str]]]"
     ) -> tuple[Advice, dict[str, str]]:
-        until = time.monotonic() + MOST_AGE * self._period
+        until = time.monotonic() + self._patience
         while not future.done():
             if self._stop.wait(0.2):
                 raise TimeoutError("asked to stop")
             if time.monotonic() > until:
-                raise TimeoutError(f"not read within {MOST_AGE * self._period:g} s")
+                raise TimeoutError(f"not read within {self._patience:g} s")
         return future.result()
