@@ -73,8 +73,9 @@ soak-e2e: $(READY) controlplane ## 2,000 evictions on a real control plane, with
 	@mkdir -p $(OUT)
 	OUT=$(OUT)/soak-e2e.json $(E2E) tests/e2e/long_soak.py
 
-bench: $(READY) ## time and memory at 5,000 nodes and 150,000 pods
+bench: $(READY) ## time and memory at 5,000 nodes and 150,000 pods, and from 500 to 10,000 nodes
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench.growth
 
 bench-search: $(READY) ## planning time over 50 drawn clusters: the worst against the median
 	$(BIN)/python -m tests.bench.bench_search

@@ -48,10 +48,7 @@ class ObjectMeta(Base):
     @property
     def controller(self) -> OwnerReference | None:
         """The owner that controls the object, or None (metav1.GetControllerOf)."""
-        for each in self.ownerReferences or ():
-            if each.controller:
-                return each
-        return None
+        return next((each for each in self.ownerReferences or () if each.controller), None)
 
 
 class LabelSelectorRequirement(Base):

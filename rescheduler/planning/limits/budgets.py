@@ -189,9 +189,10 @@ class Budgets:
         return self._snapshot.budgets[index].status.disruptionsAllowed - self._spent[index]
 
     def _refuse_pdb(self, pod: int) -> Problem | None:
-        if refusal := self.permanent(pod):
+        indices = self.budgets_of(pod)
+        if indices and (refusal := self.permanent(pod)):
             return refusal
-        for index in self.budgets_of(pod):
+        for index in indices:
             if self._free(pod, index):
                 continue
             allowed = self._snapshot.budgets[index].status.disruptionsAllowed

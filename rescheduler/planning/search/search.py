@@ -295,7 +295,9 @@ class _Search:
         """What it disrupts, in pods; one that can gain nothing is not asked for it."""
         if candidate.bound <= NOTHING:
             return 1.0
-        return sum([self._copy.disruptions[pod] for pod in candidate.pods])
+        if len(candidate.pods) == 1:
+            return self._copy.disruptions[candidate.pods[0]]
+        return sum(self._copy.disruptions[pod] for pod in candidate.pods)
 
     def _key(self, value: float, disruption: float, pods: _Pods) -> _Key:
         """Best first: value, then the smaller disruption, then the seed. Rounded, so equals tie."""

@@ -66,9 +66,6 @@ class Attribution:
         asked = np.array([_gpus(spec) for spec in snapshot.specs], dtype=np.float64)
         self.gpus: FloatArray = asked[snapshot.pod_spec]
         self._home = snapshot.pod_node
-        self._on: dict[int, list[int]] = {}
-        for pod, node in enumerate(snapshot.pod_node.tolist()):
-            self._on.setdefault(node, []).append(pod)
         inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
         holdings = DeviceHoldings(snapshot.resource_claims, snapshot.pod_index, inventory)
         held, home = holdings.of_pod, snapshot.pod_node
@@ -127,7 +124,7 @@ class Attribution:
         reported = Counter(pod for each in devices for pod in each.pods)
         return tuple(
             pod
-            for pod in self._on.get(node, ())
+            for pod in np.flatnonzero(self._home == node).tolist()
             if reported[pod] < self.gpus[pod] or (pod in self._unclear and not reported[pod])
         )
 
