@@ -178,7 +178,7 @@ def propose(
     with parts.phase("observe"):
         snapshot = parts.observe(policies.requests())
     if actor is not None:
-        sweep_strays(actor, snapshot)
+        notes = [*notes, *sweep_strays(actor, snapshot)]
         with parts.phase("measure"):
             _measure(actor, snapshot, policies, history)
     notes = [

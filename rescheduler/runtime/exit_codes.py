@@ -20,6 +20,8 @@ _AT_FAULT = frozenset({"GRD004", "GRD007", "GRD010", "GRD011", "ACT015", "ACT016
 
 Every other guard is about the cluster or about what our moves did to it.
 """
+_NOTED = frozenset({"STR001", "STR002", "STR014"})
+"""Notes on steering that is not in effect, and on a taint of ours that nothing takes off."""
 _MISSED = frozenset({"ACT011", "ACT017", "ACT018", "ACT019", "ACT020"})
 """Codes of evicted pods that did not go, or whose replacement was not Ready."""
 
@@ -38,7 +40,7 @@ def exit_code(report: Report, *, proposed: bool = False, applying: bool = False)
             return code
     if any(policy.problem is not None for policy in plan.policies):
         return FAULT
-    if any(note.code in ("STR001", "STR002") for note in plan.notes):
+    if any(note.code in _NOTED for note in plan.notes):
         return FAULT
     if isinstance(report, Outcome) and any(demoted_now(each, plan) for each in plan.policies):
         return UNDONE

@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from rescheduler.kube.objects import Taint
+from rescheduler.kube.tolerations import SOFT_TAINT
 from rescheduler.model.history import History
 from rescheduler.model.plan import MoveResult, Outcome, Plan, Result, plan_in
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.soft_taints import Mark, written
 from rescheduler.planning.search.effort import Effort
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.runtime.cycle import Parts, run_cycle
@@ -78,6 +81,35 @@ def test_the_time_of_a_plan_begins_with_its_cycle(monkeypatch: pytest.MonkeyPatc
     now = 2005.0
     assert effort.expired()
     assert not made.effort().expired(), "the next cycle has its own"
+
+
+def tainted() -> Snapshot:
+    """The skewed cluster, where a taint of ours has stayed on a node as a state was lost."""
+    made = skewed()
+    value = written(Mark(3, START))
+    made.nodes[0].spec.taints = [Taint(key=SOFT_TAINT.key, value=value, effect=SOFT_TAINT.effect)]
+    return made
+
+
+def test_a_taint_of_ours_that_nothing_takes_off_is_noted_once_and_somebody_must_look() -> None:
+    stage = warm(Stage())
+    stage.world.load(tainted())
+    stage.world.may_taint = False
+    outcome = run_cycle(enforcing(stage, Process(stage, "one"), observe=tainted))
+    assert isinstance(outcome, Outcome)
+    assert [note.code for note in outcome.plan.notes] == ["STR014"]
+    assert [move.result for move in outcome.moves] == ["evicted"]
+    assert exit_code(outcome) == 1
+
+
+def test_a_taint_of_ours_that_was_left_is_taken_off_before_the_plan() -> None:
+    stage = warm(Stage())
+    stage.world.load(tainted())
+    process = Process(stage, "one")
+    outcome = run_cycle(enforcing(stage, process, observe=tainted))
+    assert isinstance(outcome, Outcome)
+    assert (outcome.plan.notes, exit_code(outcome)) == ([], 0)
+    assert "taints" not in stage.world.objects["nodes", "", "n1"]["spec"]
 
 
 def test_an_enforcing_cycle_evicts_what_audit_proposes() -> None:

@@ -17,6 +17,7 @@ from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
 from rescheduler.model.errors import ClusterUnavailable, LedgerUnreadable
+from rescheduler.model.history import History
 from rescheduler.model.plan import Plan, Report
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
@@ -111,6 +112,14 @@ def test_a_failed_cycle_is_reported_and_the_next_one_is_better(stop: Stop) -> No
     assert "the API server is down" in text
     assert "ZeroDivisionError: our mistake" in text
     assert text.count('<a href="/history/3">') == 1
+
+
+def test_a_taint_of_ours_that_nothing_takes_off_shows_in_the_health(stop: Stop) -> None:
+    note = Problem(code="STR014", message="node n1 bears a taint of ours")
+    noting = replace(parts(), recall=lambda: (History(), [note]))
+    running = service(stop, noting, lambda _: stop.request("enough"))
+    assert running.run() == 0
+    assert running.health.ready() == note.message
 
 
 def test_a_process_out_of_memory_does_not_go_on(stop: Stop) -> None:

@@ -11,6 +11,8 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import groupby
 
+from msgspec import structs
+
 from rescheduler.model.errors import (
     ActionError,
     ClocksDiffer,
@@ -24,12 +26,14 @@ from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, Outcome, Plan, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
+from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.attempt import Halted, problem
 from rescheduler.runtime.enforce.awaiting import STAYS, await_replacements, awaited
 from rescheduler.runtime.enforce.freeing import FreeingAttempts
 from rescheduler.runtime.enforce.reconcile import holding
+from rescheduler.runtime.enforce.tainting import sweep_strays
 
 DONE = "ACT013"
 
@@ -37,7 +41,7 @@ DONE = "ACT013"
 def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
     """Carry out the plan's Enforce moves, batch by batch, and report what became of each.
 
-    The plan stays as it is; the outcome holds it.
+    The plan stays as it is; the outcome holds it, with notes on what acting has found.
     fence: of the lease transition in which the plan was made: where it has ended, nothing is done.
     None takes the lock for this plan.
     Never raises for what happens while acting: the verdict says why it stopped, and what was
@@ -48,7 +52,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
     """
     started = actor.clock()
     results = {move.pod.uid: _untried(move) for move in plan.moves}
-    known = None
+    known, strays = None, list[Problem]()
     try:
         with holding(actor, fence) as history:
             # Now that the API server was heard: before, this host's own clock stands in.
@@ -64,8 +68,11 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
                 attempts.free_left()
                 _unguarded(plan)
                 _trusted(history, actor, plan.cluster.version)
-                for batch in _batches(plan.moves):
-                    _carry_out(plan, batch, attempts, actor)
+                for number, batch in enumerate(_batches(plan.moves)):
+                    snapshot = _observed(plan, actor)
+                    # Later ones may meet taints of this very run.
+                    strays += sweep_strays(actor, snapshot) if number == 0 else []
+                    _carry_out(plan, batch, attempts, actor, snapshot)
             finally:
                 attempts.unsteer()
         verdict = problem(DONE)
@@ -90,8 +97,14 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
         verdict=verdict,
         moves=tuple(results[move.pod.uid] for move in plan.moves),
         calibration=learned,
-        plan=plan,
+        plan=_noted(plan, strays),
     )
+
+
+def _noted(plan: Plan, found: list[Problem]) -> Plan:
+    """The plan with notes on what was found, where it does not say so already."""
+    new = [each for each in found if each not in plan.notes]
+    return structs.replace(plan, notes=[*plan.notes, *new]) if new else plan
 
 
 def _with_one_clock(actor: Actor) -> Actor:
@@ -128,10 +141,8 @@ def _batches(moves: list[PlannedMove]) -> Iterator[list[PlannedMove]]:
         yield list(batch)
 
 
-def _carry_out(
-    plan: Plan, batch: list[PlannedMove], attempts: FreeingAttempts, actor: Actor
-) -> None:
-    """One batch: a fresh snapshot, its evictions one after the other, then their replacements."""
+def _observed(plan: Plan, actor: Actor) -> Snapshot:
+    """A fresh snapshot of the plan's cluster."""
     reason = actor.stop()
     if reason:
         raise Halted("ACT014", reason)
@@ -143,6 +154,17 @@ def _carry_out(
             "ACT016",
             f"plan {plan.id} was made for cluster {plan.cluster.uid}, not {snapshot.cluster.uid}",
         )
+    return snapshot
+
+
+def _carry_out(
+    plan: Plan,
+    batch: list[PlannedMove],
+    attempts: FreeingAttempts,
+    actor: Actor,
+    snapshot: Snapshot,
+) -> None:
+    """One batch, on its snapshot: evictions one after the other, then their replacements."""
     _trusted(attempts.history, actor, snapshot.cluster.version)
     attempts.begin(snapshot, batch)
     try:

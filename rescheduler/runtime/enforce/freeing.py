@@ -64,8 +64,9 @@ class FreeingAttempts(RoomAttempts):
             if pod is None or not _stuck(pod):
                 continue
             self._keep_pace()
+            refused = self._unfreed(past)
             began = self._actor.steady()
-            move = self._unfreed(past) or self._as_now(past, pod.metadata.name)
+            move = refused or self._as_now(past, pod.metadata.name)
             if isinstance(move, Problem):
                 said = f"{past.namespace}/{pod.metadata.name}"
                 self._actor.warn("a Pending replacement is not freed yet", pod=said, **_told(move))

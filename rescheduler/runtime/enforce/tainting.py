@@ -8,6 +8,7 @@ time is steered so: where it lands was predicted with its own taints and no othe
 
 from collections.abc import Iterable, Sequence
 
+from rescheduler.kube.tolerations import SOFT_TAINT
 from rescheduler.model.errors import ActionError
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.problem import Problem
@@ -72,19 +73,24 @@ def shunned(moves: Iterable[PastMove]) -> list[str]:
     return list(dict.fromkeys(named))
 
 
-def sweep_strays(actor: Actor, snapshot: Snapshot) -> None:
-    """Take our taints off nodes of which no move knows: a state was lost.
+def sweep_strays(actor: Actor, snapshot: Snapshot) -> list[Problem]:
+    """Take our taints off nodes of which no move knows: a state was lost. What must be said of it.
 
-    To be called where no move is open. Where it fails it is said, and tried again in each cycle: it
-    is a wish among the scheduler's scores only, which `snapshot` shows as it is.
+    To be called where no move is open. One that stays is tried again in each cycle, and no reason
+    not to act: it is a wish among the scheduler's scores only, which `snapshot` shows as it is.
     """
+    stay: list[Problem] = []
     for node in tainted_by_us(snapshot.nodes):
         # Whoever took the lock while we read the cluster has taints of its own there.
         if actor.taints is None or not actor.lease.valid_for(actor.pace.call):
-            return
+            break
         try:
             actor.taints.remove(node, actor.ledger.fence, begins=True)
         except ActionError as error:
             actor.warn("a taint of ours could not be taken off", node=node, message=error.message)
+            said = f"node {node} bears a taint of ours that could not be taken off: {error.message}"
+            advice = f"`kubectl taint node {node} {SOFT_TAINT.key}:{SOFT_TAINT.effect}-` does it"
+            stay.append(Problem(code="STR014", message=f"{said}; {advice}."))
         else:
             actor.warn("swept a taint of ours", node=node)
+    return stay

@@ -80,7 +80,7 @@ class ServiceCycles:
         self.past.fail(problem, started, time.monotonic() - began, mode=self._settings.mode)
 
     def _cycle(self) -> str:
-        """Run it and report it; what is wrong with our sources, or ""."""
+        """Run it and report it; what is wrong with our sources or a taint of ours, or ""."""
         logger().info("cycle begins")
         report = run_cycle(self._parts, seed=self._settings.seed)
         self.last = report
@@ -98,7 +98,9 @@ class ServiceCycles:
         ]
         if verdict == "failed" and isinstance(report, Outcome):
             return report.verdict.message
-        return f"{unread[0].name}: {unread[0].problem.message}" if unread else ""  # type: ignore[union-attr]
+        if unread:
+            return f"{unread[0].name}: {unread[0].problem.message}"  # type: ignore[union-attr]
+        return next((each.message for each in plan_in(report).notes if each.code == "STR014"), "")
 
 
 def _verdict(report: Report) -> str:

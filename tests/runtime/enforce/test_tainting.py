@@ -18,6 +18,7 @@ from rescheduler.model.soft_taints import Mark, read, written
 from rescheduler.model.steering import Steered
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.acting import act
+from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.reconcile import holding
 from rescheduler.runtime.enforce.tainting import sweep_strays
 from rescheduler.runtime.exit_codes import exit_code
@@ -268,10 +269,51 @@ def test_a_node_that_another_holder_tainted_later_is_not_written(stage: Stage) -
     assert marks(stage, "n1") == [mark._replace(until=mark.until.replace(microsecond=0))]
 
 
+def stray(stage: Stage, name: str = "n1", fence: int = 99) -> None:
+    """A taint of ours of which no move knows, as the state was lost."""
+    value = written(Mark(fence, stage.now()))
+    taint = {"key": SOFT_TAINT.key, "value": value, "effect": SOFT_TAINT.effect}
+    stage.world.objects["nodes", "", name]["spec"].setdefault("taints", []).append(taint)
+
+
 def seen(process: Process) -> Snapshot:
     """What the process observes, with the nodes as they are."""
     nodes = [v for k, v in process.stage.world.objects.items() if k[0] == "nodes"]
     return replace(process._observe(), nodes=[msgspec.convert(each, Node) for each in nodes])
+
+
+def looking(process: Process) -> Actor:
+    return replace(process.actor(), observe=lambda: seen(process))
+
+
+def test_a_stray_taint_is_taken_off(stage: Stage) -> None:
+    manifest = web(stage)
+    stray(stage)
+    plan = plan_of(stage.world, [planned(manifest)])
+    process = Process(stage, "a")
+    outcome = act(plan, looking(process))
+    assert tainted(stage) == []
+    assert outcome.moves[0].result == "evicted"
+    assert (outcome.plan.notes, exit_code(outcome)) == ([], 0)
+    assert "swept a taint of ours" in process.warned
+
+
+@pytest.mark.parametrize("applying", [False, True])
+def test_a_stray_taint_that_stays_shows(stage: Stage, applying: bool) -> None:
+    """It is a wish among the scheduler's scores only, so the moves are made; somebody must look."""
+    manifest = web(stage)
+    stray(stage)
+    stage.world.may_taint = False
+    plan = plan_of(stage.world, [planned(manifest), planned(web(stage, "api", "rs-2"), batch=2)])
+    outcome = act(plan, looking(Process(stage, "a")))
+    assert [move.code for move in outcome.moves] == ["ACT001", "ACT001"]
+    (note,) = outcome.plan.notes
+    assert note.code == "STR014"
+    assert "node n1" in note.message
+    assert "kubectl taint node n1 rescheduler.io/relieved:PreferNoSchedule-" in note.message
+    assert exit_code(outcome, applying=applying) == 1
+    assert outcome.plan.digest == plan.digest
+    assert tainted(stage) == ["n1"]
 
 
 def test_who_has_lost_the_lock_while_it_looked_takes_no_taint_off(stage: Stage) -> None:
@@ -287,7 +329,7 @@ def test_who_has_lost_the_lock_while_it_looked_takes_no_taint_off(stage: Stage) 
     taints = second.actor().taints
     assert taints is not None
     assert taints.add("n1", second.ledger.fence, until) is None
-    sweep_strays(first.actor(), seen(first))
+    assert sweep_strays(first.actor(), seen(first)) == []
     assert tainted(stage) == ["n1"]
-    sweep_strays(second.actor(), seen(second))
+    assert sweep_strays(second.actor(), seen(second)) == []
     assert tainted(stage) == []
