@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from rescheduler.kube.controllers import Controller
-from rescheduler.kube.objects import Base, ObjectMeta, Pod
+from rescheduler.kube.objects import Base, Condition, ObjectMeta, Pod
 
 NATIVE = "scheduling.k8s.io"
 SCHEDULING_GROUP = "spec.schedulingGroup"
@@ -54,6 +54,8 @@ class PodSet(Base):
 
     name: str = ""
     count: int = 0
+    minCount: int | None = None
+    topologyRequest: Any = None
 
 
 class GangSpec(Base):
@@ -67,6 +69,33 @@ class GangSpec(Base):
     minSubGroup: int | None = None
     subGroups: list[dict[str, Any]] | None = None
     podSets: list[PodSet] | None = None
+    active: bool | None = None
+    queueName: str | None = None
+    maximumExecutionTimeSeconds: int | None = None
+
+
+class PodSetAssignment(Base):
+    """status.admission.podSetAssignments[] of a Workload of Kueue."""
+
+    flavors: dict[str, str] | None = None
+    topologyAssignment: Any = None
+    delayedTopologyRequest: str | None = None
+
+
+class Admission(Base):
+    """status.admission of a Workload of Kueue."""
+
+    clusterQueue: str = ""
+    podSetAssignments: list[PodSetAssignment] | None = None
+
+
+class GangStatus(Base):
+    """status of a Workload of Kueue; of other kinds nothing of it is asked."""
+
+    conditions: list[Condition] | None = None
+    admission: Admission | None = None
+    admissionChecks: list[Any] | None = None
+    clusterName: str | None = None
 
 
 class GangObject(Base):
@@ -75,6 +104,7 @@ class GangObject(Base):
     apiVersion: str = ""
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: GangSpec = msgspec.field(default_factory=GangSpec)
+    status: GangStatus = msgspec.field(default_factory=GangStatus)
 
     @property
     def group(self) -> str:

@@ -22,12 +22,16 @@ class Gang(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Membership:
-    """What one pod says of its gang. marks: all of its own. minimum, kueue: as in `Facts`."""
+    """What one pod says of its gang. marks: all of its own. minimum, kueue: as in `Facts`.
+
+    workload: the UID of Kueue's Workload for it, or "".
+    """
 
     gang: Gang
     marks: tuple[Gang, ...]
     minimum: int | None
     kueue: bool
+    workload: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +43,14 @@ class Facts:
     kueue: whether Kueue starts and stops it.
     entangled: whether some of its pods, and not just all of them, are another gang too, or a part
     of one; then nothing can be moved that would not move a part of a gang.
+    workload: the Workload of Kueue that stands for exactly these pods, where there is one.
     """
 
     members: IntArray
     minimum: int | None
     kueue: bool
     entangled: bool = False
+    workload: GangObject | None = None
 
 
 class Gangs:
@@ -63,9 +69,13 @@ class Gangs:
         self._controllers = {each.metadata.uid: each for each in controllers}
         self._objects: dict[tuple[str, str, str], GangObject] = {}
         self._workloads: dict[str, GangObject] = {}  # of Kueue, by the UID of what they are for
+        self._sharing: set[str] = set()  # Workloads that are not the only one for something
         for each in objects:
             if each.group == KUEUE:
                 for owner in each.metadata.ownerReferences or ():
+                    other = self._workloads.setdefault(owner.uid, each)
+                    if other is not each:
+                        self._sharing |= {other.metadata.uid, each.metadata.uid}
                     self._workloads[owner.uid] = each
             else:
                 key = (each.group, each.metadata.namespace, each.metadata.name)
@@ -87,22 +97,32 @@ class Gangs:
         members: dict[Gang, list[int]] = {}
         said: dict[Gang, set[_Membership]] = {}
         marked: dict[Gang, list[int]] = {}
+        queued: dict[str, list[int]] = {}
         for pod in range(len(self._pods)):
             found = self._membership(pod)
             if found is not None:
                 members.setdefault(found.gang, []).append(pod)
                 said.setdefault(found.gang, set()).add(found)
+                queued.setdefault(found.workload, []).append(pod)
                 for mark in found.marks:
                     marked.setdefault(mark, []).append(pod)
+        workloads = {
+            each.metadata.uid: each
+            for each in self._workloads.values()
+            if each.metadata.uid not in self._sharing
+        }
         answer: dict[Gang, Facts] = {}
         for gang, pods in members.items():
             minima = [each.minimum for each in said[gang]]
             known = [each for each in minima if each is not None]
+            uids = {each.workload for each in said[gang]}
+            whole = len(uids) == 1 and queued[min(uids)] == pods
             answer[gang] = Facts(
                 np.array(pods, dtype=np.int32),
                 max(known) if len(known) == len(minima) else None,
                 any(each.kueue for each in said[gang]),
                 any(marked[mark] != pods for each in said[gang] for mark in each.marks),
+                workloads.get(min(uids)) if whole else None,
             )
         return answer
 
@@ -148,6 +168,7 @@ class Gangs:
             own,
             self._minimum(pod, found),
             workload is not None or kueue_marked(pod, known),
+            "" if workload is None else workload.metadata.uid,
         )
 
     def _minimum(self, pod: Pod, found: Iterable[Mark]) -> int | None:

@@ -124,6 +124,10 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     frees: str = ""
     """Set on the eviction of a Pending replacement: the UID of the pod whose move it frees. It
     takes no slot of its own."""
+    stops: str = ""
+    """The name of the Workload of Kueue that was deleted instead of evicting the pod, if one was,
+    in its namespace; `stopsUid` is its UID."""
+    stopsUid: str = ""
     settled: datetime | None = None
     kept: float = 0.0
     """Seconds that the limits of its time need it for; the ledger fills it in."""

@@ -16,6 +16,7 @@ import msgspec
 from rescheduler.model.found import Found
 from rescheduler.model.idle import IdleHolder
 from rescheduler.model.problem import Problem
+from rescheduler.model.restarting import RestartCost, StopRef
 from rescheduler.model.room import GangRoom
 from rescheduler.model.search_summary import SearchSummary
 from rescheduler.model.steering import Steered
@@ -68,21 +69,6 @@ class BudgetUse(msgspec.Struct, frozen=True, kw_only=True):
     allowed: int
 
 
-class RestartCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a move starts anew, which is a part of its disruption.
-
-    readySeconds: how long a replacement takes to be Ready, None where it is not known: the median
-    of so many past `moves` of the workload, or without any what the pod itself took.
-    workSeconds: work that is lost, None where there is none to lose: since the last checkpoint, or
-    else since the pod's start.
-    """
-
-    readySeconds: float | None = None
-    moves: int = 0
-    workSeconds: float | None = None
-    checkpoint: bool = False
-
-
 class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     """One move of a plan.
 
@@ -111,6 +97,7 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     crashLooping: bool = False  # it is moved because it is not Ready, as long as it crash-loops
     restart: RestartCost | None = None
     group: str = ""  # the gang that is moved as a whole: all moves of the plan with it, or none
+    stops: StopRef | None = None  # what Kueue stops and starts instead of evicting the group
     room: str = ""  # the gang that it makes room for: all moves of the plan with it, or none
     steered: Steered | None = None  # how its replacement is steered, as the landing has it
     unsteered: list[LandingShare] = []  # the landing of a steered move without steering

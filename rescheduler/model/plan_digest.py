@@ -90,6 +90,8 @@ def _deciding(move: dict[str, Any]) -> dict[str, Any]:
     }
     if not move["room"]:
         del move["room"]  # as in a plan of an older version, whose digest still holds
+    if move["stops"] is None:
+        del move["stops"]  # likewise
     move["reasons"] = [_covered(each, "reasons") for each in move["reasons"]]
     return {**canonical(move, _DECIMALS), **landings}
 

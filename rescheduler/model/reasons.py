@@ -51,11 +51,13 @@ _ALL = (
     Reason("ELG025", "Replacements that came to this node went wrong lately.", "Find out why; the message says until when the node is left alone."),
     Reason("ELG027", "The gang would have fewer Ready pods than it needs.", "Wait until more are Ready, scale it up, or set `gangs: Whole`."),
     Reason("ELG028", "The pod is moved with its whole gang or not at all.", "Nothing to do: its gang is evaluated as a whole."),
-    Reason("ELG029", "Kueue starts and stops the gang, and would not know of the evictions.", "Set `active: false` and then `true` in its Workload to let Kueue place it anew; if the message says that they were not read, record the cluster anew."),
+    Reason("ELG029", "Kueue starts and stops the gang, and would not know of the evictions.", "Set `gangs: Whole` and `kueue: Restart`; or stop and resume it by hand: `kubectl kueue stop workload NAME`, then `kubectl kueue resume workload NAME`; if the message says that something was not read, record the cluster anew."),
     Reason("ELG030", "The gang cannot be moved as a whole: it is not complete, a part of it is another gang, kube-scheduler itself places it as a group, or the Limits do not let so many pods move at once.", "Wait until all its pods are Ready, raise the limit that the message names, or set `gangs: Surplus`."),
     Reason("ELG031", "The replacement cannot be told where to go: the pod, its template or a volume names nodes already, or its controller is not known.", "Nothing to do; it is moved without steering where that helps."),
     Reason("ELG032", "The replacement is not told where to go: Kueue decides it.", "Nothing to do; it is moved without steering where that helps."),
     Reason("ELG033", "The replacement is not told where to go: its gang is steered as a whole or not at all.", "Set `gangs: Whole` to move and steer gangs as a whole."),
+    Reason("ELG034", "Another Workload of Kueue waits, and may take the quota that the gang frees.", "Wait until none waits in its ClusterQueue or cohort."),
+    Reason("ELG035", "The queue of the gang might not admit it again as it is.", "Read the message: it says what is in the way."),
     # Budgets
     Reason("BUD001", "Two PodDisruptionBudgets select the pod; the API server then refuses evictions.", "Change the budgets so that only one selects it."),
     Reason("BUD002", "The PodDisruptionBudget allows no disruption now.", "Wait, or add replicas."),
@@ -180,6 +182,8 @@ _ALL = (
     Reason("ACT018", "The replacement restarts again and again.", "Read its logs; nothing more is evicted until its workload has all its pods Ready."),
     Reason("ACT019", "The evicted pod is still there, five minutes past its grace period.", "Look at its finalizers and its node; its workload is left alone until it is gone."),
     Reason("ACT020", "The replacement stayed Pending where it had to go, and was made anew without steering.", "Name more nodes, or use `strength: Prefer`; its workload is left alone for longer."),
+    Reason("ACT021", "Kueue's Workload has changed, so its gang was not stopped.", "Make a new plan."),
+    Reason("ACT022", "The API server forbids to delete the Workload, so its gang was not stopped.", "Apply the component kueue-restart of deploy/: it gives the right to delete workloads.kueue.x-k8s.io."),
     # Drift: what the re-check before a move found
     Reason("DRF001", "The pod is on another node, or no longer Running and Ready.", "Make a new plan."),
     Reason("DRF003", "The pod's node, or the node where it was expected, has changed.", "Make a new plan."),

@@ -27,6 +27,7 @@ from rescheduler.kube.dra.devices import (
 )
 from rescheduler.kube.extensions import APIService, WebhookConfiguration
 from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Labels, Node, Pod, PodSpec
 from rescheduler.kube.selectors import matches
@@ -101,6 +102,8 @@ class Snapshot:
     api_services: list[APIService] = field(default_factory=list)
     gang_objects: list[GangObject] = field(default_factory=list)
     """PodGroups of every API group that is served, and the Workloads of Kueue."""
+    cluster_queues: list[ClusterQueue] = field(default_factory=list)
+    local_queues: list[LocalQueue] = field(default_factory=list)
     undecodable: list[Undecodable] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     """Optional kinds that could not be listed (not served, or forbidden)."""

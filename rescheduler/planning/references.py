@@ -4,6 +4,7 @@ import numpy as np
 
 from rescheduler.model.move import Landing
 from rescheduler.model.plan import LandingShare, OwnerRef, PodRef
+from rescheduler.model.restarting import StopRef
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.steering import Steered
 from rescheduler.planning.search.evaluation import Choice
@@ -34,6 +35,19 @@ def owner_ref(snapshot: Snapshot, pod: int) -> OwnerRef | None:
         controllerKind=controller.kind,
         controllerUid=controller.uid,
     )
+
+
+def stop_ref(snapshot: Snapshot, pod: int) -> StopRef | None:
+    """What stops and starts the whole gang of this pod.
+
+    None where its pods are evicted, or it is not moved: Kueue runs it, and its Workload is unknown.
+    """
+    gang = snapshot.gangs.of(pod)
+    facts = None if gang is None else snapshot.gangs.facts(gang)
+    if facts is None or not facts.kueue or facts.workload is None:
+        return None
+    metadata = facts.workload.metadata
+    return StopRef(name=metadata.name, uid=metadata.uid)
 
 
 def steered_ref(snapshot: Snapshot, choice: Choice | None) -> Steered | None:

@@ -97,9 +97,18 @@ class Limits(Document):
         "complete gang may be moved as one group, all its pods in one batch or none; each of them "
         "counts for the cycle, the hour, node, namespace and PodDisruptionBudget, and all of them "
         "as one for movesPerWorkload and inFlightPerWorkload. A PodGroup of Kubernetes itself is "
-        "not moved as a whole. A gang that Kueue starts and stops is never moved, and neither are "
-        "pods that MPIJob, RayCluster or a Job of Volcano make themselves: what replaces them "
-        "cannot be followed.",
+        "not moved as a whole. A gang that Kueue starts and stops is moved only where `kueue` "
+        "lets it. Pods that MPIJob, RayCluster or a Job of Volcano make themselves are never "
+        "moved: what replaces them cannot be followed.",
+    )
+    kueue: Literal["Leave", "Restart"] = Field(
+        "Leave",
+        description="Gangs that Kueue starts and stops. Leave: they are never moved. Restart, with "
+        "`gangs: Whole`: the Workload of a Job or JobSet is deleted, so that Kueue suspends it, "
+        "waits until all its pods are gone, and queues it anew with the same quota; never where "
+        "another Workload waits in its ClusterQueue or cohort (ELG034), or where its ClusterQueue "
+        "might not admit it again on the same nodes (ELG035); plain pods, elastic Workloads and "
+        "those placed by topology are left alone (ELG029). Needs the component kueue-restart.",
     )
     crashLooping: Literal["Refuse", "Allow"] = Field(
         "Refuse",

@@ -22,6 +22,7 @@ from rescheduler.kube.dra.devices import (
     ResourceSlice,
 )
 from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.objects import Condition, Node, Pod
 from rescheduler.kube.pod_state import ended
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
@@ -45,6 +46,8 @@ _KINDS: dict[str, tuple[str, type]] = {
     "ResourceClaimTemplate": ("claim_templates", ResourceClaimTemplate),
     "PodGroup": ("gang_objects", GangObject),
     "Workload": ("gang_objects", GangObject),
+    "ClusterQueue": ("cluster_queues", ClusterQueue),
+    "LocalQueue": ("local_queues", LocalQueue),
     "Deployment": ("controllers", Controller),
     "ReplicaSet": ("controllers", Controller),
     "StatefulSet": ("controllers", Controller),
@@ -53,7 +56,15 @@ _KINDS: dict[str, tuple[str, type]] = {
     "ReplicationController": ("controllers", Controller),
 }
 _OF_THE_CLUSTER = frozenset(
-    {"Node", "Namespace", "PersistentVolume", "PriorityClass", "DeviceClass", "ResourceSlice"}
+    {
+        "Node",
+        "Namespace",
+        "PersistentVolume",
+        "PriorityClass",
+        "DeviceClass",
+        "ResourceSlice",
+        "ClusterQueue",
+    }
 )
 
 

@@ -215,6 +215,11 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "unsteered": "The landing of a steered move if it were not steered; empty otherwise.",
         "room": "The gang that it makes room for, all moves with this room or none; empty: none.",
         "group": "The gang that is moved as a whole with it, all or none; empty: it moves alone.",
+        "stops": "The Workload of Kueue that stops and starts the group; null: it is evicted.",
+    },
+    "StopRef": {
+        "name": "Its name, in the namespace of the pods.",
+        "uid": "Its UID.",
     },
     "SearchSummary": {
         "stopped": "complete: nothing more is worth moving within the limits. full: the limits "

@@ -17,7 +17,7 @@ from rescheduler.reporting import phrasing
 from rescheduler.reporting.alerts import advice, sentence
 from rescheduler.reporting.heat_map import heat_map, zones
 from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation
-from rescheduler.reporting.rows import SYMBOLS, MoveRow
+from rescheduler.reporting.rows import SYMBOLS, MoveRow, by_kueue
 from rescheduler.reporting.view import View, view
 
 MOST = 60
@@ -85,6 +85,7 @@ def environment() -> Environment:
         lasting=lasting,
         percent=phrasing.percent,
         pod_name=phrasing.pod_name,
+        by_kueue=by_kueue,
         quantity=phrasing.quantity,
         resource=phrasing.resource,
         sentence=sentence,

@@ -14,9 +14,9 @@ from rescheduler.model.plan import (
     PolicyResult,
     Refusal,
     Report,
-    RestartCost,
     plan_in,
 )
+from rescheduler.model.restarting import RestartCost
 from rescheduler.model.wording import counted
 from rescheduler.reporting.alerts import advice, sentence
 from rescheduler.reporting.phrasing import age, amount, change, percent
@@ -198,6 +198,15 @@ def _rank(result: MoveResult, predicted: float) -> str:
     """Whether the node was the likeliest, or one of several as likely, or another."""
     most = max((share.probability for share in result.landing), default=0.0)
     return "as predicted" if predicted >= most - NEGLIGIBLE else "less likely"
+
+
+def by_kueue(move: PlannedMove, rows: Iterable[MoveRow]) -> str:
+    """How a gang is moved that Kueue runs, with how many pods of these rows; "" for any other."""
+    if move.stops is None:
+        return ""
+    pods = sum(each.move.stops == move.stops for each in rows)
+    name = f"{move.pod.namespace}/{move.stops.name}"
+    return f": Kueue stops and starts the whole Workload {name} ({counted(pods, 'pod')})"
 
 
 def groups(plan: Plan) -> list[Group]:

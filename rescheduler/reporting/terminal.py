@@ -9,7 +9,7 @@ from rescheduler.reporting.alerts import Level
 from rescheduler.reporting.columns import Column, Grid, fit
 from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation
 from rescheduler.reporting.phrasing import ARROW, amount, percent, pod_name, shorten, signed
-from rescheduler.reporting.rows import SYMBOLS, Mark, MoveRow
+from rescheduler.reporting.rows import SYMBOLS, Mark, MoveRow, by_kueue
 from rescheduler.reporting.screen import Screen, coded
 from rescheduler.reporting.view import View, view
 
@@ -283,7 +283,9 @@ def _batch(seen: View, row: MoveRow) -> Text | None:
     if any(other.move.batch == row.move.batch for other in seen.moves[: row.number - 1][-1:]):
         return None
     if row.move.group:
-        return Text(f"batch {row.move.batch}: gang {row.move.group}, all or none", style="dim")
+        how = by_kueue(row.move, seen.moves)
+        said = f"batch {row.move.batch}: gang {row.move.group}, all or none{how}"
+        return Text(said, style="dim")
     if seen.batches in (1, len(seen.moves)):
         return None
     return Text(f"batch {row.move.batch}", style="dim")

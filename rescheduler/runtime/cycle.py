@@ -26,6 +26,7 @@ from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.enforce import acting
 from rescheduler.runtime.enforce.actor import Actor, Checks, Recorder, unrecorded
 from rescheduler.runtime.enforce.attempt import problem
+from rescheduler.runtime.enforce.kueue_ready import restarting
 from rescheduler.runtime.enforce.reconcile import holding
 from rescheduler.runtime.enforce.steering_ready import in_effect
 from rescheduler.runtime.enforce.tainting import sweep_strays
@@ -108,6 +109,8 @@ def _run(parts: Parts, policies: PolicySet, seed: int) -> Report:
         with holding(actor) as history:
             fence = actor.ledger.fence
             policies, notes = in_effect(policies, actor)
+            policies, unstopped = restarting(policies, actor)
+            notes = [*notes, *unstopped]
             plan = propose(parts, policies, history, notes, mode="Enforce", seed=seed, actor=actor)
             return carry_out(parts, plan, policies, actor, fence=fence)
     except LockHeld as error:

@@ -18,6 +18,7 @@ from rescheduler.kube import controllers as kinds
 from rescheduler.kube import extensions, storage
 from rescheduler.kube.dra import devices
 from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import (
     Labels,
@@ -106,6 +107,8 @@ class _Body(msgspec.Struct):
     claim_templates: list[devices.ResourceClaimTemplate] | None = None
     topologies: list[NodeResourceTopology] | None = None
     gang_objects: list[GangObject] | None = None
+    cluster_queues: list[ClusterQueue] | None = None
+    local_queues: list[LocalQueue] | None = None
     failed: list[Pod] | None = None
     validating_webhooks: list[extensions.WebhookConfiguration] = []
     mutating_webhooks: list[extensions.WebhookConfiguration] = []
@@ -138,6 +141,8 @@ _LATER = {
     "claim_templates": "ResourceClaimTemplate",
     "topologies": "NodeResourceTopology",
     "gang_objects": "Workload.kueue.x-k8s.io",
+    "cluster_queues": "ClusterQueue",
+    "local_queues": "LocalQueue",
 }
 """Fields that older recordings lack: their kinds are unread there, which is not "none"."""
 

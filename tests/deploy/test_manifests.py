@@ -8,10 +8,12 @@ import pytest
 import yaml
 
 from rescheduler.actions.extender_lease import NAME as EXTENDER
+from rescheduler.actions.kueue import RIGHT
 from rescheduler.actions.steering_format import MOST_LINE, MOST_LINES, MOST_VALUE
 from rescheduler.actions.steering_table import TABLE
 from rescheduler.cli.main import program
 from rescheduler.kube import annotations
+from rescheduler.kube.kueue import RUNNERS
 from rescheduler.kube.steered import HOSTNAME, TEMPLATES, WEIGHT
 from rescheduler.kube.tolerations import SOFT_TAINT
 from rescheduler.model.steering import MOST_NODES
@@ -122,7 +124,7 @@ def test_only_the_acting_account_may_evict_and_only_enforce_runs_as_it(name: str
 
 def test_the_fence_names_the_acting_account_and_its_opt_out() -> None:
     said = "".join(path.read_text() for path in sorted((KUSTOMIZE / "fence").glob("*.yaml")))
-    assert said.count(f"'system:serviceaccount:rescheduler:{ACTING}'") == 2
+    assert said.count(f"'system:serviceaccount:rescheduler:{ACTING}'") == 3
     assert annotations.OPT_OUT in said
 
 
@@ -134,6 +136,19 @@ def test_tainting_adds_one_right_that_a_policy_holds_to_one_taint() -> None:
     assert policy["spec"]["failurePolicy"] == "Fail"
     said = yaml.safe_dump(policy, width=10_000)
     assert f"'{SOFT_TAINT.key}' || t.effect != '{SOFT_TAINT.effect}'" in said.replace("''", "'")
+    (binding,) = (each for each in found if each["kind"].endswith("PolicyBinding"))
+    assert binding["spec"]["validationActions"] == ["Deny"]
+
+
+def test_restarting_adds_one_right_that_a_policy_holds_to_jobs() -> None:
+    found = list(documents(KUSTOMIZE / "kueue-restart"))
+    ((rule,),) = (each["rules"] for each in found if each["kind"] == "ClusterRole")
+    assert (rule["apiGroups"], rule["resources"]) == ([RIGHT["group"]], [RIGHT["resource"]])
+    assert rule["verbs"] == [RIGHT["verb"]]
+    (policy,) = (each for each in found if each["kind"] == "ValidatingAdmissionPolicy")
+    assert policy["spec"]["failurePolicy"] == "Fail"
+    said = yaml.safe_dump(policy, width=10_000)
+    assert all(f"''{kind}''" in said or f"'{kind}'" in said for _, kind in RUNNERS)
     (binding,) = (each for each in found if each["kind"].endswith("PolicyBinding"))
     assert binding["spec"]["validationActions"] == ["Deny"]
 

@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self._answer(reply, b"<html>" if fault is not None else None)
 
-    do_GET = do_POST = do_PUT = _serve
+    do_GET = do_POST = do_PUT = do_DELETE = _serve
 
     def _answer(self, reply: Reply, raw: bytes | None = None) -> None:
         code, body, headers = reply

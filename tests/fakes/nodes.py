@@ -21,9 +21,9 @@ def answer(world: "World", method: str, path: str, body: dict[str, Any] | None) 
         allowed = spec["user"] in world.tainters and spec["resourceAttributes"]["verb"] == "patch"
         return 201, {**(body or {}), "status": {"allowed": allowed}}, {}
     if path == _REVIEWS:
-        asked = (body or {})["spec"]["resourceAttributes"]
-        about_nodes = asked["resource"] == "nodes"
-        allowed = world.may_taint if about_nodes else asked["resource"] not in world.unseen
+        asked = (body or {})["spec"]["resourceAttributes"]["resource"]
+        known = {"nodes": world.may_taint, "workloads": world.kueue.may}
+        allowed = known.get(asked, asked not in world.unseen)
         return 201, {**(body or {}), "status": {"allowed": allowed}}, {}
     found = _NODE.match(path)
     if found is None:

@@ -15,6 +15,7 @@ import msgspec
 from rescheduler.actions.evict import EvictionAnswer, annotations, eviction, understood
 from rescheduler.actions.extender_lease import NAME as EXTENDER
 from rescheduler.actions.extender_lease import ExtenderLease
+from rescheduler.actions.kueue import KueueWorkloads
 from rescheduler.actions.lease import Durations, Lease
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.soft_taints import SoftTaints
@@ -22,6 +23,8 @@ from rescheduler.actions.steering_table import TABLE, SteeringTable
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import Answer, Api, ServerClock
 from rescheduler.kube.controllers import Controller
+from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.objects import Pod
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.history import History, PastMove
@@ -204,7 +207,14 @@ class Process:
                 for value in self.stage.world.objects.values()
                 if "replicas" in value.get("spec", {})
             ],
+            gang_objects=self._known("workloads", GangObject),
+            cluster_queues=self._known("clusterqueues", ClusterQueue),
+            local_queues=self._known("localqueues", LocalQueue),
         )
+
+    def _known(self, kind: str, model: type[Any]) -> list[Any]:
+        objects = self.stage.world.objects.items()
+        return [msgspec.convert(copy.deepcopy(v), model) for (k, _, _), v in objects if k == kind]
 
     def _evict(self, move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
         return understood(self.call("POST", *eviction(move, annotations(move, plan, fence))))
@@ -232,6 +242,7 @@ class Process:
             steering=SteeringTable(self._stored(MAPS, TABLE), where=f"rescheduler/{TABLE}"),
             taints=SoftTaints(self._stored),
             extender=ExtenderLease(self._stored(LEASES, EXTENDER), self.clock),
+            kueue=KueueWorkloads(self.call),
             warn=lambda said, **_: self.warned.append(said),
         )
 

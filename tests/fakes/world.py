@@ -15,13 +15,12 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from rescheduler.model.snapshot import Snapshot
-from tests.fakes import nodes
+from tests.fakes import budgets, kueue, nodes
 from tests.fakes.manners import (
     Reply,
     copied,
     crash_loop,
     is_ready,
-    needs_no_budget,
     owner_name,
     restart,
     selected,
@@ -49,6 +48,7 @@ class World:
     `frozen` it goes on with the table that it had then.
     may_taint: whether nodes may be patched. tainters: other users who may. unseen: resources that
     a review of our access answers No for.
+    kueue: what stops and starts Workloads.
     on_accept: called with the pod and the request of each eviction that is accepted.
     """
 
@@ -65,6 +65,7 @@ class World:
         self.may_taint = True
         self.tainters: set[str] = set()
         self.unseen: set[str] = set()
+        self.kueue = kueue.Kueue()
         self.frozen: dict[str, Any] | None = None
         self.on_accept: Callable[[dict[str, Any], dict[str, Any]], None] = lambda *_: None
         self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}
@@ -186,8 +187,10 @@ class World:
         """Answer one request."""
         self.tick()
         path, _, query = path.partition("?")
-        if (about_node := nodes.answer(self, method, path, body)) is not None:
-            return about_node
+        about = nodes.answer(self, method, path, body)
+        about = about or kueue.answer(self, method, path, query, body)
+        if about is not None:
+            return about
         found = _PATH.match(path)
         if found is None:
             return status(404, "NotFound", "the server could not find the requested resource")
@@ -276,7 +279,7 @@ class World:
         if exact is not None and exact != metadata["resourceVersion"]:
             return status(409, "Conflict", f"the resource version {exact} does not match")
         if "deletionTimestamp" not in metadata:
-            blocked = self._spend_budget(pod) if pod["status"]["phase"] == "Running" else None
+            blocked = budgets.spend(self, pod) if pod["status"]["phase"] == "Running" else None
             if blocked is not None:
                 return blocked
             self.on_accept(pod, body)
@@ -295,38 +298,6 @@ class World:
             if any(each["kind"] == "ReplicaSet" for each in metadata["ownerReferences"]):
                 self._replacement(pod)
         return 201, {"kind": "Status", "status": "Success"}, {}
-
-    def _spend_budget(self, pod: dict[str, Any]) -> Reply | None:
-        labels = pod["metadata"]["labels"]
-        budgets = [
-            value
-            for (kind, namespace, _), value in self.objects.items()
-            if kind == "poddisruptionbudgets"
-            and namespace == pod["metadata"]["namespace"]
-            and value["spec"]["selector"]["matchLabels"].items() <= labels.items()
-        ]
-        if len(budgets) > 1:
-            return status(
-                500,
-                "InternalError",
-                "This pod has more than one PodDisruptionBudget, which the eviction subresource "
-                "does not support.",
-            )
-        for budget in budgets:
-            name, state = budget["metadata"]["name"], budget["status"]
-            text = "Cannot evict pod as it would violate the pod's disruption budget."
-            if needs_no_budget(pod, budget):
-                return None
-            if state["observedGeneration"] < budget["metadata"]["generation"]:
-                why = f"The disruption budget {name} is still being processed by the server."
-                cause = {"reason": "DisruptionBudget", "message": why}
-                return status(429, "TooManyRequests", text, causes=[cause], retryAfterSeconds=10)
-            if state["disruptionsAllowed"] <= 0:
-                why = f"The disruption budget {name} needs 3 healthy pods and has 3 currently"
-                cause = {"reason": "DisruptionBudget", "message": why}
-                return status(429, "TooManyRequests", text, causes=[cause])
-            state["disruptionsAllowed"] -= 1
-        return None
 
     def _replacement(self, old: dict[str, Any]) -> None:
         metadata = old["metadata"]
@@ -397,9 +368,7 @@ class World:
                 if value["metadata"]["ownerReferences"][0]["kind"] == "StatefulSet":
                     self._replacement(value)
 
+        kueue.tick(self)
+
     def _give_back(self, pod: dict[str, Any]) -> None:
-        for (kind, _, _), value in self.objects.items():
-            if kind == "poddisruptionbudgets":
-                selector = value["spec"]["selector"]["matchLabels"]
-                if selector.items() <= pod["metadata"]["labels"].items():
-                    value["status"]["disruptionsAllowed"] += 1
+        budgets.give_back(self, pod)

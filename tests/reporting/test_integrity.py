@@ -14,6 +14,7 @@ from rescheduler.model.found import Found
 from rescheduler.model.idle import IdleHolder
 from rescheduler.model.plan import Outcome, Plan, Report
 from rescheduler.model.problem import Problem
+from rescheduler.model.restarting import StopRef
 from rescheduler.model.room import GangRoom
 from rescheduler.model.search_summary import SearchSummary
 from rescheduler.model.steering import Steered
@@ -165,8 +166,9 @@ def rich() -> Plan:
         ],
     )
     told = Steered(by="SoftTaint", strength="Prefer", nodes=["n"], shunned=["m"])
+    stops = StopRef(name="w", uid="u")
     moves = [
-        structs.replace(each, steered=steered, unsteered=each.landing[:1], after=["u"])
+        structs.replace(each, steered=steered, unsteered=each.landing[:1], after=["u"], stops=stops)
         for each, steered in zip(full.moves[2:4], (told, None), strict=True)
     ]
     short = {"nodes": full.nodes[:1], "refused": full.refused[:1], "moves": moves}

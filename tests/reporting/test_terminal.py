@@ -9,7 +9,9 @@ from msgspec import structs
 from rich.cells import cell_len
 
 from rescheduler.model.plan import Change, Cost, LandingShare, Plan, plan_in
+from rescheduler.model.restarting import StopRef
 from rescheduler.reporting.machine import from_json, to_json
+from rescheduler.reporting.page import render_page
 from rescheduler.reporting.phrasing import amount, change, percent, signed
 from rescheduler.reporting.terminal import render_table
 from tests.reporting.samples import SAMPLES, move, plan, policies
@@ -158,3 +160,19 @@ def test_the_table_has_nothing_that_the_json_has_not(drawn: Plan) -> None:
         row_text = next(line for line in table.splitlines() if line.startswith(f"  {policy.name}"))
         for part in (amount(before), amount(after), change(before, after)):
             assert part in row_text
+
+
+def test_a_gang_of_kueue_is_stopped_and_started_and_not_evicted() -> None:
+    gang: dict[str, Any] = {
+        "group": "default/train (job)",
+        "stops": StopRef(name="job-train-1", uid="u"),
+    }
+    moves = [structs.replace(move(number), batch=1, **gang) for number in (1, 2)]
+    made = plan(moves=moves)
+    namespace = moves[0].pod.namespace
+    said = f"Kueue stops and starts the whole Workload {namespace}/job-train-1 (2 pods)"
+    table = render_table(made, width=200, color=False)
+    assert f"batch 1: gang default/train (job), all or none: {said}" in table
+    assert said in re.sub(r"<[^>]+>", "", render_page(made))
+    other = plan(moves=[structs.replace(each, stops=None) for each in moves])
+    assert "Kueue" not in render_table(other, width=200, color=False)

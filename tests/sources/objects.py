@@ -98,7 +98,7 @@ class Api:
             "scheduling.x-k8s.io/v1alpha1": ["podgroups"],
             "scheduling.volcano.sh/v1beta1": ["podgroups"],
             "scheduling.run.ai/v2alpha2": ["podgroups"],
-            "kueue.x-k8s.io/v1beta1": ["workloads"],
+            "kueue.x-k8s.io/v1beta1": ["workloads", "clusterqueues", "localqueues"],
         }
         """Group and version to what discovery says of it; built-in kinds are not asked for."""
         self.fail: Callable[[Request], Reply | None] = lambda _request: None

@@ -13,6 +13,7 @@ from tests.sources.test_kubernetes import NODES, PODS, connected
 
 DEVICES = {"DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"}
 GANGS = {kind.name for kind in GANG_OBJECTS}
+QUEUES = {"ClusterQueue", "LocalQueue"}
 EXTENSIONS = {kind.path: kind.name for kind in (*LISTS.values(), *GANG_OBJECTS) if kind.extension}
 BUILT_IN = [PODS, NODES] + [
     kind.path for kind in (*LISTS.values(), *CONTROLLERS) if not kind.extension
@@ -34,7 +35,7 @@ def fault_of(api: Api, folder: Path) -> str:
 
 
 def test_extensions_are_what_a_supported_cluster_may_lack() -> None:
-    assert set(EXTENSIONS.values()) == DEVICES | GANGS | {"NodeResourceTopology"}
+    assert set(EXTENSIONS.values()) == DEVICES | GANGS | QUEUES | {"NodeResourceTopology"}
 
 
 @pytest.mark.parametrize("status", [403, 404, 500, 503])

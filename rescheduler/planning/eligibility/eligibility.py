@@ -1,4 +1,4 @@
-"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG030, DAT001."""
+"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG035, DAT001."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ class Eligibility:
             or self._refuse_gang(pod, whole=whole)
             or shared.storage
             or self._surroundings.refuse_moved(each.metadata.uid)
-            or shared.workload
+            or self._refuse_workload(pod, shared.workload, whole=whole)
             or self._crash_loops.refusal(pod)
             or self._refuse_node(pod)
             or shared.namespace
@@ -117,7 +117,9 @@ class Eligibility:
         yield ("ELG017",), self._attachments.refuse_pinned(each)
         if workload >= 0:
             moved = around.refuse_moved(each.metadata.uid) or around.refuse_workload(
-                workload, crash_looping=each.crash_looping
+                workload,
+                crash_looping=each.crash_looping,
+                suspended=self._gangs.restarted(pod),
             )
             yield ("ELG015", "ELG014", "ELG013", "ELG024", "ELG012", "ELG022"), moved
         yield ("ELG023",), self._crash_loops.refusal(pod)
@@ -203,6 +205,13 @@ class Eligibility:
             or self._needed.refusal(each)
             or refuse_opt_out(each, self._above(pod), now)
         )
+
+    def _refuse_workload(self, pod: int, found: Problem | None, *, whole: bool) -> Problem | None:
+        """What holds of its workload, where its gang is suspended and not evicted."""
+        if found is None or found.code != "ELG014" or not (whole and self._gangs.restarted(pod)):
+            return found
+        workload = int(self._snapshot.pod_workload[pod])
+        return self._surroundings.refuse_workload(workload, suspended=True)
 
     def _refuse_gang(self, pod: int, *, whole: bool) -> Problem | None:
         gang = self._snapshot.gangs.of(pod) if whole else None

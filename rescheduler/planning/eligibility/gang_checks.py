@@ -11,6 +11,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.planning.eligibility.gang_members import SpareMembers
+from rescheduler.planning.eligibility.kueue_checks import KueueChecks
 from rescheduler.policies.limits import Limits
 
 
@@ -21,6 +22,7 @@ class GangChecks:
         self._snapshot = snapshot
         self._limits = limits
         self._spare = SpareMembers(snapshot, history)
+        self._kueue = KueueChecks(snapshot)
         self._wholes: dict[Gang, Problem | None] = {}
 
     def alone(self, pod: int) -> Problem | None:
@@ -35,6 +37,9 @@ class GangChecks:
             )
         if (refusal := self._refuse_kueue(gang)) is not None:
             return refusal
+        if self._snapshot.gangs.facts(gang).kueue:
+            text = f"Kueue stops and starts gang {gang.name} ({gang.mark}) with all its pods"
+            return Problem(code="ELG028", message=text)
         if self._snapshot.pods[pod].ready and self._spare.of(gang) > 0:
             return None
         if self._limits.gangs == "Whole":
@@ -54,13 +59,20 @@ class GangChecks:
         if self._limits.gangs == "Surplus":
             return ("ELG029", "ELG027"), answer
         alone = answer is None or answer.code != "ELG028"
-        return ("ELG029", "ELG030"), answer if alone else self.whole(gang)
+        codes = ("ELG029", "ELG034", "ELG035", "ELG030")
+        return codes, answer if alone else self.whole(gang)
 
     def whole(self, gang: Gang) -> Problem | None:
-        """ELG016, ELG029 and ELG030: whether the gang may be moved as a whole."""
+        """ELG016, ELG029, ELG030, ELG034 and ELG035: whether the gang may be moved as a whole."""
         if gang not in self._wholes:
             self._wholes[gang] = self._refuse_whole(gang)
         return self._wholes[gang]
+
+    def restarted(self, pod: int) -> bool:
+        """Whether the pod's gang would be stopped and started by Kueue, not evicted."""
+        gang = self._snapshot.gangs.of(pod)
+        kueue = gang is not None and self._snapshot.gangs.facts(gang).kueue
+        return kueue and self._limits.gangs == "Whole" and self._limits.kueue == "Restart"
 
     def _refuse_whole(self, gang: Gang) -> Problem | None:
         facts = self._snapshot.gangs.facts(gang)
@@ -89,9 +101,11 @@ class GangChecks:
         return f"gang {gang.name} ({gang.mark}) needs {least} and has {ready} Ready"
 
     def _refuse_kueue(self, gang: Gang) -> Problem | None:
-        """ELG029: whether Kueue runs the gang, or that cannot be told."""
+        """ELG029, ELG034, ELG035: whether Kueue runs the gang and may not restart it."""
         name = f"gang {gang.name} ({gang.mark})"
         if self._snapshot.gangs.facts(gang).kueue:
+            if self._limits.gangs == "Whole" and self._limits.kueue == "Restart":
+                return self._kueue.refusal(gang)
             return Problem(code="ELG029", message=f"Kueue starts and stops {name} as a whole")
         if WORKLOADS in self._snapshot.unread:
             text = f"whether Kueue starts and stops {name} is not known: {WORKLOADS} was not read"

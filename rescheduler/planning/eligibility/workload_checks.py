@@ -91,7 +91,7 @@ class Surroundings:
             if workload >= 0 and pod.ready and pod.metadata.deletionTimestamp is None
         )
         self._moved = {move.podUid: move for move in history.moves if move.charged}
-        self._verdicts: dict[tuple[int, bool], Problem | None] = {}
+        self._verdicts: dict[tuple[int, bool, bool], Problem | None] = {}
 
     def refuse_node(self, name: str) -> Problem | None:
         """ELG025: whether replacements that came to this node have gone wrong again and again."""
@@ -114,21 +114,30 @@ class Surroundings:
             return None
         return Problem(code="ELG022", message=f"its eviction was asked for at {instant(move.at)}")
 
-    def refuse_workload(self, workload: int, *, crash_looping: bool = False) -> Problem | None:
+    def refuse_workload(
+        self, workload: int, *, crash_looping: bool = False, suspended: bool = False
+    ) -> Problem | None:
         """ELG012-ELG015, ELG022 and ELG024: whether the workload can be followed and is stable.
 
         crash_looping: whether it is asked for a pod that does, which is none of the Ready ones.
+        suspended: whether its Job is suspended for it, which counts no pod as a failure: the Job
+        controller takes its finalizer off first. Source: deleteJobPods in
+        pkg/controller/job/job_controller.go, Kubernetes 1.36.
         """
-        key = (workload, crash_looping)
+        key = (workload, crash_looping, suspended)
         if key not in self._verdicts:
             found = self._snapshot.workloads[workload]
-            self._verdicts[key] = self._evaluate(workload, found, crash_looping=crash_looping)
+            self._verdicts[key] = self._evaluate(
+                workload, found, crash_looping=crash_looping, suspended=suspended
+            )
         return self._verdicts[key]
 
-    def _evaluate(self, index: int, workload: Workload, *, crash_looping: bool) -> Problem | None:
+    def _evaluate(
+        self, index: int, workload: Workload, *, crash_looping: bool, suspended: bool
+    ) -> Problem | None:
         return (
             self._refuse_unknown(workload)
-            or self._refuse_job(workload)
+            or (None if suspended else self._refuse_job(workload))
             or self._refuse_moving(workload)
             or self._refuse_awaited(workload)
             or (None if crash_looping else self._refuse_missing(index, workload))

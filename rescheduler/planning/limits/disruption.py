@@ -13,7 +13,7 @@ from rescheduler.kube import annotations
 from rescheduler.kube.objects import ObjectMeta, Pod
 from rescheduler.kube.pod_state import pod_priority
 from rescheduler.model.history import History
-from rescheduler.model.plan import RestartCost
+from rescheduler.model.restarting import RestartCost
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.eligibility.ready_times import ReadyTimes, Usual

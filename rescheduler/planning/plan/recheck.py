@@ -11,7 +11,7 @@ from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
 from rescheduler.planning.plan.decision import guards_on
-from rescheduler.planning.references import landing_shares, steered_ref
+from rescheduler.planning.references import landing_shares, steered_ref, stop_ref
 from rescheduler.planning.search.evaluation import Evaluation, Gate, JointEvaluation
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.working_copy import WorkingCopy
@@ -189,6 +189,10 @@ def _drift(move: PlannedMove, copy: WorkingCopy, pod: int | None) -> Problem | N
     owner = fresh.controller
     if owner is None or owner.uid != move.owner.controllerUid:
         return Problem(code="DRF001", message="it has another controller than when it was planned")
+    if move.group and stop_ref(copy.snapshot, pod) != move.stops:
+        return Problem(
+            code="DRF006", message="another Workload of Kueue runs its gang now, or none"
+        )
     if move.crashLooping:
         if not fresh.crash_looping:
             return Problem(

@@ -23,7 +23,13 @@ from rescheduler.planning.plan.views import (
     reading_results,
     score,
 )
-from rescheduler.planning.references import landing_shares, owner_ref, pod_ref, steered_ref
+from rescheduler.planning.references import (
+    landing_shares,
+    owner_ref,
+    pod_ref,
+    steered_ref,
+    stop_ref,
+)
 from rescheduler.planning.search.evaluation import Evaluation, places
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
@@ -142,6 +148,7 @@ def _move(copy: WorkingCopy, evaluation: Evaluation, batch: int, mode: Mode) -> 
         crashLooping=snapshot.pods[evaluation.pod].crash_looping,
         restart=copy.disruptions.restart(evaluation.pod),
         group=evaluation.group,
+        stops=stop_ref(snapshot, evaluation.pod) if evaluation.group else None,
         room=evaluation.room,
         after=[snapshot.pods[each].metadata.uid for each in evaluation.after],
         steered=steered_ref(snapshot, evaluation.choice),

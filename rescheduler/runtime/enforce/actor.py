@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from rescheduler.actions.evict import CALL_TIMEOUT, EvictionAnswer
+from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, PlannedMove
@@ -139,6 +140,22 @@ class Taints(Protocol):
         ...
 
 
+class Workloads(Protocol):
+    """The Workloads of Kueue; `KueueWorkloads` is the real one."""
+
+    def permitted(self) -> bool:
+        """Whether they may be deleted."""
+        ...
+
+    def read(self, namespace: str, name: str) -> GangObject | None:
+        """One as it is now, or None; raises SourceError."""
+        ...
+
+    def restart(self, workload: GangObject) -> EvictionAnswer:
+        """Delete this one as it was read, for Kueue to stop its job and to queue it anew."""
+        ...
+
+
 def unwarned(_said: str, **_values: str) -> None:
     """Stands where nobody reads a log."""
 
@@ -183,6 +200,7 @@ class Actor:
     steering: the table of replacements to steer; None where there is none to write.
     taints: of nodes, for replacements that had better not go there; None where none may be set.
     extender: what the extender shows of itself; None where none can be asked.
+    kueue: the Workloads of Kueue; None where none may be stopped.
     warn: writes to the log.
     """
 
@@ -206,4 +224,5 @@ class Actor:
     steering: Table | None = None
     taints: Taints | None = None
     extender: Extender | None = None
+    kueue: Workloads | None = None
     warn: Callable[..., None] = unwarned

@@ -193,6 +193,11 @@ class Attempts:
         return answer
 
     def _answered(self, move: PlannedMove, past: PastMove, answer: EvictionAnswer) -> None:
+        self._keep(move, past, answer)
+        self._actor.ledger.write(self.history)
+
+    def _keep(self, move: PlannedMove, past: PastMove, answer: EvictionAnswer) -> None:
+        """Take an answer into the history, which is to be stored then."""
         actor = self._actor
         actor.record(trail_records.answered(move, self._plan, answer))
         self._report(move, answer.result, Problem(code=answer.code, message=answer.message))
@@ -203,7 +208,6 @@ class Attempts:
             past.refuse(answer.code, actor.clock())
             close(actor, [past])
         actor.announce(move, self.results[move.pod.uid], self._plan)
-        actor.ledger.write(self.history)
 
     def _keep_pace(self) -> None:
         if self._last is not None:
@@ -312,6 +316,8 @@ class Attempts:
             crashLooping=move.crashLooping,
             selector=_selector(move, fresh),
             steered=steering_of(move, fresh, self._snapshot, self._actor),
+            stops="" if move.stops is None else move.stops.name,
+            stopsUid="" if move.stops is None else move.stops.uid,
             known=sorted(mark(pod.metadata.uid) for pod in _of_controller(move, fresh.pods)),
         )
 

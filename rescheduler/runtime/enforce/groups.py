@@ -10,14 +10,15 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime import trail_records
-from rescheduler.runtime.enforce.attempt import Attempts, Halted, problem
+from rescheduler.runtime.enforce.attempt import Halted, problem
 from rescheduler.runtime.enforce.awaiting import await_placed
 from rescheduler.runtime.enforce.steering import enter
+from rescheduler.runtime.enforce.stopping import StopAttempts, of_member
 
 _Intents = list[tuple[PlannedMove, PastMove]]
 
 
-class GroupAttempts(Attempts):
+class GroupAttempts(StopAttempts):
     """Sends the evictions of one plan, those of a gang together."""
 
     def attempt_group(self, moves: Sequence[PlannedMove]) -> None:
@@ -36,10 +37,19 @@ class GroupAttempts(Attempts):
         """
         self._keep_pace()
         await_placed(self._actor, self.history)
-        fresh = self._all_or_none(moves)
+        checked = self._all_checked(moves)
+        if isinstance(checked, Problem):
+            self._refuse_all(moves, checked)
+            return
+        stops = checked[0].stops
+        if stops is not None:
+            refused = self._stop(checked, stops)
+            if refused is not None:
+                self._refuse_all(moves, refused)
+            return
+        fresh = self._all_or_none(checked)
         if isinstance(fresh, Problem):
-            for move in moves:
-                self._report(move, "refused", fresh)
+            self._refuse_all(moves, fresh)
             return
         self._may_send()
         ready = [move for move, _ in fresh]
@@ -65,18 +75,26 @@ class GroupAttempts(Attempts):
             begun = True
             del rest[0]
 
-    def _all_or_none(
-        self, moves: Sequence[PlannedMove]
-    ) -> list[tuple[PlannedMove, Snapshot]] | Problem:
-        """All these moves as they stand now, with what was read; or why one must not be made."""
+    def _refuse_all(self, moves: Sequence[PlannedMove], why: Problem) -> None:
+        for move in moves:
+            self._report(move, "refused", why)
+
+    def _all_checked(self, moves: Sequence[PlannedMove]) -> list[PlannedMove] | Problem:
+        """All these moves as they stand on the batch's snapshot; or why one must not be made."""
         if self._checks is None:
             raise ValueError("no batch was begun")
         ready: list[PlannedMove] = []
         for number, move in enumerate(moves):
             found = self._objection(move, moves[:number]) or self._checks.check(move, [])
             if isinstance(found, Problem):
-                return _of_member(move, found)
+                return of_member(move, found)
             ready.append(found)
+        return ready
+
+    def _all_or_none(
+        self, ready: Sequence[PlannedMove]
+    ) -> list[tuple[PlannedMove, Snapshot]] | Problem:
+        """These moves with what was read of each now; or why one must not be made."""
         group = frozenset(move.pod.uid for move in ready)
         answer: list[tuple[PlannedMove, Snapshot]] = []
         for move in ready:
@@ -84,7 +102,7 @@ class GroupAttempts(Attempts):
             fresh = self._actor.reread(move.pod.namespace, move.pod.name)
             changed = self._changed(move, fresh, group)
             if changed is not None:
-                return _of_member(move, changed)
+                return of_member(move, changed)
             answer.append((move, fresh))
         return answer
 
@@ -102,7 +120,7 @@ class GroupAttempts(Attempts):
             changed = self._changed(move, fresh, group, broken=begun)
             if changed is not None:
                 self._withdraw([past])
-                self._report(move, "refused", _of_member(move, changed))
+                self._report(move, "refused", of_member(move, changed))
                 return None
             self._may_send()
             self._is_fresh(move, actor.steady() - began)
@@ -148,9 +166,3 @@ def _went(move: PlannedMove, fresh: Snapshot) -> bool:
     """Whether the pod went with those of its gang that were evicted, and needs no eviction."""
     pod = next((each for each in fresh.pods if each.metadata.name == move.pod.name), None)
     return was_evicted(pod, move.pod.uid) or (pod is not None and ended(pod))
-
-
-def _of_member(move: PlannedMove, found: Problem) -> Problem:
-    """Why a group is not moved, with the pod that it is about."""
-    name = f"{move.pod.namespace}/{move.pod.name}"
-    return Problem(code=found.code, message=f"{found.message} ({name} of {move.group})")

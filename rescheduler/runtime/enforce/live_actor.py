@@ -7,9 +7,16 @@ from datetime import datetime
 from pathlib import Path
 
 from rescheduler.actions.events import EventWriter
-from rescheduler.actions.evict import EvictionAnswer, annotations, evict, read_pod
+from rescheduler.actions.evict import (
+    CALL_TIMEOUT,
+    EvictionAnswer,
+    annotations,
+    evict,
+    read_pod,
+)
 from rescheduler.actions.extender_lease import NAME as EXTENDER
 from rescheduler.actions.extender_lease import ExtenderLease
+from rescheduler.actions.kueue import KueueWorkloads
 from rescheduler.actions.lease import Lease
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.soft_taints import SoftTaints
@@ -17,7 +24,7 @@ from rescheduler.actions.steering_table import TABLE, SteeringTable
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.trail import Target, Trail
 from rescheduler.actions.trail_file import TrailFile, TrailStream
-from rescheduler.actions.transport import Api, ServerClock, steady
+from rescheduler.actions.transport import Api, ServerClock, call, steady
 from rescheduler.kube.objects import Pod
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.history import History
@@ -133,6 +140,9 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
             )
         ),
         extender=extender_lease(api, state.clock),
+        kueue=KueueWorkloads(
+            lambda method, path, body: call(api, method, path, body, timeout=CALL_TIMEOUT)
+        ),
         warn=lambda said, **values: logger().warning(said, **values),
     )
 

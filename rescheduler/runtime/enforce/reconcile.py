@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from rescheduler.actions.evict import was_evicted
+from rescheduler.kube.kueue import was_stopped
 from rescheduler.model.errors import LockLost
 from rescheduler.model.history import History, PastMove
 from rescheduler.runtime.enforce.actor import Actor
@@ -83,7 +84,7 @@ def reconcile(actor: Actor, history: History) -> None:
 def _resolve(actor: Actor, move: PastMove) -> bool:
     now = actor.clock()
     overdue = now - move.at >= APPLY_DELAY
-    if was_evicted(actor.pod(move.namespace, move.pod), move.podUid):
+    if _took_effect(actor, move):
         if overdue:
             move.charge_late(now)
         else:
@@ -97,8 +98,20 @@ def _resolve(actor: Actor, move: PastMove) -> bool:
     return False
 
 
+def _took_effect(actor: Actor, move: PastMove) -> bool:
+    """Whether the pod is gone or going, or the Workload that Kueue was to stop it by.
+
+    Until Kueue has seen that, its pods run on as if nothing had been asked.
+    """
+    if was_evicted(actor.pod(move.namespace, move.pod), move.podUid):
+        return True
+    if not move.stops or actor.kueue is None:
+        return False
+    return was_stopped(actor.kueue.read(move.namespace, move.stops), move.stopsUid)
+
+
 def _charge_late(actor: Actor, move: PastMove) -> bool:
-    if not was_evicted(actor.pod(move.namespace, move.pod), move.podUid):
+    if not _took_effect(actor, move):
         return False
     move.charge_late(actor.clock())
     actor.record(resolved(move))

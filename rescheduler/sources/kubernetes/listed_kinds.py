@@ -6,6 +6,7 @@ from rescheduler.kube import controllers as kinds
 from rescheduler.kube import extensions, storage
 from rescheduler.kube.dra import devices
 from rescheduler.kube.gangs import COSCHEDULING, KAI, KUEUE, NATIVE, VOLCANO, GangObject
+from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Base, Node, Pod
 
@@ -72,6 +73,20 @@ LISTS = {
         "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
         NodeResourceTopology,
         "list noderesourcetopologies.topology.node.k8s.io",
+        extension=True,
+    ),
+    "cluster_queues": Kind(
+        "ClusterQueue",
+        "/apis/kueue.x-k8s.io/v1beta1/clusterqueues",
+        ClusterQueue,
+        "list clusterqueues.kueue.x-k8s.io",
+        extension=True,
+    ),
+    "local_queues": Kind(
+        "LocalQueue",
+        "/apis/kueue.x-k8s.io/v1beta1/localqueues",
+        LocalQueue,
+        "list localqueues.kueue.x-k8s.io",
         extension=True,
     ),
     **{

@@ -98,6 +98,9 @@ MIMIR = Program(
     {},
 )
 
+# For `make e2e-kueue` alone.
+KUEUE = Program("kueue", "0.14.0", {"kueue": "sigs.k8s.io/kueue/cmd/kueue"}, {})
+
 # The longest build first, so that a cold build ends soonest.
 PROGRAMS = (
     KUBERNETES,

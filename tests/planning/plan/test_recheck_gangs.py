@@ -16,6 +16,8 @@ from rescheduler.policies.limits import Limits
 from tests.cluster import budget
 from tests.planning.gang_worlds import FREE, in_one_rack, planned
 from tests.planning.test_gangs import scattered
+from tests.planning.test_kueue_gangs import cluster as queued
+from tests.planning.test_kueue_gangs import state
 
 LIMITS = Limits.model_validate(FREE | {"gangs": "Whole", "movesPerWorkload": 9})
 
@@ -85,3 +87,50 @@ def test_a_move_of_a_group_whose_others_are_not_known_is_not_made() -> None:
     answer = Recheck(copy).check(made.moves[0])
     assert isinstance(answer, Problem)
     assert answer.code == "ELG028"
+
+
+def restarted(change: Callable[[dict[str, Any]], Any]) -> list[PlannedMove | Problem]:
+    """The same of a gang that Kueue stops and starts."""
+    limits = {"gangs": "Whole", "kueue": "Restart"}
+    made = planned(queued(state()), in_one_rack(), **limits)
+    assert len(made.moves) == 3
+    objects = state()
+    change(objects)
+    chosen = Limits.model_validate(FREE | limits)
+    copy = WorkingCopy(queued(objects), [in_one_rack()], chosen, History(), plan=made.id)
+    check = Recheck(copy, made.moves).check
+    return [check(move) for move in made.moves]
+
+
+def test_a_gang_that_kueue_still_runs_passes() -> None:
+    assert all(isinstance(each, PlannedMove) for each in restarted(lambda _: None))
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda objects: objects["workloads"].clear(), "DRF006"),
+        (lambda objects: objects["workloads"][0]["metadata"].update(uid="made anew"), "DRF006"),
+        (lambda objects: objects["workloads"][0]["spec"].update(active=False), "ELG029"),
+        (lambda objects: objects["queue"]["spec"].update(stopPolicy="Hold"), "ELG035"),
+    ],
+)
+def test_a_gang_whose_workload_is_another_or_none_now_is_left_alone(
+    change: Callable[[dict[str, Any]], Any], code: str
+) -> None:
+    answers = restarted(change)
+    assert {each.code for each in answers if isinstance(each, Problem)} == {code}
+    assert all(isinstance(each, Problem) for each in answers)
+
+
+def test_a_gang_that_kueue_has_come_to_run_is_not_evicted() -> None:
+    """Its moves were planned as evictions, which Kueue would not know of."""
+    none = state() | {"workloads": []}
+    made = planned(queued(none), in_one_rack(), gangs="Whole", jobs="Allow", kueue="Restart")
+    assert len(made.moves) == 3
+    limits = Limits.model_validate(FREE | {"gangs": "Whole", "kueue": "Restart", "jobs": "Allow"})
+    copy = WorkingCopy(queued(state()), [in_one_rack()], limits, History(), plan=made.id)
+    check = Recheck(copy, made.moves).check
+    found = [check(move) for move in made.moves]
+    assert {each.code for each in found if isinstance(each, Problem)} == {"DRF006"}
+    assert all(isinstance(each, Problem) for each in found)

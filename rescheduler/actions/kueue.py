@@ -1,0 +1,102 @@
+"""Workloads of Kueue: one is deleted for Kueue to stop its job, and to queue it anew by itself.
+
+The request names the UID and the version that was read, so that it holds for that Workload as it
+was and for no other. It is sent once. See `kube.kueue` for what Kueue does then.
+"""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from rescheduler.actions.evict import EvictionAnswer
+from rescheduler.actions.soft_taints import REVIEWS
+from rescheduler.actions.transport import Answer
+from rescheduler.kube.gangs import KUEUE, GangObject
+from rescheduler.model.errors import ActionError, ClusterUnavailable
+
+_VERSION = f"{KUEUE}/v1beta1"
+RIGHT = {"verb": "delete", "group": KUEUE, "resource": "workloads"}
+
+
+class _List(msgspec.Struct):
+    items: list[GangObject]
+
+
+class KueueWorkloads:
+    """The Workloads of a cluster."""
+
+    def __init__(self, call: Callable[[str, str, dict[str, Any] | None], Answer]) -> None:
+        """call: sends one request, once: its method, its path, its body."""
+        self._call = call
+
+    def permitted(self) -> bool:
+        """Whether we may delete Workloads.
+
+        Raises:
+            ActionError: the API server does not answer, or refuses.
+        """
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "metadata": {},
+            "spec": {"resourceAttributes": RIGHT},
+        }
+        answer = self._call("POST", REVIEWS, review)
+        if not answer.ok:
+            raise ActionError(answer.message, "check whether the API server can be reached.")
+        return (answer.body.get("status") or {}).get("allowed") is True
+
+    def read(self, namespace: str, name: str) -> GangObject | None:
+        """The Workload as it is now, or None where there is none; it needs the right to list only.
+
+        Raises:
+            ClusterUnavailable: no answer, a refusal, or an answer that is no list of Workloads.
+        """
+        path = f"{_path(namespace)}?fieldSelector=metadata.name%3D{quote(name, safe='')}"
+        answer = self._call("GET", path, None)
+        if not answer.ok:
+            raise ClusterUnavailable(answer.message, "check whether the API server can be reached.")
+        try:
+            found = msgspec.convert(answer.body, _List).items
+        except msgspec.ValidationError as error:
+            raise ClusterUnavailable(
+                f"Workload {namespace}/{name} cannot be decoded: {error}", "report the Workload."
+            ) from error
+        named = next((each for each in found if each.metadata.name == name), None)
+        if named is not None:
+            named.apiVersion = _VERSION
+        return named
+
+    def restart(self, workload: GangObject) -> EvictionAnswer:
+        """Delete the Workload, if it is still as it was read."""
+        metadata = workload.metadata
+        body = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": metadata.uid, "resourceVersion": metadata.resourceVersion},
+        }
+        path = f"{_path(metadata.namespace)}/{metadata.name}"
+        return understood(self._call("DELETE", path, body))
+
+
+def _path(namespace: str) -> str:
+    return f"/apis/{_VERSION}/namespaces/{namespace}/workloads"
+
+
+def understood(answer: Answer) -> EvictionAnswer:
+    """The meaning of an answer to a deletion, in the codes of evictions."""
+    said = answer.message
+    match answer.status:
+        case status if 200 <= status < 300:
+            return EvictionAnswer("evicted", "ACT001", f"Kueue stops and starts its gang. {said}")
+        case 404 | 409:
+            return EvictionAnswer("refused", "ACT021", said)
+        case 401 | 403:
+            return EvictionAnswer("refused", "ACT022", said)
+        case 429:
+            return EvictionAnswer("refused", "ACT005", said, stops=True)
+        case status if 400 <= status < 500 and status != 408:
+            return EvictionAnswer("refused", "ACT008", said)
+    return EvictionAnswer("unknown", "ACT009", said)

@@ -1,0 +1,224 @@
+"""Kueue: its Workloads, their queues, and which Workloads it can stop and start again as a whole.
+
+A Workload that is deleted is made again by Kueue itself: its finalizer holds it until its job has
+been suspended, and once no pod of the job is left a new one is made and queued. So nobody has to
+come back to resume it. The pods of a plain group would be deleted for good.
+
+Source: pkg/controller/jobframework/reconciler.go (reconcileGenericJob steps 1.1 and 3,
+handleJobWithNoWorkload), pkg/controller/jobs/pod/pod_controller.go (Stop), Kueue v0.6 to v0.14.
+"""
+
+import hashlib
+from collections.abc import Iterable
+
+import msgspec
+
+from rescheduler.kube.gangs import GangObject, PodSet
+from rescheduler.kube.objects import Base, Condition, LabelSelector, ObjectMeta, OwnerReference
+from rescheduler.kube.quantity import nanos
+
+RUNNERS = frozenset({("batch/v1", "Job"), ("jobset.x-k8s.io/v1alpha2", "JobSet")})
+"""Kinds that make all their pods anew once they are not suspended any more."""
+_RUNNING = ("QuotaReserved", "Admitted")
+_NO_TOPOLOGY = frozenset({"podIndexLabel", "subGroupIndexLabel", "subGroupCount"})
+"""What a topologyRequest has where none was asked for: each PodSet gets one.
+Source: topologyRequestBuilder in pkg/controller/jobframework/tas.go."""
+_HASH = 5
+_PREFIX = 252 - _HASH
+
+
+class ResourceQuota(Base):
+    """spec.resourceGroups[].flavors[].resources[] of a ClusterQueue."""
+
+    name: str = ""
+    nominalQuota: str | float = "0"
+
+
+class FlavorQuotas(Base):
+    """spec.resourceGroups[].flavors[]."""
+
+    name: str = ""
+    resources: list[ResourceQuota] | None = None
+
+
+class ResourceGroup(Base):
+    """spec.resourceGroups[]: resources that come in the same flavors."""
+
+    coveredResources: list[str] | None = None
+    flavors: list[FlavorQuotas] | None = None
+
+
+class ClusterQueueSpec(Base):
+    """spec of a ClusterQueue; the cohort is `cohortName` since v1beta2."""
+
+    cohort: str = ""
+    cohortName: str = ""
+    stopPolicy: str = ""
+    resourceGroups: list[ResourceGroup] | None = None
+    namespaceSelector: LabelSelector | None = None
+    admissionChecks: list[str] | None = None
+    admissionChecksStrategy: dict[str, object] | None = None
+
+
+class ResourceUsage(Base):
+    """status.flavorsReservation[].resources[]: what admitted Workloads hold of it."""
+
+    name: str = ""
+    total: str | float = "0"
+
+
+class FlavorUsage(Base):
+    """status.flavorsReservation[]."""
+
+    name: str = ""
+    resources: list[ResourceUsage] | None = None
+
+
+class ClusterQueueStatus(Base):
+    """status of a ClusterQueue."""
+
+    conditions: list[Condition] | None = None
+    flavorsReservation: list[FlavorUsage] | None = None
+
+
+class ClusterQueue(Base):
+    """A ClusterQueue: the quota that Workloads are admitted by."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: ClusterQueueSpec = msgspec.field(default_factory=ClusterQueueSpec)
+    status: ClusterQueueStatus = msgspec.field(default_factory=ClusterQueueStatus)
+
+    @property
+    def cohort(self) -> str:
+        """The cohort in which it shares its quota, or ""."""
+        return self.spec.cohort or self.spec.cohortName
+
+
+class LocalQueueSpec(Base):
+    """spec of a LocalQueue."""
+
+    clusterQueue: str = ""
+    stopPolicy: str = ""
+
+
+class LocalQueue(Base):
+    """A LocalQueue: where Workloads of a namespace wait."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: LocalQueueSpec = msgspec.field(default_factory=LocalQueueSpec)
+
+
+def holds(conditions: Iterable[Condition] | None, name: str) -> bool:
+    """Whether the condition of that type is True."""
+    return any(each.type == name and each.status == "True" for each in conditions or ())
+
+
+def waits(workload: GangObject) -> bool:
+    """Whether the Workload asks for quota that it does not have, or did not use yet."""
+    if workload.spec.active is False or holds(workload.status.conditions, "Finished"):
+        return False
+    return not holds(workload.status.conditions, "Admitted")
+
+
+def unstoppable(workload: GangObject) -> str:
+    """Why Kueue would not stop this Workload and start it again as it is; "" if it would."""
+    name = f"Workload {workload.metadata.name}"
+    owner, conditions = workload.metadata.controller, workload.status.conditions
+    kind = None if owner is None else (owner.apiVersion, owner.kind)
+    if kind not in RUNNERS:
+        of = "nothing" if owner is None else f"{owner.kind} {owner.name}"
+        return f"{name} is run by {of}, and only those of a Job or JobSet come back as they were"
+    if workload.metadata.deletionTimestamp is not None or workload.spec.active is False:
+        return f"{name} is being stopped already"
+    if holds(conditions, "Evicted") or holds(conditions, "Finished"):
+        return f"{name} was evicted or has finished"
+    if not all(holds(conditions, each) for each in _RUNNING) or workload.status.admission is None:
+        return f"{name} is not admitted"
+    if workload.spec.maximumExecutionTimeSeconds is not None:
+        return f"{name} has a maximumExecutionTimeSeconds, which would begin anew"
+    if workload.status.admissionChecks or workload.status.clusterName:
+        return f"{name} has admission checks, which would have to pass again"
+    if owner is not None and workload.metadata.name not in _made_names(owner):
+        return f"{name} was not made by Kueue for {owner.kind} {owner.name}, or is elastic"
+    if any(each.minCount is not None for each in workload.spec.podSets or ()):
+        return f"{name} may be admitted with fewer pods (minCount)"
+    if _by_topology(workload):
+        return f"{name} is placed by Kueue itself (TopologyAwareScheduling)"
+    return ""
+
+
+def was_stopped(found: GangObject | None, uid: str) -> bool:
+    """Whether this reading of the Workload with that UID shows that its deletion took effect."""
+    return (
+        found is None or found.metadata.uid != uid or found.metadata.deletionTimestamp is not None
+    )
+
+
+def _made_names(owner: OwnerReference) -> set[str]:
+    """How Kueue names the Workload that it makes for a job, before and since v0.8.
+
+    Those that somebody else made (prebuilt), and slices of elastic jobs, have other names.
+    Source: generateWorkloadName in pkg/controller/jobframework/workload_names.go.
+    """
+    group = owner.apiVersion.partition("/")[0]
+    prefix = f"{owner.kind.lower()}-{owner.name}"[:_PREFIX]
+    texts = (
+        f"{owner.kind}\n{group}\n{owner.name}",
+        f"{owner.kind}\n{group}\n{owner.name}\n{owner.uid}",
+    )
+    return {f"{prefix}-{_hash(each)}" for each in texts}
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:_HASH]
+
+
+def _by_topology(workload: GangObject) -> bool:
+    sets: list[PodSet] = workload.spec.podSets or []
+    assigned = workload.status.admission.podSetAssignments if workload.status.admission else []
+    return any(not _NO_TOPOLOGY.issuperset(each.topologyRequest or ()) for each in sets) or any(
+        each.topologyAssignment is not None or each.delayedTopologyRequest
+        for each in assigned or ()
+    )
+
+
+def unlike(workload: GangObject, queue: ClusterQueue) -> str:
+    """Why this ClusterQueue might not admit the Workload again in the flavors it has; "" if so.
+
+    What it holds has to be of the queue's own quota, in the only flavor that there is for it.
+    """
+    name = f"ClusterQueue {queue.metadata.name}"
+    if queue.metadata.deletionTimestamp is not None or not holds(queue.status.conditions, "Active"):
+        return f"{name} is not Active"
+    if queue.spec.stopPolicy not in ("", "None"):
+        return f"{name} admits nothing (stopPolicy {queue.spec.stopPolicy})"
+    if queue.spec.admissionChecks or queue.spec.admissionChecksStrategy:
+        return f"{name} has admission checks, which would have to pass again"
+    groups = queue.spec.resourceGroups or []
+    for resource, flavor in sorted(_assigned(workload)):
+        offered = [
+            each
+            for group in groups
+            if resource in (group.coveredResources or ())
+            for each in group.flavors or ()
+        ]
+        if [each.name for each in offered] != [flavor]:
+            return f"{name} has other flavors of {resource} than {flavor}, and may choose another"
+        quota = [q.nominalQuota for q in offered[0].resources or () if q.name == resource]
+        held = [
+            used.total
+            for each in queue.status.flavorsReservation or ()
+            if each.name == flavor
+            for used in each.resources or ()
+            if used.name == resource
+        ]
+        if len(quota) != 1 or len(held) != 1 or nanos(held[0]) > nanos(quota[0]):
+            return f"{name} holds more {resource} than its own quota, or does not say how much"
+    return ""
+
+
+def _assigned(workload: GangObject) -> set[tuple[str, str]]:
+    """Each resource with the flavor that the Workload has of it."""
+    admission = workload.status.admission
+    sets = (admission.podSetAssignments if admission else None) or []
+    return {pair for each in sets for pair in (each.flavors or {}).items()}

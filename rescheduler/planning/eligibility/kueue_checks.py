@@ -1,0 +1,110 @@
+"""Whether Kueue would stop a gang and start it again with its quota: ELG029, ELG034, ELG035.
+
+Between the two its quota is free. So nothing else may be waiting for it, and the queue must be able
+to admit the same Workload again in the same flavors, on what it owns itself.
+"""
+
+from functools import cached_property
+
+from rescheduler.kube.gangs import KUEUE, WORKLOADS, GangObject
+from rescheduler.kube.kueue import ClusterQueue, LocalQueue, unlike, unstoppable, waits
+from rescheduler.kube.selectors import matches
+from rescheduler.model.gangs import Gang
+from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
+
+_KINDS = (WORKLOADS, "ClusterQueue", "LocalQueue")
+_COHORTS = "cohorts"
+
+
+class KueueChecks:
+    """Answers for the gangs of one snapshot that Kueue starts and stops."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def refusal(self, gang: Gang) -> Problem | None:
+        """Why this gang cannot be stopped and started as a whole, or None."""
+        name = f"gang {gang.name} ({gang.mark})"
+        unread = [kind for kind in _KINDS if kind in self._snapshot.unread]
+        if unread:
+            text = f"whether Kueue would start {name} again is not known: {unread[0]} was not read"
+            return Problem(code="ELG029", message=text)
+        facts = self._snapshot.gangs.facts(gang)
+        workload = facts.workload
+        if workload is None:
+            text = f"{name} is not exactly what one Workload of Kueue stands for"
+            return Problem(code="ELG029", message=text)
+        if why := unstoppable(workload):
+            return Problem(code="ELG029", message=f"{name}: {why}")
+        size = len(facts.members)
+        if size != workload.minimum or size < 2:
+            text = (
+                f"Workload {workload.metadata.name} is for {counted(workload.minimum or 0, 'pod')}"
+            )
+            return Problem(code="ELG029", message=f"{name}: {text}, and has {size}")
+        return self._refuse_queue(workload, name)
+
+    def _refuse_queue(self, workload: GangObject, name: str) -> Problem | None:
+        namespace = workload.metadata.namespace
+        local = self._locals.get((namespace, workload.spec.queueName or ""))
+        admission = workload.status.admission
+        queue = None if local is None else self._queues.get(local.spec.clusterQueue)
+        if local is None or queue is None or admission is None:
+            text = f"the queue of Workload {workload.metadata.name} is not known"
+            return Problem(code="ELG035", message=f"{name}: {text}")
+        if admission.clusterQueue != queue.metadata.name:
+            text = f"LocalQueue {local.metadata.name} leads to another ClusterQueue now"
+            return Problem(code="ELG035", message=f"{name}: {text}")
+        if (
+            local.spec.stopPolicy not in ("", "None")
+            or local.metadata.deletionTimestamp is not None
+        ):
+            text = f"LocalQueue {local.metadata.name} admits nothing"
+            return Problem(code="ELG035", message=f"{name}: {text}")
+        labels = self._labels.get(namespace)
+        if not matches(queue.spec.namespaceSelector, labels):
+            text = (
+                f"ClusterQueue {queue.metadata.name} does not take namespace {namespace} any more"
+            )
+            return Problem(code="ELG035", message=f"{name}: {text}")
+        if why := unlike(workload, queue):
+            return Problem(code="ELG035", message=f"{name}: {why}")
+        rival = self._rivals.get(_pool(queue)) or self._rivals.get("")
+        if rival is None:
+            return None
+        other = f"{rival.metadata.namespace}/{rival.metadata.name}"
+        text = f"Workload {other} waits, and may take the quota that {name} frees"
+        return Problem(code="ELG034", message=text)
+
+    @cached_property
+    def _locals(self) -> dict[tuple[str, str], LocalQueue]:
+        found = self._snapshot.local_queues
+        return {(each.metadata.namespace, each.metadata.name): each for each in found}
+
+    @cached_property
+    def _queues(self) -> dict[str, ClusterQueue]:
+        return {each.metadata.name: each for each in self._snapshot.cluster_queues}
+
+    @cached_property
+    def _labels(self) -> dict[str, dict[str, str] | None]:
+        return {each.metadata.name: each.metadata.labels for each in self._snapshot.namespaces}
+
+    @cached_property
+    def _rivals(self) -> dict[str, GangObject]:
+        """A Workload that waits, by whose quota it may take; "" where that cannot be told.
+
+        Cohorts may be parts of others, so that all ClusterQueues in a cohort count as one.
+        """
+        answer: dict[str, GangObject] = {}
+        for each in self._snapshot.gang_objects:
+            if each.group == KUEUE and waits(each):
+                local = self._locals.get((each.metadata.namespace, each.spec.queueName or ""))
+                queue = None if local is None else self._queues.get(local.spec.clusterQueue)
+                answer.setdefault("" if queue is None else _pool(queue), each)
+        return answer
+
+
+def _pool(queue: ClusterQueue) -> str:
+    return _COHORTS if queue.cohort else f"/{queue.metadata.name}"

@@ -1,0 +1,133 @@
+"""Gangs that Kueue runs: one request stops all pods, and Kueue starts them again by itself.
+
+No PodDisruptionBudget is asked by anybody but us, so everything is read again right before it, and
+must allow all pods at once. All intents are stored before; whether an unanswered request took
+effect is found out by the Workload's UID.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rescheduler.actions.evict import EvictionAnswer
+from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.kueue import unstoppable, was_stopped
+from rescheduler.model.errors import SourceError
+from rescheduler.model.history import PastMove
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.problem import Problem
+from rescheduler.model.restarting import StopRef
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.runtime.enforce.actor import Workloads
+from rescheduler.runtime.enforce.attempt import Attempts, Halted, problem
+
+
+class StopAttempts(Attempts):
+    """Stops and starts the gangs of one plan that Kueue runs."""
+
+    def _stop(self, moves: Sequence[PlannedMove], stops: StopRef) -> Problem | None:
+        """Stop the gang of these moves, which pass the check as they are; or why it must not be.
+
+        Raises:
+            Halted, ActionError, SourceError: as `attempt_group`.
+        """
+        self._may_send()
+        fresh = self._around(moves)
+        changed = self._all_changed(moves, fresh)
+        if changed is not None:
+            return changed
+        intents = self._intend([(move, fresh) for move in moves])
+        if not intents:
+            return None
+        try:
+            self._may_send()
+            began = self._actor.steady()
+            changed = self._all_changed(moves, self._around(moves))
+            found = changed or self._stoppable(moves[0], stops)
+            if isinstance(found, Problem):
+                self._withdraw(intents)
+                return found
+            self._may_send()
+            self._is_fresh(moves[0], self._actor.steady() - began)
+        except Halted:
+            self._withdraw(intents)
+            raise
+        self._sent(list(zip(moves, intents, strict=True)), found)
+        return None
+
+    def _around(self, moves: Sequence[PlannedMove]) -> Snapshot:
+        """What all these pods hang on, read now: once for each of their controllers.
+
+        Nodes that are not read again are those of the batch.
+        """
+        if self._snapshot is None:
+            raise ValueError("no batch was begun")
+        first = {move.owner.controllerUid: move for move in reversed(moves)}
+        read = [self._actor.reread(m.pod.namespace, m.pod.name) for m in first.values()]
+        pods = {pod.metadata.uid: pod for each in read for pod in each.pods}
+        nodes = {node.metadata.name: node for node in self._snapshot.nodes}
+        for move, each in zip(first.values(), read, strict=True):
+            nodes.pop(move.source, None)
+            nodes.update({node.metadata.name: node for node in each.nodes})
+        controllers = {c.metadata.uid: c for each in read for c in each.controllers}
+        return replace(
+            read[0],
+            pods=list(pods.values()),
+            nodes=list(nodes.values()),
+            controllers=list(controllers.values()),
+            undecodable=[bad for each in read for bad in each.undecodable],
+        )
+
+    def _all_changed(self, moves: Sequence[PlannedMove], fresh: Snapshot) -> Problem | None:
+        """Why one of these may not be stopped; its PodDisruptionBudgets must allow all at once."""
+        group = frozenset(move.pod.uid for move in moves)
+        for move in moves:
+            changed = self._changed(move, fresh, group)
+            if changed is not None:
+                return of_member(move, changed)
+        return None
+
+    def _stoppable(self, move: PlannedMove, stops: StopRef) -> GangObject | Problem:
+        """The Workload as it is now, or why it must be left alone."""
+        if self._actor.kueue is None:
+            return problem("ACT021", "Nothing here stops Workloads.")
+        found = self._actor.kueue.read(move.pod.namespace, stops.name)
+        if found is None or found.metadata.uid != stops.uid:
+            return problem("ACT021", f"Workload {stops.name} is gone, or another one.")
+        why = unstoppable(found)
+        return problem("ACT021", f"{why}.") if why else found
+
+    def _sent(self, moves: list[tuple[PlannedMove, PastMove]], workload: GangObject) -> None:
+        """Send the one request, whose intents are stored, and keep what came of it."""
+        actor = self._actor
+        if actor.kueue is None:
+            raise ValueError("nothing here stops Workloads")
+        self._last = actor.clock()
+        answer = actor.kueue.restart(workload)
+        if answer.result == "unknown":
+            answer = self._stopped_after_all(actor.kueue, workload, answer)
+        for move, past in moves:
+            self._keep(move, past, answer)
+        actor.ledger.write(self.history)
+        self._heed(moves[0][0], answer)
+
+    def _stopped_after_all(
+        self, kueue: Workloads, workload: GangObject, answer: EvictionAnswer
+    ) -> EvictionAnswer:
+        """Find out by UID whether an unanswered request took effect; it is never sent again."""
+        metadata = workload.metadata
+        for pause in self._actor.pace.resolve:
+            try:
+                done = was_stopped(kueue.read(metadata.namespace, metadata.name), metadata.uid)
+            except SourceError:
+                done = False
+            if done:
+                said = f"Kueue stops and starts its gang. No answer came ({answer.message})."
+                return EvictionAnswer("evicted", "ACT001", said)
+            self._actor.sleep(pause)
+        return answer
+
+
+def of_member(move: PlannedMove, found: Problem) -> Problem:
+    """Why a group is not moved, with the pod that it is about."""
+    name = f"{move.pod.namespace}/{move.pod.name}"
+    return Problem(code=found.code, message=f"{found.message} ({name} of {move.group})")

@@ -1,0 +1,207 @@
+"""Gangs that Kueue itself runs, on real servers: `make e2e-kueue`.
+
+What `tests.fakes.kueue` imitates is seen here of the real one: a Workload that is deleted suspends
+its Job, whose pods all go, and is made and admitted anew, without anybody to resume it.
+"""
+
+import shutil
+import signal
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.builders.cluster import Cluster
+from tests.e2e.builders.kueue import API, admitted, kueue, queue, workloads
+from tests.e2e.builders.nodes import nodes
+from tests.e2e.builders.surroundings import budget
+from tests.e2e.builders.workloads import job
+from tests.e2e.controlplane.api import Manifest
+from tests.e2e.controlplane.manifests import apply_manifests
+from tests.e2e.controlplane.processes import Process
+from tests.e2e.controlplane.server import ControlPlane
+from tests.e2e.loop import NAMESPACE, USER, Json, Loop, install, swift, write_policies
+from tests.e2e.program import ROOT, Program
+
+pytestmark = pytest.mark.e2e
+
+SSD = {"disk": "ssd"}
+RULES = """
+apiVersion: rescheduler.io/v1alpha1
+kind: Conformity
+metadata: {name: rules}
+spec:
+  match: {namespaces: [default]}
+  nodeAffinity: {}
+"""
+LIMITS = f"{swift(per_workload=4, batch=8)}  gangs: Whole\n  kueue: Restart\n"
+KIND = {"apiVersion": API, "kind": "Workload"}
+DEPLOY = ROOT / "deploy" / "kustomize"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """A control plane of its own, as Kueue leaves finalizers behind."""
+    folder = Path(tempfile.mkdtemp(prefix="rescheduler-kueue-"))
+    made = ControlPlane(folder)
+    try:
+        yield Cluster(made)
+    finally:
+        made.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def running(cluster: Cluster, tmp_path: Path) -> Iterator[Process]:
+    with kueue(cluster, tmp_path) as process:
+        yield process
+
+
+@pytest.fixture
+def loop(cluster: Cluster, binary: Path, tmp_path: Path) -> Loop:
+    actor = Program(binary, install(cluster, "enforce-cronjob", tmp_path))
+    return Loop(actor, write_policies(tmp_path / "policies", RULES, LIMITS))
+
+
+def permit(cluster: Cluster) -> None:
+    """The component kueue-restart and the fence, with the namespace that it asks for."""
+    for component in ("kueue-restart", "fence"):
+        said = yaml.safe_load((DEPLOY / component / "kustomization.yaml").read_text())
+        apply_manifests(
+            cluster.api, [DEPLOY / component / each for each in said["resources"]], NAMESPACE
+        )
+    default = cluster.api.read("v1", "Namespace", "default")
+    cluster.api.patch(default, {"metadata": {"labels": {"rescheduler.io/evictions": "allowed"}}})
+
+
+def training(cluster: Cluster, size: int = 4) -> None:
+    """A Job of Kueue with all its pods on n1, which then turns out to be of another kind."""
+    cluster.create(*nodes(1, cpu=32, memory="64Gi", labels=SSD), *queue("8"))
+    made = job("train", size, node_selector=SSD, cpu=1, memory=None)
+    made["spec"] |= {"suspend": True, "completionMode": "Indexed"}
+    made["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team"}
+    cluster.create(made)
+    cluster.until(lambda: len(ready(cluster)) == size, "Kueue starts the Job", deadline=120)
+    cluster.create(*nodes(3, prefix="m", cpu=32, memory="64Gi", labels=SSD))
+    found = cluster.api.read("v1", "Node", "n1")
+    cluster.api.patch(found, {"metadata": {"labels": {"disk": "hdd"}}})
+
+
+def of_train(cluster: Cluster) -> Manifest:
+    """The Workload of the Job."""
+    (found,) = (each for each in workloads(cluster) if each["metadata"]["name"].startswith("job-t"))
+    return found
+
+
+def ready(cluster: Cluster) -> list[Manifest]:
+    return [
+        pod
+        for pod in cluster.pods("train")
+        if any(
+            each["type"] == "Ready" and each["status"] == "True"
+            for each in pod.get("status", {}).get("conditions", [])
+        )
+    ]
+
+
+def written(cluster: Cluster, mark: int) -> Counter[tuple[str, int]]:
+    """What our account deleted and evicted, with the answers."""
+    records = cluster.control_plane.audit.since(mark)
+    asked = records.on("workloads", "pods/eviction").writes(by=USER)
+    return Counter((each.resource, each.code) for each in asked)
+
+
+def told(report: Json) -> list[tuple[str, str]]:
+    return [(each["code"], each["message"]) for each in report["refused"]]
+
+
+def test_kueue_stops_and_starts_a_gang_that_nothing_else_may_move(
+    cluster: Cluster, running: Process, loop: Loop
+) -> None:
+    training(cluster)
+    before = of_train(cluster)
+    uids = {pod["metadata"]["uid"] for pod in ready(cluster)}
+
+    # Without the right nothing is even planned, and it is said.
+    mark = cluster.control_plane.audit.mark()
+    first = loop.once()
+    assert first["moves"] == []
+    assert "ACT022" in {each["code"] for each in first["notes"]}, first["notes"]
+    assert {code for code, _ in told(first)} == {"ELG029"}
+
+    permit(cluster)
+    cluster.create(budget("train", min_available=2))
+    cluster.until(lambda: allowed(cluster) == 2, "the budget is counted")
+    held(loop, "BUD002")
+    cluster.api.delete(cluster.api.read("policy/v1", "PodDisruptionBudget", "train", "default"))
+
+    rival = job("rival", 1, node_selector=SSD, cpu=20, memory=None)
+    rival["spec"]["suspend"] = True
+    rival["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team"}
+    cluster.create(rival)
+    cluster.until(lambda: len(workloads(cluster)) == 2, "the rival waits")
+    held(loop, "ELG034")
+    (waits,) = (each for each in workloads(cluster) if each["metadata"]["name"].startswith("job-r"))
+    cluster.api.patch({**waits, **KIND}, {"spec": {"active": False}})
+    assert written(cluster, mark) == {}
+
+    report = loop.once()
+    assert [each["result"] for each in report["moves"]] == ["evicted"] * 4, told(report)
+    assert written(cluster, mark) == {("workloads", 200): 1}
+    assert all(each["landedOn"] != "n1" for each in report["moves"])
+    after = ready(cluster)
+    assert len(after) == 4
+    assert not {pod["metadata"]["uid"] for pod in after} & uids
+    now = of_train(cluster)
+    assert admitted(now)
+    assert now["metadata"]["name"] == before["metadata"]["name"]
+    assert now["metadata"]["uid"] != before["metadata"]["uid"]
+    found = cluster.api.read("batch/v1", "Job", "train", "default")
+    assert found["status"].get("failed", 0) == 0, "a suspended Job counts no failure"
+    loop.until_content()
+    assert written(cluster, mark) == {("workloads", 200): 1}
+
+
+def held(loop: Loop, code: str) -> None:
+    """It is held for this reason, once the API server knows of what was just applied."""
+    until = time.monotonic() + 60
+    while True:
+        report = loop.once()
+        assert report["moves"] == []
+        if {each for each, _ in told(report)} == {code}:
+            return
+        assert time.monotonic() < until, (told(report), report["notes"])
+
+
+def allowed(cluster: Cluster) -> int:
+    found = cluster.api.read("policy/v1", "PodDisruptionBudget", "train", "default")
+    return int(found.get("status", {}).get("disruptionsAllowed", -1))
+
+
+def test_a_workload_that_is_deleted_while_kueue_is_down_is_stopped_by_it_later(
+    cluster: Cluster, running: Process
+) -> None:
+    """The finalizer holds it, so that nothing is lost whoever is killed."""
+    training(cluster)
+    before = of_train(cluster)
+    uids = {pod["metadata"]["uid"] for pod in ready(cluster)}
+    running.signal(signal.SIGSTOP)
+    try:
+        cluster.api.delete({**before, **KIND})
+        held = of_train(cluster)
+        assert held["metadata"]["deletionTimestamp"]
+        assert {pod["metadata"]["uid"] for pod in ready(cluster)} == uids
+    finally:
+        running.signal(signal.SIGCONT)
+    cluster.until(
+        lambda: (
+            len(ready(cluster)) == 4
+            and not {pod["metadata"]["uid"] for pod in ready(cluster)} & uids
+        ),
+        "Kueue starts it anew",
+        deadline=120,
+    )

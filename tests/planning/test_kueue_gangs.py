@@ -1,0 +1,320 @@
+"""Gangs that Kueue runs: moved only where it would surely start them again as they are."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.kueue import ClusterQueue, LocalQueue
+from rescheduler.kube.objects import OwnerReference
+from rescheduler.model.plan import Plan
+from rescheduler.model.plan_digest import digest_of
+from rescheduler.model.snapshot import Snapshot
+from tests.cluster import budget, controller, node, pod, snapshot
+from tests.fakes import kueue
+from tests.planning.gang_worlds import JOBSET, in_one_rack, planned
+
+State = dict[str, Any]
+
+
+def state() -> State:
+    """The objects of Kueue as JSON: a Workload, its queues."""
+    flavor = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": 8}]}
+    used = [{"name": "default", "resources": [{"name": "cpu", "total": "3"}]}]
+    return {
+        "workloads": [kueue.workload("train", "job-train", pods=3)],
+        "queue": {
+            "metadata": {"name": "all"},
+            "spec": {
+                "namespaceSelector": {},
+                "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],
+            },
+            "status": {
+                "conditions": [{"type": "Active", "status": "True"}],
+                "flavorsReservation": used,
+            },
+        },
+        "local": {
+            "metadata": {"name": "team", "namespace": "default"},
+            "spec": {"clusterQueue": "all"},
+        },
+        "more": [],
+    }
+
+
+def cluster(made: State, **more: Any) -> Snapshot:
+    """A Job of three pods over two racks that are full, and a rack with room for all of it."""
+    small = [node(f"r{n}-1", labels={"rack": f"r{n}"}, allocatable={"cpu": "2"}) for n in (1, 2)]
+    large = [node("r3-1", labels={"rack": "r3"}, allocatable={"cpu": "8"})]
+    owner = controller("Job", "train", parallelism=3, completions=3, completionMode="Indexed")
+    owner.metadata.uid, owner.status.ready = "job-train", 3
+    term = {"matchExpressions": [{"key": "rack", "operator": "In", "values": ["r3"]}]}
+    liked = {
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": term}]
+    }
+    pods = [
+        pod(
+            f"train-{n}",
+            on,
+            owner=owner,
+            labels={"app": "train"},
+            requests={"cpu": "1"},
+            affinity={"nodeAffinity": liked},
+        )
+        for n, on in enumerate(["r1-1", "r1-1", "r2-1"])
+    ]
+    for number, each in enumerate(made["workloads"]):
+        each["metadata"].setdefault("uid", f"workload-{number}")
+    queues = [made["queue"], *(each for each in made["more"] if "resourceGroups" in each["spec"])]
+    locals_ = [made["local"], *(each for each in made["more"] if "clusterQueue" in each["spec"])]
+    return snapshot(
+        [*small, *large],
+        pods,
+        controllers=[owner],
+        gang_objects=[msgspec.convert(each, GangObject) for each in made["workloads"]],
+        cluster_queues=[msgspec.convert(each, ClusterQueue) for each in queues],
+        local_queues=[msgspec.convert(each, LocalQueue) for each in locals_],
+        **more,
+    )
+
+
+def made(change: Callable[[State], object] = lambda _: None, **limits: Any) -> Plan:
+    objects = state()
+    change(objects)
+    chosen = {"gangs": "Whole", "kueue": "Restart", **limits}
+    return planned(cluster(objects), in_one_rack(), **chosen)
+
+
+def test_a_gang_of_kueue_is_moved_as_a_whole_by_its_workload() -> None:
+    plan = made()
+    assert [each.pod.name for each in plan.moves] == ["train-0", "train-1", "train-2"]
+    assert {each.batch for each in plan.moves} == {1}
+    name = kueue.workload("train", "job-train", pods=3)["metadata"]["name"]
+    assert {each.stops.name if each.stops else "" for each in plan.moves} == {name}
+    assert {each.stops.uid if each.stops else "" for each in plan.moves} == {"workload-0"}
+    assert {each.landing[0].node for each in plan.moves} == {"r3-1"}
+    assert plan.digest == digest_of(plan)
+
+
+def test_its_job_need_not_ignore_disruptions_as_a_suspended_one_counts_no_failures() -> None:
+    assert len(made(jobs="Refuse").moves) == 3
+    alone = made(lambda objects: objects["workloads"].clear(), jobs="Refuse")
+    assert alone.totals.refused == {"ELG014": 3}
+
+
+def test_it_is_asked_for_by_its_own_limit() -> None:
+    for limits in ({"kueue": "Leave"}, {"gangs": "Surplus"}):
+        assert made(**limits).moves == []
+        assert set(made(**limits).totals.refused) == {"ELG029"}
+
+
+def test_a_budget_must_allow_all_of_it_at_once() -> None:
+    for allowed in range(4):
+        held = cluster(state(), budgets=[budget("train", "train", allowed=allowed, healthy=3)])
+        plan = planned(held, in_one_rack(), gangs="Whole", kueue="Restart")
+        assert len(plan.moves) == (3 if allowed == 3 else 0)
+
+
+def of(which: str, *path: str, value: Any) -> Callable[[State], None]:
+    """Set a field of the first Workload, or of a queue."""
+
+    def change(objects: State) -> None:
+        target = objects["workloads"][0] if which == "workload" else objects[which]
+        for each in path[:-1]:
+            target = target.setdefault(each, {})
+        target[path[-1]] = value
+
+    return change
+
+
+def owned(kind: str, version: str) -> Callable[[State], None]:
+    def change(objects: State) -> None:
+        objects["workloads"][0]["metadata"]["ownerReferences"][0] |= {
+            "kind": kind,
+            "apiVersion": version,
+        }
+
+    return change
+
+
+def condition(kind: str, value: str) -> Callable[[State], None]:
+    def change(objects: State) -> None:
+        status = objects["workloads"][0]["status"]
+        kept = [each for each in status["conditions"] if each["type"] != kind]
+        status["conditions"] = [*kept, {"type": kind, "status": value}]
+
+    return change
+
+
+def doubled(objects: State) -> None:
+    twin = kueue.workload("train", "job-train", pods=3)
+    twin["metadata"]["name"] = "train-b"
+    objects["workloads"].append(twin)
+
+
+PREFERRED = {"podIndexLabel": "index", "preferred": "rack"}
+ASSIGNED = {"clusterQueue": "all", "podSetAssignments": [{"flavors": {"cpu": "default"}}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (owned("Pod", "v1"), "run by Pod"),
+        (owned("MPIJob", "kubeflow.org/v2beta1"), "run by MPIJob"),
+        (owned("RayJob", "ray.io/v1"), "run by RayJob"),
+        (owned("Job", "batch.volcano.sh/v1alpha1"), "run by Job"),
+        (of("workload", "metadata", "name", value="prebuilt"), "was not made by Kueue"),
+        (of("workload", "metadata", "deletionTimestamp", value="2026-01-01T00:00:00Z"), "stopped"),
+        (of("workload", "spec", "active", value=False), "being stopped already"),
+        (condition("Evicted", "True"), "was evicted"),
+        (condition("Finished", "True"), "has finished"),
+        (condition("Admitted", "False"), "is not admitted"),
+        (condition("QuotaReserved", "False"), "is not admitted"),
+        (of("workload", "status", "admission", value=None), "is not admitted"),
+        (of("workload", "spec", "maximumExecutionTimeSeconds", value=60), "begin anew"),
+        (of("workload", "status", "admissionChecks", value=[{"name": "p"}]), "admission checks"),
+        (of("workload", "status", "clusterName", value="worker"), "admission checks"),
+        (of("workload", "spec", "podSets", value=[{"count": 3, "minCount": 1}]), "fewer pods"),
+        (
+            of("workload", "spec", "podSets", value=[{"count": 3, "topologyRequest": PREFERRED}]),
+            "TopologyAwareScheduling",
+        ),
+        (
+            of("workload", "status", "admission", "podSetAssignments",
+               value=[{"flavors": {"cpu": "default"}, "topologyAssignment": {"levels": []}}]),
+            "TopologyAwareScheduling",
+        ),
+        (of("workload", "spec", "podSets", value=[{"count": 4}]), "for 4 pods"),
+        (doubled, "not exactly what one Workload"),
+    ],
+)  # fmt: skip
+def test_a_workload_that_might_not_come_back_as_it_was_is_left_alone(
+    change: Callable[[State], None], said: str
+) -> None:
+    plan = made(change)
+    assert plan.moves == []
+    assert set(plan.totals.refused) == {"ELG029"}
+    assert said in plan.refused[0].message
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (of("workload", "spec", "queueName", value="gone"), "is not known"),
+        (of("local", "spec", "clusterQueue", value="gone"), "is not known"),
+        (of("workload", "status", "admission",
+            value={**ASSIGNED, "clusterQueue": "other"}), "another ClusterQueue"),
+        (of("local", "spec", "stopPolicy", value="Hold"), "admits nothing"),
+        (of("queue", "spec", "stopPolicy", value="HoldAndDrain"), "admits nothing"),
+        (of("queue", "status", "conditions", value=[]), "not Active"),
+        (of("queue", "spec", "namespaceSelector", value={"matchLabels": {"a": "b"}}), "namespace"),
+        (of("queue", "spec", "namespaceSelector", value=None), "namespace"),
+        (of("queue", "spec", "admissionChecks", value=["p"]), "admission checks"),
+        (of("queue", "spec", "admissionChecksStrategy", value={"x": []}), "admission checks"),
+        (of("queue", "spec", "resourceGroups", value=[]), "other flavors"),
+        (lambda objects: objects["queue"]["spec"]["resourceGroups"][0]["flavors"].append(
+            {"name": "spot"}), "other flavors"),
+        (of("queue", "status", "flavorsReservation", value=[]), "does not say"),
+        (of("queue", "status", "flavorsReservation", value=[
+            {"name": "default", "resources": [{"name": "cpu", "total": "8001m"}]}]), "holds more"),
+    ],
+)  # fmt: skip
+def test_a_queue_that_might_not_admit_it_again_holds_it(
+    change: Callable[[State], None], said: str
+) -> None:
+    plan = made(change)
+    assert plan.moves == []
+    assert set(plan.totals.refused) == {"ELG035"}
+    assert said in plan.refused[0].message
+
+
+def waiting(queue: str = "team", namespace: str = "default", **spec: Any) -> dict[str, Any]:
+    """A Workload that is not admitted."""
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta1",
+        "metadata": {"name": "rival", "namespace": namespace, "uid": "rival"},
+        "spec": {"queueName": queue, **spec},
+    }
+
+
+def other_queue(cohort: str = "", **named: str) -> list[dict[str, Any]]:
+    spec = {"cohort": cohort, "resourceGroups": [], **named}
+    return [
+        {"metadata": {"name": "b"}, "spec": spec},
+        {"metadata": {"name": "else", "namespace": "default"}, "spec": {"clusterQueue": "b"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rival", "more", "own", "held"),
+    [
+        (waiting(), [], {}, True),
+        (waiting(active=False), [], {}, False),
+        (waiting("unknown"), [], {}, True),
+        (waiting("team", "elsewhere"), [], {}, True),
+        (waiting("else"), other_queue(), {}, False),
+        (waiting("else"), other_queue("all"), {}, False),
+        (waiting("else"), other_queue("all"), {"cohort": "all"}, True),
+        (waiting("else"), other_queue("child"), {"cohort": "parent"}, True),
+        (waiting("else"), other_queue(cohortName="all"), {"cohortName": "all"}, True),
+    ],
+)
+def test_nothing_else_may_wait_for_the_quota_that_it_frees(
+    rival: dict[str, Any], more: list[dict[str, Any]], own: dict[str, str], held: bool
+) -> None:
+    def change(objects: State) -> None:
+        objects["workloads"].append(rival)
+        objects["more"] = more
+        objects["queue"]["spec"] |= own
+
+    plan = made(change)
+    assert bool(plan.moves) is not held
+    assert set(plan.totals.refused) == ({"ELG034"} if held else set())
+    if held:
+        assert "/rival waits" in plan.refused[0].message
+
+
+@pytest.mark.parametrize("kind", ["ClusterQueue", "LocalQueue", "Workload.kueue.x-k8s.io"])
+def test_what_was_not_read_is_not_taken_for_nothing(kind: str) -> None:
+    unread = cluster(state(), unread=[kind])
+    plan = planned(unread, in_one_rack(), gangs="Whole", kueue="Restart")
+    assert plan.moves == []
+    assert f"{kind} was not read" in plan.refused[0].message
+
+
+def of_a_jobset(size: int, labelled: int) -> Snapshot:
+    """Two Jobs of a JobSet with a Workload for so many pods; so many of them bear its label."""
+    objects = state()
+    objects["workloads"] = [kueue.workload("set", "uid-set", pods=size, kind="JobSet")]
+    before = cluster(objects)
+    (first,) = before.controllers
+    second = copy.deepcopy(first)
+    second.metadata.name, second.metadata.uid = "other", "job-other"
+    owner = OwnerReference(kind="JobSet", name="set", uid="uid-set", controller=True)
+    for each, count in ((first, 2), (second, 1)):
+        each.metadata.ownerReferences = [owner]
+        each.spec.completionMode = None
+        each.spec.parallelism = each.spec.completions = each.status.ready = count
+    before.controllers.append(second)
+    (of_other,) = before.pods[2].metadata.ownerReferences or []
+    of_other.name, of_other.uid = "other", "job-other"
+    for each in before.pods[3 - labelled :]:
+        each.metadata.labels = {"app": "train", JOBSET: "set"}
+    return before
+
+
+def test_a_jobset_is_stopped_with_all_its_jobs() -> None:
+    plan = planned(of_a_jobset(3, 3), in_one_rack(), gangs="Whole", kueue="Restart")
+    assert len(plan.moves) == 3
+    assert len({each.stops for each in plan.moves}) == 1
+    assert len({each.owner.controllerUid for each in plan.moves}) == 2
+
+
+def test_a_workload_over_more_than_the_gang_is_left_alone() -> None:
+    """It would stop pods that no budget of ours counts."""
+    plan = planned(of_a_jobset(3, 2), in_one_rack(), gangs="Whole", kueue="Restart")
+    assert plan.moves == []
+    assert set(plan.totals.refused) == {"ELG029"}
