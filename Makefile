@@ -110,8 +110,8 @@ storms: $(READY) ## 10,000 simulated cycles under faults and churn, other ones t
 faults: $(READY) ## the fault matrix: 135 cells, 20 simulated runs each, as a table
 	$(BIN)/python -m tests.simulation.matrix --seeds 20
 
-mutants: $(READY) ## seeded faults, each of which a test must find; SAMPLE=20 takes so many of them
-	$(BIN)/python -m tests.mutants $(if $(SAMPLE),--sample $(SAMPLE))
+mutants: $(READY) ## seeded faults, each of which a test must find; SAMPLE=20 takes so many of them, START=7 the same again
+	$(BIN)/python -m tests.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(START),--start $(START))
 
 lock: $(READY) ## resolve the dependencies again
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --universal --generate-hashes --custom-compile-command "make lock" -o requirements.lock

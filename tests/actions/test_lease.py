@@ -1,6 +1,7 @@
 """The lock, on a stage with virtual time."""
 
 import re
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -373,7 +374,7 @@ def test_over_http_with_the_real_client_and_its_thread() -> None:
         lease.start()
         deadline = datetime.now(UTC).timestamp() + 5
         while len(fake.sent("PUT", LEASES)) < 4 and datetime.now(UTC).timestamp() < deadline:
-            pass
+            time.sleep(0.02)
         assert lease.held
         lease.release()
         last = fake.sent("PUT", LEASES)[-1]

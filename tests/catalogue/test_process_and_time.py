@@ -294,7 +294,8 @@ def test_f58_a_server_that_stays_silent_is_left_in_time(tmp_path: Path) -> None:
         took = time.monotonic() - began
         end.set()
         prometheus.close()
-    assert took < 2
+    assert len(served.requests) <= 1, "it is not tried again, and not for the next query either"
+    assert took < 8
     assert {each.problem.code for each in readings.entries if each.problem} == {"RDG001"}
     mute = small()
     mute.fail = lambda _: Reply(hang=silent)

@@ -214,7 +214,7 @@ class Process:
 
     def _known(self, kind: str, model: type[Any]) -> list[Any]:
         objects = self.stage.world.objects.items()
-        return [msgspec.convert(copy.deepcopy(v), model) for (k, _, _), v in objects if k == kind]
+        return [msgspec.convert(copied(v), model) for (k, _, _), v in objects if k == kind]
 
     def _evict(self, move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
         return understood(self.call("POST", *eviction(move, annotations(move, plan, fence))))

@@ -8,6 +8,7 @@ import argparse
 import compileall
 import os
 import py_compile
+import random
 import re
 import resource
 import shutil
@@ -168,7 +169,10 @@ def run(wanted: Sequence[Fault], known: dict[str, str], workers: int) -> dict[st
 def main() -> int:
     """0 if every fault was killed."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("--sample", type=int, default=0, help="so many of them, always the same")
+    parser.add_argument("--sample", type=int, default=0, help="so many of them, evenly spread")
+    parser.add_argument(
+        "--start", type=int, help="which of them the sample begins with; by chance if not given"
+    )
     parser.add_argument(
         "ids", nargs="*", help="which of them, as in ledger-*; all if none is given"
     )
@@ -182,7 +186,10 @@ def main() -> int:
         for each in every
         if not asked.ids or any(fnmatchcase(each.id, pattern) for pattern in asked.ids)
     ]
-    wanted = sample(named, asked.sample)
+    start = random.randrange(max(len(named), 1)) if asked.start is None else asked.start
+    wanted = sample(named, asked.sample, start)
+    if len(wanted) < len(named):
+        told(f"{len(wanted)} of {len(named)}; for the same again: --start {start}")
     found = run(wanted, known, asked.workers)
     killed = {name: test for name, test in found.items() if test.startswith("tests/")}
     told(

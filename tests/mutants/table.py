@@ -38,11 +38,14 @@ def faults() -> list[Fault]:
     return found
 
 
-def sample(among: list[Fault], size: int) -> list[Fault]:
-    """So many of them, evenly spread over the table; always the same."""
+def sample(among: list[Fault], size: int, start: int = 0) -> list[Fault]:
+    """So many of them, evenly spread over the table; the first is the one at `start`.
+
+    Each has its turn once `start` has gone from 0 to the size of the table.
+    """
     if not 0 < size < len(among):
         return among
-    return [among[number * len(among) // size] for number in range(size)]
+    return [among[(start + number * len(among) // size) % len(among)] for number in range(size)]
 
 
 def killers() -> dict[str, str]:

@@ -32,5 +32,13 @@ def test_the_list_names_a_test_that_is_there_for_every_fault_and_for_no_other() 
 def test_a_sample_is_spread_over_the_table() -> None:
     chosen = sample(EVERY, 20)
     assert len(set(chosen)) == 20
-    assert chosen == sample(EVERY, 20)
+    assert chosen == sample(EVERY, 20, start=0) == sample(EVERY, 20, start=len(EVERY))
     assert {fault.file.split("/")[1] for fault in chosen} >= {"actions", "planning", "runtime"}
+
+
+def test_another_sample_has_other_faults_and_each_has_its_turn() -> None:
+    assert not set(sample(EVERY, 20)) & set(sample(EVERY, 20, start=1))
+    most = -(-len(EVERY) // 20)
+    every = [fault for start in range(most) for fault in sample(EVERY, 20, start)]
+    assert set(every) == set(EVERY)
+    assert sample(EVERY, 0, start=7) == sample(EVERY, len(EVERY), start=7) == EVERY

@@ -25,11 +25,11 @@ FREE = {
 
 PACED = st.fixed_dictionaries(
     {
-        "movesPerCycle": st.sampled_from([8, 6, "50%", 4, 2, 1, 0]),
-        "movesPerNode": st.sampled_from([4, 3, "67%", 2, 1, 0]),
-        "movesPerNamespace": st.sampled_from([8, 6, "34%", 3, 0]),
-        "movesPerWorkload": st.sampled_from([4, 3, "51%", 2, 1, 0]),
-        "movesPerHour": st.sampled_from([9, 7, 3, 1, 0]),
+        "movesPerCycle": st.sampled_from([8, 6, "50%", 4, 2, 1]),
+        "movesPerNode": st.sampled_from([4, 3, "67%", 2, 1]),
+        "movesPerNamespace": st.sampled_from([8, 6, "34%", 3]),
+        "movesPerWorkload": st.sampled_from([4, 3, "51%", 2, 1]),
+        "movesPerHour": st.sampled_from([9, 7, 3, 1]),
         "batchSize": st.integers(1, 3),
         "maxReturn": st.sampled_from([0.0, 0.3, 0.5]),
         "gainShare": st.sampled_from([0.0, 0.5, 1.0]),
@@ -73,10 +73,12 @@ def worlds(
     use: dict[str, float] = {}
     for app in ["web", "api", "job", "ml"][: draw(st.integers(1, 4))]:
         favorites = draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=3))
-        on = draw(st.lists(st.sampled_from(favorites), min_size=2, max_size=6))
+        on = draw(
+            st.lists(st.sampled_from(favorites), min_size=4 if app == "web" else 2, max_size=6)
+        )
         top, owner = deployment(app, replicas=len(on))
         controllers += [top, owner]
-        use[app] = 0.9 if free else draw(st.sampled_from([0.0, 0.3, 0.9]))
+        use[app] = 0.9 if free or app == "web" else draw(st.sampled_from([0.0, 0.3, 0.9]))
         requests = {GPU: "1", "cpu": draw(st.sampled_from(["100m", "500m"]))}
         annotations = draw(st.sampled_from([{}, {}, {"rescheduler.io/opt-out": "true"}]))
         for number, at in enumerate(on):

@@ -65,9 +65,13 @@ class Refreshing:
         while not self._stop.reason():
             began = time.monotonic()
             self._refresh()
-            if self._last and time.monotonic() - self._last > self._patience:
-                self._tell(None)
+            self._forget_old()
             self._stop.wait(max(self._period - (time.monotonic() - began), 1.0))
+
+    def _forget_old(self) -> None:
+        if self._last and time.monotonic() - self._last > self._patience:
+            self._tell(None)
+            self._last = 0.0
 
     def _refresh(self) -> None:
         # A new process each time gives the memory of the reading back.
@@ -90,6 +94,7 @@ class Refreshing:
     ) -> tuple[Advice, dict[str, str]]:
         until = time.monotonic() + self._patience
         while not future.done():
+            self._forget_old()  # a reading may hang for as long as news last
             if self._stop.wait(0.2):
                 raise TimeoutError("asked to stop")
             if time.monotonic() > until:

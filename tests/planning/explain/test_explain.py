@@ -56,6 +56,7 @@ def test_a_pod_that_moves_is_reported_with_its_batch_its_gain_and_its_landing() 
 def test_a_pod_that_stays_is_reported_with_the_planners_own_reason() -> None:
     made = skewed()
     refused = plan(made, policy_set([spread()]), History(), mode="Audit").refused
+    assert len(refused) == 3
     for refusal in refused:
         reported = explained(made, refusal.pod.name, spread())
         assert (reported.verdict.fate, reported.verdict.code) == ("stays", refusal.code)

@@ -330,9 +330,14 @@ def test_an_old_move_does_not_count() -> None:
         ({"movesPerWorkload": "33%"}, (), {0: "PAC004", 3: "PAC004"}, ()),
         ({"movesPerWorkload": "0%"}, (), {0: "PAC004"}, ()),
         ({"movesPerWorkload": "100%"}, (0, 1, 2), {}, ()),
+        ({"movesPerCycle": 0}, (), {0: "PAC001"}, ()),
+        ({"movesPerHour": 0}, (), {0: "PAC005"}, ()),
+        ({"movesPerNode": 0}, (), {0: "PAC002"}, ()),
+        ({"movesPerNamespace": 0}, (), {0: "PAC003"}, ()),
+        ({"movesPerWorkload": 0}, (), {0: "PAC004"}, ()),
     ],
 )
-def test_a_percentage_is_of_what_runs_rounded_down(
+def test_a_percentage_is_of_what_runs_rounded_down_and_zero_is_none(
     limits: dict[str, Any], moved: tuple[int, ...], refused: dict[int, str], allowed: Any
 ) -> None:
     budgets = spent(cluster(), limits, *moved)

@@ -196,26 +196,26 @@ def loaded_clusters(draw: st.DrawFn, *strategies: str, remembers: bool = False) 
             st.builds(
                 Machine,
                 cores=st.sampled_from([4, 8, 8, 16]),
-                idle=st.sampled_from([0.0, 0.1, 0.8]),
+                idle=st.sampled_from([0.1, 0.0, 0.8]),
                 pool=st.sampled_from(["a", "a", "b"]),
                 tainted=st.sampled_from([False, False, False, True]),
             ),
-            min_size=2,
+            min_size=4,
             max_size=6,
         )
     )
-    crowded = draw(st.lists(st.integers(0, len(machines) - 1), min_size=1, max_size=4))
+    crowded = draw(st.lists(st.integers(0, len(machines) - 1), min_size=1, max_size=2))
     apps = draw(
         st.lists(
             st.builds(
                 App,
                 used=st.sampled_from([0.2, 0.5, 1.0, 1.3, 2.0, 3.0]),
                 asked=st.sampled_from([0.1, 0.25, 0.5, 1.0]),
-                places=st.lists(st.sampled_from(crowded), min_size=1, max_size=5).map(tuple),
+                places=st.lists(st.sampled_from(crowded), min_size=2, max_size=8).map(tuple),
                 bound_to=st.sampled_from(["", "", "", "a"]),
-                disruptions=st.sampled_from([None, None, 0, 1, 2]),
+                disruptions=st.sampled_from([2, None, None, 1, 0]),
             ),
-            min_size=1,
+            min_size=3,
             max_size=5,
         )
     )
@@ -236,7 +236,7 @@ def loaded_clusters(draw: st.DrawFn, *strategies: str, remembers: bool = False) 
         "movesPerNode": draw(st.sampled_from([9, 1])),
         "movesPerNamespace": 9,
         "movesPerWorkload": draw(st.sampled_from([9, 1])),
-        "minReplicas": draw(st.sampled_from([1, 2])),
+        "minReplicas": 1,
     }
     return LoadedCluster(
         machines,

@@ -82,6 +82,7 @@ def one_plan(**steering: Any) -> tuple[World, Plan]:
 
 def test_a_plan_says_where_replacements_are_told_to_go_and_where_they_would_land_else() -> None:
     _, made = one_plan(strength="Require")
+    assert len(made.moves) == 7
     for move in made.moves:
         assert move.steered is not None
         assert move.steered.by == "AdmissionPolicy"

@@ -317,6 +317,7 @@ def drained(before: Snapshot, moves: list[PlannedMove]) -> Snapshot:
 def test_each_is_judged_with_those_after_it() -> None:
     before = world([1, 2], [7])
     made = planned(before)
+    assert len(made.moves) == 3
     for number, move in enumerate(made.moves):
         fresh = checks(drained(before, made.moves[:number]), made).check(move)
         assert isinstance(fresh, PlannedMove), fresh
