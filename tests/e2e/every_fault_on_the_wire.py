@@ -115,7 +115,7 @@ def in_the_snapshot(between: Between) -> Iterator[Cell]:
     yield Cell("gzip bomb", "snap", spoiling.bomb, 1, "larger than 128 MiB", path=PODS)
     yield Cell("redirect", "snap", redirected, 1, "307", path=PODS)
     none = spoiling.rewritten(lambda answer: {**answer, "items": []})
-    yield Cell("empty", "snap", none, 0, "ACT013", path="GET /api/v1/nodes?")
+    yield Cell("empty", "snap", none, 1, "GRD011", path="GET /api/v1/nodes?")
     yield Cell("connection refused", "wal", refused, 1, "ACT016")
     yield Cell("hang", "wal", spoiling.silent, 1, "ACT016")
     yield Cell("401 or 403", "wal", FORBIDDEN, 1, "ACT016")

@@ -136,7 +136,8 @@ def test_each_right_is_used_and_none_is_missing(
     mark = plane.audit.mark()
 
     # The first run makes the Lease; what comes then need not begin as slowly as one.
-    Loop(actor, policies).once()
+    first = Loop(actor, policies).once(code=1)
+    assert first["verdict"]["code"] == "GRD011", "the cluster has no node yet"
     install(cluster, "enforce-cronjob", tmp_path)
     every_owner(cluster)
     seen = Loop(auditor, policies, scheduler).once(mode="Audit")
