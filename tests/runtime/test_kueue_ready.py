@@ -5,14 +5,12 @@ from typing import Any
 
 import pytest
 
-from rescheduler.model.plan import Outcome
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.enforce.kueue_ready import restarting
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.stage import Process, Stage, warm
-from tests.runtime.skewed import parts, spread
+from tests.runtime.skewed import enforced, skewed, spread
 
 
 def policies(**limits: Any) -> PolicySet:
@@ -53,9 +51,7 @@ def test_without_it_gangs_of_kueue_are_left_alone_and_it_is_said(why: str) -> No
 def test_the_cycle_says_it_and_moves_what_else_it_may() -> None:
     stage = warm(Stage())
     stage.world.kueue.may = False
-    process = Process(stage, "one", limits=policies().limits)
-    outcome = run_cycle(replace(parts(policies), actor=lambda _: process.actor()))
-    assert isinstance(outcome, Outcome)
+    outcome = enforced(stage, policies, lambda _: skewed())
     assert "ACT022" in {each.code for each in outcome.plan.notes}
     assert outcome.plan.limits["kueue"] == "Leave", "what was planned with"
     assert outcome.plan.moves
