@@ -130,7 +130,7 @@ def test_numa_on_100_nodes(cluster: Cluster, actor: Program, tmp_path: Path) -> 
             (deployment("busy", 14, cpu=48, memory="192Gi"), names["wholea"]),
         ]
         cluster.arrange(filling, deadline=300)
-        cluster.until(lambda: len(kubelets.lies) == 76, "the kubelets' admission", 60)
+        cluster.until(lambda: len(kubelets.lies) == 76, "the kubelets' admission", 300)
 
         def movers() -> list[Placed]:
             return [
@@ -142,7 +142,7 @@ def test_numa_on_100_nodes(cluster: Cluster, actor: Program, tmp_path: Path) -> 
             ]
 
         def admitted() -> None:
-            cluster.until(lambda: _admitted(cluster, kubelets), "the kubelets' reports", 60)
+            cluster.until(lambda: _admitted(cluster, kubelets), "the kubelets' reports", 300)
 
         unsteered, with_steering = side_by_side(cluster, actor, tmp_path, NUMA, movers, admitted)
         assert kubelets.refused == []
