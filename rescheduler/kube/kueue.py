@@ -114,10 +114,12 @@ def holds(conditions: Iterable[Condition] | None, name: str) -> bool:
 
 
 def waits(workload: GangObject) -> bool:
-    """Whether the Workload asks for quota that it does not have, or did not use yet."""
+    """Whether the Workload asks for quota that it does not have, or is about to do so."""
     if workload.spec.active is False or holds(workload.status.conditions, "Finished"):
         return False
-    return not holds(workload.status.conditions, "Admitted")
+    leaves = holds(workload.status.conditions, "Evicted")
+    leaves = leaves or workload.metadata.deletionTimestamp is not None
+    return leaves or not holds(workload.status.conditions, "Admitted")
 
 
 def unstoppable(workload: GangObject) -> str:

@@ -240,6 +240,14 @@ def waiting(queue: str = "team", namespace: str = "default", **spec: Any) -> dic
     }
 
 
+def running(*more: str, gone: str | None = None) -> dict[str, Any]:
+    """The same, admitted, with these conditions too, or on its way out."""
+    types = ("Admitted", *more)
+    rival = waiting() | {"status": {"conditions": [{"type": t, "status": "True"} for t in types]}}
+    rival["metadata"] |= {"deletionTimestamp": gone} if gone else {}
+    return rival
+
+
 def other_queue(cohort: str = "", **named: str) -> list[dict[str, Any]]:
     spec = {"cohort": cohort, "resourceGroups": [], **named}
     return [
@@ -253,6 +261,10 @@ def other_queue(cohort: str = "", **named: str) -> list[dict[str, Any]]:
     [
         (waiting(), [], {}, True),
         (waiting(active=False), [], {}, False),
+        (running(), [], {}, False),
+        (running("Finished"), [], {}, False),
+        (running("Evicted"), [], {}, True),
+        (running(gone="2026-01-01T00:00:00Z"), [], {}, True),
         (waiting("unknown"), [], {}, True),
         (waiting("team", "elsewhere"), [], {}, True),
         (waiting("else"), other_queue(), {}, False),
