@@ -308,6 +308,44 @@ def test_a_batch_that_holds_a_gang_and_others_keeps_their_order(stage: Stage) ->
     assert results(outcome) == [("evicted", "ACT001")] * 4
 
 
+def test_a_gang_keeps_the_pace_behind_what_was_evicted_before_it(stage: Stage) -> None:
+    other = planned(stage.world.add_pod("web", "n9", owner=("ReplicaSet", "rs-9"), app="web"))
+    times: list[float] = []
+    stage.world.on_accept = lambda *_: times.append(stage.seconds)
+    process = Process(stage, "a", limits=ROOM)
+    run(stage, other, *gang(stage), process=process)
+    assert len(times) == 4
+    assert times[1] - times[0] >= process.actor().pace.gap
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_member_that_was_read_too_long_ago_ends_the_gang(stage: Stage, which: int) -> None:
+    process = Process(stage, "a", limits=ROOM)
+
+    def slow(_: int, _method: str, path: str) -> None:
+        # Each is read once before any intent, and once more right before its own eviction.
+        read = sum(sent.endswith(f"/pods/ring-{which}") for _, sent in process.sent)
+        if read == 2 and "/nodes/" in path:
+            stage.seconds += 6
+
+    process.before = slow
+    outcome = run(stage, *gang(stage), process=process)
+    assert outcome.verdict.code == "ACT016"
+    assert len(stage.world.accepted) == which
+    assert [past.charged for past in history(stage)] == [n < which for n in range(3)]
+
+
+def test_what_an_eviction_of_a_gang_was_answered_holds_for_what_comes_after_it(
+    stage: Stage,
+) -> None:
+    other = planned(stage.world.add_pod("web", "n9", owner=("ReplicaSet", "rs-9"), app="web"))
+    process = Process(stage, "a", limits=ROOM)
+    process.before = lambda _, __, path: "lost" if path.endswith("ring-1/eviction") else None
+    outcome = run(stage, *gang(stage), other, process=process)
+    assert outcome.verdict.code == outcome.moves[1].code
+    assert [each.result for each in outcome.moves] == ["evicted", "unknown", "skipped", "skipped"]
+
+
 def test_a_crash_at_any_request_evicts_nothing_twice_and_forgets_no_budget() -> None:
     whole = warm(Stage())
     moves = gang(whole)

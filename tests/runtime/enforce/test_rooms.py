@@ -76,6 +76,32 @@ def test_none_is_made_where_one_has_drifted(stage: Stage, which: int) -> None:
     assert stage.world.accepted == []
 
 
+def test_none_is_made_where_one_was_evicted_before(stage: Stage) -> None:
+    """A move of a later batch, which our own budgets forbid and no cluster shows."""
+    moves = room(stage, 1, 2)
+    process = Process(stage, "a", limits=LIMITS)
+    process.lease.acquire()
+    ledger = process.ledger.open()
+    past = PastMove(
+        plan="earlier",
+        podUid=moves[1].pod.uid,
+        namespace="default",
+        pod="w1-0",
+        workload="rs-1",
+        source="n1",
+        at=stage.now(),
+        state="ready",
+        settled=stage.now(),
+    )
+    ledger.moves.append(past)
+    process.ledger.write(ledger)
+    process.lease.release()
+    outcome = run(stage, *moves, process=Process(stage, "b", limits=LIMITS))
+    assert results(outcome) == [("refused", "ELG022")] * 2
+    assert "w1-0" in outcome.moves[0].message
+    assert stage.world.accepted == []
+
+
 def test_none_is_made_where_the_gang_would_not_get_its_room(stage: Stage) -> None:
     process = Process(stage, "a", limits=LIMITS)
     process.objection = lambda *_: Problem(code="DRF004", message="no room as a whole")

@@ -157,6 +157,20 @@ def test_an_unsteered_move_waits_for_taints_to_go_too(stage: Stage) -> None:
     assert seen == [SHUNNED, []]
 
 
+def test_a_gang_waits_for_taints_to_go_too(stage: Stage) -> None:
+    seen: list[list[str]] = []
+    process = Process(stage, "a", before=at_eviction(lambda: seen.append(tainted(stage))))
+    process.limits = Limits.model_validate({**WIDE, "gangs": "Whole"})
+    stage.world.grace = 20.0
+    members = [web(stage, f"ring-{n}", f"rs-{n + 2}") for n in range(2)]
+    for each in members:
+        each["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "ring"
+    group = "default/ring (scheduling.x-k8s.io/pod-group)"
+    gang = [planned(each, group=group) for each in members]
+    run(stage, steered(web(stage, kind="StatefulSet")), *gang, process=process)
+    assert seen == [SHUNNED, [], []]
+
+
 @pytest.mark.parametrize("fault", ["no right", "foreign", "lost", "gone", "too many", "nowhere"])
 def test_nothing_is_evicted_where_nodes_cannot_be_tainted(stage: Stage, fault: str) -> None:
     manifest = web(stage)
