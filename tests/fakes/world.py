@@ -219,12 +219,8 @@ class World:
             if stored is None:
                 return status(404, "NotFound", f'{kind} "{name}" not found')
             return 200, copied(stored), {}
-        asked = dict(parse_qsl(query))
-        items = [
-            v
-            for (k, n, _), v in self.objects.items()
-            if (k, n) == (kind, namespace) and selected(v, asked)
-        ]
+        asked, found = dict(parse_qsl(query)), (kind, namespace)
+        items = [v for k, v in self.objects.items() if k[:2] == found and selected(v, asked)]
         return 200, {"items": copied(items), "metadata": {}}, {}
 
     def _count_pods(self, kind: str, namespace: str, name: str) -> None:
