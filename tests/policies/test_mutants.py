@@ -74,7 +74,7 @@ MUTANTS: list[tuple[Policy, type, str, Callable[[Method], Method]]] = [
     (EVEN, DomainCounts, "departed", nothing),
     (EVEN, DomainCounts, "changes", negated),
     (EVEN, DomainCounts, "move", half_done),
-    (EVEN, SpreadTerm, "_bound", nothing),
+    (EVEN, SpreadTerm, "bounds", nothing),
     (TIERS, DomainCounts, "_leaving", one_more),
     (FOLLOW, Following, "led", negated),
     (NUMA, DeviceUse, "after", shifted),

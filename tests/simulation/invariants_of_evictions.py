@@ -144,11 +144,14 @@ def i12_breakers(ground: Ground, evicted: Evicted) -> Found:
     late = limits.readyTimeout.total_seconds() + 15
     seen = known.read.get("pods", evicted.at)
     state, pod = ground.universe.state(), ground.universe.cluster.by_uid
-    # Whose replacement has come and stands is not what its workload lacks.
+    now = ground.universe.timeline.now()
+    # Whose replacement has come and stands is not what its workload lacks, also beside an old pod
+    # that does not go; and one whose eviction was found out later is waited for from then on.
     stand = {
         move.podUid
         for move in (state.history.moves if state else ())
-        if move.state == "ready" and pod(move.replacement) is not None
+        if (move.readySince is not None and pod(move.replacement) is not None)
+        or (now - move.at).total_seconds() <= late
     }
     for each in ground.evicted:
         lacking = ground.ready(each.controller) < ground.wanted(each.controller)
