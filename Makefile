@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 
-.PHONY: help demo test draw check format e2e e2e-again e2e-backends e2e-kueue faults-e2e controlplane bench bench-search bench-scheduler bench-published bench-landing numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
+.PHONY: help demo test draw check format e2e e2e-again e2e-backends e2e-kueue gains-e2e faults-e2e controlplane bench bench-search bench-scheduler bench-published bench-landing numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -65,6 +65,9 @@ e2e-backends: $(READY) controlplane ## the metric back ends of that suite, and M
 
 e2e-kueue: $(READY) controlplane ## gangs that Kueue runs, stopped and started by it (builds Kueue)
 	$(E2E) tests/e2e/every_kueue.py
+
+gains-e2e: $(READY) controlplane ## what NUMA and locality gain on 100 nodes, with and without steering (5 minutes)
+	$(E2E) -s tests/e2e/every_steered_gain.py
 
 faults-e2e: $(READY) controlplane ## faults of the wire before the real API server and Prometheus (15 minutes)
 	$(E2E) -s tests/e2e/every_fault_on_the_wire.py
