@@ -41,15 +41,19 @@ def serve_extender(settings: Settings) -> int:
     claims = Claims(clock.now)
     answers = Answers(claims, clock.now)
 
-    def tell(known: Known | None) -> None:
-        answers.known = known
-
-    refreshing = Refreshing(settings, settings.every or PERIOD, stop, tell)
     showing = watch = None
     if connection is not None:
         lease = extender_lease(connection.api, clock)
         showing = Showing(lease, claims, answers, socket.gethostname())
         watch = SteeringWatch(connection.api, NAMESPACE, showing.told(claims.replace))
+
+    def tell(known: Known | None) -> None:
+        if showing is None:
+            answers.known = known
+        else:
+            showing.know(known)
+
+    refreshing = Refreshing(settings, settings.every or PERIOD, stop, tell)
     metrics = RequestMetrics("rescheduler_extender")
     server = JsonServer(
         settings.listen,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from rescheduler.actions.extender_lease import LASTS, ExtenderLease
 from rescheduler.model.errors import ActionError
 from rescheduler.model.steering import Intent
-from rescheduler.runtime.extender.answers import Answers
+from rescheduler.runtime.extender.answers import Answers, Known
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.steering.claims import Claims
 
@@ -16,7 +16,7 @@ _PAUSE = 0.1
 
 
 class Showing:
-    """Writes the extender's Lease in a thread of its own: at each new table, and every 10 s."""
+    """Writes the extender's Lease in a thread of its own: at news of table or data, and every 10 s."""
 
     def __init__(
         self, lease: ExtenderLease, claims: Claims, answers: Answers, identity: str
@@ -38,6 +38,13 @@ class Showing:
             self._news.set()
 
         return tell
+
+    def know(self, known: Known | None) -> None:
+        """Take over what the policies say; that there is data, or none any more, shows at once."""
+        changed = (known is None) != (self._answers.known is None)
+        self._answers.known = known
+        if changed:
+            self._news.set()
 
     def start(self) -> None:
         """Show from now on."""
