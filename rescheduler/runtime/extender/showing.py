@@ -16,7 +16,7 @@ _PAUSE = 0.1
 
 
 class Showing:
-    """Writes the extender's Lease in a thread of its own: at news of table or data, and every 10 s."""
+    """Writes the extender's Lease in its own thread: when table or data change, and every 10 s."""
 
     def __init__(
         self, lease: ExtenderLease, claims: Claims, answers: Answers, identity: str
