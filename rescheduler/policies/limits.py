@@ -193,6 +193,12 @@ class Limits(Document):
             raise ValueError("coolDownCap must not be below coolDown")
         return self
 
+    @model_validator(mode="after")
+    def _kueue_moves_whole_gangs(self) -> "Limits":
+        if self.kueue == "Restart" and self.gangs != "Whole":
+            raise ValueError("kueue: Restart needs gangs: Whole, as Kueue stops whole gangs")
+        return self
+
     @property
     def protected(self) -> frozenset[str]:
         """The namespaces that are never touched."""

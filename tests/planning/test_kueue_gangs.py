@@ -106,7 +106,7 @@ def test_its_job_need_not_ignore_disruptions_as_a_suspended_one_counts_no_failur
 
 
 def test_it_is_asked_for_by_its_own_limit() -> None:
-    for limits in ({"kueue": "Leave"}, {"gangs": "Surplus"}):
+    for limits in ({"kueue": "Leave"}, {"kueue": "Leave", "gangs": "Surplus"}):
         assert made(**limits).moves == []
         assert set(made(**limits).totals.refused) == {"ELG029"}
 

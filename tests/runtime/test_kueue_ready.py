@@ -23,7 +23,7 @@ def test_with_the_right_nothing_changes() -> None:
     assert restarting(asked, Process(warm(Stage()), "one").actor()) == (asked, [])
 
 
-@pytest.mark.parametrize("limits", [{"kueue": "Leave"}, {"gangs": "Surplus"}])
+@pytest.mark.parametrize("limits", [{"kueue": "Leave"}, {"kueue": "Leave", "gangs": "Surplus"}])
 def test_where_nothing_is_to_be_stopped_nothing_is_asked(limits: dict[str, str]) -> None:
     process = Process(warm(Stage()), "one")
     asked = policies(**limits)

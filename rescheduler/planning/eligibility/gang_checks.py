@@ -72,7 +72,7 @@ class GangChecks:
         """Whether the pod's gang would be stopped and started by Kueue, not evicted."""
         gang = self._snapshot.gangs.of(pod)
         kueue = gang is not None and self._snapshot.gangs.facts(gang).kueue
-        return kueue and self._limits.gangs == "Whole" and self._limits.kueue == "Restart"
+        return kueue and self._limits.kueue == "Restart"
 
     def _refuse_whole(self, gang: Gang) -> Problem | None:
         facts = self._snapshot.gangs.facts(gang)
@@ -104,7 +104,7 @@ class GangChecks:
         """ELG029, ELG034, ELG035: whether Kueue runs the gang and may not restart it."""
         name = f"gang {gang.name} ({gang.mark})"
         if self._snapshot.gangs.facts(gang).kueue:
-            if self._limits.gangs == "Whole" and self._limits.kueue == "Restart":
+            if self._limits.kueue == "Restart":
                 return self._kueue.refusal(gang)
             return Problem(code="ELG029", message=f"Kueue starts and stops {name} as a whole")
         if WORKLOADS in self._snapshot.unread:

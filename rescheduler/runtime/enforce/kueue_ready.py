@@ -12,7 +12,7 @@ from rescheduler.runtime.enforce.actor import Actor
 def restarting(policies: PolicySet, actor: Actor) -> tuple[PolicySet, list[Problem]]:
     """The policies, which leave the gangs of Kueue alone where we may not stop them; and why."""
     limits = policies.limits
-    if limits.kueue != "Restart" or limits.gangs != "Whole":
+    if limits.kueue != "Restart":
         return policies, []
     why = _refused(actor)
     if not why:

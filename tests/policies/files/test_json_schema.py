@@ -28,13 +28,14 @@ VALIDATOR = jsonschema.Draft7Validator(json_schema())
 COMPARISONS = (
     "low must not be above high",
     "coolDownCap must not be below coolDown",
+    "kueue: Restart needs gangs: Whole, as Kueue stops whole gangs",
     "two levels have the same name",
     "there is no level",
     "nothing satisfies this",
     "not PromQL: ",
     *CONTRADICTIONS,
 )
-"""What JSON Schema cannot express, and the models alone refuse."""
+"""What is left to the models, mostly since JSON Schema cannot express it."""
 
 WORDS = {"operator": "In", "key": "tier", "values": ["train"]}
 SELECTOR = {"matchLabels": {"app": "web"}, "matchExpressions": [WORDS]}

@@ -157,6 +157,8 @@ def test_a_wrong_utilization_is_reported(
         (f"{SPREAD}---\n{SPREAD}", "metadata.name: `s` is the name in"),
         (f"{LIMITS}---\n{LIMITS.replace('name: l', 'name: m')}", "kind: limits are given in"),
         (LIMITS.replace("{}", "{coolDown: 2h, coolDownCap: 1h}"), "coolDownCap must not be below"),
+        (LIMITS.replace("{}", "{kueue: Restart}"), "kueue: Restart needs gangs: Whole"),
+        (LIMITS.replace("{}", "{kueue: Restart, gangs: Surplus}"), "needs gangs: Whole"),
     ],
 )
 def test_a_wrong_envelope_is_reported(tmp_path: Path, text: str, message: str) -> None:

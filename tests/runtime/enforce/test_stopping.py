@@ -202,7 +202,7 @@ def test_a_pod_of_it_that_opts_out_holds_it(stage: Stage) -> None:
     assert written(process) == []
 
 
-@pytest.mark.parametrize("limits", [{"kueue": "Leave"}, {"gangs": "Surplus"}])
+@pytest.mark.parametrize("limits", [{"kueue": "Leave"}, {"kueue": "Leave", "gangs": "Surplus"}])
 def test_where_the_limits_do_not_let_it_nothing_is_stopped(
     stage: Stage, limits: dict[str, str]
 ) -> None:
