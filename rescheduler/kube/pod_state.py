@@ -1,5 +1,7 @@
 """What the state of a pod means, for every caller."""
 
+from datetime import timedelta
+
 from rescheduler.kube.objects import Pod, PodSpec
 
 
@@ -22,6 +24,20 @@ def ended(pod: Pod) -> bool:
 def waits_for_a_node(pod: Pod) -> bool:
     """Whether it is Pending without a node, and not being deleted; gates may hold it back."""
     return not pod.node and pod.status.phase == "Pending" and pod.metadata.deletionTimestamp is None
+
+
+def to_be_placed(pod: Pod) -> bool:
+    """Whether the scheduler may place it now: it waits for a node, and no gate holds it back."""
+    return waits_for_a_node(pod) and not pod.spec.schedulingGates
+
+
+def grace(pod: Pod) -> timedelta:
+    """How long its containers may take to end.
+
+    Source: pkg/apis/core/v1/defaults.go, SetDefaults_PodSpec, Kubernetes 1.36: 30 s if not given.
+    """
+    seconds = pod.spec.terminationGracePeriodSeconds
+    return timedelta(seconds=30 if seconds is None else seconds)
 
 
 def restarts(pod: Pod) -> int:

@@ -73,7 +73,7 @@ class Answers:
         known = "DCGM_FI_PROF_GR_ENGINE_ACTIVE" in query
         if "end" not in given:
             at = float(given.get("time", NOW.timestamp()))
-            if query == "vector(1)":
+            if query.endswith("vector(1)"):
                 rows = [f'{{"metric":{{}},"value":[{at},"1"]}}']
             else:
                 rows = [

@@ -132,7 +132,7 @@ class Process:
     def phase_of(self, method: str, path: str, body: bytes | None, *, metrics: bool) -> str:
         """Which phase of a cycle a request belongs to."""
         if metrics:
-            self.probing = b"vector(1)" in (body or b"")
+            self.probing = b'"vector(1)"' in (body or b"")
             if self.probing:
                 self.universe.asks_metrics(self)
             return "metric"

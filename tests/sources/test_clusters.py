@@ -7,7 +7,7 @@ from rescheduler.sources.prometheus.clusters import QUESTION
 from rescheduler.sources.prometheus.definition import fill
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
-from tests.sources.metrics import Stub, read
+from tests.sources.metrics import Stub, read, vector
 from tests.sources.server import Reply, Request, serving
 
 N1 = {"instance": "n1"}
@@ -95,3 +95,39 @@ def test_a_selector_narrows_the_question_too_and_must_select_one_cluster() -> No
         prometheus.close()
     (question,) = [each for each in asked if "kube_node_info" in each]
     assert question.count('{cluster="eu-1",}') == question.count("count by")
+
+
+def test_an_answer_that_is_not_whole_leaves_open_whose_series_there_are() -> None:
+    question = fill(QUESTION, 0, "")
+    made = stub()
+
+    def told(reply: Reply) -> str:
+        made.fail = lambda request: reply if request.query["query"] == question else None
+        return code(made)
+
+    warned = vector([({}, 1)], warnings=["1 store did not answer"])
+    assert told(warned) == "RDG002 the source warns: 1 store did not answer"
+    assert told(vector([])).startswith("RDG002 whether the source has series of several clusters")
+
+
+def test_no_reading_is_believed_once_the_question_of_the_clusters_has_failed() -> None:
+    made = stub().series("node.memory.peak", [(N1, 0.5)])
+    question = fill(QUESTION, 0, "")
+    made.fail = lambda request: Reply(422, b"{}") if request.query["query"] == question else None
+    with serving(made) as served:
+        prometheus = Prometheus(served.url)
+        wanted = [ReadingRequest(name) for name in ("node.memory", "node.memory.peak")]
+        found = read_readings(prometheus, wanted, cluster.snapshot([cluster.node("n1")], []))
+        prometheus.close()
+    assert [each.problem and each.problem.code for each in found.entries] == ["RDG001"] * 2
+
+
+def test_a_reading_that_has_too_few_values_is_not_evaluated_where_the_clusters_are_in_doubt() -> None:
+    two = cluster.snapshot([cluster.node("n1"), cluster.node("n2")], [])
+    made = stub()
+    assert read(made, "node.memory", two).thin
+    question = fill(QUESTION, 0, "")
+    made.fail = lambda request: vector([]) if request.query["query"] == question else None
+    reading = read(made, "node.memory", two)
+    assert reading.problem is not None
+    assert (reading.problem.code, reading.thin) == ("RDG002", False)

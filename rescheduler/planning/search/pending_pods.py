@@ -4,8 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rescheduler.kube.objects import Pod
-from rescheduler.kube.pod_state import pod_priority, waits_for_a_node
+from rescheduler.kube.pod_state import pod_priority, to_be_placed
 from rescheduler.model.move import Landing
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray
@@ -33,7 +32,7 @@ class Waiting:
         """Priority, a pod and its feasible nodes: one per owner and priority, highest first."""
         chosen: dict[tuple[int, str], int] = {}
         for index, pod in enumerate(self._snapshot.pods):
-            if _waits(pod):
+            if to_be_placed(pod):
                 owner = pod.controller
                 key = (pod_priority(pod.spec), owner.uid if owner else pod.metadata.uid)
                 other = chosen.get(key)
@@ -82,7 +81,3 @@ class Waiting:
                     message=f"pod {name} (priority {priority}) is Pending and could take its room",
                 )
         return None
-
-
-def _waits(pod: Pod) -> bool:
-    return waits_for_a_node(pod) and not pod.spec.schedulingGates

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import Strict
-from rescheduler.kube.objects import Pod
+from rescheduler.kube.pod_state import to_be_placed
 from rescheduler.model.plan import Subject
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray
@@ -160,7 +160,7 @@ class Fragmentation(Policy):
         if self.room is None:
             return [], []
         chosen = select_pods(self.room, snapshot) & _free(snapshot) & (snapshot.pod_node < 0)
-        pending = [pod for pod in np.flatnonzero(chosen).tolist() if _waits(snapshot.pods[pod])]
+        pending = [pod for pod in np.flatnonzero(chosen).tolist() if to_be_placed(snapshot.pods[pod])]
         others = OtherResources(snapshot, ("cpu", "memory", *self._devices()[:2]))
         shapes: list[Shape] = []
         gangs: list[PendingGang] = []
@@ -198,10 +198,6 @@ def _name(pod: int, snapshot: Snapshot, others: Iterable[PendingGang]) -> str:
     else:
         name, kind = snapshot.pods[pod].key, "Pod"
     return f"{name} ({kind})" if any(each.name == name for each in others) else name
-
-
-def _waits(pod: Pod) -> bool:
-    return pod.status.phase == "Pending" and not pod.node and not pod.spec.schedulingGates
 
 
 def _gangs(pending: Iterable[int], snapshot: Snapshot) -> list[tuple[list[int], bool]]:

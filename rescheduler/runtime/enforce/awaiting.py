@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pod_state import restarts
+from rescheduler.kube.pod_state import grace, restarts
 from rescheduler.model.errors import SourceError
 from rescheduler.model.history import FREED, History, PastMove, mark
 from rescheduler.runtime.enforce import tainting
@@ -27,7 +27,6 @@ MOST_KNOWN = 5000
 
 _OVERTIME = timedelta(minutes=5)
 """So long after its grace period an evicted pod counts as stuck."""
-_GRACE = 30
 _STEERED = 0.5
 """Seconds between two checks while an entry of the table is open: it steers every pod that its
 controller makes."""
@@ -89,7 +88,7 @@ def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
             move.gone = move.gone or actor.clock()
             move.code = "ACT001" if move.code == STAYS else move.code
             _close(actor, move, found)
-        elif actor.clock() - move.at >= _grace(left) + _OVERTIME:
+        elif actor.clock() - move.at >= grace(left) + _OVERTIME:
             move.code = STAYS
         record_all(actor.record, followed(before, move))
         changed |= was != _progress(move)
@@ -112,11 +111,6 @@ def _left(actor: Actor, move: PastMove, pods: Iterable[Pod]) -> Pod | None:
     # The list has no pods that ended, nor one whose labels were taken away.
     read = actor.pod(move.namespace, move.pod)
     return read if read is not None and read.metadata.uid == move.podUid else None
-
-
-def _grace(pod: Pod) -> timedelta:
-    seconds = pod.spec.terminationGracePeriodSeconds
-    return timedelta(seconds=_GRACE if seconds is None else seconds)
 
 
 def _see(actor: Actor, move: PastMove, found: Pod | None) -> None:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from rescheduler.kube.node_selection import node_affinity
 from rescheduler.kube.objects import Pod
+from rescheduler.kube.pod_state import grace
 from rescheduler.kube.steered import HOSTNAME, PREFERRED, REQUIRED, template_hash
 from rescheduler.model.errors import ActionError, LockLost
 from rescheduler.model.history import History, PastMove, PastSteering
@@ -48,7 +49,6 @@ def steering_of(
         if node.metadata.name in move.steered.nodes
     }
     named = pod.controller is not None and pod.controller.kind == "StatefulSet"
-    grace = pod.spec.terminationGracePeriodSeconds
     taints = move.steered.by == "SoftTaint"
     return PastSteering(
         by=move.steered.by,
@@ -57,7 +57,7 @@ def steering_of(
         shunned=move.steered.shunned if taints else [],
         template=template_hash(pod.metadata.labels),
         name=pod.metadata.name if named else "",
-        until=actor.clock() + timedelta(seconds=30 if grace is None else grace) + PENDING,
+        until=actor.clock() + grace(pod) + PENDING,
     )
 
 

@@ -7,7 +7,7 @@ two clusters may have the same names, and their values would be taken for ours.
 from collections.abc import Iterable
 
 from rescheduler.model.problem import Problem
-from rescheduler.sources.prometheus.http_api import Sample
+from rescheduler.sources.prometheus.http_api import Sample, Vector
 
 LABELS = (
     "cluster", "cluster_id", "cluster_name", "clusterName", "k8s_cluster", "k8s_cluster_name",
@@ -22,9 +22,12 @@ _METRICS = (
 _SHOWN = 5
 
 QUESTION = " or ".join(
-    f"count by (__name__,{','.join(LABELS)}) ({metric}{{$match}})" for metric in _METRICS
+    (
+        *(f"count by (__name__,{','.join(LABELS)}) ({metric}{{$match}})" for metric in _METRICS),
+        "vector(1)",
+    )
 )
-"""The template for which clusters there are."""
+"""The template for which clusters there are. A whole answer has at least the row of `vector(1)`."""
 
 
 def several_in(samples: Iterable[Sample]) -> Problem | None:
@@ -40,6 +43,15 @@ def several_in(samples: Iterable[Sample]) -> Problem | None:
     for (label, _), found in values.items():
         if len(found) > 1:
             return _problem(label, found)
+    return None
+
+
+def unsure_in(answer: Vector) -> Problem | None:
+    """RDG002 where the answer to QUESTION is not whole, so that a cluster may be missing in it."""
+    if answer.warnings:
+        return Problem("RDG002", f"the source warns: {'; '.join(answer.warnings)}")
+    if not answer.samples:
+        return Problem("RDG002", "whether the source has series of several clusters is not known")
     return None
 
 

@@ -15,7 +15,7 @@ from rescheduler.model.readings import Cost, Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes.decode import collector_off
 from rescheduler.sources.prometheus.catalog import CATALOG, Definition, fill
-from rescheduler.sources.prometheus.clusters import QUESTION, several_in, several_of
+from rescheduler.sources.prometheus.clusters import QUESTION, several_in, several_of, unsure_in
 from rescheduler.sources.prometheus.http_api import Evaluations, Prometheus, Vector
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import number
@@ -79,6 +79,7 @@ class _Cycle:
         self._at: float | None = None
         self._fault: MetricsUnavailable | None = None
         self._several: Problem | None = None
+        self._unsure: Problem | None = None
         self._answers: dict[str, Vector] = {}
 
     def read(self, request: ReadingRequest) -> Reading:
@@ -111,8 +112,10 @@ class _Cycle:
             return self._empty(request, definition, Problem("RDG001", error.sentence))
 
     def of_one_cluster(self, reading: Reading) -> Reading:
-        """The reading, unless an answer to it or to another had rows of several clusters."""
-        return reading if self._several is None else replace(reading, problem=self._several)
+        """The reading, unless rows of several clusters were or may be among the answers."""
+        own = None if reading.thin else reading.problem
+        doubt = self._several or own or self._unsure
+        return reading if doubt is None else replace(reading, problem=doubt, thin=False)
 
     def with_past(self, reading: Reading) -> Reading:
         """The reading with its past, where that was asked for and the reading is fit."""
@@ -162,20 +165,24 @@ class _Cycle:
             raise self._fault
         if self._at is None:
             try:
-                probe = self._prometheus.query("vector(1)", None, self._until)
+                self._at = self._now()
+                question = fill(QUESTION, 0.0, self._prometheus.match)
+                answer = self._ask(question)
+                self._several, self._unsure = several_in(answer.samples), unsure_in(answer)
             except MetricsUnavailable as error:
                 self._fault = error
                 raise
-            if len(probe.samples) != 1 or number(probe.samples[0].value[1]) != 1.0:
-                self._fault = MetricsUnavailable(
-                    f"{self._prometheus.url}: vector(1) is not 1 there",
-                    "the address is not that of a Prometheus.",
-                )
-                raise self._fault
-            self._at = probe.samples[0].value[0]
-            clusters = self._ask(fill(QUESTION, 0.0, self._prometheus.match))
-            self._several = several_in(clusters.samples)
         return self._at
+
+    def _now(self) -> float:
+        """The source's own clock."""
+        probe = self._prometheus.query("vector(1)", None, self._until)
+        if len(probe.samples) != 1 or number(probe.samples[0].value[1]) != 1.0:
+            raise MetricsUnavailable(
+                f"{self._prometheus.url}: vector(1) is not 1 there",
+                "the address is not that of a Prometheus.",
+            )
+        return probe.samples[0].value[0]
 
     def _ask(self, promql: str) -> Vector:
         answer = self._answers.get(promql)
