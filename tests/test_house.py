@@ -97,7 +97,7 @@ def test_acting_knows_the_cluster_by_its_ports_alone(imports: grimp.ImportGraph)
     importers = {each for part in parts for each in imports.find_modules_that_directly_import(part)}
     assert {each for each in importers if not each.startswith("rescheduler.actions.")} == {
         "rescheduler.runtime.enforce.live_actor",
-        "rescheduler.runtime.enforce.recalling",
+        "rescheduler.runtime.recalling",
         "rescheduler.runtime.enforce.steering_seen",
         # Servers of their own, which follow the table of replacements and act on nothing.
         "rescheduler.runtime.extender.extender",

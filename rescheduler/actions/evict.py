@@ -17,13 +17,13 @@ from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.plan import PlannedMove, Result
 
 
-def read_pod(api: Api, namespace: str, name: str, *, timeout: float = 5.0) -> Pod | None:
+def read_pod(api: Api, namespace: str, name: str) -> Pod | None:
     """The pod as the API server has it now, or None where there is none.
 
     Raises:
         ClusterUnavailable: no answer, a refusal, or an answer that is not a pod.
     """
-    answer = call(api, "GET", f"/api/v1/namespaces/{namespace}/pods/{name}", timeout=timeout)
+    answer = call(api, "GET", f"/api/v1/namespaces/{namespace}/pods/{name}", timeout=5.0)
     if answer.status == 404:
         return None
     if not answer.ok:

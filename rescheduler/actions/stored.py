@@ -7,6 +7,9 @@ from rescheduler.model.errors import ActionError
 
 MANIFESTS = "deploy/kustomize"
 
+_TIMEOUT = 5.0
+"""Seconds for a request."""
+
 
 def config_map(where: str) -> dict[str, Any]:
     """An empty ConfigMap to create. where: its `namespace/name`."""
@@ -29,10 +32,9 @@ class StoredObject:
         name: str,
         *,
         clock: ServerClock,
-        timeout: float = 5.0,
         makes_namespace: bool = True,
     ) -> None:
-        """collection: the path of the kind in its namespace. timeout: seconds for a request.
+        """collection: the path of the kind in its namespace.
 
         makes_namespace: whether the namespace is created where it is missing.
         """
@@ -40,7 +42,6 @@ class StoredObject:
         self.collection = collection
         self.name = name
         self._clock = clock
-        self._timeout = timeout
         self._makes_namespace = makes_namespace
 
     @property
@@ -127,7 +128,7 @@ class StoredObject:
         )
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
-        answer = call(self.api, method, path, body, timeout=self._timeout)
+        answer = call(self.api, method, path, body, timeout=_TIMEOUT)
         self._clock.hear(answer.date)
         return answer
 

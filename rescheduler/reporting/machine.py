@@ -8,6 +8,7 @@ from rescheduler.model.errors import PlanUnreadable
 from rescheduler.model.plan import SCHEMA_VERSION, Outcome, Plan, Report, plan_in
 from rescheduler.reporting.descriptions import CHECKSUMS_PROPERTY, PROPERTIES
 from rescheduler.reporting.integrity import CHECKSUMS, check_unedited, checksums
+from rescheduler.reporting.schema import schema_parts
 
 KINDS = ("Plan", "Outcome")
 
@@ -142,15 +143,8 @@ def outcome_schema() -> dict[str, Any]:
 
 
 def _schema(kind: type[Plan | Outcome], description: str) -> dict[str, Any]:
-    (root,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    [root], parts = schema_parts([kind], PROPERTIES)
     name = kind.__name__
-    for each, part in parts.items():
-        part["description"] = " ".join(part["description"].split())
-        # A description beside "$ref" is allowed since 2019-09.
-        part["properties"] = {
-            key: {"description": PROPERTIES[each][key], **field}
-            for key, field in part["properties"].items()
-        }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"https://rescheduler.io/schemas/{name.lower()}.v{SCHEMA_VERSION}.json",
@@ -159,5 +153,5 @@ def _schema(kind: type[Plan | Outcome], description: str) -> dict[str, Any]:
         **root,
         "properties": {CHECKSUMS: CHECKSUMS_PROPERTY},
         "required": [CHECKSUMS],
-        "$defs": dict(sorted(parts.items())),
+        "$defs": parts,
     }

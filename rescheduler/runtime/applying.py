@@ -14,10 +14,10 @@ from rescheduler.model.errors import (
 from rescheduler.model.plan import Outcome, Plan, Report
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.cycle import Parts, carry_out
-from rescheduler.runtime.enforce.recalling import cluster_uid
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.parts import connection_of, parts_of, policies_in, state_of
 from rescheduler.runtime.reading_sources import OPTIONS, reading_sources, unanswered
+from rescheduler.runtime.recalling import cluster_uid
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.runtime.trail_records import planned, record_all

@@ -24,9 +24,9 @@ from rescheduler.runtime.cycle import Parts, Phase
 from rescheduler.runtime.enforce.actor import Actor, Recorder, unrecorded
 from rescheduler.runtime.enforce.attempt import problem
 from rescheduler.runtime.enforce.live_actor import State, live_actor, open_state, open_trail
-from rescheduler.runtime.enforce.recalling import memory_of, recall
 from rescheduler.runtime.enforce.steering_seen import not_set_up
 from rescheduler.runtime.observing import Observe, observer
+from rescheduler.runtime.recalling import memory_of, recall
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.sources.kubernetes.client import Connection, connect

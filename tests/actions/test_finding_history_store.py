@@ -13,7 +13,7 @@ import pytest
 from rescheduler.actions.finding_history_store import REFRESH, FindingHistoryStore
 from rescheduler.model.errors import ActionError
 from rescheduler.model.finding_history import MOST_FINDINGS, Observation
-from rescheduler.runtime.enforce.recalling import memory_of
+from rescheduler.runtime.recalling import memory_of
 from rescheduler.sources.kubernetes.transport import Connection
 from tests.fakes.apiserver import serving
 from tests.fakes.stage import MAPS, START, Killed, Process, Stage

@@ -24,20 +24,12 @@ from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.manifests import apply_manifests
 from tests.e2e.controlplane.processes import Process
 from tests.e2e.controlplane.server import ControlPlane
-from tests.e2e.loop import NAMESPACE, USER, Json, Loop, install, swift, write_policies
+from tests.e2e.loop import CONFORMING, NAMESPACE, USER, Json, Loop, install, swift, write_policies
 from tests.e2e.program import ROOT, Program
 
 pytestmark = pytest.mark.e2e
 
 SSD = {"disk": "ssd"}
-RULES = """
-apiVersion: rescheduler.io/v1alpha1
-kind: Conformity
-metadata: {name: rules}
-spec:
-  match: {namespaces: [default]}
-  nodeAffinity: {}
-"""
 LIMITS = f"{swift(per_workload=4, batch=8)}  gangs: Whole\n  kueue: Restart\n"
 KIND = {"apiVersion": API, "kind": "Workload"}
 DEPLOY = ROOT / "deploy" / "kustomize"
@@ -64,7 +56,7 @@ def running(cluster: Cluster, tmp_path: Path) -> Iterator[Process]:
 @pytest.fixture
 def loop(cluster: Cluster, binary: Path, tmp_path: Path) -> Loop:
     actor = Program(binary, install(cluster, "enforce-cronjob", tmp_path))
-    return Loop(actor, write_policies(tmp_path / "policies", RULES, LIMITS))
+    return Loop(actor, write_policies(tmp_path / "policies", CONFORMING, LIMITS))
 
 
 def permit(cluster: Cluster) -> None:

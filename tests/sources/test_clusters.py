@@ -122,7 +122,9 @@ def test_no_reading_is_believed_once_the_question_of_the_clusters_has_failed() -
     assert [each.problem and each.problem.code for each in found.entries] == ["RDG001"] * 2
 
 
-def test_a_reading_that_has_too_few_values_is_not_evaluated_where_the_clusters_are_in_doubt() -> None:
+def test_a_reading_that_has_too_few_values_is_not_evaluated_where_the_clusters_are_in_doubt() -> (
+    None
+):
     two = cluster.snapshot([cluster.node("n1"), cluster.node("n2")], [])
     made = stub()
     assert read(made, "node.memory", two).thin

@@ -160,7 +160,9 @@ class Fragmentation(Policy):
         if self.room is None:
             return [], []
         chosen = select_pods(self.room, snapshot) & _free(snapshot) & (snapshot.pod_node < 0)
-        pending = [pod for pod in np.flatnonzero(chosen).tolist() if to_be_placed(snapshot.pods[pod])]
+        pending = [
+            pod for pod in np.flatnonzero(chosen).tolist() if to_be_placed(snapshot.pods[pod])
+        ]
         others = OtherResources(snapshot, ("cpu", "memory", *self._devices()[:2]))
         shapes: list[Shape] = []
         gangs: list[PendingGang] = []

@@ -15,6 +15,7 @@ from rescheduler.reporting.explain.descriptions import PROPERTIES
 from rescheduler.reporting.explain.node_report import draw_node
 from rescheduler.reporting.explain.pending_report import draw_pending
 from rescheduler.reporting.explain.pod_report import draw_pod
+from rescheduler.reporting.schema import schema_parts
 from rescheduler.reporting.screen import Screen
 from rescheduler.reporting.view import cleaned
 
@@ -44,18 +45,12 @@ def explanation_json(explanation: Explanation) -> bytes:
 
 def explanation_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of what `explanation_json` writes."""
-    roots, parts = msgspec.json.schema_components(KINDS, ref_template="#/$defs/{name}")
-    for name, part in parts.items():
-        part["description"] = " ".join(part["description"].split())
-        part["properties"] = {
-            key: {"description": PROPERTIES[name][key], **field}
-            for key, field in part["properties"].items()
-        }
+    roots, parts = schema_parts(KINDS, PROPERTIES)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": SCHEMA_ID,
         "title": "Explanation by the rescheduler",
         "description": "Why a pod, a node or Pending pods are as they are, and what may help.",
-        "anyOf": list(roots),
-        "$defs": dict(sorted(parts.items())),
+        "anyOf": roots,
+        "$defs": parts,
     }

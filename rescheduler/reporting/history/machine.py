@@ -6,6 +6,7 @@ import msgspec
 
 from rescheduler.model.trail_history import SCHEMA_VERSION, TrailHistory
 from rescheduler.reporting.history.descriptions import PROPERTIES
+from rescheduler.reporting.schema import schema_parts
 
 SCHEMA_ID = f"https://rescheduler.io/schemas/history.v{SCHEMA_VERSION}.json"
 
@@ -19,13 +20,7 @@ def history_json(history: TrailHistory) -> bytes:
 
 def history_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of what `history_json` writes."""
-    (root,), parts = msgspec.json.schema_components([TrailHistory], ref_template="#/$defs/{name}")
-    for name, part in parts.items():
-        part["description"] = " ".join(part["description"].split())
-        part["properties"] = {
-            key: {"description": PROPERTIES[name][key], **field}
-            for key, field in part["properties"].items()
-        }
+    [root], parts = schema_parts([TrailHistory], PROPERTIES)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": SCHEMA_ID,
@@ -33,5 +28,5 @@ def history_schema() -> dict[str, Any]:
         "description": "What was moved and why, where it went, whether it helped, and what was "
         "prevented.",
         **root,
-        "$defs": dict(sorted(parts.items())),
+        "$defs": parts,
     }

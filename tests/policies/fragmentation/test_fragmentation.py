@@ -14,7 +14,7 @@ from rescheduler.policies.fragmentation.pending_places import PendingPlaces, Pen
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.fragmentation.term import FragmentationTerm
 from rescheduler.policies.shared.demand import Demand, Devices, demand
-from tests.cluster import deployment, node, pod, snapshot
+from tests.cluster import NOW, deployment, node, pod, snapshot
 from tests.picture import picture
 from tests.policies import kit
 from tests.policies.drawn import SHARE
@@ -158,6 +158,12 @@ def test_a_gang_that_has_room_or_is_not_there_costs_nothing() -> None:
     made = term(fragmentation(resources=[], room=ROOM), snapshot(before.nodes, pods))
     assert made.cost() == 0
     assert list(made.findings()) == []
+
+
+def test_pods_that_are_being_deleted_wait_for_no_room() -> None:
+    before = gang(1)
+    before.pods[-1].metadata.deletionTimestamp = NOW
+    assert term(fragmentation(resources=[], room=ROOM), before).cost() == 0
 
 
 @settings(max_examples=80, deadline=None)
