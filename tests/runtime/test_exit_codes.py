@@ -102,6 +102,13 @@ def test_a_plan_that_a_guard_holds(guard: str, code: int) -> None:
     assert exit_code(held, proposed=True) == code
 
 
+@pytest.mark.parametrize("code", ["STR001", "STR002", "STR014", "ACT022"])
+def test_what_is_not_set_up_is_a_fault_though_all_moves_were_made(code: str) -> None:
+    done = ended("ACT013", DONE)
+    noted = structs.replace(done.plan, notes=[Problem(code=code, message="")])
+    assert exit_code(structs.replace(done, plan=noted)) == 1
+
+
 def test_drift_of_all_moves_is_drift_of_the_plan() -> None:
     outcome = ended("ACT013", ("refused", "DRF005"), ("refused", "ELG013"))
     assert exit_code(outcome) == 3

@@ -7,6 +7,7 @@ import pytest
 
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
+from rescheduler.runtime.enforce.acting import DONE
 from rescheduler.runtime.enforce.kueue_ready import restarting
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.stage import Process, Stage, warm
@@ -55,4 +56,11 @@ def test_the_cycle_says_it_and_moves_what_else_it_may() -> None:
     assert "ACT022" in {each.code for each in outcome.plan.notes}
     assert outcome.plan.limits["kueue"] == "Leave", "what was planned with"
     assert outcome.plan.moves
-    assert exit_code(outcome) in (0, 3)
+
+
+def test_a_missing_right_is_a_fault_though_nothing_else_was_to_be_done() -> None:
+    stage = warm(Stage())
+    stage.world.kueue.may = False
+    outcome = enforced(stage, policies, lambda _: skewed(moved=2))
+    assert outcome.verdict.code == DONE
+    assert exit_code(outcome) == 1, "as where steering is not set up"

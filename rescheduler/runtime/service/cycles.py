@@ -18,6 +18,9 @@ from rescheduler.runtime.service.past_cycles import PastCycles
 from rescheduler.runtime.service.telemetry import Telemetry
 from rescheduler.runtime.settings import Settings
 
+_UNHEALTHY = frozenset({"STR014", "ACT022"})
+"""Notes on a taint of ours that nothing takes off, and on Kueue's gangs that may not be stopped."""
+
 
 class ServiceCycles:
     """Runs one cycle after the other; a fault of one does not end the process.
@@ -80,7 +83,7 @@ class ServiceCycles:
         self.past.fail(problem, started, time.monotonic() - began, mode=self._settings.mode)
 
     def _cycle(self) -> str:
-        """Run it and report it; what is wrong with our sources or a taint of ours, or ""."""
+        """Run it and report it; what is wrong with our sources, taints or rights, or ""."""
         logger().info("cycle begins")
         report = run_cycle(self._parts, seed=self._settings.seed)
         self.last = report
@@ -100,7 +103,7 @@ class ServiceCycles:
             return report.verdict.message
         if unread:
             return f"{unread[0].name}: {unread[0].problem.message}"  # type: ignore[union-attr]
-        return next((each.message for each in plan_in(report).notes if each.code == "STR014"), "")
+        return next((each.message for each in plan_in(report).notes if each.code in _UNHEALTHY), "")
 
 
 def _verdict(report: Report) -> str:
