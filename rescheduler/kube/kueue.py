@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from rescheduler.kube.gangs import GangObject, PodSet
+from rescheduler.kube.gangs import GangObject, PodSet, PodSetAssignment
 from rescheduler.kube.objects import Base, Condition, LabelSelector, ObjectMeta, OwnerReference
 from rescheduler.kube.quantity import nanos
 
@@ -177,10 +177,9 @@ def _hash(text: str) -> str:
 
 def _by_topology(workload: GangObject) -> bool:
     sets: list[PodSet] = workload.spec.podSets or []
-    assigned = workload.status.admission.podSetAssignments if workload.status.admission else []
     return any(not _NO_TOPOLOGY.issuperset(each.topologyRequest or ()) for each in sets) or any(
         each.topologyAssignment is not None or each.delayedTopologyRequest
-        for each in assigned or ()
+        for each in _assignments(workload)
     )
 
 
@@ -196,8 +195,11 @@ def unlike(workload: GangObject, queue: ClusterQueue) -> str:
         return f"{name} admits nothing (stopPolicy {queue.spec.stopPolicy})"
     if queue.spec.admissionChecks or queue.spec.admissionChecksStrategy:
         return f"{name} has admission checks, which would have to pass again"
+    assigned = [each.flavors or {} for each in _assignments(workload)]
+    if len(assigned) != len(workload.spec.podSets or ()) or not all(assigned):
+        return f"Workload {workload.metadata.name} does not name the flavors of all its pods"
     groups = queue.spec.resourceGroups or []
-    for resource, flavor in sorted(_assigned(workload)):
+    for resource, flavor in sorted({pair for each in assigned for pair in each.items()}):
         offered = [
             each
             for group in groups
@@ -219,8 +221,6 @@ def unlike(workload: GangObject, queue: ClusterQueue) -> str:
     return ""
 
 
-def _assigned(workload: GangObject) -> set[tuple[str, str]]:
-    """Each resource with the flavor that the Workload has of it."""
+def _assignments(workload: GangObject) -> list[PodSetAssignment]:
     admission = workload.status.admission
-    sets = (admission.podSetAssignments if admission else None) or []
-    return {pair for each in sets for pair in (each.flavors or {}).items()}
+    return (admission.podSetAssignments if admission else None) or []

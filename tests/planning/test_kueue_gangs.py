@@ -12,7 +12,7 @@ from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.objects import OwnerReference
 from rescheduler.model.plan import Plan
 from rescheduler.model.plan_digest import digest_of
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.snapshot import Snapshot, Undecodable
 from tests.cluster import budget, controller, node, pod, snapshot
 from tests.fakes import kueue
 from tests.planning.gang_worlds import JOBSET, in_one_rack, planned
@@ -220,6 +220,11 @@ def test_a_workload_that_might_not_come_back_as_it_was_is_left_alone(
         (of("queue", "status", "flavorsReservation", value=[]), "does not say"),
         (of("queue", "status", "flavorsReservation", value=[
             {"name": "default", "resources": [{"name": "cpu", "total": "8001m"}]}]), "holds more"),
+        *(
+            (of("workload", "status", "admission", "podSetAssignments", value=value), "flavors of")
+            for value in (None, [], [{}], [{"flavors": None}], [{"flavors": {}}])
+        ),
+        (of("workload", "spec", "podSets", value=[{"count": 2}, {"count": 1}]), "flavors of"),
     ],
 )  # fmt: skip
 def test_a_queue_that_might_not_admit_it_again_holds_it(
@@ -287,6 +292,20 @@ def test_nothing_else_may_wait_for_the_quota_that_it_frees(
     assert set(plan.totals.refused) == ({"ELG034"} if held else set())
     if held:
         assert "/rival waits" in plan.refused[0].message
+
+
+@pytest.mark.parametrize(
+    ("kind", "held"), [("Workload.kueue.x-k8s.io", True), ("PodGroup.scheduling.run.ai", False)]
+)
+def test_a_workload_that_cannot_be_decoded_may_wait_for_the_quota(kind: str, held: bool) -> None:
+    odd = Undecodable(kind, "elsewhere", "odd", "spec.podSets[0].count: not an int")
+    plan = planned(
+        cluster(state(), undecodable=[odd]), in_one_rack(), gangs="Whole", kueue="Restart"
+    )
+    assert bool(plan.moves) is not held
+    assert set(plan.totals.refused) == ({"ELG034"} if held else set())
+    if held:
+        assert "Workload elsewhere/odd cannot be decoded" in plan.refused[0].message
 
 
 @pytest.mark.parametrize("kind", ["ClusterQueue", "LocalQueue", "Workload.kueue.x-k8s.io"])

@@ -74,8 +74,7 @@ class KueueChecks:
         rival = self._rivals.get(_pool(queue)) or self._rivals.get("")
         if rival is None:
             return None
-        other = f"{rival.metadata.namespace}/{rival.metadata.name}"
-        text = f"Workload {other} waits, and may take the quota that {name} frees"
+        text = f"Workload {rival}, and may take the quota that {name} frees"
         return Problem(code="ELG034", message=text)
 
     @cached_property
@@ -92,17 +91,22 @@ class KueueChecks:
         return {each.metadata.name: each.metadata.labels for each in self._snapshot.namespaces}
 
     @cached_property
-    def _rivals(self) -> dict[str, GangObject]:
-        """A Workload that waits, by whose quota it may take; "" where that cannot be told.
+    def _rivals(self) -> dict[str, str]:
+        """A Workload that waits, or may, by whose quota it may take; "" where that is not known.
 
         Cohorts may be parts of others, so that all ClusterQueues in a cohort count as one.
         """
-        answer: dict[str, GangObject] = {}
+        answer = {
+            "": f"{each.namespace}/{each.name} cannot be decoded"
+            for each in self._snapshot.undecodable
+            if each.kind == WORKLOADS
+        }
         for each in self._snapshot.gang_objects:
             if each.group == KUEUE and waits(each):
                 local = self._locals.get((each.metadata.namespace, each.spec.queueName or ""))
                 queue = None if local is None else self._queues.get(local.spec.clusterQueue)
-                answer.setdefault("" if queue is None else _pool(queue), each)
+                text = f"{each.metadata.namespace}/{each.metadata.name} waits"
+                answer.setdefault("" if queue is None else _pool(queue), text)
         return answer
 
 
