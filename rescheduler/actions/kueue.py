@@ -14,9 +14,11 @@ from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.actions.soft_taints import REVIEWS
 from rescheduler.actions.transport import Answer
 from rescheduler.kube.gangs import KUEUE, GangObject
+from rescheduler.kube.kueue import was_stopped
 from rescheduler.model.errors import ActionError, ClusterUnavailable
 
 _VERSION = f"{KUEUE}/v1beta1"
+_RESTARTED = "Kueue stops and starts its gang."
 RIGHT = {"verb": "delete", "group": KUEUE, "resource": "workloads"}
 
 
@@ -70,7 +72,11 @@ class KueueWorkloads:
         return named
 
     def restart(self, workload: GangObject) -> EvictionAnswer:
-        """Delete the Workload, if it is still as it was read."""
+        """Delete the Workload, if it is still as it was read.
+
+        A proxy may repeat a DELETE whose answer was lost: then a 404 or 409 is about the second,
+        and what the first one did is read.
+        """
         metadata = workload.metadata
         body = {
             "apiVersion": "v1",
@@ -78,7 +84,17 @@ class KueueWorkloads:
             "preconditions": {"uid": metadata.uid, "resourceVersion": metadata.resourceVersion},
         }
         path = f"{_path(metadata.namespace)}/{metadata.name}"
-        return understood(self._call("DELETE", path, body))
+        answer = self._call("DELETE", path, body)
+        if answer.status not in (404, 409):
+            return understood(answer)
+        try:
+            found = self.read(metadata.namespace, metadata.name)
+        except ClusterUnavailable as error:
+            said = f"{answer.message}; what it is now cannot be read: {error.message}"
+            return EvictionAnswer("unknown", "ACT009", said)
+        if was_stopped(found, metadata.uid):
+            return EvictionAnswer("evicted", "ACT001", f"{_RESTARTED} {answer.message}")
+        return EvictionAnswer("refused", "ACT021", answer.message)
 
 
 def _path(namespace: str) -> str:
@@ -86,13 +102,11 @@ def _path(namespace: str) -> str:
 
 
 def understood(answer: Answer) -> EvictionAnswer:
-    """The meaning of an answer to a deletion, in the codes of evictions."""
+    """The meaning of an answer to a deletion that is not about another object, in ours."""
     said = answer.message
     match answer.status:
         case status if 200 <= status < 300:
-            return EvictionAnswer("evicted", "ACT001", f"Kueue stops and starts its gang. {said}")
-        case 404 | 409:
-            return EvictionAnswer("refused", "ACT021", said)
+            return EvictionAnswer("evicted", "ACT001", f"{_RESTARTED} {said}")
         case 401 | 403:
             return EvictionAnswer("refused", "ACT022", said)
         case 429:

@@ -96,11 +96,10 @@ class KueueChecks:
 
         Cohorts may be parts of others, so that all ClusterQueues in a cohort count as one.
         """
-        answer = {
-            "": f"{each.namespace}/{each.name} cannot be decoded"
-            for each in self._snapshot.undecodable
-            if each.kind == WORKLOADS
-        }
+        answer: dict[str, str] = {}
+        for bad in self._snapshot.undecodable:
+            if bad.kind == WORKLOADS:
+                answer.setdefault("", f"{bad.namespace}/{bad.name} cannot be decoded")
         for each in self._snapshot.gang_objects:
             if each.group == KUEUE and waits(each):
                 local = self._locals.get((each.metadata.namespace, each.spec.queueName or ""))

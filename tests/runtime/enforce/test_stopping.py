@@ -230,6 +230,26 @@ def test_a_request_without_an_answer_is_found_out_by_the_workload_and_never_sent
         assert {each.result for each in outcome.moves} == {"evicted"}
 
 
+def test_a_request_that_a_proxy_repeats_is_charged_and_followed(stage: Stage) -> None:
+    """The first takes effect, its answer is lost, and the answer to the second is a conflict."""
+    moves = gang(stage)
+    process = Process(stage, "a", limits=ROOM)
+
+    def first(_: int, method: str, path: str) -> None:
+        if method == "DELETE":
+            known = the_workload(stage)["metadata"]
+            body = {"preconditions": {each: known[each] for each in ("uid", "resourceVersion")}}
+            status, _, _ = stage.world.handle("DELETE", path, body)
+            assert status == 200
+            known["resourceVersion"] += "1"
+
+    process.before = first
+    outcome = run(stage, *moves, process=process)
+    assert results(outcome) == [("evicted", "ACT001")] * 3
+    assert {past.state for past in history(stage)} == {"ready"}
+    assert len(written(process)) == len(stage.world.kueue.stopped) == 1
+
+
 @pytest.mark.parametrize("sent", [False, True])
 def test_a_process_that_is_killed_leaves_nothing_that_anybody_has_to_resume(
     stage: Stage, sent: bool
