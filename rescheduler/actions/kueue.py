@@ -15,7 +15,7 @@ from rescheduler.actions.soft_taints import REVIEWS
 from rescheduler.actions.transport import Answer
 from rescheduler.kube.gangs import KUEUE, GangObject
 from rescheduler.kube.kueue import was_stopped
-from rescheduler.model.errors import ActionError, ClusterUnavailable
+from rescheduler.model.errors import ActionError, ClusterUnavailable, ObjectUnreadable
 
 _VERSION = f"{KUEUE}/v1beta1"
 _RESTARTED = "Kueue stops and starts its gang."
@@ -54,16 +54,22 @@ class KueueWorkloads:
         """The Workload as it is now, or None where there is none; it needs the right to list only.
 
         Raises:
-            ClusterUnavailable: no answer, a refusal, or an answer that is no list of Workloads.
+            ObjectUnreadable: the kind is not served, or the answer is no list of Workloads.
+            ClusterUnavailable: no answer, or a refusal.
         """
         path = f"{_path(namespace)}?fieldSelector=metadata.name%3D{quote(name, safe='')}"
         answer = self._call("GET", path, None)
+        if answer.status == 404:
+            raise ObjectUnreadable(
+                f"Workload {namespace}/{name} cannot be read: {answer.message}",
+                "Kueue was uninstalled, or does not serve this version any more.",
+            )
         if not answer.ok:
             raise ClusterUnavailable(answer.message, "check whether the API server can be reached.")
         try:
             found = msgspec.convert(answer.body, _List).items
         except msgspec.ValidationError as error:
-            raise ClusterUnavailable(
+            raise ObjectUnreadable(
                 f"Workload {namespace}/{name} cannot be decoded: {error}", "report the Workload."
             ) from error
         named = next((each for each in found if each.metadata.name == name), None)

@@ -7,6 +7,7 @@
     ├── NotFound               a pod or node that was asked about is not in the cluster
     ├── SourceError            something we read from failed
     │   ├── ClusterUnavailable     the API server cannot be read
+    │   │   └── ObjectUnreadable       it answers, but not with an object that we can decode
     │   ├── MetricsUnavailable     Prometheus cannot be read
     │   ├── SnapshotUnreadable     a recorded snapshot cannot be used
     │   └── TrailUnreadable        there is no audit trail where one was named
@@ -96,6 +97,10 @@ class SourceError(ReschedulerError):
 
 class ClusterUnavailable(SourceError):
     """The Kubernetes API server cannot be read."""
+
+
+class ObjectUnreadable(ClusterUnavailable):
+    """The API server does not serve the kind, or the object is not as we know its kind."""
 
 
 class MetricsUnavailable(SourceError):

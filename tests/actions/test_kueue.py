@@ -9,7 +9,7 @@ from rescheduler.actions.kueue import KueueWorkloads
 from rescheduler.actions.transport import call
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import was_stopped
-from rescheduler.model.errors import ActionError, ClusterUnavailable
+from rescheduler.model.errors import ActionError, ClusterUnavailable, ObjectUnreadable
 from tests.fakes import kueue
 from tests.fakes.apiserver import FakeServer, Fault, serving
 
@@ -145,10 +145,20 @@ def test_what_cannot_be_read_is_not_taken_for_one_that_is_gone(
 
 def test_one_that_cannot_be_decoded_is_an_error(server: FakeServer) -> None:
     stored(server)["spec"]["podSets"] = "three"
-    with pytest.raises(ClusterUnavailable, match="cannot be decoded"):
+    with pytest.raises(ObjectUnreadable, match="cannot be decoded"):
         client(server).read(
             "default", kueue.workload("train", "uid-train", pods=2)["metadata"]["name"]
         )
+
+
+@pytest.mark.parametrize(("status", "sure"), [(404, True), (403, False), (500, False)])
+def test_a_kind_that_is_not_served_is_told_from_an_api_server_that_does_not_answer(
+    server: FakeServer, status: int, sure: bool
+) -> None:
+    server.faults.append(Fault("GET", "/workloads", status))
+    with pytest.raises(ClusterUnavailable) as told:
+        client(server).read("default", "any")
+    assert isinstance(told.value, ObjectUnreadable) is sure
 
 
 def test_whether_we_may_is_asked_of_the_api_server(server: FakeServer) -> None:

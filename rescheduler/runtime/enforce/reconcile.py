@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from rescheduler.actions.evict import was_evicted
 from rescheduler.kube.kueue import was_stopped
-from rescheduler.model.errors import LockLost
+from rescheduler.model.errors import LockLost, ObjectUnreadable
 from rescheduler.model.history import History, PastMove
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.awaiting import follow
@@ -101,13 +101,25 @@ def _resolve(actor: Actor, move: PastMove) -> bool:
 def _took_effect(actor: Actor, move: PastMove) -> bool:
     """Whether the pod is gone or going, or the Workload that Kueue was to stop it by.
 
-    Until Kueue has seen that, its pods run on as if nothing had been asked.
+    Until Kueue has seen that, its pods run on as if nothing had been asked. A Workload that nobody
+    can read any more, as Kueue was uninstalled or is another version, counts as stopped: so it is
+    charged, and its gang is left alone until its pods are gone.
+
+    Raises:
+        SourceError: it cannot be read now, or cannot be decoded while the request may be under way.
     """
     if was_evicted(actor.pod(move.namespace, move.pod), move.podUid):
         return True
     if not move.stops or actor.kueue is None:
         return False
-    return was_stopped(actor.kueue.read(move.namespace, move.stops), move.stopsUid)
+    try:
+        return was_stopped(actor.kueue.read(move.namespace, move.stops), move.stopsUid)
+    except ObjectUnreadable as error:
+        if actor.clock() - move.at < APPLY_DELAY:
+            raise
+        said = "a Workload that was to be stopped cannot be read, and counts as stopped"
+        actor.warn(said, pod=f"{move.namespace}/{move.pod}", message=error.message)
+        return True
 
 
 def _charge_late(actor: Actor, move: PastMove) -> bool:

@@ -1,5 +1,6 @@
 """A gang that Kueue runs: one request for all of it, after all that its pods hang on allows it."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -305,6 +306,71 @@ def test_the_request_of_a_process_that_stood_still_is_charged_late(stage: Stage)
     stage.seconds += 60
     run(stage, process=Process(stage, "c", limits=ROOM))
     assert {past.charged for past in history(stage)} == {True}
+
+
+def killed_before_the_request(stage: Stage) -> None:
+    process = Process(stage, "a", limits=ROOM)
+
+    def kill(_: int, method: str, _path: str) -> None:
+        if method == "DELETE":
+            raise Killed
+
+    process.before = kill
+    with pytest.raises(Killed):
+        run(stage, *gang(stage), process=process)
+
+
+def unreadable(stage: Stage, process: Process, how: str) -> None:
+    """Kueue is not installed any more, or its Workload has a field that we cannot decode."""
+    if how == "undecodable":
+        the_workload(stage)["spec"]["podSets"] = "three"
+    else:
+        process.before = lambda _n, _m, path: int(how) if "/workloads" in path else None
+
+
+@pytest.mark.parametrize("how", ["404", "undecodable"])
+@pytest.mark.parametrize("given_back", [False, True])
+def test_a_workload_that_nobody_can_read_any_more_counts_as_stopped(
+    stage: Stage, how: str, given_back: bool
+) -> None:
+    killed_before_the_request(stage)
+    stage.seconds += 130
+    if given_back:
+        run(stage, process=Process(stage, "b", limits=ROOM))
+        assert {past.state for past in history(stage)} == {"refused"}
+    stage.seconds += 60
+    process = Process(stage, "c", limits=ROOM)
+    unreadable(stage, process, how)
+    outcome = run(stage, process=process)
+    assert outcome.verdict.code == "ACT013", "no later run is blocked by it"
+    assert {(past.state, past.charged) for past in history(stage)} == {("evicted", True)}
+    since = {stage.now() - past.at < timedelta(minutes=1) for past in history(stage)}
+    assert since == {True}, "charged as of now, since nobody saw when"
+    assert "Workload that was to be stopped cannot be read" in " ".join(process.warned)
+    assert written(process) == []
+
+
+@pytest.mark.parametrize("how", ["404", "undecodable"])
+def test_a_request_that_may_yet_be_carried_out_is_not_judged_unread(stage: Stage, how: str) -> None:
+    killed_before_the_request(stage)
+    process = Process(stage, "b", limits=ROOM)
+    unreadable(stage, process, how)
+    assert run(stage, process=process).verdict.code == "ACT016"
+    assert {past.state for past in history(stage)} == {"intended"}
+
+
+@pytest.mark.parametrize("how", ["500", "403"])
+def test_an_api_server_that_does_not_tell_is_asked_again_by_the_next_run(
+    stage: Stage, how: str
+) -> None:
+    killed_before_the_request(stage)
+    stage.seconds += 130
+    process = Process(stage, "b", limits=ROOM)
+    unreadable(stage, process, how)
+    assert run(stage, process=process).verdict.code == "ACT016"
+    assert {past.state for past in history(stage)} == {"intended"}
+    run(stage, process=Process(stage, "c", limits=ROOM))
+    assert {past.state for past in history(stage)} == {"refused"}
 
 
 def test_a_gang_that_kueue_runs_by_now_is_never_evicted_pod_by_pod(stage: Stage) -> None:
