@@ -70,9 +70,19 @@ class Controller(Base):
 
     @property
     def wanted(self) -> int:
-        """How many pods it wants to have now; a number that is not given is 1.
+        """How many pods it wants to have now: none of a Job that is suspended."""
+        return 0 if self.suspended else self.resumed
 
-        Of a Job what is left to do, and none once it has ended or is suspended.
+    @property
+    def suspended(self) -> bool:
+        """Whether it is a Job that is suspended and has not ended."""
+        return self.kind == "Job" and bool(self.spec.suspend) and not self._ended
+
+    @property
+    def resumed(self) -> int:
+        """How many pods it wants to have where it is not suspended; a number not given is 1.
+
+        Of a Job what is left to do, and none once it has ended.
         Source: pkg/controller/job/job_controller.go, manageJob, Kubernetes 1.36.
         """
         spec, status = self.spec, self.status
@@ -80,17 +90,21 @@ class Controller(Base):
             return status.desiredNumberScheduled
         if self.kind != "Job":
             return 1 if spec.replicas is None else spec.replicas
-        ended = any(
-            each.type in ("Complete", "Failed") and each.status == "True"
-            for each in status.conditions or ()
-        )
-        if ended or spec.suspend:
+        if self._ended:
             return 0
         parallel = 1 if spec.parallelism is None else spec.parallelism
         succeeded = status.succeeded or 0
         if spec.completions is not None:
             return max(min(spec.completions - succeeded, parallel), 0)
         return (status.active or 0) if succeeded else parallel
+
+    @property
+    def _ended(self) -> bool:
+        """Whether it is a Job that is Complete or Failed."""
+        return any(
+            each.type in ("Complete", "Failed") and each.status == "True"
+            for each in self.status.conditions or ()
+        )
 
 
 def selector_text(controller: Controller) -> str:

@@ -195,6 +195,26 @@ def test_pods_that_ended_and_old_replica_sets_are_left_out(tmp_path: Path) -> No
     ]
 
 
+def test_a_job_that_is_suspended_is_there_and_one_that_has_ended_is_not(tmp_path: Path) -> None:
+    """Kueue suspends the Job of a gang that we moved, until it has its quota again."""
+    api = small()
+    api.lists["/apis/batch/v1/jobs"] = [
+        named("waits", "team", spec={"suspend": True, "parallelism": 3, "template": {"spec": {}}}),
+        named("done", "team", status={"conditions": [{"type": "Complete", "status": "True"}]}),
+        named(
+            "failed",
+            "team",
+            spec={"suspend": True},
+            status={"conditions": [{"type": "Failed", "status": "True"}]},
+        ),
+        named("none", "team", spec={"parallelism": 0}),
+    ]
+    with connected(api, tmp_path) as (connection, _):
+        (waits,) = read_cluster(connection).controllers
+    assert (waits.metadata.name, waits.wanted, waits.resumed) == ("waits", 0, 3)
+    assert waits.spec.template is None, "there may be thousands, and no pod is made from it"
+
+
 def test_what_the_api_server_calls_is_read(tmp_path: Path) -> None:
     config = {"service": {"namespace": "policy", "name": "guard"}, "caBundle": "c2VjcmV0"}
     hooks = [named("guard", webhooks=[{"name": "a", "clientConfig": config}])]

@@ -73,14 +73,17 @@ def _unreplaced(
 ) -> Iterator[Problem]:
     """GRD003: one code for every workload that still lacks what we took from it.
 
-    What its owner wants counts, whether there is a pod of it or none.
+    What its owner wants counts, whether there is a pod of it or none; of a Job that Kueue has
+    suspended for our sake what it wants once it has its quota again.
     """
     late: dict[str, PastMove] = {}
+    stopped: set[str] = set()
     for move in history.recent(snapshot.taken):
         overdue = move.in_flight and move.at + limits.readyTimeout < snapshot.taken
         stayed = move.state == "intended" and move.podUid in snapshot.pod_index
         if (move.state == "lost" or overdue) and not (move.no_worse or stayed):
             late.setdefault(move.workload, move)
+            stopped |= {move.workload} if move.stops else set()
     if not late:
         return
     ready: Counter[str] = Counter()
@@ -89,12 +92,13 @@ def _unreplaced(
             ready[workload.uid] += eligibility.ready(index)
     for owner in snapshot.controllers:
         uid = owner.metadata.uid
-        if uid in late and ready[uid] < owner.wanted:
+        wanted = owner.resumed if uid in stopped else owner.wanted
+        if uid in late and ready[uid] < wanted:
             yield Problem(
                 code="GRD003",
                 message=f"pod {late[uid].namespace}/{late[uid].pod} was evicted at "
                 f"{instant(late[uid].at)}, and {owner.kind} {owner.metadata.name} has "
-                f"{ready[uid]} Ready of {owner.wanted}",
+                f"{ready[uid]} Ready of {wanted}",
             )
 
 

@@ -158,16 +158,20 @@ class _Reader:
         return known
 
     def controllers(self, kind: Kind, owners: set[str]) -> list[kinds.Controller]:
-        """The controllers of a kind; old ReplicaSets and ended Jobs without pods are left out."""
+        """The controllers of a kind; old ReplicaSets and ended Jobs without pods are left out.
+
+        A Job that is suspended may be one that we have moved: it is kept, without its template
+        where it has no pods.
+        """
         passing = kind.name in ("ReplicaSet", "Job")
         kept = []
         for each in self.objects(kind):
             each.kind = kind.name
-            idle = each.wanted == 0 and not each.status.active
-            if passing and idle and each.metadata.uid not in owners:
+            idle = each.wanted == 0 and not each.status.active and each.metadata.uid not in owners
+            if passing and idle and not each.suspended:
                 continue
             template = each.spec.template
-            if kind.name not in MAKERS:
+            if kind.name not in MAKERS or idle:
                 each.spec.template = None
             elif template is not None:
                 template.spec.volumes = None

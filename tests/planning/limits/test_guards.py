@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.kube.objects import Taint
+from rescheduler.kube.objects import Condition, Taint
 from rescheduler.model.history import PastMove
 from rescheduler.policies.limits import Limits
-from tests.cluster import NOW
+from tests.cluster import NOW, controller, pod
 from tests.planning.scenarios import SWIFT, hot_gpus
 from tests.planning.world import World
 
@@ -67,6 +67,22 @@ def one_stayed_one_lost(world: World) -> None:
     lost(world, ready=4, state="lost")
 
 
+def stopped(
+    world: World, *, stops: str = "job-batch-1a2b3", ready: int = 0, ended: bool = False
+) -> None:
+    """A Job of three pods that is suspended, by Kueue where `stops`, since we moved its gang."""
+    spec = {"parallelism": 3, "completions": 3, "completionMode": "Indexed"}
+    job = controller("Job", "batch", suspend=True, **spec)
+    job.status.ready = ready
+    if ended:
+        job.status.conditions = [Condition(type="Failed", status="True")]
+    kept = [*world.snapshot.controllers, job]
+    pods = [pod(f"batch-{n}", "n60", owner=job, labels={"app": "batch"}) for n in range(ready)]
+    world.snapshot = replace(world.snapshot, controllers=kept, pods=[*world.snapshot.pods, *pods])
+    world.measure()
+    lost(world, state="lost", settled=NOW, workload=job.metadata.uid, stops=stops)
+
+
 def skew(world: World, seconds: float) -> None:
     world.snapshot = replace(world.snapshot, clock_skew=seconds)
 
@@ -83,6 +99,12 @@ TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
     ("GRD003", 0.5, nothing_left),
     ("GRD003", 0.5, one_stayed_one_lost),
     ("", 0.5, scaled_to_none),
+    # A Job that Kueue has suspended for our sake wants its pods all the same.
+    ("GRD003", 0.5, stopped),
+    ("GRD003", 0.5, lambda w: stopped(w, ready=2)),
+    ("", 0.5, lambda w: stopped(w, ready=3)),
+    ("", 0.5, lambda w: stopped(w, ended=True)),
+    ("", 0.5, lambda w: stopped(w, stops="")),
     ("", 0.5, lambda w: lost(w, ready=5)),
     ("", 0.5, lambda w: lost(w, ready=4, at=NOW - timedelta(minutes=4))),
     ("", 0.5, lambda w: lost(w, ready=4, workload="deleted since")),

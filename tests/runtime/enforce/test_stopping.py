@@ -9,12 +9,15 @@ from msgspec import structs
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import Outcome, PlannedMove
 from rescheduler.model.restarting import StopRef
+from rescheduler.planning.plan.planner import plan
+from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes import kueue
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import WIDE, Killed, Process, Stage, warm
+from tests.runtime.skewed import spread
 
 GANG = "default/train (completionMode: Indexed)"
 JOB = "job-1"
@@ -371,6 +374,39 @@ def test_an_api_server_that_does_not_tell_is_asked_again_by_the_next_run(
     assert {past.state for past in history(stage)} == {"intended"}
     run(stage, process=Process(stage, "c", limits=ROOM))
     assert {past.state for past in history(stage)} == {"refused"}
+
+
+def test_a_gang_that_never_gets_its_quota_back_holds_every_later_cycle(stage: Stage) -> None:
+    moves = gang(stage)
+    (owner,) = stage.world.owners()
+    stage.world.add_pod("web-1", "n1", owner=("ReplicaSet", "web"), app="web")
+
+    def suspend(_: Any) -> None:
+        stage.world.objects[owner]["spec"]["suspend"] = True
+        stage.world._replacement = lambda _pod: None  # type: ignore[method-assign]
+
+    stage.world.kueue.on_stop = suspend
+    first = run(stage, *moves, process=Process(stage, "a", limits=ROOM))
+    assert (first.verdict.code, exit_code(first)) == ("GRD003", 3)
+
+    def held() -> list[str]:
+        process = Process(stage, "b", limits=ROOM)
+        seen = process._observe()
+        for each in seen.controllers:
+            each.kind = "Job"
+        past = process.ledger.peek()
+        made = plan(seen, policy_set([spread()], ROOM), past, mode="Enforce")
+        return [each.code for each in made.guards]
+
+    stage.seconds += 3600
+    assert held() == ["GRD003"]
+    ended = stage.world.objects[owner].setdefault("status", {})
+    ended["conditions"] = [{"type": "Failed", "status": "True"}]
+    assert held() == []
+    ended.clear()
+    assert held() == ["GRD003"]
+    del stage.world.objects[owner]
+    assert held() == []
 
 
 def test_a_gang_that_kueue_runs_by_now_is_never_evicted_pod_by_pod(stage: Stage) -> None:
