@@ -30,7 +30,7 @@ from rescheduler.runtime.recalling import memory_of, recall
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.sources.kubernetes.client import Connection, connect
-from rescheduler.sources.kubernetes.cluster import read_pods
+from rescheduler.sources.kubernetes.cluster import read_pods, read_queues
 from rescheduler.sources.kubernetes.surroundings import read_surroundings
 from rescheduler.sources.output_file import is_stdout
 from rescheduler.sources.policy_files import load_policies
@@ -159,6 +159,7 @@ def _actor(
             recheck=lambda _snapshot, _history: _NoPlanYet(),
             pods=lambda namespace, labels, name: read_pods(connection, namespace, labels, name),
             reread=lambda namespace, name: read_surroundings(connection, namespace, name),
+            queues=lambda: read_queues(connection),
             sleep=stop.sleep,
             stop=stop.within(settings.cycle_deadline),
             limits=policies.limits,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _PATH = re.compile(
     r"^/apis/kueue.x-k8s.io/v1beta1/namespaces/(?P<ns>[^/]+)/workloads(?:/(?P<name>[^/]+))?$"
 )
+_LISTS = re.compile(r"^/apis/kueue.x-k8s.io/v1beta1/(?P<kind>workloads|clusterqueues|localqueues)$")
 ADMITTED = [{"type": each, "status": "True"} for each in ("QuotaReserved", "Admitted")]
 
 
@@ -65,7 +66,11 @@ def workload(job: str, uid: str, *, pods: int, kind: str = "Job") -> dict[str, A
 def answer(
     world: "World", method: str, path: str, query: str, body: dict[str, Any] | None
 ) -> Reply | None:
-    """The answer to a request for Workloads; None: it is for something else."""
+    """The answer to a request for Workloads or queues; None: it is for something else."""
+    listed = _LISTS.match(path)
+    if listed is not None and method == "GET":
+        of_kind = [v for (kind, _, _), v in world.objects.items() if kind == listed["kind"]]
+        return 200, {"items": copy.deepcopy(of_kind), "metadata": {}}, {}
     found = _PATH.match(path)
     if found is None:
         return None

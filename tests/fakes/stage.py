@@ -34,7 +34,7 @@ from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.sources.kubernetes.client import Connection
-from rescheduler.sources.kubernetes.cluster import read_pods
+from rescheduler.sources.kubernetes.cluster import read_pods, read_queues
 from rescheduler.sources.kubernetes.surroundings import read_surroundings
 from rescheduler.sources.kubernetes.transport import Answer as Fetched
 from tests.cluster import node
@@ -230,6 +230,7 @@ class Process:
             pod=self._pod,
             pods=self._pods,
             reread=lambda namespace, name: read_surroundings(self, namespace, name),
+            queues=lambda: read_queues(cast("Connection", self)),
             evict=self._evict,
             announce=lambda move, became, _: self.announced.append(
                 (move.pod.name, became.result, became.code)

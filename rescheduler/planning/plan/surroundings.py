@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from rescheduler.kube.controllers import Controller
+from rescheduler.kube.gangs import KUEUE
 from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History
 from rescheduler.model.plan import PlannedMove
@@ -26,7 +27,8 @@ class Around:
 
     before: the snapshot of the batch. now: what was read right before the request: the pods of the
     pod's controller, its node, owners, namespace, and the budgets and autoscalers there, and no
-    more. plan: the id of the plan that is carried out; its own moves start no cool-down.
+    more; where Kueue is to stop its gang also all Workloads, and their queues.
+    plan: the id of the plan that is carried out; its own moves start no cool-down.
     group: UIDs of the pods of the gang that is moved with it as a whole.
     broken: whether one of them went already. What follows from that is no reason to stop: the
     others are as good as gone, and their budgets are the API server's to hold.
@@ -84,15 +86,18 @@ def refuse_freed(move: PlannedMove, around: Around) -> Problem | None:
 
 def _merged(move: PlannedMove, around: Around) -> Snapshot:
     """What was read, with what is not read again as it was in the batch: nodes, volumes, quotas."""
-    now = around.now
+    before, now = around.before, around.now
     fresh = {node.metadata.name: node for node in now.nodes}
     nodes = [
         fresh.get(node.metadata.name, node)
-        for node in around.before.nodes
+        for node in before.nodes
         if node.metadata.name != move.source or move.source in fresh
     ]
+    queues = now if now.gang_objects else before  # there is one Workload at least, or none is read
+    groups = [each for each in before.gang_objects if each.group != KUEUE]
+    workloads = [each for each in queues.gang_objects if each.group == KUEUE]
     return replace(
-        around.before,
+        before,
         taken=now.taken,
         pods=_pods(move, around),
         nodes=nodes,
@@ -100,7 +105,11 @@ def _merged(move: PlannedMove, around: Around) -> Snapshot:
         namespaces=now.namespaces,
         budgets=now.budgets,
         autoscalers=now.autoscalers,
+        gang_objects=[*groups, *workloads],
+        cluster_queues=queues.cluster_queues,
+        local_queues=queues.local_queues,
         undecodable=now.undecodable,
+        unread=sorted({*before.unread, *now.unread}),
         readings=Readings(),
         failed=None,
     )

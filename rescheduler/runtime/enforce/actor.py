@@ -190,6 +190,7 @@ class Actor:
     these are not ""; raises SourceError.
     reread: a pod by namespace and name with all that decides whether it may be evicted, read now:
     see `read_surroundings`; raises SourceError.
+    queues: the Workloads of Kueue and its queues, read now; raises SourceError.
     evict: asks for one eviction, with the id of the plan and the fence.
     announce: reports to the cluster what became of a move of the plan with that id; never fails.
     demoted: reports to the cluster that a policy was demoted to Audit; never fails.
@@ -211,6 +212,7 @@ class Actor:
     pod: Callable[[str, str], Pod | None]
     pods: Callable[[str, str, str], list[Pod]]
     reread: Callable[[str, str], Snapshot]
+    queues: Callable[[], Snapshot]
     evict: Callable[[PlannedMove, str, int], EvictionAnswer]
     announce: Callable[[PlannedMove, MoveResult, str], None]
     clock: Callable[[], datetime]

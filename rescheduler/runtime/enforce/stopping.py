@@ -30,6 +30,8 @@ class StopAttempts(Attempts):
         Raises:
             Halted, ActionError, SourceError: as `attempt_group`.
         """
+        if self._actor.kueue is None:
+            return problem("ACT021", "Nothing here stops Workloads.")
         self._may_send()
         fresh = self._around(moves)
         changed = self._all_changed(moves, fresh)
@@ -41,11 +43,12 @@ class StopAttempts(Attempts):
         try:
             self._may_send()
             began = self._actor.steady()
-            changed = self._all_changed(moves, self._around(moves))
-            found = changed or self._stoppable(moves[0], stops)
-            if isinstance(found, Problem):
+            fresh = self._with_queues(self._around(moves))
+            found = _stoppable(fresh, moves[0], stops)
+            changed = found if isinstance(found, Problem) else self._all_changed(moves, fresh)
+            if changed is not None or isinstance(found, Problem):
                 self._withdraw(intents)
-                return found
+                return changed
             self._may_send()
             self._is_fresh(moves[0], self._actor.steady() - began)
         except Halted:
@@ -86,15 +89,17 @@ class StopAttempts(Attempts):
                 return of_member(move, changed)
         return None
 
-    def _stoppable(self, move: PlannedMove, stops: StopRef) -> GangObject | Problem:
-        """The Workload as it is now, or why it must be left alone."""
-        if self._actor.kueue is None:
-            return problem("ACT021", "Nothing here stops Workloads.")
-        found = self._actor.kueue.read(move.pod.namespace, stops.name)
-        if found is None or found.metadata.uid != stops.uid:
-            return problem("ACT021", f"Workload {stops.name} is gone, or another one.")
-        why = unstoppable(found)
-        return problem("ACT021", f"{why}.") if why else found
+    def _with_queues(self, fresh: Snapshot) -> Snapshot:
+        """What was read, with what Kueue decides by, read now: all Workloads, and their queues."""
+        read = self._actor.queues()
+        return replace(
+            fresh,
+            gang_objects=read.gang_objects,
+            cluster_queues=read.cluster_queues,
+            local_queues=read.local_queues,
+            undecodable=[*fresh.undecodable, *read.undecodable],
+            unread=read.unread,
+        )
 
     def _sent(self, moves: list[tuple[PlannedMove, PastMove]], workload: GangObject) -> None:
         """Send the one request, whose intents are stored, and keep what came of it."""
@@ -125,6 +130,16 @@ class StopAttempts(Attempts):
                 return EvictionAnswer("evicted", "ACT001", said)
             self._actor.sleep(pause)
         return answer
+
+
+def _stoppable(fresh: Snapshot, move: PlannedMove, stops: StopRef) -> GangObject | Problem:
+    """The Workload as it is now, or why it must be left alone."""
+    key = (move.pod.namespace, stops.name)
+    for each in fresh.gang_objects:
+        if (each.metadata.namespace, each.metadata.name) == key and each.metadata.uid == stops.uid:
+            why = unstoppable(each)
+            return problem("ACT021", f"{why}.") if why else each
+    return problem("ACT021", f"Workload {stops.name} is gone, or another one.")
 
 
 def of_member(move: PlannedMove, found: Problem) -> Problem:

@@ -23,6 +23,7 @@ def test_the_ledger_keeps_moves_as_long_as_the_limits_need_them() -> None:
                 observe=unused,
                 recheck=unused,
                 reread=unused,
+                queues=unused,
                 pods=unused,
                 sleep=unused,
                 stop=unused,

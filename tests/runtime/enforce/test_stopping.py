@@ -163,6 +163,71 @@ def test_a_workload_that_has_changed_since_is_left_alone(stage: Stage, change: A
     assert not any(past.charged for past in history(stage))
 
 
+def held_queue(stage: Stage) -> None:
+    stage.world.objects["clusterqueues", "", "all"]["spec"]["stopPolicy"] = "Hold"
+
+
+def held_local_queue(stage: Stage) -> None:
+    stage.world.objects["localqueues", "default", "team"]["spec"]["stopPolicy"] = "HoldAndDrain"
+
+
+def deleted_queue(stage: Stage) -> None:
+    del stage.world.objects["localqueues", "default", "team"]
+
+
+def rival(stage: Stage) -> None:
+    waits = kueue.workload("rival", "job-rival", pods=3)
+    waits["metadata"]["namespace"], waits["status"] = "elsewhere", {"conditions": []}
+    stage.world.put("workloads", "elsewhere", "job-rival", waits)
+
+
+def odd_rival(stage: Stage) -> None:
+    rival(stage)
+    stage.world.objects["workloads", "elsewhere", "job-rival"]["spec"]["podSets"] = "three"
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (held_queue, "ELG035"),
+        (held_local_queue, "ELG035"),
+        (deleted_queue, "ELG035"),
+        (rival, "ELG034"),
+        (odd_rival, "ELG034"),
+    ],
+)
+def test_what_kueue_decides_by_is_read_again_right_before_the_request(
+    stage: Stage, change: Any, code: str
+) -> None:
+    moves = gang(stage)
+    process = Process(stage, "a", limits=ROOM)
+
+    def at_the_intent(_: int, method: str, path: str) -> None:
+        if method == "PUT" and path.endswith("/rescheduler-state") and history(stage):
+            process.after = lambda *_: None
+            change(stage)
+
+    process.after = at_the_intent
+    outcome = run(stage, *moves, process=process)
+    assert results(outcome) == [("refused", code)] * 3
+    assert written(process) == []
+    assert not any(past.charged for past in history(stage))
+
+
+@pytest.mark.parametrize("kind", ["clusterqueues", "localqueues", "workloads"])
+@pytest.mark.parametrize("status", [403, 404, 500])
+def test_where_that_cannot_be_read_nothing_is_stopped(stage: Stage, kind: str, status: int) -> None:
+    moves = gang(stage)
+    process = Process(stage, "a", limits=ROOM)
+    process.before = lambda _n, _m, path: status if path.endswith(f"v1beta1/{kind}") else None
+    outcome = run(stage, *moves, process=process)
+    assert outcome.verdict.code == "ACT016"
+    assert written(process) == []
+    stage.seconds += 130
+    run(stage, process=Process(stage, "b", limits=ROOM))
+    assert not any(past.charged for past in history(stage))
+
+
 def test_a_workload_that_changes_between_its_reading_and_the_request_is_left_alone(
     stage: Stage,
 ) -> None:
