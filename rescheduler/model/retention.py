@@ -107,6 +107,7 @@ def _closed(move: PastMove, now: datetime, keep: timedelta) -> PastMove:
             replacement=move.replacement,
             landedOn=move.landedOn,
             crashLooping=move.crashLooping,
+            astray=move.astray,
             settled=move.settled,
             kept=kept,
         )

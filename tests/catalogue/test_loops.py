@@ -1,7 +1,5 @@
 """F01-F10: loops and oscillation."""
 
-from itertools import pairwise
-
 import pytest
 
 from rescheduler.policies.conformity.policy import Conformity
@@ -13,6 +11,7 @@ from tests.simulation.loads import constant
 from tests.simulation.policies import POLICIES, SPREAD
 from tests.simulation.quiescence import POLICIES as DEFAULTS
 from tests.simulation.quiescence import watch
+from tests.simulation.scenario import Run
 
 pytestmark = pytest.mark.usefixtures("virtual")
 HOUR = 3600.0
@@ -22,16 +21,37 @@ def test_f01_a_pod_that_always_comes_back_is_left_alone_ever_longer() -> None:
     """Evicted, bound to the same node, evicted again, all night long."""
     run = hot(text=DEFAULTS)
     run.cluster.pick = lambda _pod, nodes: "n0" if "n0" in nodes else nodes[0]
-    cycles(run, 72, every=1200.0)
+    made = cycles(run, 30 * 2, every=HOUR / 2)
     for app in ("web", "api"):
-        times = [
-            e.at for e, name in zip(run.ground.evicted, moved(run), strict=True) if name == app
-        ]
-        gaps = [later - earlier for earlier, later in pairwise(times)]
-        assert 2 <= len(times) <= 5, "in 24 hours"
-        least = [HOUR * 2**number - 60 for number in range(len(gaps))]
-        assert all(gap >= wanted for gap, wanted in zip(gaps, least, strict=True)), "it doubles"
+        times = evicted_at(run, app)
+        assert most_in_a_day(times) == 2
+        assert times[1] - times[0] >= HOUR, "twice the cool-down"
+        assert times[2] - times[1] >= 24 * HOUR, "moving it is futile, whoever looks"
     assert run.ground.broken == []
+    said = [each.message for each in plan_of(made[24 * 2]).refused if each.code == "ELG022"]
+    assert any("so moving it is futile" in each for each in said)
+    for sign in (max, min):
+        crowd = {f"a{n}": ("n0", f"n{2 + n}") for n in range(6)}
+        crowd |= {f"b{n}": ("n1", f"n{2 + n}") for n in range(6)}
+        run = drawn(crowd, dict.fromkeys(crowd, 0.5), text=DEFAULTS, nodes=12)
+        run.cluster.pick = lambda _pod, _nodes, run=run, sign=sign: sign(
+            ("n0", "n1"), key=run.metrics.true_load
+        )
+        cycles(run, 24, every=HOUR)
+        assert len(moved(run)) > 4
+        most = max(most_in_a_day(evicted_at(run, app)) for app in crowd)
+        assert most <= 2, "nor does a pod go from one hot node to another for ever"
+        assert run.ground.broken == []
+
+
+def evicted_at(run: Run, app: str) -> list[float]:
+    """When the pods of an app were evicted."""
+    return [e.at for e, name in zip(run.ground.evicted, moved(run), strict=True) if name == app]
+
+
+def most_in_a_day(times: list[float]) -> int:
+    """The most of these moments that are within 24 hours."""
+    return max((sum(at <= each < at + 24 * HOUR for each in times) for at in times), default=0)
 
 
 def test_f02_a_pod_larger_than_the_imbalance_stays() -> None:

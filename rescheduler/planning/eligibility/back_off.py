@@ -4,9 +4,11 @@ All of it follows from the ledger's entries and the snapshot; nothing is counted
 went wrong when its replacement came back to the node that the pod had left, was not Ready in time
 or much later than usual, stayed Pending where it had to go and was made anew, crash-loops, or was
 taken away by somebody else within a day. Each such move doubles the cool-down of its workload;
-those of a gang that moved as a whole are one. A node where arrivals go wrong again and again is
-neither left nor counted on for a while: there, pods that come back count once a workload, since
-where they land is as much the workload's doing as the node's.
+those of a gang that moved as a whole are one. A workload whose replacements land again and again
+where that was not predicted, whether they come back or go from one hot node to another, is left
+alone for the cap. A node where arrivals go wrong again and again is neither left nor counted on for
+a while: there, pods that come back count once a workload, since where they land is as much the
+workload's doing as the node's.
 """
 
 from collections import Counter, defaultdict
@@ -26,7 +28,8 @@ _UNDONE_WITHIN = timedelta(days=1)
 _SLOW, _LEAST_SLOW_SECONDS, _USUAL_MOVES = 3.0, 60.0, 3
 """Slow is over three times as long as usual and a minute longer, where three moves tell that."""
 _REPEATED = 2
-"""Arrivals that go wrong before their node is left alone."""
+"""Arrivals that go wrong before their node is left alone; and landings of a workload that were not
+predicted, and are half of its landings or more, before moving it is futile."""
 
 _RETURNED, _LOST = "came back to", "were not Ready in time on"
 _LOOPING, _LATE = "ended in a crash loop on", "were Ready much later than usual on"
@@ -54,12 +57,17 @@ class BackOff:
         if not moves:
             return None
         wrong = [move for move in moves if move.podUid in self._wrong]
-        until = max(move.at for move in moves) + self._quiet(len(set(map(_event, wrong))))
+        astray = _events(move for move in moves if move.astray)
+        futile = bool(self._limits.coolDown) and 2 * astray >= max(_events(moves), 2 * _REPEATED)
+        quiet = self._longest if futile else self._quiet(_events(wrong))
+        until = max(move.at for move in moves) + quiet
         if self._snapshot.taken >= until:
             return None
         name = f"{workload.kind} {workload.name} cools down until {instant(until)}"
         last = f"it was moved at {instant(max(move.at for move in moves))}"
         why = self._said(wrong, len(moves), "move") if wrong else last
+        if futile:
+            why += f"; {astray} landed elsewhere than predicted, so moving it is futile"
         return Problem(code="ELG022", message=f"{name}: {why}")
 
     def refuse_node(self, name: str) -> Problem | None:
@@ -81,9 +89,12 @@ class BackOff:
 
     def _quiet(self, wrong: int) -> timedelta:
         """The cool-down, doubled by each move that went wrong, up to its cap."""
-        longest = max(self._limits.coolDownCap, self._limits.coolDown)
         doubled = self._limits.coolDown.total_seconds() * 2.0 ** min(wrong, 64)
-        return timedelta(seconds=min(doubled, longest.total_seconds()))
+        return timedelta(seconds=min(doubled, self._longest.total_seconds()))
+
+    @property
+    def _longest(self) -> timedelta:
+        return max(self._limits.coolDownCap, self._limits.coolDown)
 
     def _said(self, wrong: list[PastMove], of: int, noun: str) -> str:
         """How many of so many moves or arrivals went wrong, and in which way."""
@@ -203,6 +214,10 @@ def _first(undone: Iterable[PastMove], younger: Counter[tuple[str, str]]) -> set
             younger[key] -= 1
             found.add(move.podUid)
     return found
+
+
+def _events(moves: Iterable[PastMove]) -> int:
+    return len(set(map(_event, moves)))
 
 
 def _event(move: PastMove) -> tuple[str, ...]:

@@ -155,6 +155,31 @@ def test_a_gang_that_came_back_doubles_it_once(batches: tuple[int, ...], minutes
         assert code(before, *moves) == expected
 
 
+def test_a_workload_that_lands_elsewhere_than_predicted_is_moved_in_vain() -> None:
+    before, day = cluster(), timedelta(hours=24)
+
+    def moves(ago: timedelta, *astray: bool, **more: Any) -> list[PastMove]:
+        return [
+            past(before, ago + timedelta(minutes=n), astray=each, podUid=f"p{n}", **more)
+            for n, each in enumerate(astray)
+        ]
+
+    assert code(before, *moves(COOL, True)) == "", "once may be chance"
+    assert code(before, *moves(COOL, True, True, False, False, False)) == "", "so may two of five"
+    assert code(before, *moves(day, True, True, False, False)) == ""
+    assert code(before, *moves(COOL, True, True)) == "ELG022"
+    found = verdict(before, *moves(COOL, True, True), coolDown="0s")
+    assert found is None, "who wants no quiet time has none"
+    same = {"batch": 1, "plan": "gang"}
+    assert code(before, *moves(2 * COOL, True, True, **same)) == "", "a gang landed once"
+    refused = verdict(before, *moves(day - timedelta(seconds=1), True, True, landedOn="n1"))
+    assert refused is not None
+    assert refused.message == (
+        "Deployment web cools down until 2026-11-21 12:00:01 UTC: 2 of its last 2 moves came back "
+        "to node n1; 2 landed elsewhere than predicted, so moving it is futile"
+    )
+
+
 def test_slow_is_by_what_is_usual_for_the_workload() -> None:
     before = cluster()
     day = timedelta(hours=23)
