@@ -21,6 +21,7 @@ from rescheduler.runtime.settings import Settings
     "output",
     "out",
     "listen",
+    "listen_token_file",
     "audit_trail",
     "audit_trail_max_size",
     "audit_trail_max_files",

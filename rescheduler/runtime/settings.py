@@ -127,6 +127,11 @@ class Settings:
         "Where to serve: probes, /metrics and what the command is for; port 0 takes a free one.",
         metavar="HOST:PORT",
     )
+    listen_token_file: Path | None = _option(
+        None,
+        "File with a token that whoever reads metrics and reports has to show, as bearer token or "
+        "password; probes need none. Read again for every request.",
+    )
     tls_cert_file: Path | None = _option(
         None, "File with the certificate that the webhook presents, read again once a minute."
     )

@@ -4,7 +4,12 @@ import io
 import logging
 import random
 import re
+import subprocess
+import sys
+import time
 import tomllib
+import urllib.error
+import urllib.request
 from dataclasses import replace
 from pathlib import Path
 
@@ -148,8 +153,49 @@ def test_f70_it_may_do_what_it_needs_and_nothing_else(name: str) -> None:
     assert pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"]
 
 
-def test_f71_metrics_are_not_open_and_name_no_pod() -> None:
+RUN = (sys.executable, "-c", "from rescheduler.cli.main import main; main()", "run")
+SERVICE = (
+    *("--every", "1h", "--listen", "127.0.0.1:0", "--log-format", "json"),
+    *("--policies", "tests/recordings/policies"),
+    *("--snapshot", "tests/recordings/gpu-cluster.snapshot", "--listen-token-file"),
+)
+
+
+def curl(url: str, token: str = "") -> tuple[int, str]:
+    """The answer to a GET that shows this token, "" for none."""
+    asked = urllib.request.Request(
+        url, headers={"Authorization": f"Bearer {token}"} if token else {}
+    )
+    try:
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_f71_metrics_are_not_open_and_name_no_pod(tmp_path: Path) -> None:
     """Scraped by anybody, they list what runs where."""
+    file, log = tmp_path / "token", tmp_path / "log"
+    file.write_text("canary-of-the-scraper")
+    with log.open("w") as said:
+        service = subprocess.Popen([*RUN, *SERVICE, str(file)], cwd=ROOT, stderr=said)
+    try:
+        while not (port := re.search(r'"port": ?(\d+)', log.read_text())):
+            assert service.poll() is None, log.read_text()
+            time.sleep(0.05)
+        url = f"http://127.0.0.1:{port[1]}"
+        paths = ("/livez", "/metrics", "/", "/history")
+        while curl(f"{url}/metrics", "canary-of-the-scraper")[0] != 200:
+            time.sleep(0.05)
+        assert [curl(f"{url}{each}")[0] for each in paths] == [200, 401, 401, 401]
+        assert [curl(f"{url}{each}", "canary-of-another")[0] for each in paths[1:]] == [401] * 3
+        code, text = curl(f"{url}/metrics", "canary-of-the-scraper")
+        assert (code, "rescheduler_planned_moves" in text) == (200, True)
+    finally:
+        service.kill()
+        service.wait()
+    assert "canary" not in log.read_text()
     assert Settings().listen.startswith("127.0.0.1:"), "unless somebody says otherwise"
     for name in ("audit-deployment", "enforce-deployment"):
         policies = [each for each in overlay(name) if each["kind"] == "NetworkPolicy"]

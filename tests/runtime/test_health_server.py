@@ -1,5 +1,6 @@
 """Probes report whether the service runs, over a real socket."""
 
+import base64
 import socket
 import threading
 import time
@@ -7,6 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +20,7 @@ from rescheduler.runtime.service.health import Health
 from rescheduler.runtime.service.past_cycles import PastCycles
 from rescheduler.runtime.service.server import Endpoints, Page, pages, text
 from rescheduler.runtime.service.telemetry import Telemetry
+from rescheduler.runtime.service.token import Token
 from tests.runtime.skewed import parts
 
 
@@ -88,8 +91,9 @@ def served(health: Health) -> Iterator[tuple[str, list[Report]]]:
     endpoints.stop()
 
 
-def get(url: str, method: str = "GET") -> tuple[int, dict[str, str], str]:
-    request = urllib.request.Request(url, method=method)
+def get(url: str, method: str = "GET", shown: str | None = None) -> tuple[int, dict[str, str], str]:
+    headers = {} if shown is None else {"Authorization": shown}
+    request = urllib.request.Request(url, method=method, headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=5) as answer:
             return answer.status, dict(answer.headers), answer.read().decode()
@@ -133,6 +137,93 @@ def test_nothing_else_is_served(served: tuple[str, list[Report]]) -> None:
     assert get(f"{url}/livez", "POST")[0] == 501
     status, headers, body = get(f"{url}/livez", "HEAD")
     assert (status, body, headers["Content-Length"]) == (200, "", "3")
+
+
+@pytest.fixture
+def guarded(health: Health, tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """The address of endpoints that ask for a token, and its file."""
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    found = pages(health, Telemetry(), lambda: run_cycle(parts()), PastCycles())
+    endpoints = Endpoints("127.0.0.1:0", found, Token(file))
+    endpoints.start()
+    yield f"http://127.0.0.1:{endpoints.port}", file
+    endpoints.stop()
+
+
+TOKEN = "a-token-of-the-scraper"
+DATA = ("/metrics", "/", "/history", "/history/1", "/nothing")
+
+
+def basic(text: str) -> str:
+    return f"Basic {base64.b64encode(text.encode()).decode()}"
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        None,
+        "",
+        TOKEN,
+        "Bearer",
+        "Bearer ",
+        f"Bearer {TOKEN}x",
+        f"Bearer {TOKEN[:-1]}",
+        f"Bearer {TOKEN} {TOKEN}",
+        f"Digest {TOKEN}",
+        f"Basic {TOKEN}",
+        basic(TOKEN),
+        basic(f"{TOKEN}:"),
+        basic("me:another-token-than-it"),
+    ],
+)
+def test_without_the_token_nothing_but_probes_is_told(
+    guarded: tuple[str, Path], health: Health, shown: str | None
+) -> None:
+    url, _ = guarded
+    health.finish()
+    for path in DATA:
+        for method in ("GET", "HEAD"):
+            status, headers, body = get(f"{url}{path}", method, shown)
+            assert status == 401, path
+            assert headers["WWW-Authenticate"].startswith("Basic ")
+            assert body == ("" if method == "HEAD" else "a token is needed\n")
+    for probe in ("/livez", "/readyz", "/livez?verbose"):
+        assert get(f"{url}{probe}", shown=shown)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "shown", [f"Bearer {TOKEN}", f"bearer {TOKEN}", basic(f"me:{TOKEN}"), basic(f":{TOKEN}")]
+)
+def test_who_shows_the_token_is_told_all(guarded: tuple[str, Path], shown: str) -> None:
+    url, _ = guarded
+    assert [get(f"{url}{path}", shown=shown)[0] for path in DATA] == [200, 200, 200, 404, 404]
+
+
+def test_a_token_that_rotates_counts_at_once_and_one_that_is_gone_lets_nobody_in(
+    guarded: tuple[str, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    url, file = guarded
+    file.write_text("its-newer-token-by-far")
+    assert get(f"{url}/metrics", shown=f"Bearer {TOKEN}")[0] == 401
+    assert get(f"{url}/metrics", shown="Bearer its-newer-token-by-far")[0] == 200
+    for damage in (lambda: file.write_text(""), file.unlink):
+        damage()
+        for shown in ("Bearer its-newer-token-by-far", "Bearer ", basic("me:")):
+            assert get(f"{url}/metrics", shown=shown)[0] == 401
+    said = capfd.readouterr()
+    assert "by-far" not in said.out + said.err
+
+
+@pytest.mark.parametrize("text", [None, "", " \n", "short", "two-tokens-in one-line-of-it"])
+def test_it_does_not_start_without_the_token_it_was_told_to_ask_for(
+    text: str | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(SettingsError, match="--listen-token-file"):
+        Token(file)
 
 
 @pytest.mark.parametrize("listen", ["8080", "localhost", "127.0.0.1:http", "127.0.0.1:70000", ""])

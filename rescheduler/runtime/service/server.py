@@ -10,6 +10,7 @@ from rescheduler.runtime.logs import logger
 from rescheduler.runtime.service.health import Health
 from rescheduler.runtime.service.past_cycles import PATH, PastCycles
 from rescheduler.runtime.service.telemetry import Telemetry
+from rescheduler.runtime.service.token import Token
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -23,6 +24,8 @@ _HEADERS = {
 Page = tuple[int, str, bytes]
 """Status, content type, body."""
 
+PROBES = frozenset({"/livez", "/readyz"})
+"""Open to everybody, as they hold no data and the kubelet has no token."""
 
 MOST_CONNECTIONS = 16
 """Connections that are served at a time; whoever comes on top of them is hung up on."""
@@ -33,33 +36,44 @@ PATIENCE = 10.0
 class Endpoints(Listening):
     """A read-only HTTP server in a thread of its own."""
 
-    def __init__(self, listen: str, pages: Mapping[str, Callable[[], Page]]) -> None:
-        """listen: `host:port`. pages: what answers each path.
+    def __init__(
+        self, listen: str, pages: Mapping[str, Callable[[], Page]], token: Token | None = None
+    ) -> None:
+        """listen: `host:port`. pages: what answers each path. token: needed for all but probes.
 
         Raises:
             SettingsError: the address cannot be used.
         """
         super().__init__(
             listen,
-            _handler(pages),
+            _handler(pages, token),
             most=MOST_CONNECTIONS,
             patience=PATIENCE,
             example="127.0.0.1:8080",
         )
 
 
-def _handler(pages: Mapping[str, Callable[[], Page]]) -> type[BaseHTTPRequestHandler]:
+def _handler(
+    pages: Mapping[str, Callable[[], Page]], token: Token | None
+) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         server_version = "rescheduler"
         sys_version = ""
         timeout = PATIENCE  # a silent client must not hold a thread for ever
 
         def do_GET(self) -> None:
-            page = pages.get(self.path.partition("?")[0])
-            status, kind, body = _answer(page) if page else (404, "text/plain", b"not found\n")
+            path = self.path.partition("?")[0]
+            shown = self.headers.get("Authorization")
+            if token is not None and path not in PROBES and not token.shown_by(shown):
+                status, kind, body = 401, "text/plain", b"a token is needed\n"
+            else:
+                page = pages.get(path)
+                status, kind, body = _answer(page) if page else (404, "text/plain", b"not found\n")
             self.send_response(status)
             for name, value in _HEADERS.items():
                 self.send_header(name, value)
+            if status == 401:
+                self.send_header("WWW-Authenticate", 'Basic realm="rescheduler"')
             self.send_header("Content-Type", f"{kind}; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -32,6 +32,7 @@ from rescheduler.runtime.service.cycles import ServiceCycles
 from rescheduler.runtime.service.health import Health
 from rescheduler.runtime.service.server import Endpoints, pages
 from rescheduler.runtime.service.telemetry import Telemetry
+from rescheduler.runtime.service.token import Token
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 
@@ -75,6 +76,7 @@ def serve(settings: Settings, report: Callable[[Report], None]) -> int:
     endpoints = Endpoints(
         settings.listen,
         pages(service.health, telemetry, lambda: service.cycles.last, service.cycles.past),
+        Token(settings.listen_token_file) if settings.listen_token_file else None,
     )
     service.cycles.past.remember(earlier_cycles(settings))
     stop.on_signals()
