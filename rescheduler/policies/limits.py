@@ -57,7 +57,12 @@ class Limits(Document):
     inFlightPerWorkload: int = Field(
         1, ge=1, description="Replacements of one workload that may be awaited at a time."
     )
-    batchSize: int = Field(1, ge=1, description="Moves sent before their replacements are awaited.")
+    batchSize: int = Field(
+        1,
+        ge=1,
+        description="Moves sent before their replacements are awaited; never two of one workload, "
+        "of one PodDisruptionBudget, or that pull the same image.",
+    )
     coolDown: Duration = Field(
         timedelta(minutes=30),
         description="Quiet time of a workload after a move. It doubles with each move that went "

@@ -80,17 +80,6 @@ def test_f35_where_every_eviction_is_useless_acting_ends() -> None:
 def test_f36_images_that_cannot_be_pulled_stop_the_run() -> None:
     """The registry throttles; each further replacement only joins the herd."""
     run = hot()
-
-    def throttled(pod: Object) -> None:
-        waiting = {"waiting": {"reason": "ErrImagePull", "message": "429 Too Many Requests"}}
-        pod["status"] = {
-            "phase": "Pending",
-            "conditions": [],
-            "containerStatuses": [
-                {"name": "main", "restartCount": 0, "ready": False, "state": waiting}
-            ],
-        }
-
     run.cluster.sound = lambda _: False
     run.cluster.crash = throttled
     made = cycles(run, 4)
@@ -98,6 +87,70 @@ def test_f36_images_that_cannot_be_pulled_stop_the_run() -> None:
     assert made[0].code == 3
     assert {move.code for move in made[0].report.moves if move.result == "evicted"} == {"ACT011"}
     assert "GRD003" in codes(made[-1].report)
+
+    own = {app: f"{app}:1" for app in "abcd"}
+    together, apart = pulling(own), pulling(dict.fromkeys(own, "base:1"))
+    for each, together_at_once in ((together, True), (apart, False)):
+        (cycle,) = cycles(each, 1)
+        assert cycle.code == 0, "nobody was throttled"
+        assert len(moved(each)) == 2
+        first, second = (e.at for e in each.ground.evicted)
+        assert (second - first < PULL) == together_at_once, "one image is pulled by one at a time"
+
+    lacking, held = pulling(own), pulling(own)
+    for name in ("n4", "n5"):
+        report = held.cluster.objects["nodes", "", name]["status"]["images"]
+        report += [{"names": [each], "sizeBytes": 2**30} for each in own.values()]
+    for each, nodes in ((lacking, {"n3", "n4", "n5"}), (held, {"n4", "n5"})):
+        (cycle,) = cycles(each, 1)
+        assert len(moved(each)) == 2
+        landing = {share.node for move in plan_of(cycle).moves for share in move.landing}
+        assert landing == nodes, "they go to nodes that have the image, where there are such"
+
+
+PULL = 20.0
+"""Seconds in which nobody else may pull the same image."""
+
+
+def throttled(pod: Object) -> None:
+    waiting = {"waiting": {"reason": "ErrImagePull", "message": "429 Too Many Requests"}}
+    pod["status"] = {
+        "phase": "Pending",
+        "conditions": [],
+        "containerStatuses": [
+            {"name": "main", "restartCount": 0, "ready": False, "state": waiting}
+        ],
+    }
+
+
+def pulling(images: dict[str, str]) -> Run:
+    """One hot node, and a registry that throttles who pulls what another one is pulling.
+
+    images: that of each app, which has a pod on the hot node.
+    """
+    apps = {app: ("n0", f"n{1 + number % 2}") for number, app in enumerate(images)}
+    run = drawn(apps, dict.fromkeys(apps, 0.9))
+    cluster, pulled = run.cluster, dict[str, float]()
+    for each in cluster.of("nodes"):
+        each["status"]["images"] = [{"names": ["pause:1"], "sizeBytes": 1000}]
+    for each in [*cluster.of("replicasets"), *cluster.of("pods")]:
+        spec = each["spec"]["template"]["spec"] if "template" in each["spec"] else each["spec"]
+        app = each["metadata"]["name"].partition("-")[0]
+        spec["containers"] = [{**spec["containers"][0], "image": images[app]}]
+
+    def sound(pod: Object) -> bool:
+        image, now = pod["spec"]["containers"][0]["image"], cluster.timeline.seconds
+        node = cluster.objects["nodes", "", pod["spec"]["nodeName"]]
+        if any(image in each["names"] for each in node["status"]["images"]):
+            return True
+        if now - pulled.get(image, -PULL) < PULL:
+            return False
+        pulled[image] = now
+        node["status"]["images"].append({"names": [image], "sizeBytes": 2**20})
+        return True
+
+    cluster.sound, cluster.crash, cluster.pick = sound, throttled, run.as_predicted
+    return run
 
 
 @pytest.mark.parametrize(("nodes", "tied"), [(["n1"], True), (["n1", "n4"], False)])

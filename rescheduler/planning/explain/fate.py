@@ -1,17 +1,15 @@
 """What becomes of each pod in a plan made now, and how each policy evaluates it."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from rescheduler.model.explanation import PolicyView, Verdict
 from rescheduler.model.move import Landing
 from rescheduler.model.plan import FindingView, Mode
 from rescheduler.planning.binding import Binding
-from rescheduler.planning.limits.batches import number
 from rescheduler.planning.plan.decision import Decision, decide
+from rescheduler.planning.search.batching import batches
 from rescheduler.planning.search.destinations import describe
-from rescheduler.planning.search.evaluation import Evaluation, places
+from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.working_copy import WorkingCopy
 
 MOST_FINDINGS = 5
@@ -27,7 +25,7 @@ class Fates:
         self._moves: dict[int, tuple[Evaluation, int, Mode]] = {}
         last = 0
         for mode, evaluations in self._decision.passes:
-            for evaluation, batch in zip(evaluations, _batches(copy, evaluations), strict=True):
+            for evaluation, batch in zip(evaluations, batches(copy, evaluations), strict=True):
                 self._moves[evaluation.pod] = (evaluation, last + batch, mode)
             last = max((batch for _, batch, _ in self._moves.values()), default=0)
 
@@ -79,18 +77,6 @@ class Fates:
         if refusal is None:
             return Verdict(fate="stays", message=text)
         return Verdict(fate="stays", code=refusal.code, message=f"{refusal.message}; and {text}")
-
-
-def _batches(copy: WorkingCopy, evaluations: Sequence[Evaluation]) -> list[int]:
-    return number(
-        (
-            (int(copy.snapshot.pod_workload[each.pod]), copy.budgets.budgets_of(each.pod))
-            for each in evaluations
-        ),
-        copy.limits.batchSize,
-        [each.group for each in evaluations],
-        places(evaluations),
-    )
 
 
 def pod_views(copy: WorkingCopy, pod: int, landing: Landing) -> list[PolicyView]:

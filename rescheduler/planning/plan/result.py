@@ -11,7 +11,6 @@ from rescheduler.model.plan_digest import sealed
 from rescheduler.model.problem import Problem
 from rescheduler.model.search_summary import SearchSummary
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.limits.batches import number
 from rescheduler.planning.limits.landing_trust import calibration
 from rescheduler.planning.plan.unsteered import unsteered
 from rescheduler.planning.plan.views import (
@@ -30,7 +29,8 @@ from rescheduler.planning.references import (
     steered_ref,
     stop_ref,
 )
-from rescheduler.planning.search.evaluation import Evaluation, places
+from rescheduler.planning.search.batching import batches
+from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
 
@@ -104,20 +104,12 @@ def _moves(copy: WorkingCopy, passes: list[tuple[Mode, list[Evaluation]]]) -> li
     answer: list[PlannedMove] = []
     last = 0
     for mode, found in passes:
-        batches = number(
-            (
-                (int(copy.snapshot.pod_workload[j.pod]), copy.budgets.budgets_of(j.pod))
-                for j in found
-            ),
-            copy.limits.batchSize,
-            [each.group for each in found],
-            places(found),
-        )
+        numbers = batches(copy, found)
         answer += [
             _move(copy, evaluation, last + batch, mode)
-            for evaluation, batch in zip(found, batches, strict=True)
+            for evaluation, batch in zip(found, numbers, strict=True)
         ]
-        last += max(batches, default=0)
+        last += max(numbers, default=0)
     return answer
 
 

@@ -1,0 +1,25 @@
+"""In which batch each of the moves that were found is sent."""
+
+from collections.abc import Sequence
+
+from rescheduler.planning.limits.batches import number
+from rescheduler.planning.limits.pulls import Pulls
+from rescheduler.planning.search.evaluation import Evaluation, places
+from rescheduler.planning.search.working_copy import WorkingCopy
+
+
+def batches(copy: WorkingCopy, found: Sequence[Evaluation]) -> list[int]:
+    """The batch of each move, counted from 1; see `number`."""
+    snapshot, pulls = copy.snapshot, Pulls(copy.snapshot.nodes)
+
+    def shared(move: Evaluation) -> list[int | str]:
+        nodes = move.landing.nodes.tolist() if move.landing is not None else []
+        images = pulls.of(snapshot.pods[move.pod].spec, nodes) if copy.limits.batchSize > 1 else []
+        return [*copy.budgets.budgets_of(move.pod), *images]
+
+    return number(
+        ((int(snapshot.pod_workload[each.pod]), shared(each)) for each in found),
+        copy.limits.batchSize,
+        [each.group for each in found],
+        places(found),
+    )
