@@ -1,5 +1,6 @@
 """F33-F44: after the eviction."""
 
+import math
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.enforce.acting import act
 from tests.catalogue.kit import codes, cycles, drawn, hot, moved, plan_of
+from tests.catalogue.test_loops import PACK
 from tests.cluster import deployment, node, pod, snapshot
 from tests.fakes import moves
 from tests.fakes.stage import Process, Stage, warm
@@ -21,8 +23,10 @@ from tests.planning.eligibility import test_needed_pods as needs
 from tests.planning.eligibility.test_needed_pods import METRICS, asking, service, webhooks
 from tests.planning.limits.test_budgets import QUOTA, cluster, spent
 from tests.planning.search.test_pending_pods import codes as beside_a_pending_pod
+from tests.simulation.autoscaler import TAINT, Autoscaler
 from tests.simulation.loads import constant
 from tests.simulation.objects import Object
+from tests.simulation.quiescence import POLICIES as DEFAULTS
 from tests.simulation.scenario import Run
 
 virtual = pytest.mark.usefixtures("virtual")
@@ -254,18 +258,63 @@ def scaled(run: Run, app: str, desired: int, ago: float) -> None:
 @virtual
 def test_f42_a_node_that_has_just_come_is_neither_left_nor_counted_on() -> None:
     """It may be gone again in five minutes, or hold only what was started first."""
-    run = hot()
-    born = run.cluster.now().isoformat()
-    for name in ("n4", "n5"):
-        run.cluster.objects["nodes", "", name]["metadata"]["creationTimestamp"] = born
-    (cycle,) = cycles(run, 1)
-    landing = {share.node for move in plan_of(cycle).moves for share in move.landing}
-    assert landing.isdisjoint({"n4", "n5"})
-    young = hot()
-    young.cluster.objects["nodes", "", "n0"]["metadata"]["creationTimestamp"] = born
-    (cycle,) = cycles(young, 1)
-    assert moved(young) == []
-    assert "ELG020" in codes(cycle.report)
+    born = hot().cluster.now().isoformat()
+    for odd in (
+        {"metadata": {"creationTimestamp": born}},
+        {"spec": {"taints": [TAINT]}},
+        {"spec": {"unschedulable": True}},
+        {"metadata": {"deletionTimestamp": born}},
+    ):
+        run, young = hot(), hot()
+        for name in ("n4", "n5"):
+            spoilt(run, name, odd)
+        (cycle,) = cycles(run, 1)
+        landing = {share.node for move in plan_of(cycle).moves for share in move.landing}
+        assert landing <= {"n3"}
+        spoilt(young, "n0", odd)
+        (cycle,) = cycles(young, 1)
+        assert moved(young) == []
+        assert "ELG020" in codes(cycle.report)
+
+
+def spoilt(run: Run, name: str, odd: dict[str, dict[str, Any]]) -> None:
+    node = run.cluster.objects["nodes", "", name]
+    for part, values in odd.items():
+        node[part] = {**node[part], **values}
+
+
+@virtual
+def test_an_autoscaler_and_it_come_to_rest_beside_each_other() -> None:
+    """F42: one fills the nodes that the other takes away, and makes it buy new ones."""
+    bought: dict[str, int] = {}
+    for mode in ("Enforce", "Audit"):
+        apps = {f"a{n}": ("n0", f"n{1 + n % 5}", f"n{1 + (n + 2) % 5}") for n in range(4)}
+        run = drawn(apps, {app: 0.6 + 0.1 * n for n, app in enumerate(apps)}, **ROOMY)
+        run.metrics.loads["a1"] = lambda at: 0.7 + 0.6 * math.sin(math.tau * at / (4 * 3600))
+        scaler = Autoscaler(run, fewest=3)
+        for hours in range(24):
+            if hours == 6:
+                for kind, name in (("deployments", "a0"), ("replicasets", "a0-1")):
+                    run.cluster.objects[kind, "default", name]["spec"]["replicas"] = 9
+                run.cluster.sync_soon()
+            for _ in range(4):
+                run.process(mode).run()
+                run.cluster.timeline.advance(900.0)
+        assert scaler.removed
+        bought[mode] = len(scaler.added)
+        for each in run.ground.evicted:
+            known = {each.node, *each.move.landing}
+            young = {n for n, at in scaler.added.items() if each.at - 600 <= at <= each.at}
+            leaving = {n for n, at in scaler.removed.items() if at <= each.at}
+            assert known.isdisjoint(young | leaving), each
+        assert len(run.ground.evicted) <= len(apps) * 2
+        assert [each for each in run.ground.evicted if each.at > 12 * 3600] == [], "it is at rest"
+        assert bool(run.ground.evicted) == (mode == "Enforce")
+        assert run.ground.broken == []
+    assert 1 <= bought["Enforce"] <= bought["Audit"], "no node is bought because of it"
+
+
+ROOMY: Any = {"nodes": 8, "cpu": 0.8, "text": DEFAULTS + PACK}
 
 
 @virtual
