@@ -1,7 +1,10 @@
 """F45-F60: process, time and state."""
 
 import json
+import os
 import random
+import subprocess
+import sys
 import threading
 import time
 import tracemalloc
@@ -15,6 +18,7 @@ import yaml
 from apscheduler.triggers.interval import IntervalTrigger
 
 from rescheduler.actions.lease import Durations
+from rescheduler.kube.quantity import units
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.plan import MoveResult, Outcome, Plan, Report
 from rescheduler.model.problem import Problem
@@ -31,7 +35,9 @@ from rescheduler.sources.kubernetes.cluster import read_cluster
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
 from tests.catalogue.kit import codes, cycles, drawn, hot, moved, plan_of, sent
+from tests.catalogue.large import PAGE, PAGES, Large
 from tests.deploy.policies_configmap import ROOT
+from tests.deploy.test_manifests import OVERLAYS, pods
 from tests.fakes.stage import Process, Stage
 from tests.runtime.skewed import parts
 from tests.runtime.test_cron import NIGHTS, on
@@ -39,7 +45,7 @@ from tests.simulation.faults import FAULTS
 from tests.simulation.weather import Strike
 from tests.sources.objects import refusal
 from tests.sources.server import Reply, serving
-from tests.sources.test_kubernetes import PODS, connected, small
+from tests.sources.test_kubernetes import PODS, connected, kubeconfig, small
 
 virtual = pytest.mark.usefixtures("virtual")
 
@@ -278,6 +284,30 @@ def test_f57_a_pod_costs_little_memory(tmp_path: Path) -> None:
     pages = [each for each in served.requests if each.path == PODS]
     assert [each.query["limit"] for each in pages] == ["500"] * 2
     assert kept / count < 2500, f"bytes a pod, of {size / count:.0f} in the list"
+
+
+def test_the_program_stays_within_the_memory_that_the_manifests_give_it(tmp_path: Path) -> None:
+    """F57, whole: 50,000 pods, 240 MB of JSON, are read over HTTP and planned for."""
+    api, out = Large(), tmp_path / "plan.json"
+    with serving(api) as served:
+        given = ("--kubeconfig", kubeconfig(tmp_path, served.url), "--policies", SPREAD_FILE)
+        command = [sys.executable, "-c", "from rescheduler.cli.main import main; main()", "plan"]
+        command += [*map(str, given), "--search-steps", "50", "-o", "json", "--out", str(out)]
+        program = subprocess.Popen(command, cwd=ROOT)
+        _, status, used = os.wait4(program.pid, 0)
+        program.returncode = os.waitstatus_to_exitcode(status)
+    assert program.returncode == 0
+    assert api.asked == ["500"] * PAGES, "each page once"
+    plan = json.loads(out.read_text())
+    assert plan["totals"]["pods"] == PAGES * PAGE
+    assert plan["moves"]
+    for name in OVERLAYS:
+        (pod,) = pods(name)
+        limit = units(pod["containers"][0]["resources"]["limits"]["memory"])
+        assert used.ru_maxrss * 1024 < limit / 2, name
+
+
+SPREAD_FILE = ROOT / "policies" / "spread.yaml"
 
 
 def test_f58_a_server_that_stays_silent_is_left_in_time(tmp_path: Path) -> None:
