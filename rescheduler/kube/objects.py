@@ -180,6 +180,10 @@ class RestartRule(Base):
     action: str = ""
 
 
+class Probe(Base):
+    """containers[].readinessProbe: that there is one, never what it runs or sends."""
+
+
 class Container(Base):
     """A container: what it asks for, never its command or environment."""
 
@@ -189,6 +193,7 @@ class Container(Base):
     ports: list[ContainerPort] | None = None
     restartPolicy: str | None = None
     restartPolicyRules: list[RestartRule] | None = None
+    readinessProbe: Probe | None = None
 
 
 class VolumeClaim(Base):

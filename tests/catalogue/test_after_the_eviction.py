@@ -13,6 +13,7 @@ from rescheduler.planning.plan.planner import plan as planned
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.enforce.acting import act
+from rescheduler.runtime.service.cron import parse_cron
 from tests.catalogue.kit import codes, cycles, drawn, hot, moved, plan_of
 from tests.catalogue.test_loops import PACK
 from tests.cluster import deployment, node, pod, snapshot
@@ -23,6 +24,7 @@ from tests.planning.eligibility import test_needed_pods as needs
 from tests.planning.eligibility.test_needed_pods import METRICS, asking, service, webhooks
 from tests.planning.limits.test_budgets import QUOTA, cluster, spent
 from tests.planning.search.test_pending_pods import codes as beside_a_pending_pod
+from tests.runtime.test_cron import NIGHTS, on
 from tests.simulation.autoscaler import TAINT, Autoscaler
 from tests.simulation.loads import constant
 from tests.simulation.objects import Object
@@ -229,6 +231,27 @@ def test_f40_requests_in_flight_are_left_the_time_that_the_pod_asks_for() -> Non
     enough = stage.world.grace + process.limits.minReadyTime.total_seconds()
     assert times[1] - times[0] >= enough, "also where no readiness probe says when it serves"
     assert all(set(body["deleteOptions"]) == {"preconditions"} for body in bodies)
+
+    night = "*/15 22-23,0-4 * * mon-fri"
+    for day in NIGHTS["Europe/Paris"]:
+        hours = {int(each[4:6]) for each in on(parse_cron(night, "Europe/Paris"), day, 7)}
+        assert hours == {22, 23, 0, 1, 2, 3, 4}, "outside of business hours, in winter and summer"
+
+
+@virtual
+def test_pods_that_do_not_tell_when_they_serve_are_named() -> None:
+    """F40: without a readiness probe a replacement gets requests before it serves."""
+    for probed, named in (((), False), (("web",), True), (("web", "api"), False)):
+        run = hot()
+        for each in run.cluster.of("pods"):
+            app = each["metadata"]["labels"]["app"]
+            probe = {"readinessProbe": {"httpGet": {"path": "/"}}} if app in probed else {}
+            first = each["spec"]["containers"][0]
+            each["spec"]["containers"] = [{**first, **probe}]
+        (cycle,) = cycles(run, 1)
+        assert moved(run) == ["api"]
+        said = [each.message for each in plan_of(cycle).notes if each.code == "DAT003"]
+        assert said == ["without a readiness probe: Deployment default/api"] * named
 
 
 @virtual

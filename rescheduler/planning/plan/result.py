@@ -12,6 +12,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.search_summary import SearchSummary
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.landing_trust import calibration
+from rescheduler.planning.plan.probes import unprobed
 from rescheduler.planning.plan.unsteered import unsteered
 from rescheduler.planning.plan.views import (
     Before,
@@ -92,7 +93,10 @@ def assemble(  # noqa: PLR0913 - all that a plan says
         nodes=node_views(copy, evaluations, before.loads),
         limits=to_document(policies.limits)["spec"],
         ownReadings=[to_document(each) for each in policies.readings],
-        notes=notes(copy),
+        notes=[
+            *notes(copy),
+            *unprobed(snapshot, [each.pod for _, found in passes for each in found]),
+        ],
         calibration=calibration(copy.history, copy.limits, snapshot.cluster.version),
         measuredMoves=measured_moves(copy.history),
         search=search,
