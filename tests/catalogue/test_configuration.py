@@ -8,15 +8,17 @@ import yaml
 
 from rescheduler.documents.amounts import allowed
 from rescheduler.model.errors import PolicyError
+from rescheduler.model.plan import Plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.checking import dead
 from rescheduler.sources.policy_files import load_policies
-from tests.catalogue.kit import codes, cycles, hot, moved, plan_of
+from tests.catalogue.kit import codes, cycles, drawn, hot, moved, plan_of
 from tests.deploy.policies_configmap import FILE
 from tests.planning.limits.test_budgets import cluster, code, spent
 from tests.runtime.skewed import spread
 from tests.simulation.policies import POLICIES, SPREAD
+from tests.simulation.scenario import Run
 
 virtual = pytest.mark.usefixtures("virtual")
 TEXT = POLICIES + SPREAD
@@ -73,6 +75,53 @@ def test_f63_an_empty_selector_does_not_stand_for_all(tmp_path: Path) -> None:
     (cycle,) = cycles(hot(), 1)
     (policy,) = [each for each in plan_of(cycle).policies if each.name == "hot"]
     assert (policy.scope, policy.subject) == (6, "nodes")
+
+
+@virtual
+@pytest.mark.parametrize("grown", [2, 6])
+def test_nothing_is_evicted_that_a_policy_selects_only_since_its_report_was_reviewed(
+    grown: int,
+) -> None:
+    """F63: a selector, or the labels that it asks for, may match far more than was approved."""
+    crowded, two = ("n0", "n2", "n4"), ("n0", "n2")
+    apps = {"web": two, **{f"app{number}": crowded for number in range(grown)}}
+    run = drawn(apps, dict.fromkeys(apps, 0.1), text=NARROW)
+    run.cluster.pick = run.as_predicted
+    relabel(run, "web")
+    reviewed = plan_of(run.process("Audit").run())
+    approved = {move.pod.uid for move in reviewed.moves}
+    assert (scope(reviewed), len(approved)) == (len(two), 1)
+
+    for app in apps:
+        relabel(run, app)
+    run.universe.text = NARROW.replace(TEAM, "{all: true}")
+    shown = plan_of(run.process("Audit").run())
+    assert scope(shown) == len(two) + len(crowded) * grown, "a dry run says how many"
+    assert len(shown.moves) > 1, "and what it would do"
+
+    process = run.process()
+    process.reviewed = reviewed
+    cycle = process.run()
+    assert cycle.code == 0, cycle.error
+    assert {each.uid for each in run.ground.evicted} == approved
+
+
+TEAM = "{labels: {matchLabels: {team: ml}}}"
+NARROW = POLICIES.partition("---")[0] + SPREAD.replace("{namespaces: [default]}", TEAM)
+
+
+def relabel(run: Run, app: str) -> None:
+    """The app's pods are of the team from now on."""
+    for each in run.cluster.of("pods"):
+        if each["metadata"]["labels"]["app"] == app:
+            each["metadata"]["labels"] = {**each["metadata"]["labels"], "team": "ml"}
+
+
+def scope(plan: Plan) -> int:
+    """How many pods the policy evaluates."""
+    (policy,) = plan.policies
+    assert policy.subject == "pods"
+    return policy.scope
 
 
 def test_f64_percentages_of_budgets_round_down() -> None:

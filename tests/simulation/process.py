@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import msgspec
 
 from rescheduler.model.errors import ReschedulerError
-from rescheduler.model.plan import Report
+from rescheduler.model.plan import Plan, Report
 from rescheduler.policies.files.policy_set import PolicySet
-from rescheduler.runtime.cycle import run_cycle
+from rescheduler.runtime.cycle import carry_out, run_cycle
 from rescheduler.runtime.enforce.live_actor import State
 from rescheduler.runtime.exit_codes import exit_code
-from rescheduler.runtime.parts import parts_of, state_of
+from rescheduler.runtime.parts import parts_of, policies_in, state_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.sources.kubernetes.client import Connection
@@ -87,6 +87,8 @@ class Process:
         self.cycle: Cycle | None = None
         self.evicting = ""
         """Whose eviction is under way: from the first look at the pod to the next one's."""
+        self.reviewed: Plan | None = None
+        """The plan that it applies, instead of making one of its own."""
         self.stop = Stop()
         self._sent: set[str] = set()
         """UIDs of the pods whose evictions were sent."""
@@ -275,6 +277,11 @@ class Process:
     def _cycle(self) -> tuple[Report, int]:
         if self._parts is None:
             self._parts = self._put_together()
+        if self.reviewed is not None:
+            policies = policies_in(self.reviewed)
+            actor = self._parts.actor(policies)
+            outcome = carry_out(self._parts, self.reviewed, policies, actor)
+            return outcome, exit_code(outcome, applying=True)
         report = run_cycle(self._parts)
         return report, exit_code(report)
 
