@@ -10,6 +10,7 @@ import pytest
 
 from rescheduler.model.reasons import CATALOG
 from rescheduler.policies.registry import KINDS
+from tests.cases import every
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = sorted((ROOT / "rescheduler").rglob("*.py"))
@@ -23,7 +24,12 @@ def lines(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def named(paths: list[Path]) -> dict[str, tuple[Path]]:
+    """The files by their names, as cases of a rule."""
+    return {str(path.relative_to(ROOT)): (path,) for path in paths}
+
+
+@every(named(MODULES))
 def test_a_module_has_one_reason_to_exist(path: Path) -> None:
     assert lines(path) <= 400, "split it along its reasons to change"
     assert path.stem not in FORBIDDEN_NAMES
@@ -128,7 +134,7 @@ def builtins_used(source: str) -> set[str]:
     return {name.id for name in names if isinstance(name.ctx, ast.Load)} & IMPURE
 
 
-@pytest.mark.parametrize("path", pure_modules(), ids=lambda path: str(path.relative_to(ROOT)))
+@every(named(pure_modules()))
 def test_a_pure_package_opens_no_file(path: Path) -> None:
     assert not builtins_used(path.read_text(encoding="utf-8"))
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import pytest
 
 from rescheduler.kube.affinity_terms import is_about
 from rescheduler.kube.node_labels import NodeLabels
@@ -16,6 +15,7 @@ from rescheduler.kube.tolerations import NodeTaints, tolerates
 from rescheduler.planning.limits.quotas import quota_use
 from rescheduler.policies.shared.demand import Demand, Devices, demand
 from rescheduler.scheduler.requests import incoming, running
+from tests.cases import every, numbered
 from tests.kube import vectors
 
 DEVICES = Devices("nvidia.com/gpu", "example.com/share")
@@ -45,13 +45,13 @@ def test_the_vectors_are_of_the_questions() -> None:
             assert {name: one[name] for name in other} == other
 
 
-@pytest.mark.parametrize(("pod", "answer"), PODS)
+@every(numbered(PODS))
 def test_requests_and_limits_are_added_up_as_kubernetes_does(pod: Pod, answer: Any) -> None:
     assert plain(pod_requests(pod.spec)) == exact(answer["incoming"])
     assert plain(pod_limits(pod.spec)) == exact(answer["limits"])
 
 
-@pytest.mark.parametrize(("pod", "answer"), PODS)
+@every(numbered(PODS))
 def test_the_scheduler_sees_the_same_requests_rounded_once(pod: Pod, answer: Any) -> None:
     asked = incoming(pod.spec)
     assert asked.plain == rounded(answer["incoming"])
@@ -60,7 +60,7 @@ def test_the_scheduler_sees_the_same_requests_rounded_once(pod: Pod, answer: Any
     assert running(pod).plain == rounded(answer["running"])
 
 
-@pytest.mark.parametrize(("pod", "answer"), PODS)
+@every(numbered(PODS))
 def test_policies_see_the_same_requests(pod: Pod, answer: Any) -> None:
     asked = rounded(answer["incoming"])
     share = min(1000, asked.get("example.com/share", 0))
@@ -70,7 +70,7 @@ def test_policies_see_the_same_requests(pod: Pod, answer: Any) -> None:
     assert demand(pod.spec, DEVICES) == expected
 
 
-@pytest.mark.parametrize(("pod", "answer"), PODS)
+@every(numbered(PODS))
 def test_a_quota_counts_the_same(pod: Pod, answer: Any) -> None:
     assert plain(quota_use(pod)) == exact(answer["quota"])
 
@@ -88,7 +88,7 @@ def test_a_toleration_covers_the_taints_that_it_does_in_kubernetes() -> None:
         assert table.disliked([toleration]).tolist() == [int(not hard and not each["tolerates"])]
 
 
-@pytest.mark.parametrize("case", vectors.answered("terms"))
+@every(numbered(vectors.answered("terms")))
 def test_a_term_is_about_the_namespaces_that_it_is_about_in_kubernetes(case: Any) -> None:
     term = msgspec.convert(case["term"], PodAffinityTerm)
     labels = case["namespaces"]
@@ -96,7 +96,7 @@ def test_a_term_is_about_the_namespaces_that_it_is_about_in_kubernetes(case: Any
     assert sorted(found) == case["selected"]
 
 
-@pytest.mark.parametrize("case", vectors.answered("nodes"))
+@every(numbered(vectors.answered("nodes")))
 def test_a_pod_selects_and_prefers_the_nodes_that_it_does_in_kubernetes(case: Any) -> None:
     spec = msgspec.convert(case["spec"], PodSpec)
     nodes = [msgspec.convert(each, Node) for each in case["nodes"]]

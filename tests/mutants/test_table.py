@@ -1,13 +1,12 @@
 """Every fault can still be put in place, and the list names the test that kills it."""
 
-import pytest
-
+from tests.cases import every
 from tests.mutants.table import ROOT, Fault, faults, killers, sample
 
 EVERY = faults()
 
 
-@pytest.mark.parametrize("fault", EVERY, ids=lambda fault: fault.id)
+@every({fault.id: (fault,) for fault in EVERY})
 def test_it_applies_and_leaves_python(fault: Fault) -> None:
     assert not fault.problem
     assert fault.old != fault.new

@@ -1,5 +1,6 @@
 """Strings from the cluster stay text: they neither run in a browser nor draw on a terminal."""
 
+import functools
 import re
 import unicodedata
 from html.parser import HTMLParser
@@ -17,6 +18,7 @@ from rescheduler.model.wording import clean
 from rescheduler.reporting.markdown import render_markdown
 from rescheduler.reporting.page import render_page
 from rescheduler.reporting.terminal import render_table
+from tests.cases import every
 from tests.reporting.samples import SAMPLES
 
 PAYLOADS = [
@@ -142,26 +144,37 @@ def read(page: str) -> Live:
     return live
 
 
-CLEAN = {name: read(render_page(make())).tags for name, make in SAMPLES.items()}
+@functools.cache
+def clean_tags(name: str) -> set[str]:
+    """The tags of the sample's page without a payload."""
+    return set(read(render_page(SAMPLES[name]())).tags)
 
 
-@pytest.mark.parametrize("payload", PAYLOADS, ids=range(len(PAYLOADS)))
-@pytest.mark.parametrize("name", ["plan", "outcome"])
+def in_each(names: list[str], payloads: list[str]) -> dict[str, tuple[str, str]]:
+    """Each of the payloads in each of the samples, as cases of a test."""
+    return {
+        f"{name}-{number}": (name, payload)
+        for name in names
+        for number, payload in enumerate(payloads)
+    }
+
+
+@every(in_each(["plan", "outcome"], PAYLOADS))
 def test_the_page_has_no_tag_that_the_template_did_not_write(name: str, payload: str) -> None:
     page = render_page(poisoned(name, payload))
     live = read(page)
     assert live.bad == []
     assert live.tags.count("script") == 1
     assert live.tags.count("style") == 1
-    assert set(live.tags) <= set(CLEAN[name]) | {"code"}
+    assert set(live.tags) <= clean_tags(name) | {"code"}
     assert not {"img", "svg", "iframe", "object", "embed", "link", "base", "form"} & set(live.tags)
     assert "1337" not in "".join(live.text)
     assert not any(unseen(each) for each in page.replace("\n", ""))
 
 
-@pytest.mark.parametrize("payload", PAYLOADS, ids=range(len(PAYLOADS)))
-@pytest.mark.parametrize(("name", "width"), [("plan", 80), ("outcome", 130)])
-def test_the_terminal_gets_no_control_characters(name: str, width: int, payload: str) -> None:
+@every(in_each(["plan", "outcome"], PAYLOADS))
+def test_the_terminal_gets_no_control_characters(name: str, payload: str) -> None:
+    width = {"plan": 80, "outcome": 130}[name]
     table = render_table(poisoned(name, payload), width=width, color=False)
     assert not any(unseen(each) for each in table.replace("\n", ""))
     assert max(cell_len(line) for line in table.splitlines()) <= width
@@ -171,16 +184,21 @@ MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 """Reads all of GitHub's Markdown but what it makes of plain text: links, mentions and symbols."""
 
 
-@pytest.mark.parametrize("payload", [*PAYLOADS, *MARKED], ids=range(len(PAYLOADS + MARKED)))
-@pytest.mark.parametrize("name", ["plan", "outcome", "demoted", "held"])
+@functools.cache
+def calm(name: str) -> Live:
+    """The sample's page as it is drawn without a payload."""
+    return read(MARKDOWN.render(render_markdown(SAMPLES[name]())))
+
+
+@every(in_each(["plan", "outcome", "demoted", "held"], [*PAYLOADS, *MARKED]))
 def test_markdown_shows_what_others_wrote_as_text(name: str, payload: str) -> None:
     page = render_markdown(poisoned(name, payload))
     drawn = MARKDOWN.render(page)
-    live, calm = read(drawn), read(MARKDOWN.render(render_markdown(SAMPLES[name]())))
-    assert set(live.tags) <= {*calm.tags, "code"}
+    live = read(drawn)
+    assert set(live.tags) <= {*calm(name).tags, "code"}
     assert set(live.bad) <= {"th style=text-align:right", "td style=text-align:right"}
     for kind in ("h2", "h3", "table", "pre"):
-        assert live.tags.count(kind) == calm.tags.count(kind), kind
+        assert live.tags.count(kind) == calm(name).tags.count(kind), kind
     for table in re.findall(r"^\|(?:.*\n)+?(?!\|)", page, flags=re.MULTILINE):
         assert len({line.count("|") for line in table.splitlines()}) == 1, table
     assert not any(unseen(each) for each in page.replace("\n", ""))

@@ -1,0 +1,42 @@
+"""One test over many small cases: each is tried, and each that fails is named and shown.
+
+For cases that cost less than a test of their own does, about two milliseconds of it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+
+def every(cases: Mapping[str, tuple[Any, ...]]) -> Callable[[Callable[..., None]], Any]:
+    """Make a check of one case a test of all; cases: by name, what the check is given.
+
+    The test fails with a group of what the failed cases raised, each with the name of its case.
+    """
+    if not cases:
+        raise ValueError("a test without a case cannot fail")
+
+    def of(check: Callable[..., None]) -> Callable[[], None]:
+        def test() -> None:
+            failed: dict[str, BaseException] = {}
+            for name, case in cases.items():
+                try:
+                    check(*case)
+                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - raised below
+                    error.add_note(f"This is the case {name!r}.")
+                    failed[name] = error
+            if failed:
+                said = f"{len(failed)} of {len(cases)} cases failed: {', '.join(failed)}"
+                raise BaseExceptionGroup(said, list(failed.values()))
+
+        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        test.__qualname__, test.__module__ = check.__qualname__, check.__module__
+        return test
+
+    return of
+
+
+def numbered(cases: list[Any]) -> dict[str, tuple[Any, ...]]:
+    """The cases by their place in the list; each is what the check is given, or all of it."""
+    return {str(at): case if isinstance(case, tuple) else (case,) for at, case in enumerate(cases)}
