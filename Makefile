@@ -8,6 +8,9 @@ READY := $(VENV)/.ready
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 
+# Where nothing compiled is kept, each process of a suite compiles all of the program and of its tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test draw check format e2e e2e-again e2e-backends e2e-kueue gains-e2e faults-e2e controlplane bench bench-search bench-scheduler bench-published bench-landing numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
 
 help: ## say what there is
