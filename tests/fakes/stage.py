@@ -195,18 +195,15 @@ class Process:
         self.observed += 1
         pods = self._pods("default")
         nodes = [node(name) for name in sorted({pod.node for pod in pods if pod.node})]
-        for kind, namespace, name in list(self.stage.world.objects):
-            self.stage.world._count_pods(kind, namespace, name)
+        world = self.stage.world
+        controllers = [each for each in world.objects.values() if "replicas" in each.get("spec", {})]
+        world.count_pods(controllers)
         return Snapshot(
             taken=self.clock.now(),
             cluster=Cluster(uid="cluster-1"),
             nodes=nodes,
             pods=pods,
-            controllers=[
-                msgspec.convert(copied(value), Controller)
-                for value in self.stage.world.objects.values()
-                if "replicas" in value.get("spec", {})
-            ],
+            controllers=[msgspec.convert(copied(each), Controller) for each in controllers],
             gang_objects=self._known("workloads", GangObject),
             cluster_queues=self._known("clusterqueues", ClusterQueue),
             local_queues=self._known("localqueues", LocalQueue),

@@ -226,28 +226,31 @@ class World:
     def _count_pods(self, kind: str, namespace: str, name: str) -> None:
         """Let a controller's status catch up with its pods."""
         found = self.objects.get((kind, namespace, name))
-        if found is None or "replicas" not in found.get("spec", {}):
-            return
-        uid = found["metadata"]["uid"]
-        makers = {uid} | {
-            value["metadata"]["uid"]
-            for (k, _, _), value in self.objects.items()
-            if k != "pods"
-            and any(each["uid"] == uid for each in value["metadata"].get("ownerReferences", ()))
-        }
-        pods = [
-            value
-            for (k, n, _), value in self.objects.items()
-            if (k, n) == ("pods", namespace)
-            and value["metadata"]["ownerReferences"][0]["uid"] in makers
-            and "deletionTimestamp" not in value["metadata"]
-        ]
-        found["status"] |= {
-            "replicas": len(pods),
-            "readyReplicas": sum(is_ready(value) for value in pods),
-            "updatedReplicas": len(pods),
-            "observedGeneration": found["metadata"].get("generation", 0),
-        }
+        if found is not None and "replicas" in found.get("spec", {}):
+            self.count_pods([found])
+
+    def count_pods(self, controllers: list[dict[str, Any]]) -> None:
+        """Let the status of these controllers catch up with their pods."""
+        made_for: dict[str, set[str]] = {}
+        pods: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for (kind, namespace, _), value in self.objects.items():
+            metadata = value["metadata"]
+            if kind != "pods":
+                for each in metadata.get("ownerReferences", ()):
+                    made_for.setdefault(each["uid"], set()).add(metadata["uid"])
+            elif "deletionTimestamp" not in metadata:
+                owner = metadata["ownerReferences"][0]["uid"]
+                pods.setdefault((namespace, owner), []).append(value)
+        for found in controllers:
+            metadata = found["metadata"]
+            makers = {metadata["uid"], *made_for.get(metadata["uid"], ())}
+            own = [pod for uid in makers for pod in pods.get((metadata["namespace"], uid), ())]
+            found["status"] |= {
+                "replicas": len(own),
+                "readyReplicas": sum(is_ready(value) for value in own),
+                "updatedReplicas": len(own),
+                "observedGeneration": metadata.get("generation", 0),
+            }
 
     def _create(self, kind: str, namespace: str, body: dict[str, Any]) -> Reply:
         name = body["metadata"]["name"]
