@@ -196,7 +196,9 @@ class Process:
         pods = self._pods("default")
         nodes = [node(name) for name in sorted({pod.node for pod in pods if pod.node})]
         world = self.stage.world
-        controllers = [each for each in world.objects.values() if "replicas" in each.get("spec", {})]
+        controllers = [
+            each for each in world.objects.values() if "replicas" in each.get("spec", {})
+        ]
         world.count_pods(controllers)
         return Snapshot(
             taken=self.clock.now(),
