@@ -92,7 +92,7 @@ def before_an_eviction(between: Between) -> Iterator[Cell]:
     empty = spoiling.rewritten(lambda _answer: {})
     yield Cell("empty", "state", empty, 1, "GRD004")
     yield Cell("wrong content type", "state", spoiling.page, 1, no_json)
-    yield Cell("gzip bomb", "state", spoiling.bomb, 1, "larger than 8 MiB")
+    yield Cell("gzip bomb", "state", spoiling.bomb(), 1, "larger than 8 MiB")
     yield Cell("redirect", "state", redirected, 1, "307")
 
 
@@ -112,7 +112,7 @@ def in_the_snapshot(between: Between) -> Iterator[Cell]:
     yield Cell("500", "snap", status(500, "InternalError"), 1, "500", path=PODS)
     yield Cell("503 or 504", "snap", UNAVAILABLE, 1, "503", path=PODS)
     yield Cell("wrong content type", "snap", spoiling.page, 1, "JSON is malformed", path=PODS)
-    yield Cell("gzip bomb", "snap", spoiling.bomb, 1, "larger than 128 MiB", path=PODS)
+    yield Cell("gzip bomb", "snap", spoiling.bomb(), 1, "larger than 128 MiB", path=PODS)
     yield Cell("redirect", "snap", redirected, 1, "307", path=PODS)
     none = spoiling.rewritten(lambda answer: {**answer, "items": []})
     yield Cell("empty", "snap", none, 1, "GRD011", path="GET /api/v1/nodes?")
@@ -154,7 +154,7 @@ def around_an_eviction(between: Between) -> Iterator[Cell]:
     ):
         yield Cell(f"{fault}, once", "watch", trouble, 0, "ACT013", all_, times=1)
     yield Cell("truncated", "watch", spoiling.truncated, 1, "ACT016", some, times=1)
-    yield Cell("gzip bomb", "watch", spoiling.bomb, 1, "ACT016", some, times=1)
+    yield Cell("gzip bomb", "watch", spoiling.bomb(), 1, "ACT016", some, times=1)
     yield Cell("401 or 403", "report", FORBIDDEN, 0, "ACT013", all_)
     yield Cell("reply lost", "report", spoiling.lost, 0, "ACT013", all_)
     yield Cell("503 or 504", "report", UNAVAILABLE, 0, "ACT013", all_)
@@ -275,7 +275,7 @@ def metric_faults(between: Between) -> Iterator[Cell]:
         ("503 or 504", UNAVAILABLE),
         ("wrong content type", spoiling.page),
         ("redirect", redirected),
-        ("gzip bomb", spoiling.bomb),
+        ("gzip bomb", spoiling.bomb()),
         ("another kind", spoiling.rewritten(lambda answer: {**answer, "data": _SCALAR})),
         ("empty", spoiling.rewritten(lambda _answer: {})),
     ):

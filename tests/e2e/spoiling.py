@@ -104,10 +104,14 @@ def redirected(where: str) -> Trouble:
     return trouble
 
 
-def bomb(asked: Asked, pass_on: PassOn) -> Reply:
-    """Some kilobytes that inflate to hundreds of megabytes."""
-    headers = [("Content-Encoding", "gzip")]
-    return Reply(200, [*_JSON, *headers, *_dates(pass_on(asked))], _packed_bomb())
+def bomb() -> Trouble:
+    """Some kilobytes that inflate to hundreds of megabytes; packed before anybody waits for it."""
+    packed, encoding = _packed_bomb(), ("Content-Encoding", "gzip")
+
+    def trouble(asked: Asked, pass_on: PassOn) -> Reply:
+        return Reply(200, [*_JSON, encoding, *_dates(pass_on(asked))], packed)
+
+    return trouble
 
 
 def rewritten(change: Callable[[Any], Any]) -> Trouble:
@@ -210,7 +214,7 @@ class Strike:
 
 @functools.cache
 def _packed_bomb() -> bytes:
-    return gzip.compress(bytes(BOMB))
+    return gzip.compress(bytes(BOMB), compresslevel=1)
 
 
 def _inflated(reply: Reply) -> bytes:
