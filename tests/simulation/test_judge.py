@@ -50,6 +50,8 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 Scene = Callable[[Run], None] | None
 """What is done to a cluster that is sure to move something; None: it shows in storms."""
 MUTANTS: dict[str, tuple[str, Patch, Scene]] = {}
+SEEN = {"no_hour": 20, "no_cool_down": 9}
+"""The storms in which it showed when this was written: they are played first."""
 
 
 def mutant(number: str, scene: Scene = None) -> Callable[[Patch], Patch]:
@@ -172,7 +174,7 @@ def test_a_broken_promise_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -
             run.process().run()
             assert {each[:3] for each in run.ground.broken} >= {number}, run.ground.broken
             return
-        for seed in range(SEEDS):
+        for seed in (SEEN.get(name, 0), *range(SEEDS)):
             broken = storm(seed, Counter(), cycles=12, policies=TIGHT).ground.broken
             seen.update(each[:3] for each in broken)
             if seen[number]:
