@@ -2,6 +2,7 @@
 
 import gc
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("fixed", derandomize=True, database=None, print_blob=True)
@@ -12,6 +13,12 @@ settings.load_profile("fixed")
 # again, once for every few hundred new objects, takes a quarter of the suite's time. Afterwards, it
 # is looked for a hundred times less often than usual: what a test leaves is small.
 gc.disable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let what takes long begin first, so that no worker is left alone with it at the end."""
+    items.sort(key=lambda each: each.get_closest_marker("long") is None)
 
 
 def pytest_collection_finish() -> None:

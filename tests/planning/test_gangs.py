@@ -287,6 +287,7 @@ def assert_whole_or_spared(made: Plan, before: Snapshot) -> None:
         assert ready - count >= facts.minimum
 
 
+@pytest.mark.long
 def test_i17_no_plan_holds_a_part_of_a_gang_below_its_minimum() -> None:
     reached: Counter[str] = Counter()
     for seed in SEEDS:

@@ -8,6 +8,7 @@ from tests.simulation.crash_points import AT_EVERY_CALL
 STEP = 24
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("first", "fault"), [(8 * n, f) for n, f in enumerate(AT_EVERY_CALL)])
 def test_a_full_cluster_is_repaired_whatever_happens_in_between(first: int, fault: str) -> None:
     assert list(broken(fault, first, STEP)) == []

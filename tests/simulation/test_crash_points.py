@@ -7,6 +7,7 @@ from tests.simulation.crash_points import AT_EVERY_CALL, broken
 STEP = 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("first", "fault"), list(enumerate(AT_EVERY_CALL)))
 def test_at_every_fourth_call(first: int, fault: str) -> None:
     assert list(broken(fault, first, STEP)) == []

@@ -16,6 +16,7 @@ def test_the_matrix_has_its_cells() -> None:
     assert all(set(EXPECTED[fault][phase]) <= set(LETTERS) for fault, phase in WHOLE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_cell_is_green(part: int) -> None:
     cells = [
