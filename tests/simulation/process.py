@@ -102,7 +102,8 @@ class Process:
 
     def wall(self) -> datetime:
         """The host's clock."""
-        return self.universe.timeline.now() + timedelta(seconds=self.offset)
+        now = self.universe.timeline.now()
+        return now + timedelta(seconds=self.offset) if self.offset else now
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass; whatever else is due happens meanwhile."""

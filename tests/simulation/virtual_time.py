@@ -24,12 +24,18 @@ class Timeline:
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self._known = (0.0, START)
+        """A moment that was asked for, in seconds and as a time: many ask before it passes."""
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
 
     def now(self) -> datetime:
         """The true time."""
-        return START + timedelta(seconds=self.seconds)
+        seconds, now = self._known
+        if seconds != self.seconds:
+            now = START + timedelta(seconds=self.seconds)
+            self._known = (self.seconds, now)
+        return now
 
     def at(self, moment: float, event: Callable[[], None]) -> None:
         """Let something happen then; of two at the same moment the first named goes first."""
