@@ -35,12 +35,20 @@ def forecast(
     means = [_Mean() for _ in moves]
     courses = _courses(moves)
     places = _places(courses, len(moves), seed)
+    # Courses that begin alike, as all do, find the same landings until they part.
+    known: dict[int, Landing] = {}
+    beginnings: dict[tuple[int, int], int] = {}
     for course in range(courses):
         made: list[Shift] = []
+        beginning = 0
         for move, mean, place in zip(moves, means, places[course], strict=True):
-            landing = scheduler.landing(move.pod, move.choice.steer if move.choice else None)
+            landing = known.get(beginning)
+            if landing is None:
+                landing = scheduler.landing(move.pod, move.choice.steer if move.choice else None)
+                known[beginning] = landing
             mean.add(landing)
             node = _drawn(landing, float(place), names)
+            beginning = beginnings.setdefault((beginning, node), len(beginnings) + 1)
             if node >= 0:
                 made.append(Shift(move.pod, move.source, node))
                 scheduler.commit(made[-1])
