@@ -15,7 +15,7 @@ from tests.simulation.matrix import sure
 from tests.simulation.reach import too_seldom
 from tests.simulation.scenario import simulated, storm
 
-CYCLES = 8_000
+CYCLES = 8_200
 """With those of crashes, faults, chains and loads beside it, the suite plays 10,000; `.ci/run`
 plays as many others, by `make storms`."""
 PARTS = 4
