@@ -1,10 +1,11 @@
 """Annealing by heat bath: pods are drawn, and each goes where chance and gain send it.
 
 For a drawn pod the changes of the cost at all nodes are worked out at once, and the node is drawn
-by the Gibbs distribution of temperature T over them. The cap on moves is kept by a price on being
-away from home, which rises while too many are and falls while fewer are (Lagrange). What is best
-within the cap is kept. Several pods are asked at once; of those that want the same nodes only the
-first goes, as the others were asked in a state that is past.
+by the Gibbs distribution of temperature T over them; so is, in turn, one of many pods to change
+places with. The cap on moves is kept by a price on being away from home, which rises while too many
+are and falls while fewer are (Lagrange). What is best within the cap is kept. Several pods are
+asked at once; of those that want the same nodes only the first goes, as the others were asked in a
+state that is past.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +15,12 @@ import numpy as np
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.planning.improve.placement import Placement
 
-_BATCH = 16
+_BATCH = 32
+"""Pods that are asked at once where to go."""
+_SWAPPING, _OTHERS = 8, 128
+"""Pods that are asked at once to change places, and with how many others each."""
+_SWAPS = 1
+"""How often that is, for each time that pods are asked where to go."""
 _MOST_NODES = 160
 """Nodes that are asked at once; of more so many are drawn."""
 _POOL = 2_000
@@ -22,12 +28,17 @@ _POOL_OF_CAP = 20
 """Pods that may be drawn: those that save most when they leave, or so many times the cap."""
 _HOT, _HOT_UNCAPPED, _COLD = 0.3, 3.0, 0.001
 """The first temperature, in what a move of the descent gained on average; the last, in that."""
+_POWER = 2.0
 _LEAST_WORTH = 0.25
 """What a move must be worth under a cap at first, in the same: the least gain, or this."""
 _LEAST, _MOST = 0.1, 5.0
 """How much rarer or more frequent pods are drawn: what they save, in what a move is worth."""
+_AWAY, _OTHER_AWAY = 0.5, 0.3
+"""How many of the pods, and of those they may change places with, are drawn from those away."""
 _PACE = 0.002
 """How much the price changes with each move for each that is too many, up to five."""
+_RENEW = 200
+"""After so many rounds the pods that may be drawn are worked out anew."""
 
 
 class Annealing:
@@ -56,20 +67,27 @@ class Annealing:
         self._capped = capped
         self._hot = average * (_HOT if capped else _HOT_UNCAPPED)
         self._cost = placement.cost()
-        self._moved = list(placement.moved)
         self.best = self._cost
         self.best_where = placement.where.copy()
         self.steps = 0
+        self.rounds = self.shifted = self.swapped = 0
 
     def run(self) -> None:
         """Until the progress is 1; then the placement is the best that was seen."""
-        rounds = 0
+        placement = self._placement
+        renew = max(_RENEW, len(placement.movable) // 100)
         while (done := self._progress(self.steps)) < 1.0:
-            if rounds % 200 == 0:
+            if self.rounds % renew == 0:
                 self._draw_pool()
-            rounds += 1
-            self._round(self._hot * max((1 - done) ** 2, _COLD))
-        self._restore()
+            self.rounds += 1
+            temperature = self._hot * max((1 - done) ** _POWER, _COLD)
+            self._shift(temperature)
+            if placement.exchanges:
+                for _ in range(_SWAPS):
+                    self._exchange(temperature)
+        (differ,) = np.nonzero(placement.where != self.best_where)
+        for pod in differ.tolist():
+            placement.move(pod, int(self.best_where[pod]))
 
     def _draw_pool(self) -> None:
         placement = self._placement
@@ -79,29 +97,37 @@ class Annealing:
         if len(pods) > most:
             chosen = np.argpartition(-saved, most)[:most]
             pods, saved = pods[chosen], saved[chosen]
-        weights = np.clip(saved, _LEAST * self._worth, _MOST * self._worth)
         self._pool = pods
-        self._weights = np.cumsum(weights)
-        self._moved = list(placement.moved)
+        self._weights = np.cumsum(np.clip(saved, _LEAST * self._worth, _MOST * self._worth))
+        self._cost = placement.cost()  # without the errors of many sums
 
-    def _drawn(self) -> IntArray:
-        """Pods of the pool, and of those that are away from home."""
-        half = self._random.random(_BATCH // 2) * self._weights[-1]
-        pods = self._pool[np.searchsorted(self._weights, half).clip(max=len(self._pool) - 1)]
-        if self._moved:
-            away = self._random.integers(len(self._moved), size=_BATCH - len(pods))
-            more = np.array([self._moved[each] for each in away], dtype=np.int32)
-            pods = np.concatenate([pods, more])
-        return np.unique(pods)
+    def _drawn(self, count: int) -> IntArray:
+        """Different pods: of the pool, the more they save, and of those that are away from home."""
+        away = self._away()
+        many = int(count * _AWAY) if len(away) else 0
+        chance = self._random.random(count - many) * self._weights[-1]
+        pods = self._pool[np.searchsorted(self._weights, chance).clip(max=len(self._pool) - 1)]
+        if many:
+            pods = np.concatenate([pods, away[self._below(len(away), many)]])
+        return self._random.permutation(np.unique(pods))
 
-    def _round(self, temperature: float) -> None:
+    def _away(self) -> IntArray:
+        movable = self._placement.movable
+        found: IntArray = movable[self._placement.where[movable] != self._placement.home[movable]]
+        return found
+
+    def _below(self, number: int, count: int) -> IntArray:
+        return self._random.integers(number, size=count, dtype=np.int32)
+
+    def _shift(self, temperature: float) -> None:
+        """Ask some pods where to go."""
         placement = self._placement
-        pods = self._drawn()
+        pods = self._drawn(_BATCH)
         self.steps += len(pods)
         home, where = placement.home[pods], placement.where[pods]
         nodes = placement.nodes
         if len(nodes) > _MOST_NODES:
-            some = self._random.integers(len(nodes), size=_MOST_NODES).astype(np.int32)
+            some = self._below(len(nodes), _MOST_NODES)
             nodes = np.unique(np.concatenate([some, home[home != where]]))
         change = placement.arriving(pods, nodes)
         change += placement.leaving(pods)[:, None]
@@ -111,36 +137,57 @@ class Annealing:
             priced = change + np.where(away, 0.0, self._price)[:, None]
             priced[away[:, None] & (nodes == home[:, None])] -= self._price
         noisy = priced + temperature * np.log(self._random.standard_exponential(priced.shape))
-        stay = temperature * np.log(self._random.standard_exponential(len(pods)))
         to = noisy.argmin(axis=1)
-        (going,) = np.nonzero(noisy[np.arange(len(pods)), to] < stay)
+        rows = np.arange(len(pods))
+        (going,) = np.nonzero(noisy[rows, to] < self._staying(len(pods), temperature))
         if len(going):
-            self._go(pods[going], nodes[to[going]], change[going, to[going]])
+            to = to[going]
+            nobody = np.full(len(going), -1, dtype=np.int32)
+            self.shifted += self._go(pods[going], nodes[to], nobody, change[going, to])
 
-    def _go(self, pods: IntArray, nodes: IntArray, changes: FloatArray) -> None:
+    def _exchange(self, temperature: float) -> None:
+        """Ask some pods with whom to change places."""
+        placement, every = self._placement, self._placement.movable
+        pods = self._drawn(_SWAPPING)
+        size = (len(pods), _OTHERS)
+        others = every[self._below(len(every), len(pods) * _OTHERS)].reshape(size)
+        away = self._away()
+        if len(away):
+            many = int(_OTHERS * _OTHER_AWAY)
+            others[:, :many] = away[self._below(len(away), len(pods) * many)].reshape(-1, many)
+        self.steps += 1 + others.size // len(placement.nodes)
+        each, others = np.repeat(pods, _OTHERS), others.ravel()
+        nodes = placement.where[others]
+        change = placement.exchanging(each, nodes, others)
+        priced = change
+        if self._price:
+            priced = change + self._price * placement.turning(each, nodes, others)
+        noisy = priced + temperature * np.log(self._random.standard_exponential(len(priced)))
+        staying = np.repeat(self._staying(len(pods), temperature), _OTHERS)
+        (willing,) = np.nonzero((noisy < staying) & (nodes != placement.where[each]))
+        if not len(willing):
+            return
+        allowed = placement.admits(each[willing], nodes[willing], others[willing])
+        willing = willing[allowed]
+        willing = willing[np.argsort(noisy[willing], kind="stable")]
+        _, first = np.unique(willing // _OTHERS, return_index=True)
+        chosen = willing[first]
+        if len(chosen):
+            self.swapped += self._go(each[chosen], nodes[chosen], others[chosen], change[chosen])
+
+    def _staying(self, count: int, temperature: float) -> FloatArray:
+        found: FloatArray = temperature * np.log(self._random.standard_exponential(count))
+        return found
+
+    def _go(self, pods: IntArray, nodes: IntArray, others: IntArray, changes: FloatArray) -> int:
         placement = self._placement
-        touched: set[int] = set()
-        for pod, node, change in zip(pods.tolist(), nodes.tolist(), changes.tolist(), strict=True):
-            source = int(placement.where[pod])
-            if source in touched or node in touched:
-                continue
-            if touched and not placement.allows(pod, node):
-                continue
-            touched |= {source, node}
-            before = len(placement.moved)
-            placement.move(pod, node)
-            if len(placement.moved) != before:
-                self._moved = list(placement.moved)
-            self._cost += change
+        made = placement.together(pods, nodes, others)
+        placement.move_all(pods[made], nodes[made], others[made])
+        self._cost += float(changes[made].sum())
         over = len(placement.moved) - self._most
         if self._capped:
-            self._price *= float(np.exp(_PACE * len(touched) / 2 * max(-5, min(5, over))))
+            self._price *= float(np.exp(_PACE * len(made) * max(-5, min(5, over))))
         if over <= 0 and self._cost < self.best:
             self.best = self._cost
             self.best_where[:] = placement.where
-
-    def _restore(self) -> None:
-        placement = self._placement
-        (differ,) = np.nonzero(placement.where != self.best_where)
-        for pod in differ.tolist():
-            placement.move(pod, int(self.best_where[pod]))
+        return len(made)

@@ -7,8 +7,8 @@ import numpy as np
 
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.planning.improve.rules import Rule
-from rescheduler.policies.shared.separable import Kernel
+from rescheduler.planning.improve.rules import Rule, Wide
+from rescheduler.policies.shared.separable import Exchanging, Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Placement:
 
     home: (pods,) their nodes at the start. movable: (pods,) which may move at all.
     price: (pods,) what being elsewhere than at home costs by itself.
+    exchanges: whether all kernels can tell what two pods that change places change.
     """
 
     def __init__(
@@ -43,6 +44,16 @@ class Placement:
         self.moved: dict[int, None] = {}
         self._kernels = tuple(kernels)
         self._rules = tuple(rules)
+        self._wide = [each for each in rules if isinstance(each, Wide)]
+        self._priced = bool(self.price.any())
+        self._exchanging: list[tuple[float, Exchanging]] = []
+        self._other: list[Kernel] = []
+        for each in kernels:
+            if isinstance(each.kernel, Exchanging):
+                self._exchanging.append((each.weight, each.kernel))
+            else:
+                self._other.append(each.kernel)
+        self.exchanges = not self._other
 
     def cost(self) -> float:
         """The weighted cost, and what the moves cost by themselves."""
@@ -74,13 +85,16 @@ class Placement:
     def arriving(self, pods: IntArray, nodes: IntArray) -> FloatArray:
         """(k, n) change of the cost if each pod came to each node; infinite where it may not."""
         first, *others = self._kernels
-        total = first.weight * first.kernel.arriving(pods, nodes)
+        total = first.kernel.arriving(pods, nodes)
+        total *= first.weight
         for each in others:
             total += each.weight * each.kernel.arriving(pods, nodes)
-        total += np.where(self.home[pods][:, None] == nodes, 0.0, self.price[pods][:, None])
+        if self._priced:
+            total += np.where(self.home[pods][:, None] == nodes, 0.0, self.price[pods][:, None])
+        allowed = self.where[pods][:, None] != nodes
         for rule in self._rules:
-            total[~rule.allows(pods, nodes)] = np.inf
-        total[self.where[pods][:, None] == nodes] = np.inf
+            allowed &= rule.allows(pods, nodes)
+        np.copyto(total, np.inf, where=~allowed)
         return total
 
     def allows(self, pod: int, node: int) -> bool:
@@ -93,10 +107,111 @@ class Placement:
         shift = Shift(pod, int(self.where[pod]), destination)
         for each in self._kernels:
             each.kernel.commit(shift)
+        pods, nodes = np.array([pod], dtype=np.int32), np.array([destination], dtype=np.int32)
         for rule in self._rules:
-            rule.commit(shift)
+            rule.commit(pods, nodes)
         self.where[pod] = destination
+        self._note(pod, destination)
+
+    def _note(self, pod: int, destination: int) -> None:
         if destination == self.home[pod]:
             self.moved.pop(pod, None)
         else:
             self.moved[pod] = None
+
+    def exchanging(self, pods: IntArray, nodes: IntArray, others: IntArray) -> FloatArray:
+        """(k,) change of the cost if each pod, it alone, went to its own, other node.
+
+        others: (k,) the pod there that comes to where this one is, -1 for none. Rules are left out.
+        Only where `exchanges` is true.
+        """
+        change = np.zeros(len(pods))
+        for weight, kernel in self._exchanging:
+            change += weight * kernel.exchanging(pods, nodes, others)
+        if self._priced:
+            change += self._turned(pods, nodes) * self.price[pods]
+            coming = np.flatnonzero(others >= 0)
+            other = others[coming]
+            change[coming] += self._turned(other, self.where[pods[coming]]) * self.price[other]
+        return change
+
+    def turning(self, pods: IntArray, nodes: IntArray, others: IntArray) -> IntArray:
+        """(k,) how many more pods are away from home then, below 0 for fewer."""
+        coming = self._turned(others, self.where[pods])
+        coming[others < 0] = 0
+        return self._turned(pods, nodes) + coming
+
+    def _turned(self, pods: IntArray, nodes: IntArray) -> IntArray:
+        home = self.home[pods]
+        after, before = (home != nodes).view(np.int8), (home != self.where[pods]).view(np.int8)
+        return (after - before).astype(np.int32)
+
+    def admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
+        """(k,) whether the rules let each pod, it alone, go there and the other come instead.
+
+        Of rules that reach beyond nodes only what each of the two moves is by itself.
+        """
+        there = np.flatnonzero(others >= 0)
+        back = (others[there], self.where[pods[there]], pods[there])
+        allowed = np.ones(len(pods), dtype=np.bool_)
+        for rule in self._rules:
+            allowed &= rule.admits(pods, nodes, others)
+            allowed[there] &= rule.admits(*back)
+        return allowed
+
+    def together(self, pods: IntArray, nodes: IntArray, others: IntArray) -> IntArray:
+        """Which moves, of some that are admitted one by one, can be made at once.
+
+        In their order; no two share a node, nor anything that a rule looks at.
+        """
+        apart = _apart(self.where[pods].tolist(), nodes.tolist())
+        if not self._wide:
+            return apart
+        pods, nodes, others = pods[apart], nodes[apart], others[apart]
+        here, coming = self.where[pods], others >= 0
+        kept = np.ones(len(pods), dtype=np.bool_)
+        order = np.arange(len(pods))
+        for rule in self._wide:
+            group, left, needed = rule.coupled(pods, nodes)
+            back = [np.where(coming, each, -1) for each in rule.coupled(others, here)]
+            first = np.full(rule.groups + 1, len(pods))  # the last is of those without a group
+            for each in (group, back[0]):
+                np.minimum.at(first, each, order)
+            for each in (group, back[0]):
+                kept &= (each < 0) | (first[each] == order)
+            emptied = np.concatenate([left, back[1]])
+            emptied = emptied[emptied >= 0]
+            if len(emptied):
+                kept &= ~(np.isin(needed, emptied) | np.isin(back[2], emptied))
+        return apart[kept]
+
+    def move_all(self, pods: IntArray, nodes: IntArray, others: IntArray) -> None:
+        """Move each pod to its node, and the other there to where it was, as `together` allows."""
+        (coming,) = np.nonzero(others >= 0)
+        both = np.concatenate([pods, others[coming]])
+        ends = np.concatenate([nodes, self.where[pods[coming]]])
+        for _, exchanging in self._exchanging:
+            exchanging.commit_all(both, ends)
+        for kernel in self._other:
+            for shift in zip(both.tolist(), self.where[both].tolist(), ends.tolist(), strict=True):
+                kernel.commit(Shift(*shift))
+        for rule in self._rules:
+            rule.commit(both, ends)
+        self.where[both] = ends
+        for pod, end, home in zip(both.tolist(), ends.tolist(), self.home[both].tolist(), strict=True):
+            if end == home:
+                self.moved.pop(pod, None)
+            else:
+                self.moved[pod] = None
+
+
+def _apart(sources: list[int], targets: list[int]) -> IntArray:
+    """Which of the moves share no node with those before them that are among these."""
+    touched: set[int] = set()
+    found = []
+    for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        if source not in touched and target not in touched:
+            touched.add(source)
+            touched.add(target)
+            found.append(number)
+    return np.array(found, dtype=np.int32)

@@ -1,22 +1,51 @@
 """Rules of a placement, as counters over nodes and domains: where each pod may go now."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+
+_CHUNK = 1 << 18
+"""Numbers that are worked on at once, so that they stay in the cache."""
 
 
 class Rule(Protocol):
-    """What forbids pods some nodes, depending on where the others are."""
+    """What forbids pods some nodes, depending on who is on the node; or it is `Wide`, too."""
 
     def allows(self, pods: IntArray, nodes: IntArray) -> BoolArray:
         """(k, n) whether each pod, it alone, may go from where it is to each node."""
         ...
 
-    def commit(self, shift: Shift) -> None:
-        """Move the pod; -1 is no node."""
+    def admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
+        """(k,) whether each pod, it alone, may go to its own node when the other there leaves.
+
+        others: (k,) who leaves, -1 for nobody. A wide rule may leave them out of
+        account, for it tells by `coupled` which moves are not for one batch.
+        """
+        ...
+
+    def commit(self, pods: IntArray, nodes: IntArray) -> None:
+        """Move each pod, all of them different, to its node; -1 is no node."""
+        ...
+
+
+@runtime_checkable
+class Wide(Rule, Protocol):
+    """A rule that reaches beyond nodes: one move may make another one forbidden, wherever that is.
+
+    groups: the number of its groups.
+    """
+
+    groups: int
+
+    def coupled(self, pods: IntArray, nodes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """(k,) three times, -1 for none, of moves that are allowed one by one.
+
+        The pod's group: of each no two pods are moved at once. The domain that the last one of what
+        others might need leaves, and the domain where one comes that needs others: no two moves at
+        once leave and need the same.
+        """
         ...
 
 
@@ -36,24 +65,57 @@ class Room:
         self._kept = np.where(held, 0.0, demands)
         self._held = bool(held.any())
         self._home = home
+        self._where = home.astype(np.int32, copy=True)
+        # What each pod would free where it is; the last row is nobody's.
+        self._taken = np.concatenate([self._kept, np.zeros((1, demands.shape[1]))])
+        self._ones = np.ones(demands.shape[1])  # a product with it sums faster
 
     def allows(self, pods: IntArray, nodes: IntArray) -> BoolArray:
         """(k, n) whether it fits."""
         free, demands = self.free[nodes], self.demands[pods]
-        fits = np.ones((len(pods), len(nodes)), dtype=np.bool_)
-        for resource in range(free.shape[1]):
-            fits &= free[:, resource] >= demands[:, resource, None]
+        fits = np.empty((len(pods), len(nodes)), dtype=np.bool_)
+        step = max(1, _CHUNK // max(1, free.size))
+        for start in range(0, len(pods), step):
+            some = demands[start : start + step]
+            fits[start : start + step] = self._nothing(some[:, None] - free[None])
         if self._held:
-            for row, column in zip(*np.nonzero(self._home[pods][:, None] == nodes), strict=True):
-                fits[row, column] = bool((free[column] >= self._kept[pods[row]]).all())
+            homes = self._home[pods]
+            (away,) = np.nonzero(homes != self._where[pods])
+            if len(away):
+                at, columns = np.nonzero(homes[away, None] == nodes)
+                rows = away[at]
+                fits[rows, columns] = (free[columns] >= self._kept[pods[rows]]).all(axis=1)
         return fits
 
-    def commit(self, shift: Shift) -> None:
-        """Move the pod."""
-        pod, home = shift.pod, self._home[shift.pod]
-        for node, sign in ((shift.source, 1.0), (shift.destination, -1.0)):
-            if node >= 0:
-                self.free[node] += sign * (self._kept if node == home else self.demands)[pod]
+    def admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
+        """(k,) whether it fits."""
+        lacking = self._takes(pods, nodes)
+        lacking -= self.free[nodes]
+        lacking -= self._taken[others]
+        return self._nothing(lacking)
+
+    def _takes(self, pods: IntArray, nodes: IntArray) -> FloatArray:
+        taken: FloatArray = self.demands[pods]
+        if self._held:
+            (back,) = np.nonzero(self._home[pods] == nodes)
+            taken[back] = self._kept[pods[back]]
+        return taken
+
+    def _nothing(self, lacking: FloatArray) -> BoolArray:
+        """Whether nothing is lacking, along the last axis."""
+        np.maximum(lacking, 0.0, out=lacking)
+        enough: BoolArray = (lacking @ self._ones) == 0.0
+        return enough
+
+    def commit(self, pods: IntArray, nodes: IntArray) -> None:
+        """Move the pods."""
+        here = self._where[pods]
+        for at, sign in ((here, 1.0), (nodes, -1.0)):
+            taken = self._takes(pods, at)
+            placed = at >= 0
+            np.add.at(self.free, at[placed], sign * taken[placed])
+        self._taken[pods] = taken
+        self._where[pods] = nodes
 
 
 class Accepted:
@@ -68,7 +130,12 @@ class Accepted:
         found: BoolArray = self._masks[self._shape[pods][:, None], nodes]
         return found
 
-    def commit(self, shift: Shift) -> None:
+    def admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
+        """(k,) whether the node accepts it."""
+        found: BoolArray = self._masks[self._shape[pods], nodes]
+        return found
+
+    def commit(self, pods: IntArray, nodes: IntArray) -> None:
         """Nothing changes."""
 
 
@@ -86,19 +153,29 @@ class Apart:
         placed = where >= 0
         np.add.at(self._count, (self._group[placed], where[placed]), 1)
         self._count[0] = 0
+        self._where = where.copy()
 
     def allows(self, pods: IntArray, nodes: IntArray) -> BoolArray:
         """(k, n) whether none of its group is there."""
         found: BoolArray = self._count[self._group[pods][:, None], nodes] == 0
         return found
 
-    def commit(self, shift: Shift) -> None:
-        """Move the pod."""
-        group = self._group[shift.pod]
-        if group:
-            for node, sign in ((shift.source, -1), (shift.destination, 1)):
-                if node >= 0:
-                    self._count[group, node] += sign
+    def admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
+        """(k,) whether none of its group is there, but for the one that leaves."""
+        group = self._group[pods]
+        alike = (others >= 0) & (self._group[others] == group) & (group > 0)
+        found: BoolArray = self._count[group, nodes] - alike == 0
+        return found
+
+    def commit(self, pods: IntArray, nodes: IntArray) -> None:
+        """Move the pods."""
+        some = self._group[pods] > 0
+        pods, nodes = pods[some], nodes[some]
+        group = self._group[pods]
+        for at, sign in ((self._where[pods], -1), (nodes, 1)):
+            placed = at >= 0
+            np.add.at(self._count, (group[placed], at[placed]), sign)
+        self._where[pods] = nodes
 
 
 class LeastDomains:
@@ -111,6 +188,7 @@ class LeastDomains:
         bound = least > 1
         number = np.where(bound, np.cumsum(bound), 0)
         self._group = np.where(group >= 0, number[group], 0)
+        self.groups = int(bound.sum()) + 1
         self._least = np.concatenate([np.zeros(1, dtype=least.dtype), least[bound]])
         self._domain, self._where = domain, where.copy()
         self._count = np.zeros((len(self._least), int(domain.max(initial=0)) + 1), dtype=np.int32)
@@ -134,16 +212,30 @@ class LeastDomains:
             allowed[rows] = (self._count[groups][:, domains] == 0) | (here[:, None] == domains)
         return allowed
 
-    def commit(self, shift: Shift) -> None:
-        """Move the pod."""
-        group = self._group[shift.pod]
-        for node, sign in ((shift.source, -1), (shift.destination, 1)):
-            if group and node >= 0:
-                domain = self._domain[node]
-                before = self._count[group, domain]
-                self._count[group, domain] = before + sign
-                self._domains[group] += int(before + sign > 0) - int(before > 0)
-        self._where[shift.pod] = shift.destination
+    def admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
+        """(k,) whether enough domains remain, whoever leaves."""
+        groups = self._group[pods]
+        here, there = self._domain[self._where[pods]], self._domain[nodes]
+        last = (self._count[groups, here] == 1) & (self._domains[groups] <= self._least[groups])
+        found: BoolArray = (here == there) | ~last | (self._count[groups, there] == 0)
+        return found | (groups == 0)
+
+    def coupled(self, pods: IntArray, nodes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Groups alone: what one may depends on no other."""
+        group = np.where(self._group[pods] > 0, self._group[pods], -1)
+        nobody = np.full(len(pods), -1)
+        return group, nobody, nobody
+
+    def commit(self, pods: IntArray, nodes: IntArray) -> None:
+        """Move the pods."""
+        some = self._group[pods] > 0
+        pods, nodes = pods[some], nodes[some]
+        groups = self._group[pods]
+        for at, sign in ((self._where[pods], -1), (nodes, 1)):
+            placed = at >= 0
+            np.add.at(self._count, (groups[placed], self._domain[at[placed]]), sign)
+        self._domains[groups] = (self._count[groups] > 0).sum(axis=1)
+        self._where[pods] = nodes
 
 
 class Beside:
@@ -154,6 +246,7 @@ class Beside:
 
     def __init__(self, group: IntArray, needs: IntArray, domain: IntArray, where: IntArray) -> None:
         groups = int(max(group.max(initial=0), needs.max(initial=0))) + 2
+        self.groups = groups
         shape = (groups, int(domain.max(initial=0)) + 1)
         # Pods without a group are of the last one, which needs nobody and is needed by nobody.
         self._group = np.where(group >= 0, group, groups - 1).astype(np.int32)
@@ -163,6 +256,8 @@ class Beside:
         for one, other in needs.tolist():
             self._needs[one].append(other)
             self._needed_by[other].append(one)
+        self._is_needed = np.array([bool(each) for each in self._needed_by])
+        self._is_needing = np.array([bool(each) for each in self._needs])
         self._count = np.zeros(shape, dtype=np.int32)
         placed = where >= 0
         np.add.at(self._count, (self._group[placed], domain[where[placed]]), 1)
@@ -182,18 +277,41 @@ class Beside:
         allowed |= here[:, None] == domains
         return allowed
 
-    def commit(self, shift: Shift) -> None:
-        """Move the pod."""
-        group = int(self._group[shift.pod])
-        for node, sign in ((shift.source, -1), (shift.destination, 1)):
-            if node < 0:
-                continue
-            domain = self._domain[node]
-            before = int(self._count[group, domain])
-            self._count[group, domain] = before + sign
-            if (before > 0) != (before + sign > 0):
-                for other in self._needed_by[group]:
-                    self._missing[other, domain] -= sign
-                for other in self._needs[group]:
-                    self._wanting[other, domain] += sign
-        self._where[shift.pod] = shift.destination
+    def admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
+        """(k,) whether all that it needs is there, and nobody needs it where it is."""
+        groups, there = self._group[pods], self._domain[nodes]
+        here = self._domain[self._where[pods]]
+        pinned = (self._count[groups, here] == 1) & (self._wanting[groups, here] > 0)
+        found: BoolArray = (self._missing[groups, there] == 0) & ~pinned
+        return found | (here == there)
+
+    def coupled(self, pods: IntArray, nodes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """What `allows` asks of the others."""
+        groups = self._group[pods]
+        here, there = self._domain[self._where[pods]], self._domain[nodes]
+        last = self._is_needed[groups] & (self._count[groups, here] == 1) & (here != there)
+        group = np.where(self._is_needed[groups], groups, -1)
+        return group, np.where(last, here, -1), np.where(self._is_needing[groups], there, -1)
+
+    def commit(self, pods: IntArray, nodes: IntArray) -> None:
+        """Move the pods."""
+        groups = self._group[pods].tolist()
+        here, there = self._where[pods], nodes
+        from_domains = np.where(here >= 0, self._domain[here], -1).tolist()
+        to_domains = np.where(there >= 0, self._domain[there], -1).tolist()
+        for group, one, other in zip(groups, from_domains, to_domains, strict=True):
+            if one != other:
+                self._count_pod(group, one, -1)
+                self._count_pod(group, other, 1)
+        self._where[pods] = nodes
+
+    def _count_pod(self, group: int, domain: int, sign: int) -> None:
+        if domain < 0:
+            return
+        before = int(self._count[group, domain])
+        self._count[group, domain] = before + sign
+        if (before > 0) != (before + sign > 0):
+            for other in self._needed_by[group]:
+                self._missing[other, domain] -= sign
+            for other in self._needs[group]:
+                self._wanting[other, domain] += sign

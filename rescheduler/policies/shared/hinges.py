@@ -26,7 +26,8 @@ class Hinges:
         self, parts: FloatArray, slack: FloatArray, where: IntArray, movable: BoolArray
     ) -> None:
         self.movable = movable
-        self._parts = np.ascontiguousarray(parts)
+        # The last row is nobody's.
+        self._parts = np.concatenate([parts, np.zeros((1, parts.shape[1]))])
         self._where = where.astype(np.int32, copy=True)
         self._over = -slack
         self._ones = np.ones(parts.shape[1])  # a product with it sums faster
@@ -66,6 +67,33 @@ class Hinges:
         answer -= self._now[nodes]
         return answer
 
+    def exchanging(self, pods: IntArray, nodes: IntArray, others: IntArray) -> FloatArray:
+        """(k,) what each adds, or saves below 0, by going there, the other coming instead."""
+        here = self._where[pods]
+        parts = self._parts[pods]
+        parts -= self._parts[others]
+        come = self._over[nodes]
+        come += parts
+        np.maximum(come, 0.0, out=come)
+        left = self._over[here]
+        left -= parts
+        np.maximum(left, 0.0, out=left)
+        come += left
+        change: FloatArray = come @ self._ones
+        change -= self._now[nodes]
+        change -= self._now[here]
+        return change
+
+    def commit_all(self, pods: IntArray, nodes: IntArray) -> None:
+        """Move the pods."""
+        here = self._where[pods]
+        parts = self._parts[pods]
+        np.subtract.at(self._over, here, parts)
+        np.add.at(self._over, nodes, parts)
+        for changed in (here, nodes):
+            self._now[changed] = np.maximum(self._over[changed], 0.0) @ self._ones
+        self._where[pods] = nodes
+
     def commit(self, shift: Shift) -> None:
         """Move the pod."""
         for node, sign in ((shift.source, -1.0), (shift.destination, 1.0)):
@@ -84,8 +112,8 @@ class Hinges:
         A hinge is convex: of two pods that leave a node, the second saves no more than it would
         alone. So what several save together is at most the sum.
         """
-        taken = np.maximum(self._parts, 0.0)
-        saved: FloatArray = (taken - self._parts) @ self._ones
+        taken = np.maximum(self._parts[:-1], 0.0)
+        saved: FloatArray = (taken - self._parts[:-1]) @ self._ones
         placed = np.flatnonzero(self._where >= 0)
         over = self._over[self._where[placed]]
         left = np.maximum(over - taken[placed], 0.0)

@@ -46,6 +46,22 @@ class Kernel(Protocol):
 
 
 @runtime_checkable
+class Exchanging(Kernel, Protocol):
+    """A kernel that can tell of many pairs of pods what it changes if they change places."""
+
+    def exchanging(self, pods: IntArray, nodes: IntArray, others: IntArray) -> FloatArray:
+        """(k,) change of the cost if each pod, it alone, went to its own, other node.
+
+        others: (k,) the pod there that comes to where this one is, -1 for none.
+        """
+        ...
+
+    def commit_all(self, pods: IntArray, nodes: IntArray) -> None:
+        """Move each pod, all of them different, to its node."""
+        ...
+
+
+@runtime_checkable
 class Separable(Protocol):
     """A term that can be had as such sums."""
 
