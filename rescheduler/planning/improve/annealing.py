@@ -19,22 +19,23 @@ _BATCH = 32
 """Pods that are asked at once where to go."""
 _SWAPPING, _OTHERS = 8, 128
 """Pods that are asked at once to change places, and with how many others each."""
-_SWAPS = 1
+_SWAPS = 2
 """How often that is, for each time that pods are asked where to go."""
 _MOST_NODES = 160
 """Nodes that are asked at once; of more so many are drawn."""
 _POOL = 2_000
 _POOL_OF_CAP = 20
 """Pods that may be drawn: those that save most when they leave, or so many times the cap."""
-_HOT, _HOT_UNCAPPED, _COLD = 0.3, 3.0, 0.001
+_HOT, _HOT_UNCAPPED, _COLD = 0.3, 1.0, 0.001
 """The first temperature, in what a move of the descent gained on average; the last, in that."""
-_POWER = 2.0
 _LEAST_WORTH = 0.25
 """What a move must be worth under a cap at first, in the same: the least gain, or this."""
 _LEAST, _MOST = 0.1, 5.0
 """How much rarer or more frequent pods are drawn: what they save, in what a move is worth."""
 _AWAY, _OTHER_AWAY = 0.5, 0.3
 """How many of the pods, and of those they may change places with, are drawn from those away."""
+_FEW_AWAY = 20
+"""Up to this part of the pods those that are away are counted one by one."""
 _PACE = 0.002
 """How much the price changes with each move for each that is too many, up to five."""
 _RENEW = 200
@@ -70,17 +71,17 @@ class Annealing:
         self.best = self._cost
         self.best_where = placement.where.copy()
         self.steps = 0
-        self.rounds = self.shifted = self.swapped = 0
+        self._rounds = 0
 
     def run(self) -> None:
         """Until the progress is 1; then the placement is the best that was seen."""
         placement = self._placement
         renew = max(_RENEW, len(placement.movable) // 100)
         while (done := self._progress(self.steps)) < 1.0:
-            if self.rounds % renew == 0:
+            if self._rounds % renew == 0:
                 self._draw_pool()
-            self.rounds += 1
-            temperature = self._hot * max((1 - done) ** _POWER, _COLD)
+            self._rounds += 1
+            temperature = self._hot * max((1 - done) ** 2, _COLD)
             self._shift(temperature)
             if placement.exchanges:
                 for _ in range(_SWAPS):
@@ -112,7 +113,9 @@ class Annealing:
         return self._random.permutation(np.unique(pods))
 
     def _away(self) -> IntArray:
-        movable = self._placement.movable
+        moved, movable = self._placement.moved, self._placement.movable
+        if len(moved) < len(movable) // _FEW_AWAY:
+            return np.fromiter(moved, np.int32, len(moved))
         found: IntArray = movable[self._placement.where[movable] != self._placement.home[movable]]
         return found
 
@@ -143,7 +146,7 @@ class Annealing:
         if len(going):
             to = to[going]
             nobody = np.full(len(going), -1, dtype=np.int32)
-            self.shifted += self._go(pods[going], nodes[to], nobody, change[going, to])
+            self._go(pods[going], nodes[to], nobody, change[going, to])
 
     def _exchange(self, temperature: float) -> None:
         """Ask some pods with whom to change places."""
@@ -173,13 +176,14 @@ class Annealing:
         _, first = np.unique(willing // _OTHERS, return_index=True)
         chosen = willing[first]
         if len(chosen):
-            self.swapped += self._go(each[chosen], nodes[chosen], others[chosen], change[chosen])
+            self._go(each[chosen], nodes[chosen], others[chosen], change[chosen])
 
     def _staying(self, count: int, temperature: float) -> FloatArray:
         found: FloatArray = temperature * np.log(self._random.standard_exponential(count))
         return found
 
-    def _go(self, pods: IntArray, nodes: IntArray, others: IntArray, changes: FloatArray) -> int:
+    def _go(self, pods: IntArray, nodes: IntArray, others: IntArray, changes: FloatArray) -> None:
+        """Make those of the moves that can be made together, bring the price in line, keep the best."""
         placement = self._placement
         made = placement.together(pods, nodes, others)
         placement.move_all(pods[made], nodes[made], others[made])
@@ -190,4 +194,3 @@ class Annealing:
         if over <= 0 and self._cost < self.best:
             self.best = self._cost
             self.best_where[:] = placement.where
-        return len(made)

@@ -17,6 +17,9 @@ from rescheduler.planning.improve.placement import Placement
 _ALL, _FEW = 20_000, 4_000
 """Up to so many pods the descent considers all; of more so many, or twice as many as may move."""
 
+_MOVES, _PARTS = 200, 6
+"""Where it does not, it chooses them anew after so many moves, or so many times in all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
@@ -72,9 +75,11 @@ def _descend(placement: Placement, most: int, progress: Callable[[int], float]) 
         pods = candidates(placement, every if every <= _ALL else max(_FEW, 2 * most))
         if not len(pods) or not most:
             return gains
-        for change in Descent(placement, pods, most).run():
-            gains.append(-change)
+        for changes in Descent(placement, pods, most).run():
+            gains += (-changes).tolist()
             if progress(0) >= 1.0:
                 return gains
+            if len(pods) < every and len(gains) - count >= max(_MOVES, most // _PARTS):
+                break  # by now others save more
         if len(gains) == count or len(pods) == len(placement.movable):
             return gains

@@ -198,7 +198,9 @@ class Placement:
         for rule in self._rules:
             rule.commit(both, ends)
         self.where[both] = ends
-        for pod, end, home in zip(both.tolist(), ends.tolist(), self.home[both].tolist(), strict=True):
+        for pod, end, home in zip(
+            both.tolist(), ends.tolist(), self.home[both].tolist(), strict=True
+        ):
             if end == home:
                 self.moved.pop(pod, None)
             else:

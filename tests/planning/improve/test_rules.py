@@ -4,7 +4,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rescheduler.model.move import Shift
 from rescheduler.planning.improve.rules import Apart, Beside, LeastDomains
 
 DOMAIN = np.array([0, 0, 1, 2], dtype=np.int32)
@@ -65,7 +64,7 @@ def test_what_is_allowed_is_what_keeps_the_rule(
                 if rule != "beside":  # which is stricter: the last one that others need stays
                     assert table[one, there] or not kept(groups, after), (one, there)
         if table[pod, node]:
-            counters.commit(Shift(pod, where[pod], node))
+            counters.commit(np.array([pod], dtype=np.int32), np.array([node], dtype=np.int32))
             where[pod] = node
 
 
