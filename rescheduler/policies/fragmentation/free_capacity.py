@@ -144,7 +144,7 @@ class FreeCapacity:
         known: dict[tuple[int, int, int], Amounts] = {}
         for row in np.flatnonzero(asked[:, 2] + asked[:, 3]).tolist():
             pod, node = int(pods[row]), int(nodes[row])
-            key = (int(self.of_pod[pod]), node, self._device(pod, node))
+            key = (int(self.of_pod[pod]), node, self.device(pod, node))
             if key not in known:
                 known[key] = self._layout(node, self._pods[node] - {pod})
             devices[row] = known[key]
@@ -176,7 +176,8 @@ class FreeCapacity:
         """Whether the pod would have a device of its own at home, which it has nowhere else."""
         return pod in self._annotated
 
-    def _device(self, pod: int, node: int) -> int:
+    def device(self, pod: int, node: int) -> int:
+        """The device of that node that is known to be the pod's."""
         return self._annotated.get(pod, UNKNOWN) if self._home[pod] == node else UNKNOWN
 
     def _asked(self, pods: npt.NDArray[np.integer]) -> Amounts:
@@ -199,7 +200,7 @@ class FreeCapacity:
             self._pods[node].add(pod)
         else:
             self._pods[node].discard(pod)
-        if asked.share and self._device(pod, node) == UNKNOWN:
+        if asked.share and self.device(pod, node) == UNKNOWN:
             self._floating[node] += sign
 
     def _layout(self, node: int, pods: set[int], more: Demand | None = None) -> Amounts:
@@ -210,7 +211,7 @@ class FreeCapacity:
         if more is not None:
             whole, shares = more.gpus, [more.share] if more.share else []
         for pod in pods:
-            asked, device = self.demand(pod), self._device(pod, node)
+            asked, device = self.demand(pod), self.device(pod, node)
             whole += asked.gpus
             if asked.share and 0 <= device < self.gpus[node]:
                 left[device] = max(0, left[device] - asked.share)

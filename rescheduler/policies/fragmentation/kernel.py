@@ -4,13 +4,14 @@ import numpy as np
 
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.policies.fragmentation.free_capacity import FreeCapacity, Rows
-from rescheduler.policies.fragmentation.stranded_capacity import Stranding
+from rescheduler.policies.fragmentation.free_capacity import UNKNOWN, Amounts, FreeCapacity
+from rescheduler.policies.fragmentation.layouts import Layouts, Left, laid_out
+from rescheduler.policies.fragmentation.stranded_capacity import Room, Stranding
 from rescheduler.policies.shared.demand import WHOLE, Demand
 
 
 class FragmentationKernel:
-    """The kernel. free_capacity: of its own, as the snapshot is; selected: (nodes,) what counts.
+    """The kernel. free_capacity: as the snapshot is; selected: (nodes,) what counts.
 
     where: (pods,) their nodes. What a pod adds is infinite where no device has room for it.
     """
@@ -29,25 +30,25 @@ class FragmentationKernel:
         self._stranding = stranding
         self._selected = selected
         self._home = home
-        self._where = home.astype(np.int32, copy=True)
-        self._asked = np.array(free_capacity.demands, dtype=np.int64).reshape(
-            -1, len(Demand._fields)
-        )
+        self._where = where.astype(np.int32, copy=True)
+        demands = free_capacity.demands
+        self._asked = np.array(demands, dtype=np.int64).reshape(-1, len(Demand._fields))
+        kinds = sorted({each[2:] for each in demands})
+        self._kind = np.array([kinds.index(each[2:]) for each in demands], dtype=np.int32)
+        self._layouts = Layouts(kinds, stranding.kinds)
+        left, nodes = free_capacity.left(), len(selected)
+        self._left_cpu, self._left_memory = left.cpu.copy(), left.memory.copy()
+        self._gpus = free_capacity.gpus.tolist()
+        self._pods: list[dict[int, None]] = [{} for _ in range(nodes)]
+        for pod in np.flatnonzero(home >= 0).tolist():
+            self._pods[home[pod]][pod] = None
         for pod in np.flatnonzero(where != home).tolist():
-            free_capacity.commit(Shift(pod, int(home[pod]), int(where[pod])))
-            self._where[pod] = where[pod]
-        kinds, kind = np.unique(self._asked[:, 2:], axis=0, return_inverse=True)
-        self._alike = [
-            np.flatnonzero(kind.ravel() == number)
-            for number, (gpus, share) in enumerate(kinds.tolist())
-            if gpus or share
-        ]
-        self._nodes = np.arange(len(selected), dtype=np.int32)
-        self._now = self._measure(free_capacity.left())
+            self._hand(Shift(pod, int(home[pod]), int(where[pod])))
+        self._now = np.zeros(nodes)
         self._leaving = np.full(len(home), np.nan)
-        self._come = np.empty((len(self._asked), len(selected)))
-        for start in range(0, len(selected), 32):
-            self._renew(self._nodes[start : start + 32])
+        self._come = np.empty((len(demands), nodes))
+        for node in range(nodes):
+            self._renew(node)
 
     def cost(self) -> float:
         """Average pods' worth of stranded capacity."""
@@ -55,35 +56,36 @@ class FragmentationKernel:
 
     def leaving(self, pods: IntArray) -> FloatArray:
         """(k,) what leaving frees or strands."""
-        unknown = np.unique(pods[np.isnan(self._leaving[pods])])
-        if len(unknown):
-            nodes = self._where[unknown]
-            left = self._free.without(unknown, nodes)
-            self._leaving[unknown] = self._measure(left) - self._now[nodes]
         answer: FloatArray = self._leaving[pods]
+        unknown = np.isnan(answer)
+        if unknown.any():
+            for node in np.unique(self._where[pods[unknown]]).tolist():
+                self._renew_leaving(node)
+            answer = self._leaving[pods]
         return answer
 
     def arriving(self, pods: IntArray, nodes: IntArray) -> FloatArray:
         """(k, n) what coming fills or strands."""
-        table = self._come[self._free.of_pod[pods][:, None], nodes]
+        table: FloatArray = self._come[self._free.of_pod[pods][:, None], nodes]
         for row in np.flatnonzero(self._where[pods] != self._home[pods]).tolist():
             pod = int(pods[row])
-            at = np.flatnonzero(nodes == self._home[pod])
-            if len(at) and self._free.keeps_device(pod):
-                back = self._measure(self._free.returned(pod))[0] - self._now[self._home[pod]]
-                table[row, at] = back
+            if self._free.keeps_device(pod):
+                at = np.flatnonzero(nodes == self._home[pod])
+                if len(at):
+                    table[row, at] = self._returning(pod)
         return table
 
     def commit(self, shift: Shift) -> None:
         """Move the pod."""
         if shift.source == shift.destination:
             return
-        self._free.commit(shift)
+        self._hand(shift)
         self._where[shift.pod] = shift.destination
-        changed = np.unique([shift.source, shift.destination]).astype(np.int32)
-        self._now[changed] = self._measure(self._free.left().take(changed))
-        self._leaving[np.isin(self._where, changed)] = np.nan
-        self._renew(changed)
+        self._leaving[shift.pod] = np.nan
+        self._layouts.trim()
+        for node in (shift.source, shift.destination):
+            if node >= 0:
+                self._renew(node)
 
     def relaxed(self) -> float:
         """Nothing need be stranded."""
@@ -93,33 +95,83 @@ class FragmentationKernel:
         """(pods,) no bound is known but that of `relaxed`."""
         return np.full(len(self._home), np.inf)
 
-    def _measure(self, rows: Rows) -> FloatArray:
-        return np.where(self._selected[rows.nodes], self._stranding.cost(rows), 0.0)
+    def _hand(self, shift: Shift) -> None:
+        asked = self._free.demand(shift.pod)
+        if shift.source >= 0:
+            del self._pods[shift.source][shift.pod]
+            self._left_cpu[shift.source] += asked.cpu
+            self._left_memory[shift.source] += asked.memory
+        if shift.destination >= 0:
+            self._pods[shift.destination][shift.pod] = None
+            self._left_cpu[shift.destination] -= asked.cpu
+            self._left_memory[shift.destination] -= asked.memory
 
-    def _renew(self, nodes: IntArray) -> None:
-        """What each demand would add at these nodes."""
-        left = self._free.left().take(nodes)
-        demands, count = len(self._asked), len(nodes)
-        cpu, memory, gpus, share = (self._asked[:, each, None] for each in range(4))
-        devices = -np.sort(-left.devices, axis=1)[None].repeat(demands, axis=0)
-        place = np.arange(devices.shape[2])
-        fits = (devices == WHOLE).sum(axis=2) >= gpus
-        devices = np.where(place < gpus[:, :, None], 0, devices)  # the emptiest first: the whole
-        enough = (devices >= share[:, :, None]) & (share[:, :, None] > 0)
-        fits &= enough.any(axis=2) | (share == 0)
-        fullest = enough.cumsum(axis=2).argmax(axis=2)  # the last with room, as they descend
-        taken = (place == fullest[:, :, None]) & enough
-        devices -= np.where(taken, share[:, :, None], 0)
-        for column in np.flatnonzero(self._free.floats(nodes)).tolist():
-            here = nodes[column : column + 1]
-            for alike in self._alike:  # on devices, demands differ by these two alone
-                if fits[alike, column].any():
-                    devices[alike, column] = self._free.having(int(alike[0]), here).devices[0]
-        rows = Rows(
-            np.tile(nodes, demands),
-            (left.cpu - cpu).ravel(),
-            (left.memory - memory).ravel(),
-            devices.reshape(demands * count, devices.shape[2]),
-        )
-        change = self._measure(rows).reshape(demands, count) - self._now[nodes]
-        self._come[:, nodes] = np.where(fits, change, np.inf)
+    def _state(
+        self, node: int, *, without: int = -1, having: int = -1
+    ) -> tuple[Left, int, Left, bool]:
+        """What holds the GPUs of the node: see `Layouts.after`; and whether shares are unknown."""
+        fixed = [WHOLE] * self._gpus[node]
+        whole, shares, unknown = 0, [], False
+        for pod in (*self._pods[node], having):
+            if pod < 0 or pod == without:
+                continue
+            asked = self._free.demand(pod)
+            whole += asked.gpus
+            if asked.share:
+                device = self._free.device(pod, node)
+                unknown |= device == UNKNOWN
+                if 0 <= device < len(fixed):
+                    fixed[device] = max(0, fixed[device] - asked.share)
+                else:
+                    shares.append(asked.share)
+        shares.sort(reverse=True)
+        return tuple(sorted(fixed, reverse=True)), whole, tuple(shares), unknown
+
+    def _renew(self, node: int) -> None:
+        """What the node costs now, and what each demand would add."""
+        self._leaving[list(self._pods[node])] = np.nan
+        fixed, whole, shares, unknown = self._state(node)
+        left, _ = laid_out(fixed, whole, shares)
+        here = np.array([self._layouts.number(left)], dtype=np.int32)
+        cpu, memory = int(self._left_cpu[node]), int(self._left_memory[node])
+        self._now[node] = self._measure(node, here, np.array([cpu]), np.array([memory]))[0]
+        after = self._layouts.after(*((fixed, whole, shares) if unknown else (left, 0, ())))
+        states = after[self._kind]
+        change = self._measure(node, states, cpu - self._asked[:, 0], memory - self._asked[:, 1])
+        change -= self._now[node]
+        self._come[:, node] = np.where(states < 0, np.inf, change)
+
+    def _renew_leaving(self, node: int) -> None:
+        """What each pod of the node takes away."""
+        pods = np.array(list(self._pods[node]), dtype=np.int32)
+        states: dict[tuple[int, int], int] = {}
+        of_pod = []
+        for pod in pods.tolist():
+            alike = int(self._kind[self._free.of_pod[pod]]), self._free.device(pod, node)
+            if alike not in states:
+                fixed, whole, shares, _ = self._state(node, without=pod)
+                states[alike] = self._layouts.number(laid_out(fixed, whole, shares)[0])
+            of_pod.append(states[alike])
+        asked = self._asked[self._free.of_pod[pods]]
+        cpu, memory = self._left_cpu[node] + asked[:, 0], self._left_memory[node] + asked[:, 1]
+        after = self._measure(node, np.array(of_pod, dtype=np.int32), cpu, memory)
+        self._leaving[pods] = after - self._now[node]
+
+    def _measure(self, node: int, states: IntArray, cpu: Amounts, memory: Amounts) -> FloatArray:
+        """(rows,) what is stranded there; nodes that are not selected cost nothing."""
+        if not self._selected[node]:
+            return np.zeros(len(states))
+        rooms = self._layouts
+        idle, usable, fits = rooms.idle[states], rooms.usable[states], rooms.fits[states]
+        return self._stranding.cost_at(node, Room(cpu, memory, idle, usable, fits))
+
+    def _returning(self, pod: int) -> float:
+        """What a pod adds that comes back to its own device."""
+        node, asked = int(self._home[pod]), self._free.demand(pod)
+        fixed, whole, shares, _ = self._state(node, having=pod)
+        left, enough = laid_out(fixed, whole, shares)
+        if not enough:
+            return float(np.inf)
+        state = np.array([self._layouts.number(left)], dtype=np.int32)
+        cpu, memory = self._left_cpu[node] - asked.cpu, self._left_memory[node] - asked.memory
+        return float(self._measure(node, state, cpu[None], memory[None])[0] - self._now[node])

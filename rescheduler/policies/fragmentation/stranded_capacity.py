@@ -39,6 +39,21 @@ class Tasks:
     counts: Amounts
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What one node could have left.
+
+    cpu, memory: (rows,) milli-CPU and bytes. idle: (rows,) GPUs. usable, fits: (rows, kinds) GPUs
+    that have enough left for a type of that kind, and whether its GPUs fit at all.
+    """
+
+    cpu: Amounts
+    memory: Amounts
+    idle: FloatArray
+    usable: FloatArray
+    fits: BoolArray
+
+
 def tasks(each: Iterable[tuple[Demand, bytes, BoolArray, int]], nodes: int) -> Tasks:
     """Tasks: what so many pods ask for, and which nodes accept them, by a key and a mask."""
     found: Counter[tuple[Demand, bytes]] = Counter()
@@ -66,6 +81,11 @@ class Stranding:
         asked = np.array(types.demands, dtype=np.int64).reshape(-1, len(Demand._fields))
         self._cpu, self._memory, self._gpus, self._shares = asked.T
         self._accepted = types.accepted
+        self._anywhere = bool(types.accepted.all())
+        asked_for = list(zip(self._gpus.tolist(), self._shares.tolist(), strict=True))
+        self.kinds: list[tuple[int, int]] = sorted(set(asked_for))
+        """What types ask of GPUs: how many whole ones, and thousandths of one."""
+        self._kind = np.array([self.kinds.index(each) for each in asked_for], dtype=np.int32)
         self._levels = np.unique(self._shares[self._shares > 0])
         self._weights: dict[Resource, FloatArray] = {}
         self.units: dict[Resource, float] = {}
@@ -86,6 +106,28 @@ class Stranding:
         total = np.zeros(len(rows.nodes))
         for resource, amount in self.stranded(rows).items():
             total += amount / self.units[resource]
+        return total
+
+    def cost_at(self, node: int, room: Room) -> FloatArray:
+        """(rows,) what is stranded on that node of all resources, in average pods."""
+        fits = room.cpu[:, None] >= self._cpu
+        fits &= room.memory[:, None] >= self._memory
+        if not self._anywhere:
+            fits &= self._accepted[:, node]
+        total = np.zeros(len(room.cpu))
+        for resource, weights in self._weights.items():
+            if resource == "gpu":
+                usable = room.usable[:, self._kind]
+                usable *= fits
+                lost = room.idle - usable @ weights
+            else:
+                left, asked = (
+                    (room.cpu, self._cpu) if resource == "cpu" else (room.memory, self._memory)
+                )
+                idle = np.maximum(left, 0)
+                could = (fits & room.fits[:, self._kind]) @ np.where(asked > 0, weights, 0.0)
+                lost = idle * (1.0 - could)
+            total += np.maximum(lost, 0.0) / self.units[resource]
         return total
 
     def stranded(self, rows: Rows) -> dict[Resource, FloatArray]:
