@@ -117,16 +117,22 @@ def _room(free_capacity: FreeCapacity, pod: int) -> BoolArray:
 def placed_at_random(
     nodes: list[Row], pods: list[Row], load: float, seed: int
 ) -> tuple[list[Row], dict[int, tuple[int, int]]]:
-    """Pods drawn again and again, each on a random node with room, until the GPUs are asked for.
+    """Pods as they are shuffled, each on a random node with room, until the GPUs are asked for.
 
-    load: GPUs asked for by all arrivals, as a share of all; as the paper fills its clusters.
+    Once the list is used up, pods of it are drawn again. A share is on a random GPU with room.
+    load: GPUs asked for by all arrivals, as a share of all, whether they found room or not.
+    Source: github.com/hkust-adsl/kubernetes-scheduler-simulator, the simulator of FGD's authors:
+    SortClusterPods and tuneUpPods (pkg/simulator/simulator.go), RandomScore, and the GPU selection
+    `random` that their run scripts give it (pkg/simulator/plugin/open_gpu_share.go). They report
+    a fragmentation of 14.48 % at load 0.9 as the mean of 10 seeds.
     """
     chance = random.Random(seed)
     total = sum(int(each["gpu"]) for each in nodes)
+    waiting = chance.sample(pods, len(pods))
     drawn: list[Row] = []
     asked = 0.0
     while asked < load * total:
-        row = chance.choice(pods)
+        row = waiting.pop() if waiting else chance.choice(pods)
         asked += int(row["num_gpu"]) * int(row["gpu_milli"]) / WHOLE
         drawn.append({**row, "name": f"task-{len(drawn)}"})
     free_capacity = FreeCapacity(openb(nodes, drawn, {}), _DEVICES)
