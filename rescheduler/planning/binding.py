@@ -21,6 +21,7 @@ from rescheduler.policies.base import (
     Freeing,
     Idling,
     Loaded,
+    Mutual,
     Policy,
     Roomy,
     Term,
@@ -60,6 +61,13 @@ class Binding:
         """The term, where it can bound gains cheaply."""
         found: Bounding | None = _offering(self.term, Bounding)
         return found
+
+    def partners(self, pods: IntArray) -> IntArray:
+        """The pods that may gain more for the policy once any of these has moved; none if all."""
+        term: object = self.term
+        if not isinstance(term, Mutual):
+            return np.zeros(0, dtype=np.int32)
+        return np.intersect1d(term.partners(pods), self.candidates())
 
     @cached_property
     def _filling(self) -> Filling | None:

@@ -179,6 +179,15 @@ class Bounding(Protocol):
 
 
 @runtime_checkable
+class Mutual(Protocol):
+    """A term of which one move can make others worth more: its pods gain by being together."""
+
+    def partners(self, pods: IntArray) -> IntArray:
+        """The pods, these among them, that may gain more by moving once any of these has moved."""
+        ...
+
+
+@runtime_checkable
 class Filling(Protocol):
     """A term that knows which nodes a pod would fill beyond what pods may fill them to."""
 

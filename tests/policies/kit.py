@@ -9,7 +9,7 @@ from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray
 from rescheduler.model.reasons import CATALOG
-from rescheduler.policies.base import Bounding, Term
+from rescheduler.policies.base import Bounding, Mutual, Term
 from tests.policies.kit_cases import Case
 
 
@@ -43,6 +43,27 @@ def check_deltas(case: Case, term: Term) -> None:
             assert near(_cost(term), before)
         term.commit(Shift(mover, at[mover], destination))
         at[mover] = destination
+
+
+def check_partners(case: Case, term: Term) -> None:
+    """Where a term names partners, a move makes no other pod's best move worth more than before."""
+    if not isinstance(term, Mutual):
+        return
+    at = [on for _, on, _ in case.blueprint.pods]
+    for mover, destination in case.moves:
+        partners = term.partners(np.array([mover], dtype=np.int32))
+        before = _best_gains(case, term)
+        term.commit(Shift(mover, at[mover], destination))
+        at[mover] = destination
+        more = _best_gains(case, term) > before + 1e-9 * max(1.0, term.worst())
+        assert mover in partners
+        assert not set(np.flatnonzero(more).tolist()) - set(partners.tolist())
+
+
+def _best_gains(case: Case, term: Term) -> FloatArray:
+    nodes = np.arange(len(case.blueprint.nodes), dtype=np.int32)
+    pods = range(len(case.blueprint.pods))
+    return np.array([-term.deltas(each, nodes).min() for each in pods])
 
 
 def check_undo(case: Case, term: Term) -> None:

@@ -21,6 +21,7 @@ from tests.policies import kernel_kit, kit, kit_cases
 
 CHECKS = [
     kit.check_deltas,
+    kit.check_partners,
     kernel_kit.check_kernel,
     kit.check_undo,
     kit.check_findings,
@@ -98,6 +99,13 @@ class Optimistic(Mutant):
         return self.term.worst() / 8
 
 
+class Aloof(Mutant):
+    """Thinks of nobody but who moves."""
+
+    def partners(self, pods: IntArray) -> IntArray:
+        return pods
+
+
 MUTANTS: dict[Callable[[Term], Any], Callable[[kit_cases.Case, Term], None]] = {
     SwappedSign: kit.check_deltas,
     OffByOneNode: kit.check_deltas,
@@ -107,6 +115,7 @@ MUTANTS: dict[Callable[[Term], Any], Callable[[kit_cases.Case, Term], None]] = {
     Optimistic: kit.check_bounds,
 }
 """Each with the check that must find it."""
+
 MOVED_FOR = [kind for kind in KINDS if kind != "IdleGPUs"]
 """The kinds whose cost a move can change at all: a mutant of the others is hard to tell."""
 
@@ -135,9 +144,20 @@ def test_the_kit_kills(kind: str) -> None:
     assert not alive
 
 
-def _run(kind: str, check: Callable[[kit_cases.Case, Term], None], *, examples: int) -> None:
+def test_the_kit_knows_who_gains_by_a_move() -> None:
+    with pytest.raises(AssertionError):
+        _run("Locality", kit.check_partners, examples=1000, mutate=Aloof)
+
+
+def _run(
+    kind: str,
+    check: Callable[[kit_cases.Case, Term], None],
+    *,
+    examples: int,
+    mutate: Callable[[Term], Any] = lambda term: term,
+) -> None:
     def tried(case: kit_cases.Case) -> None:
-        term = kit.bound(case)
+        term = kit.bound(case, mutate)
         if term is not None:
             check(case, term)
 

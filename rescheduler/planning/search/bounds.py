@@ -39,7 +39,7 @@ def bounds(
     theirs too. steered: whether anything is; else policies with `onlyIfSteered` gain nothing.
     """
     counted = [pod for pod in candidates if pod not in refusals or pod in together]
-    found = _best(copy, np.array(counted, dtype=np.int32), steered=steered).tolist()
+    found = greatest(copy, np.array(counted, dtype=np.int32), steered=steered).tolist()
     worth = {pod: bound for pod, bound in zip(counted, found, strict=True) if bound > 0}
     best = {pod: bound for pod, bound in zip(counted, found, strict=True) if pod not in refusals}
     gate = Gate(
@@ -51,7 +51,7 @@ def bounds(
     return Bounds(best, refusals, gate)
 
 
-def _best(copy: WorkingCopy, pods: IntArray, *, steered: bool) -> FloatArray:
+def greatest(copy: WorkingCopy, pods: IntArray, *, steered: bool) -> FloatArray:
     """(k,) at most how much moving each pod could lower the weighted cost, wherever it went."""
     stable = np.flatnonzero(~copy.eligibility.unstable).astype(np.int32)
     total = np.zeros(len(pods))

@@ -13,6 +13,7 @@ import numpy as np
 from rescheduler.model.move import Landing
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.steering import Means
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.eligibility.steerable import Steerable
 from rescheduler.planning.search.destinations import refuse_landing
@@ -95,25 +96,70 @@ class Chooser:
                 # Each has its own taints, and the replacements of a gang come at the same time.
                 return None
             return self._repelled(pod, nodes, gains, unsteered, helps=helps)
+        return self._told(pod, steering, nodes, gains, unsteered, helps=helps)
+
+    def _told(
+        self,
+        pod: int,
+        steering: Steering,
+        nodes: IntArray,
+        gains: FloatArray,
+        unsteered: Landing,
+        *,
+        helps: bool,
+    ) -> Choice | None:
+        """The choice among these nodes, the best first, where a term of the replacement tells."""
         require = steering.strength == "Require"
         if require and steering.by == "Extender" and self._sampled(pod):
             # It is asked about the nodes that were sampled, and must leave one: no promise.
             return None
-        required = require and len(nodes) >= _LEAST_REQUIRED
+        required = require and len(nodes) >= _LEAST_REQUIRED and not self._planned_alone(pod, nodes)
         if steering.by == "Extender" and not self._asks(pod, required=required):
             return None
         found = [
-            Choice(
-                by=steering.by,
-                strength="Require" if required else "Prefer",
-                nodes=chosen,
-                steer=Steer(chosen=self._mask(chosen), require=required),
-                unsteered=unsteered,
-                landing=unsteered,
-            )
+            self._choice(steering.by, chosen, unsteered, required=required)
             for chosen in self._options(pod, nodes, gains, required=required)
         ]
-        return self._best(pod, found, unsteered, helps=helps)
+        best = self._best(pod, found, unsteered, helps=helps)
+        if not required or helps or pod in self.planned or self._sampled(pod):
+            return best
+        return self._rather_alone(pod, best, nodes, gains, unsteered)
+
+    def _choice(self, by: Means, nodes: IntArray, unsteered: Landing, *, required: bool) -> Choice:
+        """These nodes; where that leads is still to be asked."""
+        return Choice(
+            by=by,
+            strength="Require" if required else "Prefer",
+            nodes=nodes,
+            steer=Steer(chosen=self._mask(nodes), require=required),
+            unsteered=unsteered,
+            landing=unsteered,
+        )
+
+    def _rather_alone(
+        self,
+        pod: int,
+        best: Choice | None,
+        nodes: IntArray,
+        gains: FloatArray,
+        unsteered: Landing,
+    ) -> Choice | None:
+        """The best choice of those that require; the best node alone, preferred, if it gains more.
+
+        Of several nodes the scheduler often takes one that gains far less than the best of them.
+        nodes, gains: the best first.
+        """
+        reached = 0.0 if best is None else self._gain(pod, best)
+        if best is None or reached >= _AS_GOOD * float(gains[0]):
+            return best
+        if best.by == "Extender" and not self._asks(pod, required=False):
+            return best
+        alone = self._choice(best.by, nodes[:1], unsteered, required=False)
+        other = self._best(pod, [alone], unsteered, helps=False)
+        return best if other is None or reached >= _AS_GOOD * self._gain(pod, other) else other
+
+    def _gain(self, pod: int, choice: Choice) -> float:
+        return self._expected(pod, choice.landing, steered=True)
 
     def _acceptable(self, pod: int) -> BoolArray:
         """(nodes,) where the replacement may be sent: it fits, stays, and takes nobody's room."""
@@ -130,6 +176,11 @@ class Chooser:
                 answer[nodes] &= ~binding.overfills(pod, nodes)
         answer[nodes] &= ~copy.admission.rejected(pod, source, nodes)
         return answer
+
+    def _planned_alone(self, pod: int, nodes: IntArray) -> bool:
+        """Whether a plan prefers one of these nodes alone, and requires none."""
+        planned = self.planned.get(pod) or ()
+        return len(planned) == 1 and planned[0] in nodes
 
     def _asks(self, pod: int, *, required: bool) -> bool:
         """Whether the pod's scheduler asks an extender for what steers it."""

@@ -12,7 +12,7 @@ from rescheduler.model.move import Landing
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.planning.binding import gained
-from rescheduler.planning.search.bounds import Bounds, bounds
+from rescheduler.planning.search.bounds import Bounds, bounds, greatest
 from rescheduler.planning.search.choosing import Chooser
 from rescheduler.planning.search.destinations import describe, refuse_counted, refuse_landing
 from rescheduler.planning.search.effort import never
@@ -69,6 +69,14 @@ class Evaluator:
                 bounds(copy, candidates, refusals, together, steered=steered),
             )
         return self._bounds[1]
+
+    def partners(self, pods: tuple[int, ...]) -> dict[int, float]:
+        """Candidates that may gain more since these have moved, each with its bound now."""
+        copy, moved = self.copy, np.array(pods, dtype=np.int32)
+        found = {each for binding in copy.deciding for each in binding.partners(moved).tolist()}
+        free = [pod for pod in sorted(found - copy.moved) if self.refuse_always(pod) is None]
+        best = greatest(copy, np.array(free, dtype=np.int32), steered=self.chooser.asked)
+        return dict(zip(free, best.tolist(), strict=True))
 
     def evaluate(self, pods: tuple[int, ...], gate: Gate | None = None) -> JointEvaluation:
         """Whether to move these pods: the gain over their landings, or the one reason why not.

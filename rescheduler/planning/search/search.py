@@ -232,8 +232,16 @@ class _Search:
                     heapq.heappush(heap, (key, pods, copy.version))
                     continue
             result.accepted.append(copy.commit(latest[pods]))
+            result.refused.pop(pods, None)
             taken = True
+            for each in self._passing(self._partners(pods), gate):
+                heapq.heappush(heap, self._waiting(each))
         return taken
+
+    def _partners(self, pods: _Pods) -> Iterator[Candidate]:
+        """The pods that may be worth more now than they were when they were last evaluated."""
+        for pod, bound in self._evaluator.partners(pods).items():
+            yield Candidate((pod,), bound)
 
     def _take_known(
         self,

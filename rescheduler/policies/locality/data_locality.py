@@ -140,10 +140,14 @@ class DataLocality:
             for number in self._of_pod[pod]
         )
 
-    def commit(self, shift: Shift) -> IntArray:
-        """Make the move in the working copy; only the pod itself has another bound now."""
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
         self._node[shift.pod] = shift.destination
-        return np.array([shift.pod], dtype=np.int32)
+
+    @staticmethod
+    def partners(pod: int) -> IntArray:
+        """The pod alone: data stays where it is."""
+        return np.array([pod], dtype=np.int32)
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each data affinity that some of its pods are far from."""

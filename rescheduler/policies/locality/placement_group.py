@@ -118,9 +118,8 @@ class PlacementGroupTerm:
             total += group.share * gain
         return total
 
-    def commit(self, shift: Shift) -> IntArray:
-        """Make the move in the working copy; the pod's groups have other bounds now."""
-        touched: list[IntArray] = []
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
         for number in self._of_pod[shift.pod]:
             group = self._groups[number]
             for level, counts in (
@@ -131,8 +130,10 @@ class PlacementGroupTerm:
                     place = self._domains.of[level, node] if level >= 0 else NOWHERE
                     if place != NOWHERE:
                         counts[place] += change
-            touched.append(group.pods)
-        return np.concatenate(touched)
+
+    def partners(self, pod: int) -> IntArray:
+        """All pods of its groups."""
+        return np.concatenate([self._groups[number].pods for number in self._of_pod[pod]])
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each preference of a group that is not met."""

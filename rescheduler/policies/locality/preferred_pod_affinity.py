@@ -135,16 +135,18 @@ class Affinities:
             total += max(0.0, -left - min(best, weight))
         return total
 
-    def commit(self, shift: Shift) -> IntArray:
-        """Make the move in the working copy. Answers all who share a preference with the pod."""
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
         self._node[shift.pod] = shift.destination
-        touched: list[IntArray] = []
         for number, weight, target in self._roles[shift.pod]:
             preference = self._preferences[number]
             self._add(number, int(preference.of[shift.source]), (weight, target), -1)
             self._add(number, int(preference.of[shift.destination]), (weight, target))
-            touched += [preference.holders, preference.targets]
-        return np.concatenate(touched)
+
+    def partners(self, pod: int) -> IntArray:
+        """All who share a preference with the pod."""
+        shared = [self._preferences[number] for number, *_ in self._roles[pod]]
+        return np.concatenate([end for each in shared for end in (each.holders, each.targets)])
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each preference that is not met everywhere."""

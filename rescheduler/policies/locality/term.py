@@ -39,8 +39,12 @@ class Part(Protocol):
         """At most how much moving the pod could lower its cost, wherever it went."""
         ...
 
-    def commit(self, shift: Shift) -> IntArray:
-        """Make the move in the working copy; answers the pods whose bounds may have changed."""
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
+        ...
+
+    def partners(self, pod: int) -> IntArray:
+        """The pods, it among them, whose bounds may be others once this one has moved."""
         ...
 
     def findings(self) -> Iterator[Finding]:
@@ -114,7 +118,13 @@ class LocalityTerm:
         """Make the move in the working copy."""
         self._node[shift.pod] = shift.destination
         for part in self._parts_of(shift.pod):
-            self._bound[part.commit(shift)] = np.nan
+            part.commit(shift)
+            self._bound[part.partners(shift.pod)] = np.nan
+
+    def partners(self, pods: IntArray) -> IntArray:
+        """The pods that may gain more by moving once any of these has moved, in any part."""
+        found = [part.partners(pod) for pod in pods.tolist() for part in self._parts_of(pod)]
+        return np.unique(np.concatenate([pods, *found])).astype(np.int32)
 
     def findings(self) -> Iterator[Finding]:
         """The findings of every part."""

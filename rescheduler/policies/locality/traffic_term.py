@@ -137,9 +137,8 @@ class TrafficTerm:
                 total += self._pairs[number].amount * step * max(0.0, best)
         return total
 
-    def commit(self, shift: Shift) -> IntArray:
-        """Make the move in the working copy. Answers both ends of its traffic pairs."""
-        touched: list[IntArray] = []
+    def commit(self, shift: Shift) -> None:
+        """Make the move in the working copy."""
         for number, end in self._of_pod[shift.pod]:
             sides = self._sides[number]
             for level in range(len(self._domains.names)):
@@ -148,8 +147,11 @@ class TrafficTerm:
                 sides[0].most[level] = sides[1].most[level] = None
             self._domain_distances.pop(number, None)
             self._measure(number)
-            touched += [sides[0].pods, sides[1].pods]
-        return np.concatenate(touched)
+
+    def partners(self, pod: int) -> IntArray:
+        """Both ends of its traffic pairs."""
+        pairs = [self._pairs[number] for number, _ in self._of_pod[pod]]
+        return np.concatenate([end for pair in pairs for end in (pair.one, pair.other)])
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each traffic pair of which some traffic goes far."""
