@@ -75,6 +75,8 @@ class Evaluator:
         copy, moved = self.copy, np.array(pods, dtype=np.int32)
         found = {each for binding in copy.deciding for each in binding.partners(moved).tolist()}
         free = [pod for pod in sorted(found - copy.moved) if self.refuse_always(pod) is None]
+        if not free:
+            return {}
         best = greatest(copy, np.array(free, dtype=np.int32), steered=self.chooser.asked)
         return dict(zip(free, best.tolist(), strict=True))
 
