@@ -23,8 +23,10 @@ class Steering(Strict):
     strength: Strength = Field(
         "Prefer",
         description="Prefer: the scheduler gives the chosen nodes more points, and may choose "
-        "another one. Require: it has no other choice; a replacement that stays Pending beyond its "
-        "deadline is made anew without it, once. SoftTaint can only Prefer.",
+        "another one. Require: it has no other choice than two nodes or more; where it would take "
+        "one of them that gains far less than the best, the best alone is preferred instead. A "
+        "replacement that stays Pending beyond its deadline is made anew without it, once. "
+        "SoftTaint can only Prefer.",
     )
 
     @model_validator(mode="after")
