@@ -153,13 +153,13 @@ class Annealing:
         placement, every = self._placement, self._placement.movable
         pods = self._drawn(_SWAPPING)
         size = (len(pods), _OTHERS)
-        others = every[self._below(len(every), len(pods) * _OTHERS)].reshape(size)
+        table: IntArray = every[self._below(len(every), len(pods) * _OTHERS)].reshape(size)
         away = self._away()
         if len(away):
             many = int(_OTHERS * _OTHER_AWAY)
-            others[:, :many] = away[self._below(len(away), len(pods) * many)].reshape(-1, many)
-        self.steps += 1 + others.size // len(placement.nodes)
-        each, others = np.repeat(pods, _OTHERS), others.ravel()
+            table[:, :many] = away[self._below(len(away), len(pods) * many)].reshape(-1, many)
+        self.steps += 1 + table.size // len(placement.nodes)
+        each, others = np.repeat(pods, _OTHERS), table.ravel()
         nodes = placement.where[others]
         change = placement.exchanging(each, nodes, others)
         priced = change
@@ -183,7 +183,7 @@ class Annealing:
         return found
 
     def _go(self, pods: IntArray, nodes: IntArray, others: IntArray, changes: FloatArray) -> None:
-        """Make those of the moves that can be made together, bring the price in line, keep the best."""
+        """Make what can be made together, bring the price in line, and keep the best."""
         placement = self._placement
         made = placement.together(pods, nodes, others)
         placement.move_all(pods[made], nodes[made], others[made])

@@ -81,7 +81,7 @@ class Descent:
         places = places[np.argsort(total[places], kind="stable")]
         stale = places[self._stale[places] & (total[places] <= _NEARLY * best)]
         if len(stale):
-            self._ask(stale)
+            self._ask(stale.astype(np.int32))
             total[stale] = self._leaving[stale] + self._best[stale]
         places = places[(total[places] <= _NEARLY * best) & ~self._stale[places]]
         places = places[np.argsort(total[places], kind="stable")]

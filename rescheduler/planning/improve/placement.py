@@ -144,7 +144,8 @@ class Placement:
     def _turned(self, pods: IntArray, nodes: IntArray) -> IntArray:
         home = self.home[pods]
         after, before = (home != nodes).view(np.int8), (home != self.where[pods]).view(np.int8)
-        return (after - before).astype(np.int32)
+        turned: IntArray = (after - before).astype(np.int32)
+        return turned
 
     def admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
         """(k,) whether the rules let each pod, it alone, go there and the other come instead.

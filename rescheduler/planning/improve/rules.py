@@ -130,7 +130,7 @@ class Accepted:
         found: BoolArray = self._masks[self._shape[pods][:, None], nodes]
         return found
 
-    def admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
+    def admits(self, pods: IntArray, nodes: IntArray, _: IntArray) -> BoolArray:
         """(k,) whether the node accepts it."""
         found: BoolArray = self._masks[self._shape[pods], nodes]
         return found
@@ -212,15 +212,16 @@ class LeastDomains:
             allowed[rows] = (self._count[groups][:, domains] == 0) | (here[:, None] == domains)
         return allowed
 
-    def admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
+    def admits(self, pods: IntArray, nodes: IntArray, _: IntArray) -> BoolArray:
         """(k,) whether enough domains remain, whoever leaves."""
         groups = self._group[pods]
         here, there = self._domain[self._where[pods]], self._domain[nodes]
         last = (self._count[groups, here] == 1) & (self._domains[groups] <= self._least[groups])
         found: BoolArray = (here == there) | ~last | (self._count[groups, there] == 0)
-        return found | (groups == 0)
+        found |= groups == 0
+        return found
 
-    def coupled(self, pods: IntArray, nodes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    def coupled(self, pods: IntArray, _: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Groups alone: what one may depends on no other."""
         group = np.where(self._group[pods] > 0, self._group[pods], -1)
         nobody = np.full(len(pods), -1)
@@ -277,13 +278,14 @@ class Beside:
         allowed |= here[:, None] == domains
         return allowed
 
-    def admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
+    def admits(self, pods: IntArray, nodes: IntArray, _: IntArray) -> BoolArray:
         """(k,) whether all that it needs is there, and nobody needs it where it is."""
         groups, there = self._group[pods], self._domain[nodes]
         here = self._domain[self._where[pods]]
         pinned = (self._count[groups, here] == 1) & (self._wanting[groups, here] > 0)
         found: BoolArray = (self._missing[groups, there] == 0) & ~pinned
-        return found | (here == there)
+        found |= here == there
+        return found
 
     def coupled(self, pods: IntArray, nodes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """What `allows` asks of the others."""
