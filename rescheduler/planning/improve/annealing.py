@@ -152,28 +152,29 @@ class Annealing:
         """Ask some pods with whom to change places."""
         placement, every = self._placement, self._placement.movable
         pods = self._drawn(_SWAPPING)
-        size = (len(pods), _OTHERS)
-        table: IntArray = every[self._below(len(every), len(pods) * _OTHERS)].reshape(size)
+        many = min(_OTHERS, len(every))
+        size = (len(pods), many)
+        table: IntArray = every[self._below(len(every), len(pods) * many)].reshape(size)
         away = self._away()
         if len(away):
-            many = int(_OTHERS * _OTHER_AWAY)
-            table[:, :many] = away[self._below(len(away), len(pods) * many)].reshape(-1, many)
+            some = int(many * _OTHER_AWAY)
+            table[:, :some] = away[self._below(len(away), len(pods) * some)].reshape(-1, some)
         self.steps += 1 + table.size // len(placement.nodes)
-        each, others = np.repeat(pods, _OTHERS), table.ravel()
+        each, others = np.repeat(pods, many), table.ravel()
         nodes = placement.where[others]
         change = placement.exchanging(each, nodes, others)
         priced = change
         if self._price:
             priced = change + self._price * placement.turning(each, nodes, others)
         noisy = priced + temperature * np.log(self._random.standard_exponential(len(priced)))
-        staying = np.repeat(self._staying(len(pods), temperature), _OTHERS)
+        staying = np.repeat(self._staying(len(pods), temperature), many)
         (willing,) = np.nonzero((noisy < staying) & (nodes != placement.where[each]))
         if not len(willing):
             return
         allowed = placement.admits(each[willing], nodes[willing], others[willing])
         willing = willing[allowed]
         willing = willing[np.argsort(noisy[willing], kind="stable")]
-        _, first = np.unique(willing // _OTHERS, return_index=True)
+        _, first = np.unique(willing // many, return_index=True)
         chosen = willing[first]
         if len(chosen):
             self._go(each[chosen], nodes[chosen], others[chosen], change[chosen])
