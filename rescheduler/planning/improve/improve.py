@@ -12,6 +12,7 @@ import numpy as np
 from rescheduler.model.move import Shift
 from rescheduler.planning.improve.annealing import Annealing
 from rescheduler.planning.improve.descent import Descent, candidates
+from rescheduler.planning.improve.kinds import KindDescent
 from rescheduler.planning.improve.placement import Placement
 
 _ALL, _FEW = 20_000, 4_000
@@ -69,13 +70,19 @@ def _without_end(_: int) -> float:
 def _descend(placement: Placement, most: int, progress: Callable[[int], float]) -> list[float]:
     """Descend among those that save most, until nothing gains; answers what each move gained."""
     gains: list[float] = []
+    kinds = placement.kinds()
     while True:
         count = len(gains)
         every = len(placement.movable)
         pods = candidates(placement, every if every <= _ALL else max(_FEW, 2 * most))
         if not len(pods) or not most:
             return gains
-        for changes in Descent(placement, pods, most).run():
+        descent = (
+            Descent(placement, pods, most)
+            if kinds is None
+            else KindDescent(placement, pods, most, kinds)
+        )
+        for changes in descent.run():
             gains += (-changes).tolist()
             if progress(0) >= 1.0:
                 return gains

@@ -8,7 +8,12 @@ import numpy as np
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.planning.improve.rules import Rule, Wide
-from rescheduler.policies.shared.separable import Exchanging, Kernel
+from rescheduler.policies.shared.separable import Exchanging, Kernel, OfKinds
+
+_FEW_OF_A_KIND = 4
+"""With fewer pods of a kind than that on average, kinds save nothing."""
+_MOST_PAIRS = 1 << 24
+"""Up to so many pairs of kinds and nodes are kept as a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,21 @@ class Placement:
             else:
                 self._other.append(each.kernel)
         self.exchanges = not self._other
+
+    def kinds(self) -> IntArray | None:
+        """(pods,) a number for pods that cost the same, and may go the same ways, from home.
+
+        None where some kernel or rule knows each pod by itself, or where kinds are many.
+        """
+        parts = [*(each.kernel for each in self._kernels), *self._rules]
+        told = [each.kinds() for each in parts if isinstance(each, OfKinds)]
+        if len(told) < len(parts):
+            return None
+        _, kinds = np.unique(np.column_stack([*told, self.price]), axis=0, return_inverse=True)
+        number = int(kinds.max(initial=0)) + 1
+        if number > len(self.movable) // _FEW_OF_A_KIND or number * len(self.nodes) > _MOST_PAIRS:
+            return None
+        return kinds.ravel().astype(np.int32)
 
     def cost(self) -> float:
         """The weighted cost, and what the moves cost by themselves."""

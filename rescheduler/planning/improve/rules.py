@@ -107,6 +107,11 @@ class Room:
         enough: BoolArray = (lacking @ self._ones) == 0.0
         return enough
 
+    def kinds(self) -> IntArray:
+        """(pods,) what each asks for."""
+        _, number = np.unique(self.demands, axis=0, return_inverse=True)
+        return number.ravel().astype(np.int32)
+
     def commit(self, pods: IntArray, nodes: IntArray) -> None:
         """Move the pods."""
         here = self._where[pods]
@@ -134,6 +139,10 @@ class Accepted:
         """(k,) whether the node accepts it."""
         found: BoolArray = self._masks[self._shape[pods], nodes]
         return found
+
+    def kinds(self) -> IntArray:
+        """(pods,) the shape of each."""
+        return self._shape
 
     def commit(self, pods: IntArray, nodes: IntArray) -> None:
         """Nothing changes."""
@@ -166,6 +175,10 @@ class Apart:
         alike = (others >= 0) & (self._group[others] == group) & (group > 0)
         found: BoolArray = self._count[group, nodes] - alike == 0
         return found
+
+    def kinds(self) -> IntArray:
+        """(pods,) the group of each."""
+        return self._group
 
     def commit(self, pods: IntArray, nodes: IntArray) -> None:
         """Move the pods."""

@@ -87,6 +87,10 @@ class FragmentationKernel:
             if node >= 0:
                 self._renew(node)
 
+    def kinds(self) -> IntArray:
+        """(pods,) what each asks for."""
+        return self._free.of_pod
+
     def relaxed(self) -> float:
         """Nothing need be stranded."""
         return 0.0

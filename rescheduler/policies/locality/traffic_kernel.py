@@ -115,6 +115,10 @@ class TrafficKernel:
                     self._count[self._pair[rows], self._end[rows], node] += sign
         self._where[shift.pod] = shift.destination
 
+    def kinds(self) -> IntArray:
+        """(pods,) the ends of pairs that each is at."""
+        return self._group
+
     def relaxed(self) -> float:
         """All traffic could be near."""
         return 0.0

@@ -62,6 +62,15 @@ class Exchanging(Kernel, Protocol):
 
 
 @runtime_checkable
+class OfKinds(Protocol):
+    """A kernel, or a rule, for which pods of one kind are the same on nodes that are not home."""
+
+    def kinds(self) -> IntArray:
+        """(pods,) the kind of each, as a number."""
+        ...
+
+
+@runtime_checkable
 class Separable(Protocol):
     """A term that can be had as such sums."""
 
