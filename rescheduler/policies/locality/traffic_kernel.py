@@ -54,9 +54,13 @@ class TrafficKernel:
         self._sizes = sizes
         # One row for each group and each end of a pair that it is at.
         rows = [(group, number, end) for group, found in enumerate(ends) for number, end in found]
-        table = np.array(rows, dtype=np.int32).reshape(-1, 3)
-        self._begin = np.searchsorted(table[:, 0], np.arange(groups + 1))
-        self._pair, self._end = table[:, 1], table[:, 2]
+        owner, pair, end = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        self._begin = np.searchsorted(owner, np.arange(groups + 1))
+        self._pair, self._end = pair.astype(np.int32), end.astype(np.int32)
+        self._at = owner * len(pairs) + pair  # ascending
+        self._mine, self._theirs = (2 * pair + end) * nodes, (2 * pair + 1 - end) * nodes
+        self._step, self._other_step = 1.0 / sizes[pair, end], 1.0 / sizes[pair, 1 - end]
+        self._amount = self._amounts[pair]
 
     def cost(self) -> float:
         """What is not near."""
@@ -97,13 +101,63 @@ class TrafficKernel:
 
     def _changed(self, rows: IntArray, nodes: IntArray, sign: int) -> FloatArray:
         """Change of the cost of the pair of each row, by one pod more or less at the node."""
-        pair, end = self._pair[rows], self._end[rows]
-        size = self._sizes[pair, end]
-        mine = self._count[pair, end, nodes] / size
-        theirs = self._count[pair, 1 - end, nodes] / self._sizes[pair, 1 - end]
-        near = np.minimum(mine + sign / size, theirs) - np.minimum(mine, theirs)
-        changed: FloatArray = -self._amounts[pair] * near
+        counts, step = self._count.reshape(-1), self._step[rows]
+        mine = counts[self._mine[rows] + nodes] * step
+        theirs = counts[self._theirs[rows] + nodes] * self._other_step[rows]
+        near = np.minimum(mine + sign * step, theirs) - np.minimum(mine, theirs)
+        changed: FloatArray = self._amount[rows] * -near
         return changed
+
+    def exchanging(self, pods: IntArray, nodes: IntArray, others: IntArray) -> FloatArray:
+        """(k,) what changes if each pod went to its node, and the other, if any, came instead."""
+        here = self._where[pods]
+        answer = self._going(pods, here, nodes)
+        (some,) = np.nonzero(others >= 0)
+        if not len(some):
+            return answer
+        here, nodes, others = here[some], nodes[some], others[some]
+        answer[some] += self._going(others, nodes, here)
+        # Where both are at ends of one pair, what they change is not the sum of what each does.
+        rows, owner = self._rows(self._group[pods[some]])
+        mates = self._group[others][owner]
+        sought = mates.astype(np.int64) * len(self._amounts) + self._pair[rows]
+        found = np.searchsorted(self._at, sought).clip(max=len(self._at) - 1)
+        (both,) = np.nonzero((self._at[found] == sought) & (mates >= 0))
+        if len(both):
+            rows, owner, found = rows[both], owner[both], found[both]
+            more = self._together(rows, found, here[owner], -1)
+            more += self._together(rows, found, nodes[owner], 1)
+            np.subtract.at(answer, some[owner], more * self._amount[rows])
+        return answer
+
+    def _going(self, pods: IntArray, sources: IntArray, nodes: IntArray) -> FloatArray:
+        """(k,) what changes if each pod, it alone, went from its node to another."""
+        rows, owner = self._rows(self._group[pods])
+        changed = self._changed(rows, sources[owner], -1) + self._changed(rows, nodes[owner], 1)
+        return np.bincount(owner, weights=changed, minlength=len(pods))
+
+    def _together(self, rows: IntArray, others: IntArray, nodes: IntArray, sign: int) -> FloatArray:
+        """How much more of each pair stays on the node, beyond what each change by itself adds.
+
+        sign: what changes at the end of the pod; at the other's row it is the opposite.
+        """
+        counts, step = self._count.reshape(-1), sign * self._step[rows]
+        mine = counts[self._mine[rows] + nodes] * self._step[rows]
+        theirs = counts[self._theirs[rows] + nodes] * self._other_step[rows]
+        back = -sign * self._step[others]
+        same = self._end[rows] == self._end[others]
+        ours, its = np.where(same, back, 0.0), np.where(same, 0.0, back)
+        more: FloatArray = np.minimum(mine + step + ours, theirs + its) + np.minimum(mine, theirs)
+        more -= np.minimum(mine + step, theirs) + np.minimum(mine + ours, theirs + its)
+        return more
+
+    def commit_all(self, pods: IntArray, nodes: IntArray) -> None:
+        """Move each pod, all of them different, to its node."""
+        rows, owner = self._rows(self._group[pods])
+        counts, mine = self._count.reshape(-1), self._mine[rows]
+        np.subtract.at(counts, mine + self._where[pods][owner], 1)
+        np.add.at(counts, mine + nodes[owner], 1)
+        self._where[pods] = nodes
 
     def commit(self, shift: Shift) -> None:
         """Move the pod."""
