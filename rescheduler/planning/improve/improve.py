@@ -13,6 +13,7 @@ from rescheduler.model.move import Shift
 from rescheduler.planning.improve.annealing import Annealing
 from rescheduler.planning.improve.descent import Descent, candidates
 from rescheduler.planning.improve.kinds import KindDescent
+from rescheduler.planning.improve.partners import Partners
 from rescheduler.planning.improve.placement import Placement
 
 _ALL, _FEW = 20_000, 4_000
@@ -53,7 +54,11 @@ def improve(
     stopped = "nothing gains"
     gains = _descend(placement, most, progress)
     if gains and progress(0) < 1.0:
-        Annealing(placement, most, gains, np.random.default_rng(seed), progress).run()
+        random = np.random.default_rng(seed)
+        if most == len(placement.movable) and len(placement.attracted):
+            Partners(placement, gains, random, progress).run()
+        else:
+            Annealing(placement, most, gains, random, progress).run()
         _descend(placement, most, _without_end)
         stopped = "its time is spent"
     shifts = tuple(

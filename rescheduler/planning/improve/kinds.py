@@ -80,7 +80,7 @@ class KindOffers:
         self._first = np.empty((ranks, len(different)), dtype=np.int32)
         self._rank(every)
         self._back = np.full(len(pods), np.inf)
-        self._ask_back(np.nonzero(self._away())[0])
+        self._ask_back(np.flatnonzero(self._away()).astype(np.int32))
         self._offer()
 
     def renew(self, ends: IntArray, place: int) -> None:
@@ -98,7 +98,7 @@ class KindOffers:
         asked = away & np.isin(self._placement.home[self._pods], ends)
         if place >= 0:
             asked[place] = away[place]
-        self._ask_back(np.nonzero(asked)[0])
+        self._ask_back(np.flatnonzero(asked).astype(np.int32))
         self._offer()
 
     def _away(self) -> BoolArray:

@@ -8,7 +8,7 @@ import numpy as np
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.planning.improve.rules import Rule, Wide
-from rescheduler.policies.shared.separable import Exchanging, Kernel, OfKinds
+from rescheduler.policies.shared.separable import Attracting, Exchanging, Kernel, OfKinds
 
 _FEW_OF_A_KIND = 4
 """With fewer pods of a kind than that on average, kinds save nothing."""
@@ -74,6 +74,26 @@ class Placement:
         if number > len(self.movable) // _FEW_OF_A_KIND or number * len(self.nodes) > _MOST_PAIRS:
             return None
         return kinds.ravel().astype(np.int32)
+
+    @property
+    def attracted(self) -> IntArray:
+        """Movable pods that nodes attract, for their traffic; none if a kernel knows no such thing.
+
+        Only these can change the cost, so a search need ask no others.
+        """
+        told = [each.kernel for each in self._kernels if isinstance(each.kernel, Attracting)]
+        if len(told) < len(self._kernels) or not self.exchanges:
+            return self.movable[:0]
+        mattering = np.zeros(len(self.home), dtype=np.bool_)
+        for each in told:
+            mattering |= each.savings() > 0.0
+        return self.movable[mattering[self.movable]]
+
+    def attracting(self, pods: IntArray, random: np.random.Generator) -> IntArray:
+        """(k,) a node for each that attracts it, by one of the kernels. Only if some are."""
+        kernels = [each.kernel for each in self._kernels if isinstance(each.kernel, Attracting)]
+        nodes: IntArray = kernels[int(random.integers(len(kernels)))].attracting(pods, random)
+        return nodes
 
     def cost(self) -> float:
         """The weighted cost, and what the moves cost by themselves."""

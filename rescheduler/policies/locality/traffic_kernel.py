@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
@@ -54,13 +55,18 @@ class TrafficKernel:
         self._sizes = sizes
         # One row for each group and each end of a pair that it is at.
         rows = [(group, number, end) for group, found in enumerate(ends) for number, end in found]
-        owner, pair, end = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        table: npt.NDArray[np.int64] = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        owner, its, at = table[:, 0], table[:, 1], table[:, 2]
         self._begin = np.searchsorted(owner, np.arange(groups + 1))
-        self._pair, self._end = pair.astype(np.int32), end.astype(np.int32)
-        self._at = owner * len(pairs) + pair  # ascending
-        self._mine, self._theirs = (2 * pair + end) * nodes, (2 * pair + 1 - end) * nodes
-        self._step, self._other_step = 1.0 / sizes[pair, end], 1.0 / sizes[pair, 1 - end]
-        self._amount = self._amounts[pair]
+        self._pair, self._end = its.astype(np.int32), at.astype(np.int32)
+        self._at = owner * len(pairs) + its  # ascending
+        self._mine, self._theirs = (2 * its + at) * nodes, (2 * its + 1 - at) * nodes
+        self._step, self._other_step = 1.0 / sizes[its, at], 1.0 / sizes[its, 1 - at]
+        self._amount = self._amounts[its]
+        self._up_to = np.concatenate([[0.0], np.cumsum(self._amount)])
+        sides = [side for each in pairs for side in (each.one, each.other)]
+        self._first = np.concatenate([[0], np.cumsum([len(side) for side in sides])])
+        self._partners = np.concatenate(sides) if sides else np.empty(0, dtype=np.int32)
 
     def cost(self) -> float:
         """What is not near."""
@@ -101,7 +107,7 @@ class TrafficKernel:
 
     def _changed(self, rows: IntArray, nodes: IntArray, sign: int) -> FloatArray:
         """Change of the cost of the pair of each row, by one pod more or less at the node."""
-        counts, step = self._count.reshape(-1), self._step[rows]
+        counts, step = self._count.ravel(), self._step[rows]
         mine = counts[self._mine[rows] + nodes] * step
         theirs = counts[self._theirs[rows] + nodes] * self._other_step[rows]
         near = np.minimum(mine + sign * step, theirs) - np.minimum(mine, theirs)
@@ -134,14 +140,16 @@ class TrafficKernel:
         """(k,) what changes if each pod, it alone, went from its node to another."""
         rows, owner = self._rows(self._group[pods])
         changed = self._changed(rows, sources[owner], -1) + self._changed(rows, nodes[owner], 1)
-        return np.bincount(owner, weights=changed, minlength=len(pods))
+        answer = np.zeros(len(pods))
+        np.add.at(answer, owner, changed)
+        return answer
 
     def _together(self, rows: IntArray, others: IntArray, nodes: IntArray, sign: int) -> FloatArray:
         """How much more of each pair stays on the node, beyond what each change by itself adds.
 
         sign: what changes at the end of the pod; at the other's row it is the opposite.
         """
-        counts, step = self._count.reshape(-1), sign * self._step[rows]
+        counts, step = self._count.ravel(), sign * self._step[rows]
         mine = counts[self._mine[rows] + nodes] * self._step[rows]
         theirs = counts[self._theirs[rows] + nodes] * self._other_step[rows]
         back = -sign * self._step[others]
@@ -151,10 +159,31 @@ class TrafficKernel:
         more -= np.minimum(mine + step, theirs) + np.minimum(mine + ours, theirs + its)
         return more
 
+    def attracting(self, pods: IntArray, random: np.random.Generator) -> IntArray:
+        """(k,) a node for each, where some pod is that it exchanges traffic with.
+
+        A pair is drawn by what it amounts to, and one of its pods at the other end. Any node for
+        pods without traffic.
+        """
+        nodes = random.integers(self._count.shape[2], size=len(pods)).astype(np.int32)
+        group = self._group[pods]
+        begin, end = self._begin[group], self._begin[group + 1]
+        (some,) = np.nonzero((group >= 0) & (end > begin))
+        low, high = self._up_to[begin[some]], self._up_to[end[some]]
+        drawn = low + random.random(len(some)) * (high - low)
+        rows = np.searchsorted(self._up_to, drawn, side="right") - 1
+        rows = rows.clip(begin[some], end[some] - 1)
+        side = 2 * self._pair[rows] + 1 - self._end[rows]
+        first, size = self._first[side], self._first[side + 1] - self._first[side]
+        partner = self._partners[first + (random.random(len(some)) * size).astype(np.int64)]
+        found = self._where[partner]
+        nodes[some] = np.where(found >= 0, found, nodes[some])
+        return nodes
+
     def commit_all(self, pods: IntArray, nodes: IntArray) -> None:
         """Move each pod, all of them different, to its node."""
         rows, owner = self._rows(self._group[pods])
-        counts, mine = self._count.reshape(-1), self._mine[rows]
+        counts, mine = self._count.ravel(), self._mine[rows]
         np.subtract.at(counts, mine + self._where[pods][owner], 1)
         np.add.at(counts, mine + nodes[owner], 1)
         self._where[pods] = nodes

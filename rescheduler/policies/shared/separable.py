@@ -7,6 +7,8 @@ is what planning needs to choose destinations among millions of pairs.
 
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 
@@ -58,6 +60,15 @@ class Exchanging(Kernel, Protocol):
 
     def commit_all(self, pods: IntArray, nodes: IntArray) -> None:
         """Move each pod, all of them different, to its node."""
+        ...
+
+
+@runtime_checkable
+class Attracting(Kernel, Protocol):
+    """A kernel that tells of pods where it might be better for them."""
+
+    def attracting(self, pods: IntArray, random: np.random.Generator) -> IntArray:
+        """(k,) a node for each, drawn."""
         ...
 
 

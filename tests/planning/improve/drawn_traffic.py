@@ -1,0 +1,64 @@
+"""Small instances of RASA, drawn: services of a few containers, some of which exchange traffic."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+from rescheduler.model.history import History
+from rescheduler.planning.improve.compiled import compiled
+from rescheduler.planning.improve.placement import Placement
+from rescheduler.planning.search.working_copy import WorkingCopy
+from tests.bench.bench_published import limits
+from tests.bench.published import m3_policy, rasa
+
+
+def write(folder: Path, seed: int, machines: int = 5, services: int = 8) -> Path:
+    """An instance whose containers are where there is room; of some there is little."""
+    chance = random.Random(seed)
+    sizes = [chance.randint(1, 6) for _ in range(services)]
+    asked = [chance.choice([1, 2, 3]) for _ in range(services)]
+    names = [[f"s{each}-{number}" for number in range(sizes[each])] for each in range(services)]
+    there: list[list[str]] = [[] for _ in range(machines)]
+    used = [0] * machines
+    for each in range(services):
+        for name in names[each]:
+            machine = chance.randrange(machines)
+            there[machine].append(name)
+            used[machine] += asked[each]
+    pairs = {tuple(sorted(chance.sample(range(services), 2))) for _ in range(services)}
+    data: dict[str, list[Any]] = {
+        "MachineList": [
+            {
+                "MachineIP": f"m{each}",
+                "TotalCPU": (used[each] + chance.randint(0, 4)) / 100,
+                "TotalMem": 1.0,
+                "InitialDeployingContainers": there[each],
+            }
+            for each in range(machines)
+        ],
+        "ServiceList": [
+            {
+                "Service": f"s{each}",
+                "RequestCPU": asked[each] / 100,
+                "RequestMem": 0.001,
+                "CompatibleMachines": "*",
+                "ContainerList": names[each],
+            }
+            for each in range(services)
+        ],
+        "TrafficList": [
+            {"Service1": f"s{one}", "Service2": f"s{other}", "Traffic": chance.randint(1, 9) / 100}
+            for one, other in sorted(pairs)
+        ],
+    }
+    path = folder / f"rasa_{seed}.json"
+    path.write_text(json.dumps(data))
+    return path
+
+
+def placement(path: Path) -> Placement:
+    """Its placement, by traffic between machines."""
+    made = compiled(WorkingCopy(rasa(path), [m3_policy()], limits(9), History()))
+    assert isinstance(made, Placement), made
+    return made

@@ -1,0 +1,126 @@
+"""Annealing towards partners: within the rules, at the cost that is told, and repeatable."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rescheduler.model.readings import IntArray
+from rescheduler.planning.improve.improve import Improvement, improve
+from rescheduler.planning.improve.partners import Residents
+from rescheduler.planning.improve.placement import Placement
+from rescheduler.policies.shared.separable import Attracting, Exchanging, Kernel
+from tests.bench.checkers.rasa import judge
+from tests.planning.improve import drawn_traffic
+
+
+def kernel(placement: Placement) -> Kernel:
+    [priced] = placement._kernels
+    return priced.kernel
+
+
+def answered(path: Path, steps: int, seed: int = 1) -> tuple[Improvement, Placement]:
+    made = drawn_traffic.placement(path)
+    found = improve(made, len(made.movable), lambda done: done / steps, seed=seed)
+    return found, made
+
+
+def containers(path: Path) -> list[str]:
+    services = json.loads(path.read_text())["ServiceList"]
+    return [name for each in services for name in each["ContainerList"]]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_judge_finds_nothing_and_the_cost_that_was_promised(tmp_path: Path, seed: int) -> None:
+    path = drawn_traffic.write(tmp_path, seed)
+    found, made = answered(path, steps=400)
+    new = {name: f"m{made.where[pod]}" for pod, name in enumerate(containers(path))}
+    old = {name: f"m{made.home[pod]}" for pod, name in enumerate(containers(path))}
+    verdict, before = judge(path, new), judge(path, old)
+    assert before.moves == 0
+    assert verdict.violations == ()
+    assert verdict.moves == len(found.shifts)
+    assert verdict.gained >= before.gained - 1e-9
+    if found.before:
+        unit = found.before / (1 - before.gained)
+        assert found.after == pytest.approx(unit * (1 - verdict.gained), abs=1e-6)
+
+
+def test_it_finds_what_no_single_move_does_and_the_same_again(tmp_path: Path) -> None:
+    better = 0
+    for seed in range(12):
+        path = drawn_traffic.write(tmp_path, seed)
+        short, _ = answered(path, steps=1)
+        found, _ = answered(path, steps=400)
+        again, _ = answered(path, steps=400)
+        assert found == again
+        assert found.after <= short.after + 1e-9
+        better += found.after < short.after - 1e-9
+    assert better > 3
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_two_change_is_what_the_cost_changes(tmp_path: Path, seed: int) -> None:
+    made = drawn_traffic.placement(drawn_traffic.write(tmp_path, seed))
+    told, random = kernel(made), np.random.default_rng(seed)
+    assert isinstance(told, Exchanging)
+    pods = len(made.home)
+    for _ in range(60):
+        one, other = random.choice(pods, 2, replace=False).astype(np.int32)
+        source, node = int(made.where[one]), int(made.where[other])
+        if source == node:
+            continue
+        other = -1 if random.random() < 0.3 else int(other)
+        both = [one] if other < 0 else [one, other]
+        ends = [node, source][: len(both)]
+        before = told.cost()
+        [change] = told.exchanging(
+            *(np.array([each], dtype=np.int32) for each in (one, node, other))
+        )
+        told.commit_all(np.array(both, dtype=np.int32), np.array(ends, dtype=np.int32))
+        made.where[both] = ends
+        assert told.cost() == pytest.approx(before + change, abs=1e-9)
+
+
+def test_pods_are_drawn_to_those_they_exchange_traffic_with(tmp_path: Path) -> None:
+    path = drawn_traffic.write(tmp_path, 3)
+    made = drawn_traffic.placement(path)
+    told, random = kernel(made), np.random.default_rng(0)
+    assert isinstance(told, Attracting)
+    service = [name.split("-")[0] for name in containers(path)]
+    pairs = {
+        frozenset((each["Service1"], each["Service2"]))
+        for each in json.loads(path.read_text())["TrafficList"]
+    }
+    assert set(made.attracted.tolist()) == {
+        pod for pod, own in enumerate(service) if any(own in pair for pair in pairs)
+    }
+    for pod in made.attracted.tolist():
+        nodes = set(told.attracting(np.full(200, pod, dtype=np.int32), random).tolist())
+        partners = {
+            int(made.where[other])
+            for other, its in enumerate(service)
+            if frozenset((service[pod], its)) in pairs and its != service[pod]
+        }
+        assert nodes <= partners
+        assert len(nodes) > len(partners) // 2
+
+
+def test_residents_are_who_is_there() -> None:
+    random = np.random.default_rng(5)
+    where: IntArray = random.integers(4, size=12).astype(np.int32)
+    residents = Residents(where, 4)
+    for _ in range(200):
+        one, other = random.choice(12, 2, replace=False).astype(np.int32)
+        source, node = where[one], where[other]
+        if source == node:
+            continue
+        other = other if random.random() < 0.5 else np.int32(-1)
+        residents.move(*(np.array([each]) for each in (one, source, node, other)))
+        where[one] = node
+        if other >= 0:
+            where[other] = source
+        drawn = residents.drawn(np.arange(4, dtype=np.int32), random)
+        for each, pod in enumerate(drawn.tolist()):
+            assert where[pod] == each if pod >= 0 else not (where == each).any()
