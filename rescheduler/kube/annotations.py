@@ -9,7 +9,7 @@ SOURCE = "kubernetes.io/config.source"
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 OPT_OUT = "rescheduler.io/opt-out"
-"""Our own: `true`, or `until <RFC 3339 time>`; on a pod, its controllers or its namespace.
+"""Our own: `true`, or `until <RFC 3339 time>`; on a pod, its owners or its namespace.
 
 Whatever cannot be read as one of them protects too; only `false` does not."""
 

@@ -60,11 +60,37 @@ class ControllerStatus(Base):
     conditions: list[Condition] | None = None
 
 
-class Controller(Base):
-    """A workload object; `kind` is filled in by whoever listed it."""
+READ_OWNERS = frozenset(
+    {
+        "CronJob",
+        "DaemonSet",
+        "Deployment",
+        "Job",
+        "JobSet",
+        "LeaderWorkerSet",
+        "Pod",  # the leader of a group of a LeaderWorkerSet, which owns that of the workers
+        "ReplicaSet",
+        "ReplicationController",
+        "StatefulSet",
+    }
+)
+"""The kinds that are read where they are above a pod: where such an owner is not there, it is gone,
+or its version is one that we do not know."""
+
+
+class Owner(Base):
+    """What is above a pod: a controller, or an object above it, of which only metadata is asked.
+
+    `kind` is filled in by whoever listed it.
+    """
 
     kind: str = ""
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+
+class Controller(Owner):
+    """A workload object: what makes pods, or is above what does."""
+
     spec: ControllerSpec = msgspec.field(default_factory=ControllerSpec)
     status: ControllerStatus = msgspec.field(default_factory=ControllerStatus)
 

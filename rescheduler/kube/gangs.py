@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from rescheduler.kube.controllers import Controller
+from rescheduler.kube.controllers import Controller, Owner
 from rescheduler.kube.objects import Base, Condition, ObjectMeta, Pod
 
 NATIVE = "scheduling.k8s.io"
@@ -200,10 +200,10 @@ def marks(pod: Pod, controller: Controller | None) -> Iterator[Mark]:
         )
 
 
-def kueue_marked(pod: Pod, above: Iterable[Controller]) -> bool:
+def kueue_marked(pod: Pod, above: Iterable[Owner]) -> bool:
     """Whether labels or annotations say that Kueue starts and stops the gang of this pod.
 
-    above: the controllers of the pod that are known.
+    above: the owners of the pod that are known.
     """
     labels, notes = pod.metadata.labels or {}, pod.metadata.annotations or {}
     queued = any(QUEUE in (each.metadata.labels or {}) for each in above)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rescheduler.kube.arrays import IntArray
-from rescheduler.kube.controllers import Controller
+from rescheduler.kube.controllers import Controller, Owner
 from rescheduler.kube.gangs import KUEUE, QUEUE, WORKLOADS, GangObject, Mark, kueue_marked, marks
 from rescheduler.kube.objects import Pod
 
@@ -62,11 +62,17 @@ class Gangs:
         controllers: Iterable[Controller],
         objects: Iterable[GangObject],
         unread: Iterable[str] = (),
+        owners: Iterable[Owner] = (),
     ) -> None:
-        """objects: the PodGroups and Workloads that were read. unread: kinds that were not."""
+        """objects: the PodGroups and Workloads that were read. unread: kinds that were not.
+
+        owners: what may be above the controllers.
+        """
         self._without_workloads = WORKLOADS in unread
         self._pods = pods
         self._controllers = {each.metadata.uid: each for each in controllers}
+        self._owners: dict[str, Owner] = {each.metadata.uid: each for each in owners}
+        self._owners |= self._controllers
         self._objects: dict[tuple[str, str, str], GangObject] = {}
         self._workloads: dict[str, GangObject] = {}  # of Kueue, by the UID of what they are for
         self._sharing: set[str] = set()  # Workloads that are not the only one for something
@@ -132,8 +138,8 @@ class Gangs:
         reference = pod.controller
         while reference is not None and reference.uid not in answer:
             answer.append(reference.uid)
-            controller = self._controllers.get(reference.uid)
-            reference = None if controller is None else controller.metadata.controller
+            owner = self._owners.get(reference.uid)
+            reference = None if owner is None else owner.metadata.controller
         return answer
 
     def _membership(self, pod: int) -> _Membership | None:
@@ -156,7 +162,7 @@ class Gangs:
         found = list(marks(pod, self._controllers.get(chain[0]) if chain else None))
         if workload is not None and not found and workload.minimum != 1:
             found = [Mark(f"Workload of {KUEUE}", workload.metadata.name)]
-        known = [self._controllers[uid] for uid in chain if uid in self._controllers]
+        known = [self._owners[uid] for uid in chain if uid in self._owners]
         if not found and self._without_workloads and kueue_marked(pod, known):
             top = known[-1].metadata if known else pod.metadata
             found = [Mark(QUEUE, top.name)]

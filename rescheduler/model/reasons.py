@@ -38,7 +38,7 @@ _ALL = (
     Reason("ELG012", "The workload has fewer Ready pods than `minReplicas`.", "Scale it up, or lower `minReplicas`."),
     Reason("ELG013", "The workload is rolling out or being scaled.", "Wait until the rollout or scaling has ended."),
     Reason("ELG014", "Evicting this pod of a Job would count as a failure of the Job.", "Ignore DisruptionTarget in the Job's podFailurePolicy, or set `jobs: Allow`."),
-    Reason("ELG015", "The pod's owner is not known, or is of a kind or in a state that is not supported.", "Nothing to do; its replacement cannot be predicted."),
+    Reason("ELG015", "The pod's owner is not known, or is of a kind or in a state that is not supported.", "Read the message; `otherOwners: Allow` lets pods move whose owner above is of a kind that is not read."),
     Reason("ELG016", "The pod belongs to a gang: evicting it would stop all pods of the gang.", "Set `gangs: Surplus` or `gangs: Whole` in the Limits to let gangs be moved."),
     Reason("ELG017", "A volume or a ResourceClaim ties the pod to its node.", "Nothing to do; the replacement could only run there again."),
     Reason("ELG018", "The pod's scheduler is not one whose decisions can be predicted.", "Declare it in a `Scheduler` document, if it is a kube-scheduler."),

@@ -14,6 +14,7 @@ from rescheduler.kube.controllers import (
     Controller,
     HorizontalPodAutoscaler,
     Namespace,
+    Owner,
     PodDisruptionBudget,
     PriorityClass,
     ResourceQuota,
@@ -29,7 +30,7 @@ from rescheduler.kube.extensions import APIService, WebhookConfiguration
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.node_resource_topology import NodeResourceTopology
-from rescheduler.kube.objects import Labels, Node, Pod, PodSpec
+from rescheduler.kube.objects import Labels, Node, OwnerReference, Pod, PodSpec
 from rescheduler.kube.selectors import matches
 from rescheduler.kube.storage import (
     CSIDriver,
@@ -79,6 +80,8 @@ class Snapshot:
     nodes: list[Node]
     pods: list[Pod]
     controllers: list[Controller] = field(default_factory=list)
+    owners: list[Owner] = field(default_factory=list)
+    """What may be above the controllers: CronJobs, JobSets, LeaderWorkerSets."""
     budgets: list[PodDisruptionBudget] = field(default_factory=list)
     services: list[Service] = field(default_factory=list)
     namespaces: list[Namespace] = field(default_factory=list)
@@ -226,7 +229,29 @@ class Snapshot:
     @cached_property
     def gangs(self) -> Gangs:
         """The gangs of the pods."""
-        return Gangs(self.pods, self.controllers, self.gang_objects, self.unread)
+        return Gangs(self.pods, self.controllers, self.gang_objects, self.unread, self.owners)
+
+    @cached_property
+    def _owners(self) -> dict[str, Owner]:
+        return {each.metadata.uid: each for each in (*self.owners, *self.controllers)}
+
+    def above(
+        self, reference: OwnerReference | None
+    ) -> tuple[list[Owner | Pod], OwnerReference | None]:
+        """The objects from this controller of a pod up to the top, and the first that is not known.
+
+        A pod may be above others: the leader of a group of a LeaderWorkerSet.
+        """
+        found: dict[str, Owner | Pod] = {}
+        while reference is not None and reference.uid not in found:
+            known = self._owners.get(reference.uid)
+            leader = self.pod_index.get(reference.uid)
+            each = self.pods[leader] if known is None and leader is not None else known
+            if each is None:
+                return list(found.values()), reference
+            found[reference.uid] = each
+            reference = each.metadata.controller
+        return list(found.values()), None
 
     @cached_property
     def namespace_labels(self) -> dict[str, Labels]:

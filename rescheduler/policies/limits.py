@@ -124,6 +124,14 @@ class Limits(Document):
         "pod of it crash-loops on another node, or one that was moved for the like within "
         "the last day does not run without restarts (ELG023).",
     )
+    otherOwners: Literal["Refuse", "Allow"] = Field(
+        "Refuse",
+        description="Pods of controllers that are run by an object of a kind that is not read, "
+        "such as an operator's custom resource or a Rollout: whether it has opted out or is being "
+        "deleted is not known. Deployments, CronJobs, JobSets and LeaderWorkerSets are read. "
+        "Allow: such pods may be moved; to leave them alone annotate them, their controller or "
+        "their namespace. Jobs that anything but a CronJob or JobSet runs are never moved.",
+    )
     protectedNamespaces: list[NamespaceName] = Field(
         default_factory=list,
         description="Namespaces that are never touched, beside kube-system, kube-public and "

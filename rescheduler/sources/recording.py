@@ -114,6 +114,7 @@ class _Body(msgspec.Struct):
     mutating_webhooks: list[extensions.WebhookConfiguration] = []
     api_services: list[extensions.APIService] = []
     dependencies: Dependencies = Dependencies()
+    owners: list[kinds.Owner] = []
 
 
 class _RecordedPod(_Pod):
@@ -150,6 +151,7 @@ _AS_THEY_ARE = (
     "taken",
     "cluster",
     "controllers",
+    "owners",
     "budgets",
     "services",
     "namespaces",

@@ -88,6 +88,7 @@ def test_only_what_is_read_again_before_an_eviction_is_got_by_name(name: str) ->
         if (kind, verb) == ("ClusterRole", "get")
     }
     owners = {"deployments", "jobs", "replicasets", "replicationcontrollers", "statefulsets"}
+    owners |= {"cronjobs", "jobsets", "leaderworkersets"}
     again = {"namespaces", "nodes", "pods", *owners} if name.startswith("enforce") else set()
     assert got == again
 

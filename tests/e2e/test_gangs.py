@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.builders.cluster import Cluster
-from tests.e2e.builders.gang_kinds import GANG_KINDS, kind, served
+from tests.e2e.builders.gang_kinds import GANG_KINDS, RUNNERS, served
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.surroundings import budget
 from tests.e2e.builders.workloads import deployment, job, stateful_set
@@ -35,10 +35,6 @@ NATIVE = Features(
 )
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
 SSD = {"disk": "ssd"}
-SETS = (
-    kind("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet"),
-    kind("jobset.x-k8s.io", "v1alpha2", "JobSet"),
-)
 
 RULES = """
 apiVersion: rescheduler.io/v1alpha1
@@ -145,7 +141,7 @@ def plane() -> Iterator[ControlPlane]:
     folder = Path(tempfile.mkdtemp(prefix="rescheduler-gangs-"))
     made = ControlPlane(folder, features=NATIVE)
     try:
-        with served(Cluster(made), [*GANG_KINDS, *SETS]):
+        with served(Cluster(made), [*GANG_KINDS, *RUNNERS]):
             yield made
     finally:
         made.stop()

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.e2e.builders.cluster import Cluster
-from tests.e2e.builders.gang_kinds import GANG_KINDS, served
+from tests.e2e.builders.gang_kinds import GANG_KINDS, RUNNERS, served
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.workloads import deployment, job, stateful_set
 from tests.e2e.controlplane.api import Manifest
@@ -94,6 +94,21 @@ def controller(name: str) -> Manifest:
     return {**made, "apiVersion": "v1", "kind": "ReplicationController", "spec": spec}
 
 
+def run_by(cluster: Cluster, version: str, kind: str, below: Manifest) -> Manifest:
+    """The controller, below an object of this kind that makes nothing itself."""
+    name, spec = below["metadata"]["name"], {}
+    if kind == "CronJob":
+        template = {"spec": below["spec"]}
+        spec = {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": template}
+    above = {"apiVersion": version, "kind": kind}
+    stored = cluster.api.create(
+        {**above, "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+    )
+    owner = {**above, "name": name, "uid": stored["metadata"]["uid"], "controller": True}
+    below["metadata"]["ownerReferences"] = [owner]
+    return below
+
+
 def every_owner(cluster: Cluster) -> None:
     """A workload of each kind that is moved, each with one pod where none may be any more."""
     cluster.create(*nodes(6, cpu=16, memory="64Gi", zones=["a", "b"], labels={"disk": "ssd"}))
@@ -103,6 +118,14 @@ def every_owner(cluster: Cluster) -> None:
         stateful_set("db", 2, node_selector=ssd),
         controller("old"),
         job("batch", 2, node_selector=ssd),
+        run_by(cluster, "batch/v1", "CronJob", job("nightly", 2, node_selector=ssd)),
+        run_by(cluster, "jobset.x-k8s.io/v1alpha2", "JobSet", job("train", 2, node_selector=ssd)),
+        run_by(
+            cluster,
+            "leaderworkerset.x-k8s.io/v1",
+            "LeaderWorkerSet",
+            stateful_set("llm", 2, node_selector=ssd),
+        ),
     ]
     cluster.arrange([(each, ["n1", "n2"]) for each in made], deadline=120)
     first = cluster.api.read("v1", "Node", "n1")
@@ -113,7 +136,7 @@ def every_owner(cluster: Cluster) -> None:
 def kinds(cluster: Cluster) -> Iterator[None]:
     """The kinds of others that are read where there are such."""
     topologies = yaml.safe_load(TOPOLOGIES.read_text(encoding="utf-8"))
-    with served(cluster, [*GANG_KINDS, topologies]):
+    with served(cluster, [*GANG_KINDS, *RUNNERS, topologies]):
         yield
 
 
@@ -132,7 +155,9 @@ def test_each_right_is_used_and_none_is_missing(
         *("--scheduler-url", plane.scheduler_url),
         "--scheduler-insecure-skip-tls-verify",  # its certificate is made anew at each start
     )
-    policies = write_policies(tmp_path / "policies", RULES, f"{steered(batch=8)}  jobs: Allow\n")
+    policies = write_policies(
+        tmp_path / "policies", RULES, f"{steered(batch=8)}  jobs: Allow\n  gangs: Whole\n"
+    )
     mark = plane.audit.mark()
 
     # The first run makes the Lease; what comes then need not begin as slowly as one.
@@ -143,7 +168,7 @@ def test_each_right_is_used_and_none_is_missing(
     seen = Loop(auditor, policies, scheduler).once(mode="Audit")
     assert seen["policies"][0]["cost"]["before"] > 0
     loop = Loop(actor, policies, scheduler)
-    cluster.until(lambda: len(loop_once(loop)) == 4, "a pod of each kind moved", 600)
+    cluster.until(lambda: len(loop_once(loop)) == 7, "a pod of each kind moved", 600)
     cluster.settled()
     webhook(cluster, Program(binary, plane.kubeconfig_for(NAMESPACE, WEBHOOK)), tmp_path)
 

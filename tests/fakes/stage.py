@@ -22,7 +22,7 @@ from rescheduler.actions.soft_taints import SoftTaints
 from rescheduler.actions.steering_table import TABLE, SteeringTable
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import Answer, Api, ServerClock
-from rescheduler.kube.controllers import Controller
+from rescheduler.kube.controllers import Controller, Owner
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.objects import Pod
@@ -206,10 +206,21 @@ class Process:
             nodes=nodes,
             pods=pods,
             controllers=[msgspec.convert(copied(each), Controller) for each in controllers],
+            owners=[
+                owner
+                for kind in ("CronJob", "JobSet", "LeaderWorkerSet")
+                for owner in self._above(kind)
+            ],
             gang_objects=self._known("workloads", GangObject),
             cluster_queues=self._known("clusterqueues", ClusterQueue),
             local_queues=self._known("localqueues", LocalQueue),
         )
+
+    def _above(self, kind: str) -> list[Owner]:
+        found: list[Owner] = self._known(f"{kind.lower()}s", Owner)
+        for each in found:
+            each.kind = kind
+        return found
 
     def _known(self, kind: str, model: type[Any]) -> list[Any]:
         objects = self.stage.world.objects.items()

@@ -30,7 +30,7 @@ from tests.fakes.manners import (
 from tests.fakes.steering import UNPLACED, rehearsed, steer
 
 _PATH = re.compile(
-    r"^/(?:api|apis/[^/]+)/v[12]/namespaces(?:/(?P<ns>[^/]+)"
+    r"^/(?:api|apis/[^/]+)/v[12](?:alpha2)?/namespaces(?:/(?P<ns>[^/]+)"
     r"(?:/(?P<kind>[a-z]+)(?:/(?P<name>[^/]+)(?:/(?P<sub>[a-z]+))?)?)?)?$"
 )
 LONG = timedelta(days=1)

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from rescheduler.kube.objects import OwnerReference
+from rescheduler.kube.controllers import Owner
+from rescheduler.kube.objects import ObjectMeta, OwnerReference
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import Plan
 from rescheduler.model.snapshot import Snapshot
@@ -243,6 +244,7 @@ def test_a_job_of_a_job_set_moves_with_its_gang_only() -> None:
     }
     above = OwnerReference(kind="JobSet", name="train", uid="train", controller=True)
     job.metadata.ownerReferences = [above]
+    before.owners.append(Owner(kind="JobSet", metadata=ObjectMeta(name="train", uid="train")))
     for each in before.pods:
         (each.metadata.ownerReferences or [])[0].kind = "Job"
     assert len(planned(before, in_one_rack(), gangs="Whole").moves) == 3

@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from rescheduler.kube.controllers import Owner
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
-from rescheduler.kube.objects import OwnerReference
+from rescheduler.kube.objects import ObjectMeta, OwnerReference
 from rescheduler.model.plan import Plan
 from rescheduler.model.plan_digest import digest_of
 from rescheduler.model.snapshot import Snapshot, Undecodable
@@ -330,6 +331,7 @@ def of_a_jobset(size: int, labelled: int) -> Snapshot:
         each.spec.completionMode = None
         each.spec.parallelism = each.spec.completions = each.status.ready = count
     before.controllers.append(second)
+    before.owners.append(Owner(kind="JobSet", metadata=ObjectMeta(name="set", uid="uid-set")))
     (of_other,) = before.pods[2].metadata.ownerReferences or []
     of_other.name, of_other.uid = "other", "job-other"
     for each in before.pods[3 - labelled :]:

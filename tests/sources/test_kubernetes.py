@@ -215,6 +215,27 @@ def test_a_job_that_is_suspended_is_there_and_one_that_has_ended_is_not(tmp_path
     assert waits.spec.template is None, "there may be thousands, and no pod is made from it"
 
 
+def test_what_is_above_controllers_is_read_with_what_people_ask_of_us_there(tmp_path: Path) -> None:
+    notes = {"rescheduler.io/opt-out": "true", "else": "x"}
+    api = small()
+    for path in (
+        "/apis/batch/v1/cronjobs",
+        "/apis/jobset.x-k8s.io/v1alpha2/jobsets",
+        "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets",
+    ):
+        made = named("top", "team", spec={"odd": []})
+        made["metadata"]["annotations"] = notes
+        api.lists[path] = [made]
+    with connected(api, tmp_path) as (connection, _):
+        read = read_cluster(connection)
+    assert [each.kind for each in read.owners] == ["CronJob", "JobSet", "LeaderWorkerSet"]
+    kept = [each.metadata.annotations for each in read.owners]
+    assert kept == [{"rescheduler.io/opt-out": "true"}] * 3
+    file = tmp_path / "here.snapshot"
+    save(read, file)
+    assert load(file).owners == read.owners
+
+
 def test_what_the_api_server_calls_is_read(tmp_path: Path) -> None:
     config = {"service": {"namespace": "policy", "name": "guard"}, "caBundle": "c2VjcmV0"}
     hooks = [named("guard", webhooks=[{"name": "a", "clientConfig": config}])]

@@ -78,6 +78,49 @@ def test_another_owner_of_that_name_is_not_the_owner(server: FakeServer) -> None
     assert read(server).controllers == []
 
 
+def below(world: World, *kinds: str) -> None:
+    """The Deployment `web` is run by an object of the first of these kinds, that by the next."""
+    at = world.objects["deployments", "default", "web"]["metadata"]
+    for kind in kinds:
+        reference = {"kind": kind, "name": "top", "uid": f"uid-{kind}", "controller": True}
+        at["ownerReferences"] = [reference]
+        world.put(f"{kind.lower()}s", "default", "top", {"metadata": {"uid": f"uid-{kind}"}})
+        at = world.objects[f"{kind.lower()}s", "default", "top"]["metadata"]
+
+
+@pytest.mark.parametrize(
+    "kinds", [("JobSet",), ("CronJob",), ("Pod", "LeaderWorkerSet"), ("StatefulSet", "JobSet")]
+)
+def test_what_is_above_its_controllers_is_read_too(
+    server: FakeServer, kinds: tuple[str, ...]
+) -> None:
+    below(server.world, *kinds)
+    found = read(server)
+    above = [each.kind for each in (*found.controllers, *found.owners)]
+    assert above == ["ReplicaSet", "Deployment", *kinds]
+    assert found.above(found.pods[0].controller)[1] is None
+
+
+def test_what_is_above_and_gone_or_of_a_kind_that_is_not_read_is_told(server: FakeServer) -> None:
+    below(server.world, "JobSet", "TrainJob")
+    found = read(server)
+    assert [each.kind for each in found.owners] == ["JobSet"]
+    (_, missing) = found.above(found.pods[0].controller)
+    assert missing is not None
+    assert missing.kind == "TrainJob"
+    assert not any("trainjob" in path for _, path, _, _ in server.requests)
+    del server.world.objects["jobsets", "default", "top"]
+    assert read(server).owners == []
+
+
+@pytest.mark.parametrize("status", [401, 403, 500])
+def test_what_is_above_and_cannot_be_read_is_an_error(server: FakeServer, status: int) -> None:
+    below(server.world, "JobSet")
+    server.faults.append(Fault("GET", "jobsets/top", status, times=9))
+    with pytest.raises(ClusterUnavailable):
+        read(server)
+
+
 def test_an_odd_budget_is_named_and_protects_its_namespace(server: FakeServer) -> None:
     server.world.objects["poddisruptionbudgets", "default", "b"]["status"] = {
         "disruptionsAllowed": "many"

@@ -6,7 +6,7 @@ import pytest
 
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.sources.kubernetes.cluster import read_cluster
-from rescheduler.sources.kubernetes.listed_kinds import CONTROLLERS, GANG_OBJECTS, LISTS
+from rescheduler.sources.kubernetes.listed_kinds import CONTROLLERS, GANG_OBJECTS, LISTS, OWNERS
 from tests.sources.objects import Api, node, pod, refusal
 from tests.sources.server import Reply, Request
 from tests.sources.test_kubernetes import NODES, PODS, connected
@@ -14,9 +14,12 @@ from tests.sources.test_kubernetes import NODES, PODS, connected
 DEVICES = {"DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"}
 GANGS = {kind.name for kind in GANG_OBJECTS}
 QUEUES = {"ClusterQueue", "LocalQueue"}
-EXTENSIONS = {kind.path: kind.name for kind in (*LISTS.values(), *GANG_OBJECTS) if kind.extension}
+RUNNERS = {"JobSet", "LeaderWorkerSet"}
+EXTENSIONS = {
+    kind.path: kind.name for kind in (*LISTS.values(), *GANG_OBJECTS, *OWNERS) if kind.extension
+}
 BUILT_IN = [PODS, NODES] + [
-    kind.path for kind in (*LISTS.values(), *CONTROLLERS) if not kind.extension
+    kind.path for kind in (*LISTS.values(), *CONTROLLERS, *OWNERS) if not kind.extension
 ]
 
 
@@ -35,7 +38,7 @@ def fault_of(api: Api, folder: Path) -> str:
 
 
 def test_extensions_are_what_a_supported_cluster_may_lack() -> None:
-    assert set(EXTENSIONS.values()) == DEVICES | GANGS | QUEUES | {"NodeResourceTopology"}
+    assert set(EXTENSIONS.values()) == DEVICES | GANGS | QUEUES | RUNNERS | {"NodeResourceTopology"}
 
 
 @pytest.mark.parametrize("status", [403, 404, 500, 503])

@@ -92,9 +92,11 @@ class Eligibility:
     def protection(self, pod: int) -> Problem | None:
         """As `refusal`, but only what protects a pod whatever state it and its workload are in."""
         each = self._snapshot.pods[pod]
+        workload = int(self._snapshot.pod_workload[pod])
         return (
             refuse_kind(each)
             or self._refuse_template(pod)
+            or self._surroundings.refuse_owners(self._snapshot.workloads[workload])
             or self._refuse_undecodable(each.metadata.namespace)
         )
 
@@ -217,18 +219,14 @@ class Eligibility:
         gang = self._snapshot.gangs.of(pod) if whole else None
         return self._gangs.alone(pod) if gang is None else self._gangs.whole(gang)
 
-    def controllers_of(self, pod: int) -> tuple[ObjectMeta, ...]:
-        """The metadata of the objects above the pod that we know: its controller, the top owner."""
-        workload = int(self._snapshot.pod_workload[pod])
-        owner = self._snapshot.pods[pod].controller
-        if workload < 0 or owner is None:
-            return ()
-        found = self._surroundings.controllers_of(workload, owner.uid)
-        return tuple(controller.metadata for controller in found)
+    def owners_of(self, pod: int) -> tuple[ObjectMeta, ...]:
+        """The metadata of the objects above the pod that we know, its controller first."""
+        found, _ = self._snapshot.above(self._snapshot.pods[pod].controller)
+        return tuple(each.metadata for each in found)
 
     def _above(self, pod: int) -> tuple[ObjectMeta, ...]:
         namespace = self._namespaces.get(self._snapshot.pods[pod].metadata.namespace)
-        return (*self.controllers_of(pod), *([namespace] if namespace is not None else []))
+        return (*self.owners_of(pod), *([namespace] if namespace is not None else []))
 
     def _refuse_node(self, pod: int) -> Problem | None:
         node = int(self._snapshot.pod_node[pod])

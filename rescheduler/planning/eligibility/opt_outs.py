@@ -37,7 +37,7 @@ def refuse_needed(pod: Pod) -> Problem | None:
 def refuse_opt_out(pod: Pod, above: tuple[ObjectMeta, ...], now: datetime) -> Problem | None:
     """ELG011: whether an annotation asks to leave the pod alone.
 
-    Our own annotation also counts on the objects above: controllers and namespace. A value that
+    Our own annotation also counts on the objects above: owners and namespace. A value that
     cannot be read protects, because somebody meant to protect the pod.
     """
     notes = pod.metadata.annotations or {}

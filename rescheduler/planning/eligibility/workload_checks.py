@@ -3,8 +3,8 @@
 from collections import Counter
 from datetime import datetime, timedelta
 
-from rescheduler.kube.controllers import Controller, HorizontalPodAutoscaler
-from rescheduler.kube.objects import Node, Pod
+from rescheduler.kube.controllers import READ_OWNERS, HorizontalPodAutoscaler
+from rescheduler.kube.objects import Node, OwnerReference, Pod
 from rescheduler.kube.tolerations import evicting
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
@@ -102,11 +102,6 @@ class Surroundings:
         seen, reported = self._ready[workload], self._snapshot.workloads[workload].ready
         return seen if reported is None else min(seen, reported)
 
-    def controllers_of(self, workload: int, controller: str) -> list[Controller]:
-        """The objects above a pod that we know: its controller (by UID) and the top owner."""
-        uids = {controller: None, self._snapshot.workloads[workload].uid: None}
-        return [self._controllers[uid] for uid in uids if uid in self._controllers]
-
     def refuse_moved(self, uid: str) -> Problem | None:
         """ELG022 for the pod itself: we asked for its eviction before."""
         move = self._moved.get(uid)
@@ -154,10 +149,6 @@ class Surroundings:
             return Problem(code="ELG015", message=f"its owner {name} is of a kind we cannot follow")
         top = self._controllers[workload.uid]
         for each in (controller, top):
-            if each.metadata.deletionTimestamp is not None:
-                return Problem(
-                    code="ELG015", message=f"its owner {each.metadata.name} is being deleted"
-                )
             for condition in each.status.conditions or ():
                 if condition.type == "ReplicaFailure" and condition.status == "True":
                     reason = condition.reason or "ReplicaFailure"
@@ -166,7 +157,23 @@ class Surroundings:
         runners = ("CronJob", "JobSet") if self._limits.gangs == "Whole" else ("CronJob",)
         if above is not None and top.kind == "Job" and above.kind not in runners:
             return Problem(code="ELG015", message=f"{name} is run by {above.kind} {above.name}")
-        return None
+        return self.refuse_owners(workload)
+
+    def refuse_owners(self, workload: Workload) -> Problem | None:
+        """ELG015: whether an owner is being deleted, or is one of which we know nothing."""
+        reference = OwnerReference(kind=workload.controller_kind, uid=workload.controller_uid)
+        found, unread = self._snapshot.above(reference)
+        for each in found:
+            if each.metadata.deletionTimestamp is not None:
+                text = f"its owner {each.metadata.name} is being deleted"
+                return Problem(code="ELG015", message=text)
+        if unread is None or (
+            unread.kind not in READ_OWNERS and self._limits.otherOwners == "Allow"
+        ):
+            return None
+        why = "which is not known" if unread.kind in READ_OWNERS else "a kind that is not read"
+        text = f"it is run by {unread.kind} {unread.name}, {why}: that may have opted out"
+        return Problem(code="ELG015", message=text)
 
     def _refuse_job(self, workload: Workload) -> Problem | None:
         if workload.controller_kind != "Job" or self._limits.jobs == "Allow":

@@ -52,7 +52,7 @@ class Disruptions(dict[int, float]):
         """What is usual for the pod's workload, and the annotated objects above the pod."""
         workload = int(self._snapshot.pod_workload[pod])
         uid = self._snapshot.workloads[workload].uid if workload >= 0 else ""
-        above = self._eligibility.controllers_of(pod)
+        above = self._eligibility.owners_of(pod)
         return self._ready_times.usual(uid), tuple(each for each in above if each.annotations)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from rescheduler.kube.controllers import Controller
+from rescheduler.kube.controllers import Controller, Owner
 from rescheduler.kube.gangs import KUEUE
 from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History
@@ -102,6 +102,7 @@ def _merged(move: PlannedMove, around: Around) -> Snapshot:
         pods=_pods(move, around),
         nodes=nodes,
         controllers=_controllers(move, around),
+        owners=_owners(around),
         namespaces=now.namespaces,
         budgets=now.budgets,
         autoscalers=now.autoscalers,
@@ -172,6 +173,22 @@ def _controllers(move: PlannedMove, around: Around) -> list[Controller]:
     return [*fresh.values(), *others]
 
 
+def _owners(around: Around) -> list[Owner]:
+    """What was read above the controllers; of pods that were not read again as it was then.
+
+    What is above those that were read, and is not there any more, is gone.
+    """
+    now = around.now
+    fresh = {each.metadata.uid for each in now.owners}
+    asked = {
+        each.metadata.controller.uid
+        for each in (*now.controllers, *now.owners)
+        if each.metadata.controller is not None
+    }
+    others = [each for each in around.before.owners if each.metadata.uid not in fresh | asked]
+    return [*now.owners, *others]
+
+
 def _refuse_owners(move: PlannedMove, around: Around) -> Problem | None:
     """DRF006: whether the owners are the same, as they were, and not paused."""
     now = around.now
@@ -181,13 +198,18 @@ def _refuse_owners(move: PlannedMove, around: Around) -> Problem | None:
     workload = now.workloads[found]
     if (workload.controller_uid, workload.uid) != (move.owner.controllerUid, move.owner.uid):
         return Problem("DRF006", f"its owner is another {workload.kind} {workload.name} now")
-    before = {each.metadata.uid: each.metadata.generation for each in around.before.controllers}
-    for each in now.controllers:
-        name = f"{each.kind} {each.metadata.name}"
-        if before.get(each.metadata.uid) != each.metadata.generation:
+    known: tuple[Owner, ...] = (*around.before.controllers, *around.before.owners)
+    before = {each.metadata.uid: each.metadata.generation for each in known}
+    # A pod above others has its state, and is no object that people change.
+    above = [each for each in now.owners if each.kind != "Pod"]
+    for owner in (*now.controllers, *above):
+        if before.get(owner.metadata.uid) != owner.metadata.generation:
+            name = f"{owner.kind} {owner.metadata.name}"
             return Problem("DRF006", f"{name} was changed since the cluster was read")
+    for each in now.controllers:
         if each.spec.paused:
-            return Problem("DRF006", f"the rollout of {name} is paused")
+            text = f"the rollout of {each.kind} {each.metadata.name} is paused"
+            return Problem("DRF006", text)
     return None
 
 

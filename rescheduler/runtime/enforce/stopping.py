@@ -72,11 +72,13 @@ class StopAttempts(Attempts):
             nodes.pop(move.source, None)
             nodes.update({node.metadata.name: node for node in each.nodes})
         controllers = {c.metadata.uid: c for each in read for c in each.controllers}
+        owners = {owner.metadata.uid: owner for each in read for owner in each.owners}
         return replace(
             read[0],
             pods=list(pods.values()),
             nodes=list(nodes.values()),
             controllers=list(controllers.values()),
+            owners=list(owners.values()),
             undecodable=[bad for each in read for bad in each.undecodable],
         )
 

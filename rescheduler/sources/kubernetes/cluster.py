@@ -23,6 +23,7 @@ from rescheduler.sources.kubernetes.listed_kinds import (
     LISTS,
     MAKERS,
     NODE,
+    OWNERS,
     POD,
     Kind,
 )
@@ -69,6 +70,7 @@ def read_cluster(
         fields["gang_objects"] = [o for kind in GANG_OBJECTS for o in reader.gang_objects(kind)]
         owners = {owner.uid for pod in pods for owner in pod.metadata.ownerReferences or ()}
         controllers = [each for kind in CONTROLLERS for each in reader.controllers(kind, owners)]
+        fields["owners"] = [each for kind in OWNERS for each in reader.owners(kind)]
         as_made(pods, controllers, reader.share)
     return Snapshot(
         taken=now() if first is None or first.date is None else first.date,
@@ -175,6 +177,13 @@ class _Reader:
         found: list[GangObject] = self.objects(kind)
         for each in found:
             each.apiVersion = kind.path.removeprefix("/apis/").rpartition("/")[0]
+        return found
+
+    def owners(self, kind: Kind) -> list[kinds.Owner]:
+        """The objects of a kind that may be above controllers."""
+        found: list[kinds.Owner] = self.objects(kind)
+        for each in found:
+            each.kind = kind.name
         return found
 
     def share(self, spec: PodSpec) -> PodSpec:

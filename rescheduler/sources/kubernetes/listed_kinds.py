@@ -152,6 +152,17 @@ CONTROLLERS = tuple(
         ("ReplicationController", "/api/v1/replicationcontrollers", ""),
     )
 )
+OWNERS = (
+    Kind("CronJob", "/apis/batch/v1/cronjobs", kinds.Owner, "list cronjobs.batch"),
+    *(
+        Kind(name, path, kinds.Owner, f"list {name.lower()}s.{path.split('/')[2]}", extension=True)
+        for name, path in (
+            ("JobSet", "/apis/jobset.x-k8s.io/v1alpha2/jobsets"),
+            ("LeaderWorkerSet", "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets"),
+        )
+    ),
+)
+"""What may be above controllers; people may ask there, too, that pods be left alone."""
 
 GANG_OBJECTS = tuple(
     Kind(

@@ -15,17 +15,25 @@ from rescheduler.sources.kubernetes.decode import Sharing, Unreadable, decode_pa
 from rescheduler.sources.kubernetes.transport import Answer
 
 T = TypeVar("T", bound=Base)
+OwnerT = TypeVar("OwnerT", bound=kinds.Owner)
 
 SECONDS = 5.0
 """In which all of it has to be read: what is older is not acted on."""
 
-_OWNERS = {
+_CONTROLLERS = {
     "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets/",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments/",
     "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets/",
     "Job": "/apis/batch/v1/namespaces/{}/jobs/",
     "ReplicationController": "/api/v1/namespaces/{}/replicationcontrollers/",
 }
+_OWNERS = {
+    "CronJob": "/apis/batch/v1/namespaces/{}/cronjobs/",
+    "JobSet": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/{}/jobsets/",
+    "LeaderWorkerSet": "/apis/leaderworkerset.x-k8s.io/v1/namespaces/{}/leaderworkersets/",
+    "Pod": "/api/v1/namespaces/{}/pods/",
+}
+"""What may be above the controllers."""
 
 
 class Fetches(Protocol):
@@ -41,9 +49,9 @@ class Fetches(Protocol):
 def read_surroundings(connection: Fetches, namespace: str, name: str) -> Snapshot:
     """A snapshot of a pod, all pods of its controller, and what they hang on, and of no more.
 
-    That is: its node, its owners up to the top, its namespace, and the PodDisruptionBudgets and
-    HorizontalPodAutoscalers there. What does not exist is left out, the pod too; what cannot be
-    decoded is in `undecodable`. Every object is read once, the pods last.
+    That is: its node, its owners up to the first of a kind that we do not read, its namespace, and
+    the PodDisruptionBudgets and HorizontalPodAutoscalers there. What does not exist is left out,
+    the pod too; what cannot be decoded is in `undecodable`. Each object is read once, pods last.
 
     Raises:
         ClusterUnavailable: something could not be read, or not in time.
@@ -52,7 +60,7 @@ def read_surroundings(connection: Fetches, namespace: str, name: str) -> Snapsho
     pod = reading.pod(name)
     if pod is None:
         return reading.snapshot([], [], [])
-    owners = reading.owners(pod)
+    controllers, owners = reading.owners(pod)
     namespaces = reading.optional(f"/api/v1/namespaces/{namespace}", kinds.Namespace, "Namespace")
     nodes = reading.optional(f"/api/v1/nodes/{pod.node}", Node, "Node") if pod.node else []
     budgets = reading.every(
@@ -65,9 +73,15 @@ def read_surroundings(connection: Fetches, namespace: str, name: str) -> Snapsho
         kinds.HorizontalPodAutoscaler,
         "HorizontalPodAutoscaler",
     )
-    pods = [pod, *reading.siblings(pod, owners)]
+    pods = [pod, *reading.siblings(pod, controllers)]
     return reading.snapshot(
-        pods, nodes, owners, namespaces=namespaces, budgets=budgets, autoscalers=autoscalers
+        pods,
+        nodes,
+        controllers,
+        owners=owners,
+        namespaces=namespaces,
+        budgets=budgets,
+        autoscalers=autoscalers,
     )
 
 
@@ -116,29 +130,40 @@ class _Reading:
             raise _undecodable(path, problem)
         return pod
 
-    def owners(self, pod: Pod) -> list[kinds.Controller]:
-        """The controllers above the pod, from the nearest to the top of those that we know."""
-        found: list[kinds.Controller] = []
-        reference = pod.controller
-        while reference is not None and reference.kind in _OWNERS:
-            owner = self._owner(reference)
-            if owner is None or owner.metadata.uid in {each.metadata.uid for each in found}:
-                break
-            found.append(owner)
-            reference = owner.metadata.controller
-        return found
+    def owners(self, pod: Pod) -> tuple[list[kinds.Controller], list[kinds.Owner]]:
+        """The objects above the pod, from the nearest to the top of those that we know."""
+        controllers: list[kinds.Controller] = []
+        owners: list[kinds.Owner] = []
+        reference, seen = pod.controller, set[str]()
+        while reference is not None and reference.uid not in seen:
+            seen.add(reference.uid)
+            above: kinds.Owner | None = None
+            if reference.kind in _CONTROLLERS:
+                above = self._owner(reference, _CONTROLLERS, kinds.Controller, controllers)
+            elif reference.kind in _OWNERS:
+                above = self._owner(reference, _OWNERS, kinds.Owner, owners)
+            reference = None if above is None else above.metadata.controller
+        return controllers, owners
 
-    def _owner(self, reference: OwnerReference) -> kinds.Controller | None:
-        path = _OWNERS[reference.kind].format(self._namespace) + reference.name
-        for owner in self.optional(path, kinds.Controller, reference.kind):
+    def _owner(
+        self,
+        reference: OwnerReference,
+        paths: dict[str, str],
+        struct: type[OwnerT],
+        found: list[OwnerT],
+    ) -> OwnerT | None:
+        """The owner, which is added to what was found; None where it is not there any more."""
+        path = paths[reference.kind].format(self._namespace) + reference.name
+        for owner in self.optional(path, struct, reference.kind):
             if owner.metadata.uid == reference.uid:
                 owner.kind = reference.kind
+                found.append(owner)
                 return owner
         return None
 
-    def siblings(self, pod: Pod, owners: list[kinds.Controller]) -> list[Pod]:
+    def siblings(self, pod: Pod, controllers: list[kinds.Controller]) -> list[Pod]:
         """The other pods that have not ended and that its controller selects."""
-        selector = kinds.selector_text(owners[0]) if owners else ""
+        selector = kinds.selector_text(controllers[0]) if controllers else ""
         if not selector:
             return []
         found = self.every(

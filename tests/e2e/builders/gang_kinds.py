@@ -44,6 +44,13 @@ GANG_KINDS = (
 )
 
 
+RUNNERS = (
+    kind("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet"),
+    kind("jobset.x-k8s.io", "v1alpha2", "JobSet"),
+)
+"""Kinds that are above StatefulSets and Jobs."""
+
+
 @contextmanager
 def served(cluster: Cluster, kinds: Sequence[Manifest] = GANG_KINDS) -> Iterator[None]:
     """Let the API server serve these kinds, and take them away again with all their objects."""

@@ -441,6 +441,51 @@ def test_an_api_server_that_does_not_tell_is_asked_again_by_the_next_run(
     assert {past.state for past in history(stage)} == {"refused"}
 
 
+def jobset(stage: Stage, **metadata: Any) -> list[PlannedMove]:
+    """The same gang, whose Job is a JobSet's, by which Kueue runs it."""
+    moves = gang(stage)
+    (owner,) = stage.world.owners()
+    reference = {"kind": "JobSet", "name": "train", "uid": "js-1", "controller": True}
+    stage.world.objects[owner]["metadata"]["ownerReferences"] = [reference]
+    stage.world.put("jobsets", "default", "train", {"metadata": {"uid": "js-1", **metadata}})
+    del stage.world.objects["workloads", "default", the_workload(stage)["metadata"]["name"]]
+    made = kueue.workload("train", "js-1", pods=3, kind="JobSet")
+    stored = stage.world.put("workloads", "default", made["metadata"]["name"], made)["metadata"]
+    stops = StopRef(name=stored["name"], uid=stored["uid"])
+    return [structs.replace(each, stops=stops) for each in moves]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "code"),
+    [
+        ({"annotations": {"rescheduler.io/opt-out": "true"}}, "ELG011"),
+        ({"deletionTimestamp": "2026-11-21T12:00:00Z"}, "ELG015"),
+    ],
+)
+@pytest.mark.parametrize("late", [False, True])
+def test_a_jobset_that_asks_to_be_left_alone_or_goes_is_not_stopped(
+    stage: Stage, metadata: dict[str, Any], code: str, late: bool
+) -> None:
+    moves = jobset(stage, **({} if late else metadata))
+    process = Process(stage, "a", limits=ROOM)
+
+    def at_the_intent(_: int, method: str, path: str) -> None:
+        if late and method == "PUT" and path.endswith("/rescheduler-state") and history(stage):
+            stage.world.objects["jobsets", "default", "train"]["metadata"] |= metadata
+
+    process.after = at_the_intent
+    assert results(run(stage, *moves, process=process)) == [("refused", code)] * 3
+    assert written(process) == []
+    assert not any(past.charged for past in history(stage))
+
+
+def test_a_jobset_that_asks_for_nothing_is_stopped(stage: Stage) -> None:
+    process = Process(stage, "a", limits=ROOM)
+    outcome = run(stage, *jobset(stage), process=process)
+    assert {each.result for each in outcome.moves} == {"evicted"}
+    assert len(written(process)) == 1
+
+
 def test_a_gang_that_never_gets_its_quota_back_holds_every_later_cycle(stage: Stage) -> None:
     moves = gang(stage)
     (owner,) = stage.world.owners()
