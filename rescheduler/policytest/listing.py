@@ -11,6 +11,7 @@ from rescheduler.kube.affinity_terms import every_term, merge_label_keys
 from rescheduler.kube.controllers import (
     Controller,
     Namespace,
+    Owner,
     PodDisruptionBudget,
     PriorityClass,
     Service,
@@ -54,6 +55,9 @@ _KINDS: dict[str, tuple[str, type]] = {
     "DaemonSet": ("controllers", Controller),
     "Job": ("controllers", Controller),
     "ReplicationController": ("controllers", Controller),
+    "CronJob": ("owners", Owner),
+    "JobSet": ("owners", Owner),
+    "LeaderWorkerSet": ("owners", Owner),
 }
 _OF_THE_CLUSTER = frozenset(
     {
@@ -121,7 +125,7 @@ def _complete(made: Any, kind: str) -> None:
         metadata.namespace = "default"
     metadata.uid = metadata.uid or f"{kind}-{metadata.namespace}-{metadata.name}"
     metadata.creationTimestamp = metadata.creationTimestamp or NOW - timedelta(days=1)
-    if isinstance(made, Controller):
+    if isinstance(made, Owner):
         made.kind = kind
     elif isinstance(made, Node):
         made.status.conditions = made.status.conditions or _ready()

@@ -50,6 +50,13 @@ def test_label_keys_of_a_listed_pod_are_merged_into_its_terms(
     assert feasible(listed_pod("p", "a", "1", keys), other) == nodes_left
 
 
+@pytest.mark.parametrize("kind", ["CronJob", "JobSet", "LeaderWorkerSet"])
+def test_what_is_above_a_controller_can_be_listed_too(kind: str) -> None:
+    made = listed([*nodes(), {"kind": kind, "metadata": {"name": "top"}, "spec": {"odd": 1}}], {})
+    (owner,) = made.owners
+    assert (owner.kind, owner.metadata.uid) == (kind, f"{kind}-default-top")
+
+
 def test_a_term_that_is_merged_already_stays_as_it_is() -> None:
     made = listed([*nodes(), listed_pod("p", "a", "1", "matchLabelKeys")], {}).pods[0]
     (term,) = every_term(made.spec.affinity)
