@@ -346,6 +346,19 @@ def test_a_jobset_is_stopped_with_all_its_jobs() -> None:
     assert len({each.owner.controllerUid for each in plan.moves}) == 2
 
 
+def test_a_jobset_of_something_that_kueue_runs_is_not_evicted_pod_by_pod() -> None:
+    """Kueue's Workload is for the TrainJob above the JobSet."""
+    before = of_a_jobset(3, 3)
+    above = OwnerReference(kind="TrainJob", name="train", uid="uid-train", controller=True)
+    before.owners[0].metadata.ownerReferences = [above]
+    before.gang_objects[0].metadata.ownerReferences = [above]
+    for chosen in ("Leave", "Restart"):
+        limits = {"gangs": "Whole", "kueue": chosen, "otherOwners": "Allow"}
+        plan = planned(before, in_one_rack(), **limits)
+        assert plan.moves == []
+        assert set(plan.totals.refused) == {"ELG029"}
+
+
 def test_a_workload_over_more_than_the_gang_is_left_alone() -> None:
     """It would stop pods that no budget of ours counts."""
     plan = planned(of_a_jobset(3, 2), in_one_rack(), gangs="Whole", kueue="Restart")
