@@ -154,7 +154,9 @@ def around_an_eviction(between: Between) -> Iterator[Cell]:
     ):
         yield Cell(f"{fault}, once", "watch", trouble, 0, "ACT013", all_, times=1)
     yield Cell("truncated", "watch", spoiling.truncated, 1, "ACT016", some, times=1)
-    yield Cell("gzip bomb", "watch", spoiling.bomb(), 1, "ACT016", some, times=1)
+    # Where a page is too large, a smaller one is asked for.
+    yield Cell("gzip bomb, once", "watch", spoiling.bomb(), 0, "ACT013", all_, times=1)
+    yield Cell("gzip bomb, twice", "watch", spoiling.bomb(), 1, "ACT016", some, times=2)
     yield Cell("401 or 403", "report", FORBIDDEN, 0, "ACT013", all_)
     yield Cell("reply lost", "report", spoiling.lost, 0, "ACT013", all_)
     yield Cell("503 or 504", "report", UNAVAILABLE, 0, "ACT013", all_)
