@@ -286,13 +286,18 @@ def metric_faults(between: Between) -> Iterator[Cell]:
     yield Cell("partial", "metric", warned, 1, "RDG002")
     flagged = spoiling.rewritten(lambda answer: {**answer, "isPartial": True})
     yield Cell("partial, flagged", "metric", flagged, 1, "RDG002")
-    for value in ("NaN", "+Inf", "-1", "1e12"):
-        yield Cell(f"nonsense: {value}", "metric", spoiling.values(value), 1, "RDG")
-    yield Cell("no rows", "metric", spoiling.rows(lambda _rows: []), 1, "RDG")
+    for value, says in (
+        ("NaN", "RDG006"),
+        ("+Inf", "RDG006"),
+        ("-1", "RDG006"),
+        ("1e12", "RDG004"),
+    ):
+        yield Cell(f"nonsense: {value}", "metric", spoiling.values(value), 1, says)
+    yield Cell("no rows", "metric", spoiling.rows(lambda _rows: []), 1, "RDG009")
     fewer = spoiling.rows(lambda found: found[: len(found) // 2])
-    yield Cell("half of the rows", "metric", fewer, 1, "RDG")
+    yield Cell("half of the rows", "metric", fewer, 1, "RDG003")
     twice = spoiling.rows(lambda found: [*found, *map(_other, found)])
-    yield Cell("twice", "metric", twice, 1, "RDG")
+    yield Cell("twice", "metric", twice, 1, "RDG005")
     yield Cell("hang", "metric", spoiling.silent, 1, silent)
     yield Cell("slow drip", "metric", spoiling.dripping, 1, silent)
 
