@@ -2,8 +2,7 @@
 
 Names and nesting are Kubernetes' own, so the API reference documents them. The structs are decoded
 straight from the API server's JSON; a field that is not named here (an environment variable, a
-secret, a managed field) never enters the program, nor a recording made of it. Unknown fields are
-ignored, a missing one takes the default that the API documents.
+secret) never enters the program or a recording; one that is missing takes the API's default.
 """
 
 from datetime import datetime
@@ -180,12 +179,8 @@ class RestartRule(Base):
     action: str = ""
 
 
-class Probe(Base):
-    """containers[].readinessProbe: that there is one, never what it runs or sends."""
-
-
 class Container(Base):
-    """A container: what it asks for, never its command or environment."""
+    """A container: what it asks for, never its command or environment, nor what a probe does."""
 
     name: str = ""
     image: str = ""
@@ -193,7 +188,7 @@ class Container(Base):
     ports: list[ContainerPort] | None = None
     restartPolicy: str | None = None
     restartPolicyRules: list[RestartRule] | None = None
-    readinessProbe: Probe | None = None
+    readinessProbe: Base | None = None
 
 
 class VolumeClaim(Base):

@@ -225,24 +225,6 @@ class Process:
             case "full":
                 raise OSError(28, "No space left on device")
 
-    def empty(self, payload: bytes, *, metrics: bool) -> bytes:
-        """A success with nothing in it."""
-        if metrics:
-            return b'{"status":"success","data":{"resultType":"vector","result":[]}}'
-        found = msgspec.json.decode(payload)
-        return b'{"metadata":{},"items":[]}' if "items" in found else b"{}"
-
-    def partial(self, payload: bytes, *, metrics: bool) -> bytes:
-        """A success of which a part is missing, and which says so."""
-        found = msgspec.json.decode(payload)
-        if metrics:
-            rows = found["data"]["result"]
-            found["data"]["result"] = rows[: len(rows) // 2] or rows
-            return msgspec.json.encode({**found, "warnings": ["1 store did not answer"]})
-        for item in (found.get("items") or [])[:1]:
-            item["metadata"] = {**item["metadata"], "labels": 7}
-        return msgspec.json.encode(found)
-
     # --- a cycle
 
     def run(self) -> Cycle:

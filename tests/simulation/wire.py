@@ -123,14 +123,34 @@ def _garbled(
         case "truncated":
             return payload[: len(payload) // 2]
         case "empty":
-            return process.empty(payload, metrics=metrics)
+            return _empty(payload, metrics=metrics)
         case "partial":
-            return process.partial(payload, metrics=metrics)
+            return _partial(payload, metrics=metrics)
         case "stale" if method == "GET":
             return process.universe.stale.get(path, payload)
         case "twice" if not metrics:
             return _doubled(payload)
     return payload
+
+
+def _empty(payload: bytes, *, metrics: bool) -> bytes:
+    """A success with nothing in it."""
+    if metrics:
+        return b'{"status":"success","data":{"resultType":"vector","result":[]}}'
+    found = msgspec.json.decode(payload)
+    return b'{"metadata":{},"items":[]}' if "items" in found else b"{}"
+
+
+def _partial(payload: bytes, *, metrics: bool) -> bytes:
+    """A success of which a part is missing, and which says so."""
+    found = msgspec.json.decode(payload)
+    if metrics:
+        rows = found["data"]["result"]
+        found["data"]["result"] = rows[: len(rows) // 2] or rows
+        return msgspec.json.encode({**found, "warnings": ["1 store did not answer"]})
+    for item in (found.get("items") or [])[:1]:
+        item["metadata"] = {**item["metadata"], "labels": 7}
+    return msgspec.json.encode(found)
 
 
 def _served(
