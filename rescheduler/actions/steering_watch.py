@@ -9,8 +9,9 @@ import urllib3
 
 from rescheduler.actions.steering_format import read
 from rescheduler.actions.steering_table import TABLE
-from rescheduler.actions.transport import Api, call
+from rescheduler.actions.transport import Api, ServerClock, call
 from rescheduler.model.steering import Intent
+from rescheduler.wire.answers import date_of
 
 LASTS = 240
 """Seconds after which the API server ends a watch, and it is begun anew."""
@@ -28,11 +29,17 @@ class SteeringWatch:
     """
 
     def __init__(
-        self, api: Api, namespace: str, tell: Callable[[Sequence[Intent], str], None]
+        self,
+        api: Api,
+        namespace: str,
+        tell: Callable[[Sequence[Intent], str], None],
+        clock: ServerClock,
     ) -> None:
+        """clock: hears the API server's time, by which the deadlines in the table are set."""
         self.problem = "the table of replacements was not read yet"
         self._api = api
         self._tell = tell
+        self._clock = clock
         self._collection = f"/api/v1/namespaces/{namespace}/configmaps"
         self._stop = threading.Event()
         self._response: Any = None
@@ -60,6 +67,7 @@ class SteeringWatch:
         """Tell the table as it is now; answers the version from which to watch."""
         query = f"?fieldSelector=metadata.name%3D{TABLE}"
         answer = call(self._api, "GET", self._collection + query, timeout=_TIMEOUT)
+        self._clock.hear(answer.date)
         if not answer.ok:
             raise OSError(answer.message)
         items = answer.body.get("items") or [{}]
@@ -103,6 +111,7 @@ class SteeringWatch:
             preload_content=False,
         )
         try:
+            self._clock.hear(date_of(response.headers.get("Date", "")))
             if response.status != 200:
                 raise OSError(f"watching {self._collection}: {response.status}")
             rest = b""

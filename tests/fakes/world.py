@@ -45,7 +45,7 @@ class World:
     restarts, each time anew; None: for good. stuck: whether an evicted pod never goes.
     offset: by which the clock of the API server that answers now is wrong.
     steers: whether admission steers replacements by the table, and shows which one it reads; with
-    `frozen` it goes on with the table that it had then.
+    `frozen` it goes on with the table that it had then, and `blind` it shows one and steers nobody.
     may_taint: whether nodes may be patched. tainters: other users who may. unseen: resources that
     a review of our access answers No for.
     kueue: what stops and starts Workloads.
@@ -62,6 +62,7 @@ class World:
         self.stuck: Callable[[dict[str, Any]], bool] = lambda _: False
         self.offset = timedelta(0)
         self.steers = False
+        self.blind = False
         self.may_taint = True
         self.tainters: set[str] = set()
         self.unseen: set[str] = set()

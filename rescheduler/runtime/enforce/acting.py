@@ -31,6 +31,7 @@ from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.attempt import Halted, problem
 from rescheduler.runtime.enforce.awaiting import STAYS, await_replacements, awaited
+from rescheduler.runtime.enforce.confirming import misses
 from rescheduler.runtime.enforce.freeing import FreeingAttempts
 from rescheduler.runtime.enforce.reconcile import holding
 from rescheduler.runtime.enforce.tainting import sweep_strays
@@ -52,7 +53,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
     """
     started = actor.clock()
     results = {move.pod.uid: _untried(move) for move in plan.moves}
-    known, strays = None, list[Problem]()
+    known, found = None, list[Problem]()
     try:
         with holding(actor, fence) as history:
             # Now that the API server was heard: before, this host's own clock stands in.
@@ -71,7 +72,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
                 for number, batch in enumerate(_batches(plan.moves)):
                     snapshot = _observed(plan, actor)
                     # Later ones may meet taints of this very run.
-                    strays += sweep_strays(actor, snapshot) if number == 0 else []
+                    found += sweep_strays(actor, snapshot) if number == 0 else []
                     _carry_out(plan, batch, attempts, actor, snapshot)
             finally:
                 attempts.unsteer()
@@ -91,13 +92,14 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
     learned = plan.calibration
     if known is not None:
         learned = calibration(known, actor.limits, plan.cluster.version)
+        found += misses(known, plan.id)
     return Outcome(
         started=started,
         finished=actor.clock(),
         verdict=verdict,
         moves=tuple(results[move.pod.uid] for move in plan.moves),
         calibration=learned,
-        plan=_noted(plan, strays),
+        plan=_noted(plan, found),
     )
 
 

@@ -1,8 +1,11 @@
 """Whether what steers by the table of replacements goes by the table as it is stored now."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from rescheduler.model.history import History, PastMove
 from rescheduler.model.problem import Problem
+from rescheduler.model.reasons import CATALOG
 from rescheduler.model.steering import Followed, Means
 from rescheduler.runtime.enforce.actor import Actor
 
@@ -28,6 +31,35 @@ def confirmed(actor: Actor, means: Means) -> Problem | None:
             return problem
         actor.sleep(pause)
     return problem
+
+
+def disproved(history: History, moves: Iterable[PastMove]) -> Problem | None:
+    """Why these are not entered: what they count on has steered nobody before, by the same plan.
+
+    What reads the table may show it and yet steer no pod: one of several API servers, or a webhook
+    whose answers come too late.
+    """
+    plans = {(move.plan, move.steered.by) for move in moves if move.steered is not None}
+    for past in history.moves:
+        steered = past.steered
+        if steered is not None and steered.missed and (past.plan, steered.by) in plans:
+            said = f"the replacement of {past.namespace}/{past.pod} came without its node affinity"
+            return Problem(code="STR002", message=f"{said}, so {steered.by} is not counted on")
+    return None
+
+
+def misses(history: History, plan: str) -> list[Problem]:
+    """What to note of the replacements of this plan that were not steered."""
+    known = CATALOG["STR005"]
+    return [
+        Problem(
+            code=known.code,
+            message=f"{known.sentence} (steering.by {past.steered.by}: the one of "
+            f"{past.namespace}/{past.pod}). {known.advice}",
+        )
+        for past in history.moves
+        if past.plan == plan and past.steered is not None and past.steered.missed
+    ]
 
 
 def _by_api_server(actor: Actor) -> Problem | None:

@@ -21,7 +21,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.steering import MOST_NODES, Intent, Means
 from rescheduler.runtime.enforce.actor import Actor
-from rescheduler.runtime.enforce.confirming import confirmed
+from rescheduler.runtime.enforce.confirming import confirmed, disproved
 from rescheduler.runtime.enforce.tainting import shunned, steers, taint, untaint
 
 TABLED: frozenset[Means] = frozenset({"AdmissionPolicy", "Webhook", "Extender"})
@@ -96,7 +96,8 @@ def _enter(
     if actor.steering is None:
         return Problem(code="STR001", message="nothing here writes the table of replacements")
     _join([steered for _, steered in wanted], [move.controller for move, _ in wanted])
-    problem = _unfit(history, [move for move, _ in wanted])
+    moves = [move for move, _ in wanted]
+    problem = disproved(history, moves) or _unfit(history, moves)
     if problem is not None:
         return problem
     problem = actor.steering.add([_intent(move, each) for move, each in wanted], actor.ledger.fence)
@@ -287,4 +288,6 @@ def arrived(actor: Actor, move: PastMove, found: Pod) -> None:
         if each.key == HOSTNAME and each.operator == "In"
     ]
     if not any(set(steered.hostnames) <= values for values in named):
-        steered.missed = move.compared = True
+        move.compared = True
+        # The table asks for nothing of a pod of another template.
+        steered.missed = template_hash(found.metadata.labels) == steered.template

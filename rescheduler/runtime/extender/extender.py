@@ -45,7 +45,7 @@ def serve_extender(settings: Settings) -> int:
     if connection is not None:
         lease = extender_lease(connection.api, clock)
         showing = Showing(lease, claims, answers, socket.gethostname())
-        watch = SteeringWatch(connection.api, NAMESPACE, showing.told(claims.replace))
+        watch = SteeringWatch(connection.api, NAMESPACE, showing.told(claims.replace), clock)
 
     def tell(known: Known | None) -> None:
         if showing is None:

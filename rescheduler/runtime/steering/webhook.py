@@ -1,7 +1,5 @@
 """`rescheduler webhook`: steers replacements as they are created, until it is stopped."""
 
-from datetime import UTC, datetime
-
 from rescheduler.actions.steering_watch import SteeringWatch
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
@@ -39,10 +37,11 @@ def serve_webhook(settings: Settings) -> int:
     connection = connection_of(settings)
     if connection is None:
         raise SettingsError("a webhook needs a cluster", "leave --snapshot out.")
-    presented = _presented(settings, connection)
+    clock = ServerClock()
+    presented = _presented(settings, connection, clock)
     current = presented.pair()
-    claims = Claims(lambda: datetime.now(UTC))
-    watch = SteeringWatch(connection.api, NAMESPACE, claims.replace)
+    claims = Claims(clock.now)
+    watch = SteeringWatch(connection.api, NAMESPACE, claims.replace, clock)
     metrics = RequestMetrics("rescheduler_webhook")
     server = JsonServer(
         settings.listen,
@@ -72,7 +71,7 @@ def serve_webhook(settings: Settings) -> int:
     return 0
 
 
-def _presented(settings: Settings, connection: Connection) -> Presented:
+def _presented(settings: Settings, connection: Connection, clock: ServerClock) -> Presented:
     certificate, key = settings.tls_cert_file, settings.tls_key_file
     if certificate is not None and key is not None:
         return FromFiles(certificate, key)
@@ -80,7 +79,6 @@ def _presented(settings: Settings, connection: Connection) -> Presented:
         raise SettingsError(
             "--tls-cert-file and --tls-key-file belong together", "give both, or neither."
         )
-    clock = ServerClock()
     secrets = f"/api/v1/namespaces/{NAMESPACE}/secrets"
     hooks = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
     return Own(

@@ -254,6 +254,54 @@ def test_what_an_unsteered_replacement_does_is_not_held_against_the_prediction(
     assert sum(each.compared for each in records) == 0
 
 
+@pytest.mark.parametrize("strength", ["Prefer", "Require"])
+@pytest.mark.parametrize("lands", ["n7", "n1"])
+def test_means_that_were_seen_to_steer_nobody_are_used_no_more_in_the_run(
+    stage: Stage, strength: Strength, lands: str
+) -> None:
+    """They show the table, and pods come as they were made: two API servers, or a wrong clock."""
+    stage.world.place = lambda _: lands
+    stage.world.blind = True
+    moves = [steered(web(stage, f"web-{n}", f"rs-{n}"), strength) for n in range(3)]
+    limits = Limits.model_validate({**WIDE, "movesPerHour": 50})
+    outcome = run(stage, *moves, process=Process(stage, "a", limits=limits))
+    assert [(move.result, move.code) for move in outcome.moves][1:] == [("refused", "STR002")] * 2
+    assert "default/web-0" in outcome.moves[1].message
+    assert len(stage.world.accepted) == 1
+    (note,) = outcome.plan.notes
+    assert (note.code, "default/web-0" in note.message) == ("STR005", True)
+    assert exit_code(outcome) != 0
+
+
+def test_a_miss_of_the_last_move_does_not_pass_for_a_success(stage: Stage) -> None:
+    stage.world.blind = True
+    outcome = run(stage, steered(web(stage)))
+    assert [(move.result, move.code) for move in outcome.moves] == [("evicted", "ACT001")]
+    assert exit_code(outcome) == 1
+    stage.world.blind = False
+    outcome = run(stage, steered(web(stage, "web-2", "rs-2")), process=Process(stage, "b"))
+    assert exit_code(outcome) == 0, "another run asks them anew"
+
+
+def test_a_preference_that_the_scheduler_overrules_is_no_miss(stage: Stage) -> None:
+    stage.world.place = lambda _: "n7"
+    moves = [steered(web(stage, f"web-{n}", f"rs-{n}"), "Prefer") for n in range(2)]
+    outcome = run(stage, *moves)
+    assert [move.landedOn for move in outcome.moves] == ["n7", "n7"]
+    assert exit_code(outcome) == 0
+
+
+def test_a_replacement_of_another_template_was_not_to_be_steered(stage: Stage) -> None:
+    """A StatefulSet rolls out meanwhile: the table is for pods like the old one."""
+    manifest = web(stage, kind="StatefulSet")
+    manifest["metadata"]["labels"]["controller-revision-hash"] = "old"
+    outcome = run(stage, steered(manifest))
+    (past,) = history(stage)
+    assert past.steered is not None
+    assert (past.replacement != "", past.steered.missed, past.compared) == (True, False, True)
+    assert exit_code(outcome) == 0
+
+
 def test_garbage_in_the_table_is_swept_and_told(stage: Stage) -> None:
     stage.world.objects[TABLE_KEY]["data"] = {"rs-1": "junk"}
     process = Process(stage, "a")

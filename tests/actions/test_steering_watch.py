@@ -1,0 +1,104 @@
+"""The table of replacements is followed as it changes, by the API server's time."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from kubernetes.client import ApiClient, Configuration
+
+from rescheduler.actions.steering_format import written
+from rescheduler.actions.steering_watch import SteeringWatch
+from rescheduler.actions.transport import ServerClock
+from rescheduler.kube.objects import ObjectMeta, OwnerReference
+from rescheduler.model.steering import Intent
+from rescheduler.runtime.steering.claims import Claims
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+INTENT = Intent(
+    owner="rs-1",
+    namespace="default",
+    hostnames=("n5", "n6"),
+    strength="Require",
+    deadline=NOW + timedelta(seconds=90),
+    plan="p",
+    pod="old-1",
+)
+TABLE = {"metadata": {"resourceVersion": "7"}, "data": written([INTENT])}
+
+
+@dataclass
+class Answering:
+    """An API server that lists `table`, and answers each watch with `events`, and ends it."""
+
+    events: bytes = b""
+    table: Any = field(default_factory=lambda: TABLE)
+    lists: int = 0
+    watches: int = 0
+    url: str = ""
+
+    def client(self) -> ApiClient:
+        return ApiClient(Configuration(host=self.url))
+
+
+@contextmanager
+def answering(made: Answering) -> Iterator[Answering]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = {"items": [made.table], "metadata": {"resourceVersion": "7"}}
+            watch = "watch=1" in self.path
+            made.watches, made.lists = made.watches + watch, made.lists + (not watch)
+            self.send_response_only(200)
+            self.send_header("Date", format_datetime(NOW, usegmt=True))
+            self.end_headers()
+            self.wfile.write(made.events if watch else json.dumps(body).encode())
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield made
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def watching(made: Answering, clock: ServerClock, claims: Claims) -> Iterator[SteeringWatch]:
+    with answering(made):
+        watch = SteeringWatch(made.client(), "rescheduler", claims.replace, clock)
+        watch.start()
+        try:
+            yield watch
+        finally:
+            watch.stop()
+
+
+def eventually(found: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 8
+    while not found() and time.monotonic() < until:
+        time.sleep(0.01)
+    return found()
+
+
+@pytest.mark.parametrize("ahead", [timedelta(minutes=2), -timedelta(minutes=2), timedelta(0)])
+def test_deadlines_are_those_of_the_clock_that_set_them(ahead: timedelta) -> None:
+    """The host's own clock is wrong by minutes; an entry lasts about one."""
+    clock = ServerClock(wall=lambda: NOW + ahead)
+    claims = Claims(clock.now)
+    owner = OwnerReference(kind="ReplicaSet", name="web", uid="rs-1", controller=True)
+    with watching(Answering(), clock, claims):
+        assert eventually(lambda: claims.version == "7")
+        made = claims.take(ObjectMeta(ownerReferences=[owner]), "new-1", namespace="default")
+    assert made == INTENT
