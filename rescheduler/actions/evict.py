@@ -58,31 +58,44 @@ class EvictionAnswer:
 
 
 def evict(
-    api: Api, move: PlannedMove, annotations: dict[str, str], *, timeout: float = CALL_TIMEOUT
+    api: Api,
+    move: PlannedMove,
+    annotations: dict[str, str],
+    *,
+    rehearsed: bool = False,
+    timeout: float = CALL_TIMEOUT,
 ) -> EvictionAnswer:
     """Ask the API server to evict the pod of this move, by name and UID.
 
     annotations: reach admission webhooks and the audit log; they are not kept on the pod.
+    rehearsed: whether nothing is done, and rights, admission and budgets answer all the same.
     """
-    path, body = eviction(move, annotations)
+    path, body = eviction(move, annotations, rehearsed=rehearsed)
     return understood(call(api, "POST", path, body, timeout=timeout))
 
 
-def eviction(move: PlannedMove, annotations: dict[str, str]) -> tuple[str, dict[str, Any]]:
+def eviction(
+    move: PlannedMove, annotations: dict[str, str], *, rehearsed: bool = False
+) -> tuple[str, dict[str, Any]]:
     """The path and the body of the request.
 
-    A pod on no node is meant only as long as it is exactly as it was read, so Pending.
+    A pod on no node is meant only as long as it is exactly as it was read, so Pending. A rehearsal
+    says so in both, so that a proxy that drops queries makes no eviction of it.
     """
     pod = move.pod
     exact = {} if move.source else {"resourceVersion": pod.resourceVersion}
     metadata = {"name": pod.name, "namespace": pod.namespace, "annotations": annotations}
-    body = {
+    body: dict[str, Any] = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": metadata,
         "deleteOptions": {"preconditions": {"uid": pod.uid, **exact}},
     }
-    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body
+    path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
+    if not rehearsed:
+        return path, body
+    body["deleteOptions"]["dryRun"] = ["All"]
+    return f"{path}?dryRun=All", body
 
 
 def annotations(move: PlannedMove, plan: str, fence: int) -> dict[str, str]:

@@ -168,7 +168,7 @@ _ALL = (
     Reason("ACT004", "The PodDisruptionBudget did not allow the eviction.", "A later cycle tries again."),
     Reason("ACT005", "The API server asked to retry later.", "A later cycle tries again."),
     Reason("ACT006", "Two PodDisruptionBudgets select the pod; the API server then refuses evictions.", "Change the budgets so that only one selects it."),
-    Reason("ACT007", "The API server forbids the eviction.", "Give the service account the right to create pods/eviction."),
+    Reason("ACT007", "The API server forbids the eviction.", "Give the service account the right to create pods/eviction; behind the fence of deploy/ also label the namespace."),
     Reason("ACT008", "The API server did not accept the eviction.", "Read the message; an admission policy or webhook may refuse it."),
     Reason("ACT009", "The API server did not answer: whether the pod was evicted is checked by its UID later.", "Nothing to do; the move counts against its budgets meanwhile."),
     Reason("ACT010", "Not tried: the run stopped before it.", "Read the verdict."),

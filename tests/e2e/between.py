@@ -39,7 +39,7 @@ class Spoiled(Exception):
 
 @dataclass(frozen=True)
 class Effect:
-    """One write that came: the `nth` of its kind (lease, state, eviction, event), from 1."""
+    """One write that came: the `nth` of its kind, as lease, state, eviction, event, from 1."""
 
     kind: str
     nth: int
@@ -152,6 +152,8 @@ class Between:
             return None
         parts = urlsplit(path).path.split("/")
         kind = next((_KINDS[part] for part in reversed(parts) if part in _KINDS), "other")
+        if kind == "eviction" and urlsplit(path).query:
+            kind = "rehearsal"
         with self._guard:
             self._counts[kind] += 1
             effect = Effect(kind, self._counts[kind])

@@ -48,12 +48,16 @@ def refusal(api: Api, method: str, path: str, body: Any = None) -> str:
     return ""
 
 
-def evicting(api: Api, pod: Manifest, options: Any) -> str:
+def evicting(api: Api, pod: Manifest, options: Any, query: str = "") -> str:
     metadata = pod["metadata"]
     named = {"name": metadata["name"], "namespace": metadata["namespace"]}
-    path = f"/api/v1/namespaces/{named['namespace']}/pods/{named['name']}/eviction"
+    path = f"/api/v1/namespaces/{named['namespace']}/pods/{named['name']}/eviction{query}"
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": named}
     return refusal(api, "POST", path, body | ({"deleteOptions": options} if options else {}))
+
+
+def uid(pod: Manifest) -> str:
+    return str(pod["metadata"]["uid"])
 
 
 def exactly(pod: Manifest) -> dict[str, Any]:
@@ -76,7 +80,15 @@ def test_only_what_may_be_evicted_is_evicted(cluster: Cluster, ours: Api) -> Non
     )
     assert "is not labelled" in evicting(ours, mistyped, exactly(mistyped))
 
+    # A rehearsal asks the fence, and evicts nobody where it lets it pass.
     first, second, third = cluster.pods("web", "open")
+    dry = {"dryRun": ["All"]}
+    assert "is not labelled" in evicting(ours, mistyped, exactly(mistyped) | dry, "?dryRun=All")
+    for query in ("?dryRun=All", ""):
+        assert evicting(ours, first, exactly(first) | dry, query) == ""
+    assert {uid(each) for each in cluster.pods("web", "open")} == set(
+        map(uid, (first, second, third))
+    )
     assert "must name the pod's UID" in evicting(ours, first, {})
     assert "must name the pod's UID" in evicting(ours, first, {"gracePeriodSeconds": 5})
     assert "its own grace period" in evicting(

@@ -49,6 +49,7 @@ class World:
     may_taint: whether nodes may be patched. tainters: other users who may. unseen: resources that
     a review of our access answers No for.
     kueue: what stops and starts Workloads.
+    forbidden: apps whose pods admission lets nobody evict.
     on_accept: called with the pod and the request of each eviction that is accepted.
     """
 
@@ -66,6 +67,7 @@ class World:
         self.may_taint = True
         self.tainters: set[str] = set()
         self.unseen: set[str] = set()
+        self.forbidden: set[str] = set()
         self.kueue = kueue.Kueue()
         self.frozen: dict[str, Any] | None = None
         self.on_accept: Callable[[dict[str, Any], dict[str, Any]], None] = lambda *_: None
@@ -201,7 +203,7 @@ class World:
         elif ("namespaces", "", namespace) not in self.objects:
             return status(404, "NotFound", f'namespaces "{namespace}" not found')
         if sub == "eviction":
-            return self._evict(namespace, name, body or {})
+            return self._evict(namespace, name, body or {}, rehearsed="dryRun=All" in query)
         if method == "PUT" and "dryRun=All" in query:
             return rehearsed(self, (kind, namespace, name), body or {})
         match method:
@@ -267,7 +269,7 @@ class World:
             return status(409, "Conflict", "the object has been modified")
         return 200, copied(self.put(*key, copied(body))), {}
 
-    def _evict(self, namespace: str, name: str, body: dict[str, Any]) -> Reply:
+    def _evict(self, namespace: str, name: str, body: dict[str, Any], *, rehearsed: bool) -> Reply:
         pod = self.objects.get(("pods", namespace, name))
         if pod is None:
             return status(404, "NotFound", f'pods "{name}" not found')
@@ -275,13 +277,18 @@ class World:
         if wanted != pod["metadata"]["uid"]:
             return status(409, "Conflict", f"the UID in the precondition ({wanted}) does not match")
         metadata = pod["metadata"]
+        if metadata["labels"].get("app") in self.forbidden:
+            return status(403, "Forbidden", f"pods {name!r} is forbidden: denied by admission")
         exact = body["deleteOptions"]["preconditions"].get("resourceVersion")
         if exact is not None and exact != metadata["resourceVersion"]:
             return status(409, "Conflict", f"the resource version {exact} does not match")
         if "deletionTimestamp" not in metadata:
-            blocked = budgets.spend(self, pod) if pod["status"]["phase"] == "Running" else None
+            counted = pod["status"]["phase"] == "Running"
+            blocked = budgets.spend(self, pod, rehearsed=rehearsed) if counted else None
             if blocked is not None:
                 return blocked
+            if rehearsed:
+                return 201, {"kind": "Status", "status": "Success"}, {}
             self.on_accept(pod, body)
             self.accepted.append(metadata["uid"])
             gone = self.now() + timedelta(seconds=self.grace)

@@ -1,14 +1,18 @@
 """A chain is carried out one move after the other, and no further than its first failure."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import msgspec
+import pytest
 
+from rescheduler.kube.annotations import OPT_OUT
 from rescheduler.model.plan import Outcome
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
+from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.stage import Stage, warm
 from tests.fakes.steering import TABLE_KEY
 from tests.planning.search.test_chains import FREE, RULES, STEERED, full
@@ -72,6 +76,38 @@ def test_what_room_was_to_be_made_for_stays_when_the_room_is_not_made() -> None:
     assert [move.result for move in outcome.moves] == ["refused", "refused"]
     assert [move.code for move in outcome.moves][1] == "DRF008"
     assert chained.stage.world.accepted == []
+
+
+def _opted_out(chained: Chained) -> None:
+    """The chain was planned; then its owner says no."""
+    pods = [b for (kind, *_), b in chained.stage.world.objects.items() if kind == "pods"]
+    (gains,) = [each for each in pods if each["metadata"]["labels"]["app"] == "ssd"]
+    gains["metadata"]["annotations"] = {OPT_OUT: "true"}
+
+
+@pytest.mark.parametrize(
+    ("hinders", "code"),
+    [
+        (_opted_out, "ELG011"),
+        (lambda c: c.stage.world.add_budget("ssd", "ssd", allowed=0), "DRF007"),
+        (lambda c: c.stage.world.forbidden.add("ssd"), "ACT007"),
+    ],
+    ids=["opted out", "budget", "admission"],
+)
+def test_no_room_is_made_for_a_pod_that_may_not_leave(
+    hinders: Callable[[Chained], None], code: str
+) -> None:
+    """What was read for the batch shows nothing of it: what is asked right before does."""
+    chained = Chained()
+    hinders(chained)
+    outcome = chained.run()
+    (first, second) = outcome.moves
+    assert (first.result, first.code) == ("refused", code)
+    # A 403 holds for the whole namespace in this run.
+    assert (second.result, second.code in ("DRF008", code)) == ("refused", True)
+    assert "default/ssd" in outcome.moves[0].message
+    assert chained.stage.world.accepted == []
+    assert exit_code(outcome) == 3
 
 
 def test_nothing_follows_a_replacement_that_does_not_come_up() -> None:

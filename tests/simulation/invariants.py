@@ -24,9 +24,10 @@ OUR_KINDS = ("leases", "configmaps", "events")
 def i04_evict_only(ground: Ground, process: Process, request: Request) -> Found:
     """No DELETE on pods, no grace period, no write to pods, nodes or workloads from us."""
     parts = request.path.split("/")
-    if request.path.endswith("/eviction"):
+    if request.path.endswith(("/eviction", "/eviction?dryRun=All")):
         options = (request.body or {}).get("deleteOptions") or {}
-        if set(options) != {"preconditions"}:
+        rehearsed = {"dryRun"} if request.path.endswith("?dryRun=All") else set()
+        if set(options) != {"preconditions"} | rehearsed:
             yield f"an eviction with the options {options}"
     elif request.method not in ("POST", "PUT") or not set(OUR_KINDS) & set(parts):
         yield f"{request.method} {request.path}"

@@ -38,7 +38,7 @@ def forgetful(history: History, _now: object, *_: Any) -> History:
     return History([move for move in history.moves if move.in_flight], history.landings)
 
 
-def graceless(move: Any, notes: dict[str, str]) -> tuple[str, dict[str, Any]]:
+def graceless(move: Any, notes: dict[str, str], **_: Any) -> tuple[str, dict[str, Any]]:
     pod = move.pod
     options = {"preconditions": {"uid": pod.uid}, "gracePeriodSeconds": 0}
     metadata = {"name": pod.name, "namespace": pod.namespace, "annotations": notes}

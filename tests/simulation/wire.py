@@ -85,7 +85,7 @@ def exchange(
 ) -> Answer:
     """One request to the API server or to Prometheus, with what goes wrong on its way."""
     metrics = url.startswith(PROMETHEUS)
-    path, _, query = url.removeprefix(APISERVER).partition("?")
+    path, query = _asked(method, url, metrics=metrics)
     process.alive()
     if body is not None and CANARY.encode() in body:
         process.universe.leaked(process, path)
@@ -113,6 +113,12 @@ def exchange(
         process.universe.remember(path, payload)
     process.after(phase, method, path, body, status)
     return Answer(process, status, payload, headers, pace=1.0 if fault == "drip" else 0.0)
+
+
+def _asked(method: str, url: str, *, metrics: bool) -> tuple[str, str]:
+    """The path and the query; a rehearsal keeps it in its path, as it is no eviction."""
+    path, _, query = url.removeprefix(APISERVER).partition("?")
+    return (f"{path}?{query}" if method == "POST" and query and not metrics else path), query
 
 
 def _garbled(
@@ -165,7 +171,7 @@ def _served(
     try:
         decoded = None if body is None else msgspec.json.decode(body)
         universe.sender = process
-        status, payload, headers = cluster.answer(method, path, decoded, query)
+        status, payload, headers = cluster.answer(method, path.partition("?")[0], decoded, query)
         date = _date(int(cluster.now().timestamp()))
         universe.record(process, method, path, status, decoded)
     finally:

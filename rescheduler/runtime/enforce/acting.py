@@ -177,6 +177,8 @@ def _carry_out(
             for move in moves:
                 if move.room:
                     attempts.attempt_in_room(move, _of_room(plan, move.room))
+                elif behind := _behind(plan, move):
+                    attempts.attempt_before(move, behind)
                 else:
                     attempts.attempt(move)
     finally:
@@ -192,6 +194,11 @@ def _carry_out(
 def _of_room(plan: Plan, room: str) -> list[PlannedMove]:
     """The moves of the plan that make room for this gang, in their order."""
     return [each for each in plan.moves if each.room == room and each.mode == "Enforce"]
+
+
+def _behind(plan: Plan, move: PlannedMove) -> list[PlannedMove]:
+    """The moves of the plan that this one makes room for, in their order."""
+    return [e for e in plan.moves if move.pod.uid in e.after and e.mode == "Enforce"]
 
 
 def _go_on(entries: list[PastMove], actor: Actor) -> None:

@@ -121,8 +121,8 @@ class Attempts:
         """Why our own budgets and what was answered before forbid it, whatever the snapshot shows.
 
         The re-check covers these too; they are held here once more because they must hold.
-        earlier: moves of its group that come before it, of which none is charged yet; those of one
-        workload are one move to the limits of that.
+        earlier: moves that it hangs on and that come before it, of which none is charged yet; those
+        of one group and workload are one move to the limits of that.
         """
         namespace = move.pod.namespace
         budget = move.budget.name if move.budget else ""
@@ -144,9 +144,9 @@ class Attempts:
         planned = (
             sum(each.source == move.source for each in earlier),
             sum(each.pod.namespace == namespace for each in earlier),
-            0,
+            sum(each.owner.uid == move.owner.uid for each in earlier),
         )
-        follows = any(each.owner.uid == move.owner.uid for each in earlier)
+        follows = bool(move.group and planned[2])
         full = pace.closed(len(earlier)) or pace.refusal(
             node, namespace, workload, planned, follows=follows
         )

@@ -102,6 +102,9 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
     def ask(move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
         return evict(api, move, annotations(move, plan, fence))
 
+    def rehearse(move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
+        return evict(api, move, annotations(move, plan, fence), rehearsed=True)
+
     events = EventWriter(
         api,
         instance=state.lease.identity,
@@ -118,6 +121,7 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
         reread=reread,
         queues=queues,
         evict=ask,
+        rehearse=rehearse,
         announce=events,
         demoted=events.demoted,
         clock=state.clock.now,

@@ -1,4 +1,9 @@
-"""Moves that make room for a gang: none is made where one may not be, and none after a failure."""
+"""Moves that make room, for a gang or for one pod: none is made where it would be in vain.
+
+Before the first eviction all that hang on it are asked for, each pod is read again, and its own
+eviction is rehearsed: who has a say there may know reasons that nothing shows that we read, as
+admission that lets nobody evict in a namespace.
+"""
 
 from collections.abc import Sequence
 
@@ -8,11 +13,12 @@ from rescheduler.model.problem import Problem
 from rescheduler.policies.base import NO_ROOM
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.attempt import problem
+from rescheduler.runtime.enforce.awaiting import await_placed
 from rescheduler.runtime.enforce.groups import GroupAttempts
 
 
 class RoomAttempts(GroupAttempts):
-    """Sends the evictions of one plan, and stops making room where the gang would not get it."""
+    """Sends the evictions of one plan, and stops making room where nobody would get it."""
 
     def __init__(
         self, plan: str, actor: Actor, history: History, results: dict[str, MoveResult]
@@ -22,13 +28,30 @@ class RoomAttempts(GroupAttempts):
         self._begun: set[str] = set()
         self._given_up: set[str] = set()
 
+    def attempt_before(self, move: PlannedMove, behind: Sequence[PlannedMove]) -> None:
+        """Try one move, unless one of those that it makes room for may not be made.
+
+        behind: these, in their order.
+
+        Raises:
+            Halted, ActionError, SourceError: as `attempt`.
+        """
+        self._keep_pace()
+        await_placed(self._actor, self.history)
+        refused = self._any_refused(behind, [move])
+        if refused is not None:
+            which, found = refused
+            said = f"{found.message} ({_named(which)}, for which it makes room)"
+            self._report(move, "refused", Problem(code=found.code, message=said))
+            return
+        self.attempt(move)
+
     def attempt_in_room(self, move: PlannedMove, room: Sequence[PlannedMove]) -> None:
         """Try one move of those that make room for a gang.
 
-        Before the first eviction all are checked, and each pod is read again: where one may not be
-        moved, none is. Between them replacements are awaited as between any moves, as each was
-        useful where it was. When one is not made, those after it are not tried: what was moved
-        stays where it runs now, and the others are told why they stay.
+        Where one may not be moved, none is. Between them replacements are awaited as between any
+        moves, as each was useful where it was. When one is not made, those after it are not tried:
+        what was moved stays where it runs now, and the others are told why they stay.
 
         room: all moves of the plan for it, in their order.
 
@@ -38,7 +61,7 @@ class RoomAttempts(GroupAttempts):
         if move.room in self._given_up:
             return
         if move.room not in self._begun:
-            refused = self._any_refused(room)
+            refused = self._room_refused(room)
             if refused is not None:
                 self._given_up.add(move.room)
                 for each in room:
@@ -51,23 +74,39 @@ class RoomAttempts(GroupAttempts):
             if self.results[move.pod.uid].result != "evicted":
                 self._give_up(move, room)
 
-    def _any_refused(self, room: Sequence[PlannedMove]) -> Problem | None:
+    def _room_refused(self, room: Sequence[PlannedMove]) -> Problem | None:
         """Why one of these moves must not be made now, before any of them is."""
         if self._checks is None:
             raise ValueError("no batch was begun")
-        made = [past for _, past in self.evicted]
-        for each in room:
-            if (objection := self._objection(each)) is not None:
-                return _of(each, objection)
-        found = self._checks.check(room[0], made)
+        found = self._checks.check(room[0], [past for _, past in self.evicted])
         if isinstance(found, Problem):
             return _of(room[0], found)
-        for each in room:
+        refused = self._any_refused(room)
+        return None if refused is None else _of(*refused)
+
+    def _any_refused(
+        self, moves: Sequence[PlannedMove], before: Sequence[PlannedMove] = ()
+    ) -> tuple[PlannedMove, Problem] | None:
+        """Which of these must not be made now, and why. before: moves that come before them."""
+        planned = [*before, *moves]
+        for place, move in enumerate(moves, len(before)):
+            if (objection := self._objection(move, planned[:place])) is not None:
+                return move, objection
+        for move in moves:
             self._may_send()
-            fresh = self._actor.reread(each.pod.namespace, each.pod.name)
-            if (changed := self._changed(each, fresh)) is not None:
-                return _of(each, changed)
+            fresh = self._actor.reread(move.pod.namespace, move.pod.name)
+            found = self._changed(move, fresh) or self._rehearsed(move)
+            if found is not None:
+                return move, found
         return None
+
+    def _rehearsed(self, move: PlannedMove) -> Problem | None:
+        """Why the API server would not evict this pod now."""
+        answer = self._actor.rehearse(move, self._plan, self._actor.ledger.fence)
+        if answer.result == "evicted":
+            return None
+        self._heed(move, answer)
+        return Problem(code=answer.code, message=answer.message)
 
     def _give_up(self, move: PlannedMove, room: Sequence[PlannedMove]) -> None:
         self._given_up.add(move.room)
@@ -75,7 +114,7 @@ class RoomAttempts(GroupAttempts):
         places = [each.pod.uid for each in room].index(move.pod.uid)
         made = sum(self.results[each.pod.uid].result == "evicted" for each in room)
         said = (
-            f"{move.pod.namespace}/{move.pod.name} was not moved ({result.code}), so gang "
+            f"{_named(move)} was not moved ({result.code}), so gang "
             f"{move.room} gets no room by this plan. Of its {len(room)} moves {made} were made "
             "before; they stay where they are."
         )
@@ -85,6 +124,9 @@ class RoomAttempts(GroupAttempts):
 
 def _of(move: PlannedMove, found: Problem) -> Problem:
     """Why no room is made, with the pod that it is about."""
-    name = f"{move.pod.namespace}/{move.pod.name}"
-    said = f"{found.message} ({name}, one of the moves that make room for gang {move.room})"
-    return Problem(code=found.code, message=said)
+    of = f"{_named(move)}, one of the moves that make room for gang {move.room}"
+    return Problem(code=found.code, message=f"{found.message} ({of})")
+
+
+def _named(move: PlannedMove) -> str:
+    return f"{move.pod.namespace}/{move.pod.name}"

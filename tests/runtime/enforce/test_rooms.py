@@ -68,6 +68,29 @@ def test_none_is_made_where_one_of_a_later_batch_may_not_be(stage: Stage, which:
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
+def test_none_is_made_where_admission_forbids_one(stage: Stage, which: int) -> None:
+    """A namespace that is not labelled for evictions, behind the fence."""
+    moves = room(stage, 1, 2, 3)
+    stage.world.forbidden.add(f"w{which}")
+    outcome = run(stage, *moves)
+    assert {result for result, _ in results(outcome)} == {"refused"}
+    assert stage.world.accepted == []
+
+
+def test_none_is_made_beyond_what_the_limits_allow_them_all(stage: Stage) -> None:
+    """A plan of an hour ago: the moves of another one have used up what it counted on."""
+    limits = Limits.model_validate({**WIDE, "movesPerHour": 3})
+    others = [
+        planned(stage.world.add_pod(f"x{n}", "n9", owner=("ReplicaSet", f"x{n}"), app=f"x{n}"))
+        for n in range(2)
+    ]
+    run(stage, *others, process=Process(stage, "a", limits=limits))
+    outcome = run(stage, *room(stage, 1, 2), process=Process(stage, "b", limits=limits))
+    assert results(outcome) == [("refused", "PAC005")] * 2
+    assert len(stage.world.accepted) == 2
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
 def test_none_is_made_where_one_has_drifted(stage: Stage, which: int) -> None:
     moves = room(stage, 1, 1, 2)
     stage.world.crash(stage.world.objects["pods", "default", f"w{which}-0"])
