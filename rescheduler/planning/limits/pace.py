@@ -49,7 +49,9 @@ class Pace:
             if move.charged and (move.at >= self._since or (plan and move.plan == plan))
         ]
         self._cycle = len(counting)
-        self._nodes = Counter(snapshot.node_index.get(move.source, -1) for move in counting)
+        # What was on no node has left none.
+        left = [move.source for move in counting if move.source]
+        self._nodes = Counter(snapshot.node_index.get(each, -1) for each in left)
         self._namespaces = Counter(move.namespace for move in counting)
         self._workloads = Counter(self.workload(move.workload) for move in counting)
 
@@ -83,7 +85,7 @@ class Pace:
 
     def refusal(
         self,
-        node: int,
+        node: int | None,
         namespace: str,
         workload: int,
         planned: tuple[int, int, int] = (0, 0, 0),
@@ -92,13 +94,15 @@ class Pace:
     ) -> Problem | None:
         """PAC002-PAC004: why no pod of these may be moved.
 
+        node: which it leaves; None: it is on none.
         planned: moves of the plan that is being made off the node, in the namespace and of the
         workload, which the history does not hold. follows: the pod is moved with others of its
         gang, of which one of the same workload was counted: to `movesPerWorkload` they are one.
         """
         allowances, since = self._allowances, self._since
         of_node, of_namespace, of_workload = planned
-        if full := self._full(allowances.node(node), self._nodes.get(node, 0), of_node, since):
+        left = 0 if node is None else self._nodes.get(node, 0)
+        if node is not None and (full := self._full(allowances.node(node), left, of_node, since)):
             name = self._snapshot.nodes[node].metadata.name if node >= 0 else "(none)"
             return Problem(code="PAC002", message=f"node {name}: {full}")
         found = self._namespaces.get(namespace, 0)

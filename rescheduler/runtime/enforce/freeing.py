@@ -97,7 +97,7 @@ class FreeingAttempts(RoomAttempts):
         pace = Pace(self._seen(), self._actor.limits, self.history, self._actor.clock(), self._plan)
         # It completes a move of its workload, and counts with it as one; it leaves no node.
         workload = pace.workload(past.workload)
-        full = pace.closed() or pace.refusal(-1, past.namespace, workload, follows=True)
+        full = pace.closed() or pace.refusal(None, past.namespace, workload, follows=True)
         if full is not None:
             return full
         others = (each for each in self.history.moves if each.podUid != past.podUid)

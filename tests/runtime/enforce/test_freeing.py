@@ -56,6 +56,21 @@ def test_the_budgets_decide_whether_it_is_freed_now_or_later(stage: Stage) -> No
     assert len(stage.world.accepted) == 2
 
 
+@pytest.mark.parametrize("per_node", [1, "100%"])
+def test_it_leaves_no_node_so_that_no_limit_of_a_node_holds_it(
+    stage: Stage, per_node: int | str
+) -> None:
+    """Nor does it use up that of the nodes that were removed meanwhile."""
+    pending(stage)
+    limits = Limits.model_validate({**WIDE, "movesPerNode": per_node, "inFlightPerWorkload": 5})
+    moves = [
+        steered(stage.world.add_pod(f"web-{n}", f"n{n}", owner=("ReplicaSet", f"rs-{n}"), app="w"))
+        for n in range(2)
+    ]
+    outcome = run(stage, *moves, process=Process(stage, "a", limits=limits))
+    assert [move.code for move in outcome.moves] == ["ACT020", "ACT020"]
+
+
 def test_one_that_is_placed_at_the_last_moment_stays(stage: Stage) -> None:
     pending(stage)
 
