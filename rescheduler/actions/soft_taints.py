@@ -27,6 +27,8 @@ class SoftTaints:
     def __init__(self, stored: Callable[[str, str], StoredObject]) -> None:
         """stored: the object of that collection and name; nodes are in no namespace."""
         self._stored = stored
+        self._unanswered: dict[str, Mark] = {}
+        """By node the taint that may be under way yet: it must meet another version of the node."""
 
     def permitted(self) -> bool:
         """Whether we may taint nodes.
@@ -43,14 +45,16 @@ class SoftTaints:
             LockLost: somebody with a later fence has tainted it.
             ActionError: it could not be stored, or it is not known whether it was.
         """
-
-        def added(taints: list[dict[str, Any]]) -> list[dict[str, Any]]:
-            return [*taints, {**_KIND, "value": written(Mark(fence, until))}]
-
-        return self._change(node, fence, added)
+        mark = Mark(fence, until)
+        self._unanswered[node] = mark
+        problem = self._change(node, fence, _with(mark))
+        del self._unanswered[node]
+        return problem
 
     def remove(self, node: str, fence: int, *, begins: bool = False) -> None:
         """Take our taint off the node; where there is none of ours, nothing is changed.
+
+        Where setting it was not answered, it is set and taken off: what arrives later is too late.
 
         begins: whether the lock was just won, so that whoever set it, with whatever fence, is gone;
         one that is higher than ours is of a state that was lost.
@@ -58,7 +62,11 @@ class SoftTaints:
         Raises:
             LockLost, ActionError: as `add`.
         """
+        mark = self._unanswered.get(node)
+        if mark is not None:
+            self._change(node, fence, _with(mark), begins=begins)
         self._change(node, fence, lambda taints: taints, begins=begins)
+        self._unanswered.pop(node, None)
 
     def _change(
         self,
@@ -98,6 +106,10 @@ class SoftTaints:
             f"node {node} changed {_ATTEMPTS} times while its taints were written",
             "check who else writes it.",
         )
+
+
+def _with(mark: Mark) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:
+    return lambda taints: [*taints, {**_KIND, "value": written(mark)}]
 
 
 def allowed(reviews: StoredObject, kind: str, asked: dict[str, str], **of: Any) -> bool:

@@ -17,6 +17,8 @@ from rescheduler.model.steering import Intent, Strength
 
 FENCE = "rescheduler.io/fence"
 """Annotation: the lease transition of the last writer."""
+WRITES = "rescheduler.io/writes"
+"""Annotation: their number, so that each makes a new version; what changes nothing makes none."""
 SEEN = "rescheduler.io/seen"
 """Annotation in a dry run: the version of the table that the admission policy reads."""
 MOST_BYTES = 900 * 2**10

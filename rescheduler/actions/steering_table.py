@@ -9,7 +9,7 @@ writer, and leaves nothing there but intents.
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from rescheduler.actions.steering_format import FENCE, MOST_BYTES, SEEN, read, size, written
+from rescheduler.actions.steering_format import FENCE, MOST_BYTES, SEEN, WRITES, read, size, written
 from rescheduler.actions.stored import StoredObject, config_map
 from rescheduler.model.errors import ActionError, LockLost
 from rescheduler.model.problem import Problem
@@ -30,6 +30,8 @@ class SteeringTable:
         self._store = store
         self._where = where
         self._blank = config_map(where)
+        self._unanswered = False
+        """Whether a write of ours may be under way yet: it must meet another version."""
 
     def read(self) -> tuple[list[Intent], dict[str, str]]:
         """The intents, and the keys that cannot be read, with why; nothing is created.
@@ -99,9 +101,11 @@ class SteeringTable:
 
         self._change(left, fence)
 
-    def sweep(self, fence: int) -> list[str]:
+    def sweep(self, fence: int, *, surely: bool) -> list[str]:
         """Take out everything, once the lock is won; answers what was there, for a warning.
 
+        surely: whether a write of a process that ended may be under way, so that it is written also
+        where nothing is in there.
         From here on nobody with another fence can write; one that is higher is of a state that was
         lost.
 
@@ -115,6 +119,7 @@ class SteeringTable:
             left.extend(f"key {key}, which cannot be read: {why}" for key, why in broken.items())
             return []
 
+        self._unanswered |= surely
         self._change(nothing, fence, begins=True)
         return left
 
@@ -138,15 +143,18 @@ class SteeringTable:
                 current = self._store.create(self._blank)
                 if current is None:
                     continue  # somebody else has created it meanwhile
-            other = _fence_of(current)
+            other = _number(current, FENCE)
             if other > fence and not begins:
                 raise LockLost(
                     f"ConfigMap {self._where} has fence {other}, ours is {fence}",
                     "check for a second instance; this one stops.",
                 )
-            if data == before and other == fence:
+            if data == before and other == fence and not self._unanswered:
                 return None
-            if self._store.replace(_filled(current, data, fence)) is not None:
+            self._unanswered = True
+            stored = self._store.replace(_filled(current, data, fence))
+            self._unanswered = False
+            if stored is not None:
                 return None
         raise ActionError(
             f"ConfigMap {self._where} changed {_ATTEMPTS} times while it was written",
@@ -157,7 +165,7 @@ class SteeringTable:
 def _filled(current: dict[str, Any], data: dict[str, str], fence: int) -> dict[str, Any]:
     """The ConfigMap with nothing but this data: what others wrote there takes the room."""
     metadata = current.get("metadata") or {}
-    notes = {**_notes(current), FENCE: str(fence)}
+    notes = {**_notes(current), FENCE: str(fence), WRITES: str(_number(current, WRITES) + 1)}
     kept = {key: value for key, value in current.items() if key in ("apiVersion", "kind")}
     return {**kept, "metadata": {**metadata, "annotations": notes}, "data": data}
 
@@ -166,8 +174,8 @@ def _notes(current: dict[str, Any]) -> dict[str, Any]:
     return (current.get("metadata") or {}).get("annotations") or {}
 
 
-def _fence_of(current: dict[str, Any]) -> int:
-    text = str(_notes(current).get(FENCE, ""))
+def _number(current: dict[str, Any], note: str) -> int:
+    text = str(_notes(current).get(note, ""))
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
 
 

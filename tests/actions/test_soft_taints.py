@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rescheduler.actions.soft_taints import SoftTaints
+from rescheduler.actions.transport import Answer
 from rescheduler.kube.objects import Taint
 from rescheduler.kube.tolerations import SOFT_TAINT
 from rescheduler.model.errors import ActionError, LockLost
@@ -49,6 +50,31 @@ def test_it_comes_beside_those_of_others_and_goes_alone(stage: Stage) -> None:
     made.remove("n1", 7)
     assert taints(stage) == OTHERS
     assert stage.world.objects["nodes", "", "n1"]["spec"]["unschedulable"] is True
+
+
+def test_one_that_arrives_after_it_was_taken_off_is_not_stored(stage: Stage) -> None:
+    """A proxy holds it back; nobody has answered it, and the node shows nothing of it."""
+    held: list[Any] = []
+    process = Process(stage, "a")
+    call = process.call
+
+    def late(method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        if method == "PATCH" and not held:
+            held.extend((method, path, body))
+            return Answer(0, message="no answer")
+        return call(method, path, body)
+
+    process.call = late  # type: ignore[method-assign]
+    made = process.actor().taints
+    assert made is not None
+    with pytest.raises(ActionError):
+        made.add("n1", 7, UNTIL)
+    made.remove("n1", 7)
+    assert stage.world.handle(*held)[0] == 409
+    assert taints(stage) == OTHERS
+    before = len(process.sent)
+    made.remove("n1", 7)
+    assert [method for method, _ in process.sent[before:]] == ["GET"]
 
 
 def test_the_last_taint_leaves_no_list(stage: Stage) -> None:

@@ -121,7 +121,7 @@ def test_garbage_is_swept_and_named_and_in_nobodys_way(kind: str) -> None:
     found, broken = ours.read()
     assert [each.pod for each in found] == ["p1"]
     assert list(broken) == ["other"]
-    left = ours.sweep(fence=2)
+    left = ours.sweep(fence=2, surely=False)
     assert len(left) == 2
     assert "p1" in left[0]
     assert "other" in left[1]
@@ -155,7 +155,7 @@ def test_who_lost_the_lock_writes_nothing() -> None:
     stage, _one, ours = begun()
     other = table(Process(stage, "two"))
     ours.add([intent("p1")], fence=1)
-    assert len(other.sweep(fence=2)) == 1
+    assert len(other.sweep(fence=2, surely=False)) == 1
     with pytest.raises(LockLost):
         ours.add([intent("p2")], fence=1)
     with pytest.raises(LockLost):
@@ -168,7 +168,7 @@ def test_who_begins_after_the_state_was_lost_is_not_shut_out() -> None:
     stage, _, ours = begun()
     ours.add([intent("p1")], fence=57)
     other = table(Process(stage, "two"))
-    other.sweep(fence=1)
+    other.sweep(fence=1, surely=False)
     assert other.add([intent("p2")], fence=1) is None
 
 
@@ -189,13 +189,49 @@ def test_of_two_writers_none_is_lost() -> None:
 
 def test_nothing_is_created_or_written_where_there_is_nothing_to_say() -> None:
     stage, process, ours = begun()
-    assert ours.sweep(fence=1) == []
+    assert ours.sweep(fence=1, surely=False) == []
     ours.remove({"p1"}, fence=1)
     assert KEY not in stage.world.objects
     ours.add([intent("p1")], fence=1)
     before = len(process.sent)
     ours.remove({"p2"}, fence=1)
     assert [method for method, _ in process.sent[before:]] == ["GET"]
+
+
+@pytest.mark.parametrize("ends", ["removed", "swept"])
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_write_that_arrives_after_it_was_taken_back_is_not_stored(
+    ends: str, earlier: bool
+) -> None:
+    """A proxy holds it back; nobody has answered it, and the table shows nothing of it."""
+    stage, process, made = begun()
+    if earlier:
+        made.add([intent(pod="other")], 1)
+        made.remove({"other"}, 1)
+    stage.world.put(*KEY, stage.world.objects.get(KEY, {"apiVersion": "v1", "kind": "ConfigMap"}))
+    made.sweep(1, surely=False)
+    held: list[Any] = []
+
+    def late(_number: int, method: str, path: str) -> str | None:
+        if method == "PUT" and not held:
+            held.append(path)
+            return "lost"
+        return None
+
+    body: list[Any] = []
+    store = made._store
+    real = store.replace
+    store.replace = lambda asked: body.append(asked) or real(asked)  # type: ignore[method-assign]
+    process.before = late
+    with pytest.raises(ActionError):
+        made.add([intent(pod="p1")], 1)
+    if ends == "removed":
+        made.remove({"p1"}, 1)
+    else:
+        table(process).sweep(1, surely=True)
+    status, *_ = stage.world.handle("PUT", held[0], body[0])
+    assert status == 409
+    assert made.read()[0] == []
 
 
 def test_a_reply_that_is_lost_is_an_error() -> None:

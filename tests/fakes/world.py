@@ -267,6 +267,8 @@ class World:
             return status(404, "NotFound", f'{key[0]} "{key[2]}" not found')
         if body["metadata"].get("resourceVersion") != stored["metadata"]["resourceVersion"]:
             return status(409, "Conflict", "the object has been modified")
+        if copied(body) == copied(stored):
+            return 200, copied(stored), {}  # what changes nothing makes no new version
         return 200, copied(self.put(*key, copied(body))), {}
 
     def _evict(self, namespace: str, name: str, body: dict[str, Any], *, rehearsed: bool) -> Reply:

@@ -99,8 +99,8 @@ class Table(Protocol):
         """Take out the intents of these pods, by UID."""
         ...
 
-    def sweep(self, fence: int) -> list[str]:
-        """Take out everything; what was there."""
+    def sweep(self, fence: int, *, surely: bool) -> list[str]:
+        """Take out everything; what was there. surely: also write where nothing seems to be."""
         ...
 
     def exists(self) -> bool:

@@ -254,7 +254,7 @@ def _sweep_table(actor: Actor, *, needed: bool) -> None:
     if actor.steering is None:
         return
     try:
-        found = actor.steering.sweep(actor.ledger.fence)
+        found = actor.steering.sweep(actor.ledger.fence, surely=needed)
     except ActionError:
         if needed:
             raise
