@@ -57,20 +57,23 @@ class SteeringTable:
         """
         return str(((self._store.read() or {}).get("metadata") or {}).get("resourceVersion", ""))
 
-    def seen(self) -> bool:
+    def seen(self) -> bool | None:
         """Whether the API server shows that it reads the table as it is stored now.
 
-        A policy that reads it answers in a dry run of an update; see deploy/kustomize.
+        A policy that reads it answers in a dry run of an update; see deploy/kustomize. None: it
+        shows none at all, so that nothing reads it.
 
         Raises:
             ActionError: the API server does not answer, or refuses.
         """
         current = self._store.read()
         rehearsed = None if current is None else self._store.rehearsed(current)
-        if current is None or rehearsed is None:
-            return False
+        if current is None:
+            return None
         version = (current.get("metadata") or {}).get("resourceVersion")
-        return bool(version) and _notes(rehearsed).get(SEEN) == version
+        # One that has changed meanwhile shows nothing yet.
+        shown = "" if rehearsed is None else _notes(rehearsed).get(SEEN)
+        return None if shown is None else bool(version) and shown == version
 
     def add(self, intents: Collection[Intent], fence: int) -> Problem | None:
         """Put these in, all or none: None once they are stored, or why they do not fit (STR003).

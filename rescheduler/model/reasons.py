@@ -199,6 +199,7 @@ _ALL = (
     Reason("STR004", "The replacement could not be entered in the table of replacements to steer.", "Read the message; a later cycle tries again."),
     Reason("STR005", "The replacement came without the node affinity that it was to get.", "Look for an API server that does not read the table, or for a webhook that replaces the affinity."),
     Reason("STR006", "The replacement stayed Pending where it had to go, so it was evicted for its controller to make it anew.", "Nothing to do; the next one goes where the scheduler puts it."),
+    Reason("STR007", "A replacement that stays Pending where it has to go was not made anew yet.", "Read the message; a later cycle tries again, or delete the pod."),
     Reason("STR014", "A node could not be tainted while the replacement comes, so the pod was left where it is; or a taint of ours not taken off.", "Read the message; a later cycle tries again."),
     # The data itself
     Reason("DAT001", "An object could not be decoded; it is left out, and its node is left alone.", "Report the object to the maintainers."),

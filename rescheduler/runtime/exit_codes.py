@@ -20,9 +20,9 @@ _AT_FAULT = frozenset({"GRD004", "GRD007", "GRD010", "GRD011", "ACT015", "ACT016
 
 Every other guard is about the cluster or about what our moves did to it.
 """
-_NOTED = frozenset({"STR001", "STR002", "STR005", "STR014", "ACT022"})
-"""Notes on steering without effect, on a taint of ours that nothing takes off, and on
-gangs of Kueue that are left alone as the right to stop them is missing."""
+_NOTED = frozenset({"STR001", "STR002", "STR005", "STR007", "STR014", "ACT022"})
+"""Notes on steering without effect, on pods that it keeps Pending, on a taint of ours that nothing
+takes off, and on gangs of Kueue that are left alone as the right to stop them is missing."""
 _MISSED = frozenset({"ACT011", "ACT017", "ACT018", "ACT019", "ACT020"})
 """Codes of evicted pods that did not go, or whose replacement was not Ready."""
 

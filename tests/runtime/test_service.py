@@ -114,7 +114,7 @@ def test_a_failed_cycle_is_reported_and_the_next_one_is_better(stop: Stop) -> No
     assert text.count('<a href="/history/3">') == 1
 
 
-@pytest.mark.parametrize("code", ["STR005", "STR014", "ACT022"])
+@pytest.mark.parametrize("code", ["STR005", "STR007", "STR014", "ACT022"])
 def test_what_a_person_must_mend_shows_in_the_health(stop: Stop, code: str) -> None:
     note = Problem(code=code, message="node n1 bears a taint of ours, or a right is missing")
     noting = replace(parts(), recall=lambda: (History(), [note]))

@@ -76,6 +76,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
                     _carry_out(plan, batch, attempts, actor, snapshot)
             finally:
                 attempts.unsteer()
+                found += attempts.still_pending()
         verdict = problem(DONE)
     except Halted as halt:
         verdict = halt.verdict

@@ -111,8 +111,8 @@ class Table(Protocol):
         """The resourceVersion of the table as it is stored now; "" without one."""
         ...
 
-    def seen(self) -> bool:
-        """Whether the API server shows that it reads the table as it is stored now."""
+    def seen(self) -> bool | None:
+        """Whether the API server shows that it reads the table as it is stored now; None: none."""
         ...
 
 

@@ -33,6 +33,19 @@ def confirmed(actor: Actor, means: Means) -> Problem | None:
     return problem
 
 
+def remembered(actor: Actor, means: Means) -> Problem | None:
+    """Why these means may still go by an entry that was taken out, or None.
+
+    Raises:
+        ActionError: as `confirmed`.
+    """
+    problem = confirmed(actor, means)
+    if problem is None or actor.steering is None:
+        return problem
+    gone = problem.code == "STR001" if means == "Extender" else actor.steering.seen() is None
+    return None if gone else problem
+
+
 def disproved(history: History, moves: Iterable[PastMove]) -> Problem | None:
     """Why these are not entered: what they count on has steered nobody before, by the same plan.
 

@@ -8,17 +8,19 @@ gone wrong, so that its workload cools down for longer.
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.kube.node_selection import node_affinity
 from rescheduler.kube.objects import Pod
+from rescheduler.model.errors import ActionError, LockLost
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.steering import Means
 from rescheduler.planning.eligibility.steerable import names_nodes
 from rescheduler.planning.limits.pace import Pace
 from rescheduler.planning.plan.surroundings import Around, refuse_freed
 from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.attempt import Halted, problem
-from rescheduler.runtime.enforce.confirming import confirmed
+from rescheduler.runtime.enforce.confirming import remembered
 from rescheduler.runtime.enforce.rooms import RoomAttempts
 from rescheduler.runtime.enforce.steering import TABLED, close, settle_freeing
 
@@ -32,6 +34,7 @@ class FreeingAttempts(RoomAttempts):
         """As `Attempts`."""
         super().__init__(plan, actor, history, results)
         self._tried: set[str] = set()
+        self._waiting: dict[str, Problem] = {}
 
     def unsteer(self) -> None:
         """Take every entry out of the table: the run ends, and nobody would do it later.
@@ -58,6 +61,7 @@ class FreeingAttempts(RoomAttempts):
         Raises:
             Halted, ActionError, SourceError: as `attempt`.
         """
+        self._waiting = {}
         for past in self._overdue():
             pods = self._actor.pods(past.namespace, past.selector, "")
             pod = next((each for each in pods if each.metadata.uid == past.replacement), None)
@@ -70,9 +74,16 @@ class FreeingAttempts(RoomAttempts):
             if isinstance(move, Problem):
                 said = f"{past.namespace}/{pod.metadata.name}"
                 self._actor.warn("a Pending replacement is not freed yet", pod=said, **_told(move))
+                self._waiting[past.podUid] = problem(
+                    "STR007", f"{said}: {move.code}: {move.message}."
+                )
                 continue
             self._tried.add(past.podUid)
             self._free(past, move, began)
+
+    def still_pending(self) -> list[Problem]:
+        """What to note of those that were to be freed when it was looked last, and were not."""
+        return list(self._waiting.values())
 
     def _overdue(self) -> list[PastMove]:
         """The moves whose replacement is Pending for too long, and was not freed."""
@@ -104,8 +115,17 @@ class FreeingAttempts(RoomAttempts):
         if any(e.controller == past.controller and e.steered and e.steered.open for e in others):
             return problem("STR004", "Another entry of its controller is open.")
         if past.steered is not None and past.steered.by in TABLED:
-            return confirmed(self._actor, past.steered.by)
+            return self._remembered(past.steered.by)
         return None
+
+    def _remembered(self, means: Means) -> Problem | None:
+        """Why the next replacement may be steered as this one was."""
+        try:
+            return remembered(self._actor, means)
+        except LockLost:
+            raise
+        except ActionError as error:
+            return problem("STR004", error.sentence)
 
     def _as_now(self, past: PastMove, name: str) -> PlannedMove | Problem:
         """The eviction of the replacement as it is read now, with what it hangs on; or why not."""

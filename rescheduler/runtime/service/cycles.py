@@ -18,9 +18,9 @@ from rescheduler.runtime.service.past_cycles import PastCycles
 from rescheduler.runtime.service.telemetry import Telemetry
 from rescheduler.runtime.settings import Settings
 
-_UNHEALTHY = frozenset({"STR005", "STR014", "ACT022"})
-"""Notes on replacements that came unsteered, on a taint of ours that nothing takes off, and on
-Kueue's gangs that may not be stopped."""
+_UNHEALTHY = frozenset({"STR005", "STR007", "STR014", "ACT022"})
+"""Notes on replacements that came unsteered or stay Pending, on a taint of ours that nothing takes
+off, and on Kueue's gangs that may not be stopped."""
 
 
 class ServiceCycles:

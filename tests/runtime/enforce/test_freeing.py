@@ -48,9 +48,16 @@ def test_the_budgets_decide_whether_it_is_freed_now_or_later(stage: Stage) -> No
     outcome = run(stage, steered(web(stage)), process=Process(stage, "a", limits=limits))
     assert len(stage.world.accepted) == 1
     assert outcome.verdict.code == "GRD003"
-    stage.seconds += 601
-    run(stage, process=Process(stage, "b", limits=limits))
+    stage.seconds += 100
+    outcome = run(stage, process=Process(stage, "z", limits=limits))
+    assert len(stage.world.accepted) == 1
+    assert [note.code for note in outcome.plan.notes] == ["STR007"]
+    assert "PAC001" in outcome.plan.notes[0].message
+    assert exit_code(outcome) == 1
+    stage.seconds += 501
+    outcome = run(stage, process=Process(stage, "b", limits=limits))
     assert len(stage.world.accepted) == 2
+    assert outcome.plan.notes == []
     stage.seconds += 601
     run(stage, process=Process(stage, "c", limits=limits))
     assert len(stage.world.accepted) == 2

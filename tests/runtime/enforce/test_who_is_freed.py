@@ -141,10 +141,35 @@ def test_one_whose_successor_another_entry_would_steer_stays(
     assert (moves, len(warned)) == (evicted, 1 - evicted)
 
 
-def test_one_stays_while_the_table_is_not_seen_to_be_read(stage: Stage) -> None:
-    stage.world.steers = False
+def test_one_stays_while_an_older_table_may_steer_its_successor(stage: Stage) -> None:
+    stage.world.frozen = dict(stage.world.objects[TABLE_KEY])
+    stage.world.put(*TABLE_KEY, {"apiVersion": "v1", "kind": "ConfigMap"})
     moves, warned = freed(stage)
     assert (moves, len(warned)) == (0, 1)
+
+
+@pytest.mark.parametrize("gone", ["policy", "policy and table", "extender"])
+def test_one_is_freed_where_nothing_is_left_that_steers(stage: Stage, gone: str) -> None:
+    """The component was removed while it was Pending: nobody else would make it anew."""
+    stage.world.steers = False
+    if gone == "policy and table":
+        del stage.world.objects[TABLE_KEY]
+    told = past(stage).steered
+    assert told is not None
+    told.by = "Extender" if gone == "extender" else "AdmissionPolicy"
+    process = Process(stage, "a")
+    freeing(process, past(stage, steered=told)).free_left()
+    assert sum(path.endswith("/eviction") for _, path in process.sent) == 1
+
+
+def test_one_stays_where_the_table_cannot_be_read_and_the_run_goes_on(stage: Stage) -> None:
+    process = Process(stage, "a")
+    process.before = lambda _n, _m, path: 403 if "rescheduler-steering" in path else None
+    attempts = freeing(process, past(stage))
+    attempts.free_left()
+    assert not any(path.endswith("/eviction") for _, path in process.sent)
+    (note,) = attempts.still_pending()
+    assert (note.code, NAME in note.message) == ("STR007", True)
 
 
 def test_one_stays_where_the_limits_are_used_up(stage: Stage) -> None:
