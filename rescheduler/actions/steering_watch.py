@@ -9,13 +9,16 @@ import urllib3
 
 from rescheduler.actions.steering_format import read
 from rescheduler.actions.steering_table import TABLE
-from rescheduler.actions.transport import Api, ServerClock, call
+from rescheduler.actions.transport import Api, ServerClock, call, steady
 from rescheduler.model.steering import Intent
 from rescheduler.wire.answers import date_of
 
 LASTS = 240
 """Seconds after which the API server ends a watch, and it is begun anew."""
 _PAUSE = 1.0
+_MOST_PAUSE = 16.0
+"""Seconds before it is begun anew where it failed or ended within `_PAUSE`, twice as many each time
+up to the most."""
 _TIMEOUT = 5.0
 _CHUNK = 2**16
 _MOST = 2**22
@@ -54,14 +57,19 @@ class SteeringWatch:
         self._stop.set()
 
     def _run(self) -> None:
+        pause = _PAUSE
         while not self._stop.is_set():
+            began = steady()
             try:
                 version = self._list()
                 self.problem = ""
                 self._watch(version)
-            except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            except Exception as error:  # noqa: BLE001 - a thread that ended would tell nobody
                 self.problem = f"{type(error).__name__}: {error}"
-                self._stop.wait(_PAUSE)
+            pause = _PAUSE if steady() - began > _PAUSE else pause
+            if self.problem or steady() - began <= _PAUSE:
+                self._stop.wait(pause)
+                pause = min(2 * pause, _MOST_PAUSE)
 
     def _list(self) -> str:
         """Tell the table as it is now; answers the version from which to watch."""

@@ -102,3 +102,47 @@ def test_deadlines_are_those_of_the_clock_that_set_them(ahead: timedelta) -> Non
         assert eventually(lambda: claims.version == "7")
         made = claims.take(ObjectMeta(ownerReferences=[owner]), "new-1", namespace="default")
     assert made == INTENT
+
+
+ERROR = b'{"type": "ERROR", "object": {"kind": "Status", "code": 410}}\n'
+
+
+@pytest.mark.parametrize("events", [b"", ERROR], ids=["ends", "error"])
+def test_a_watch_that_ends_at_once_is_begun_again_after_a_pause(events: bytes) -> None:
+    """A proxy that keeps no connection open is not to be asked hundreds of times a second."""
+    made, clock = Answering(events), ServerClock()
+    with watching(made, clock, Claims(clock.now)) as watch:
+        assert eventually(lambda: made.watches == 1)
+        time.sleep(0.5)
+        assert made.lists == 1
+        assert eventually(lambda: made.watches == 2)
+    assert watch.problem == ""
+
+
+ODD = [
+    b"<html>proxy</html>\n",
+    b'{"type": "MODIFIED", "object": {"metadata": [1]}}\n',
+    b'{"type": "MODIFIED", "object": {"metadata": "x", "data": {}}}\n',
+]
+
+
+@pytest.mark.parametrize("events", ODD)
+def test_what_cannot_be_read_is_told_and_followed_on(events: bytes) -> None:
+    """A thread that ended would leave the table as it was, and nobody would know."""
+    made, clock, claims = Answering(events), ServerClock(), Claims(ServerClock().now)
+    with watching(made, clock, claims) as watch:
+        assert eventually(lambda: made.watches > 0 and watch.problem != "")
+        made.events = b""
+        made.table = {**TABLE, "metadata": {"resourceVersion": "8"}}
+        assert eventually(lambda: claims.version == "8")
+        assert eventually(lambda: watch.problem == "")
+
+
+@pytest.mark.parametrize("table", [{"metadata": []}, "odd", {"metadata": {}, "data": {1: []}}])
+def test_a_list_of_another_shape_is_told_or_nothing(table: Any) -> None:
+    made, claims = Answering(table=table), Claims(ServerClock().now)
+    with watching(made, ServerClock(), claims) as watch:
+        assert eventually(lambda: made.lists > 0)
+        made.table = TABLE
+        assert eventually(lambda: claims.version == "7")
+        assert eventually(lambda: watch.problem == "")
