@@ -307,3 +307,19 @@ def test_the_admission_policy_never_keeps_a_pod_from_being_made() -> None:
     assert f"split(',', {MOST_NODES + 1}).size() <= {MOST_NODES}" in said
     assert all(f"'{key}'" in said for key in (HOSTNAME, *TEMPLATES))
     assert f"'weight': dyn({WEIGHT})" in said
+
+
+def test_policy_and_webhook_leave_the_same_pods_alone() -> None:
+    """Whoever may write the table must not tell pods of the system where to go."""
+    found = [e for n in ("policy", "webhook") for e in documents(KUSTOMIZE / f"steering-{n}")]
+    (policy,) = (each for each in found if each["kind"] == "MutatingAdmissionPolicy")
+    (hooks,) = (each for each in found if each["kind"] == "MutatingWebhookConfiguration")
+    pods = hooks["webhooks"][0]
+    ((spaces,), (asked,)) = pods["namespaceSelector"]["matchExpressions"], pods["matchConditions"]
+    assert (spaces["operator"], "kube-system" in spaces["values"]) == ("NotIn", True)
+    (conditions,) = policy["spec"]["matchConditions"]
+    named = "', '".join(spaces["values"])
+    assert f"!(request.namespace in ['{named}'])" in conditions["expression"]
+    kinds = "['DaemonSet', 'Node']"
+    for each in (asked, conditions):
+        assert f".kind in {kinds})" in each["expression"]

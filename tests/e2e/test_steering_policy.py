@@ -71,7 +71,7 @@ def pod(owner: str = OWNER, template: str = "abc", affinity: Any = None, **more:
 
 def made(cluster: Cluster, manifest: Manifest) -> Any:
     """The affinity that the API server would give this pod, None for none."""
-    path = "/api/v1/namespaces/default/pods?dryRun=All"
+    path = f"/api/v1/namespaces/{manifest['metadata']['namespace']}/pods?dryRun=All"
     return cluster.api.request("POST", path, manifest)["spec"].get("affinity")
 
 
@@ -182,6 +182,9 @@ def test_only_the_pods_that_are_meant_are_steered(steering: Cluster) -> None:
         pod(template="def"),
         pod(template=""),
         pod(ownerReferences=[]),
+        pod(ownerReferences=[{**pod()["metadata"]["ownerReferences"][0], "kind": "DaemonSet"}]),
+        pod(namespace="kube-system"),
+        pod(namespace=NAMESPACE),
         pod(ownerReferences=[{**pod()["metadata"]["ownerReferences"][0], "controller": False}]),
     ]
     assert [made(steering, each) for each in untouched] == [None] * len(untouched)
