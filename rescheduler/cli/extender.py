@@ -5,16 +5,19 @@ import click
 from rescheduler.cli.options import SOURCES, takes
 from rescheduler.runtime.settings import Settings
 
+TLS = ("tls_cert_file", "tls_key_file", "client_ca_file")
+
 
 @click.command()
-@takes("policies", *SOURCES, "every", "listen", policies=True)
+@takes("policies", *SOURCES, "every", "listen", *TLS, policies=True)
 def command(settings: Settings) -> int:
     """Answer a kube-scheduler of your own about nodes, as an extender.
 
     It gives the nodes that a plan chose for a replacement the highest score (steering by Extender),
     keeps replacements from all others where the strength is Require, and scores every other pod by
     what the Enforce policies say of pods like it. Without data all nodes are alike to it. The
-    cluster is read every minute, or as --every says.
+    cluster is read every minute, or as --every says. Whoever can reach it may use up what the table
+    names, unless --client-ca-file tells whose certificate a scheduler must have.
 
     \b
       rescheduler extender -p policies/ --listen 127.0.0.1:8888

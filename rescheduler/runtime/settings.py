@@ -133,9 +133,12 @@ class Settings:
         "password; probes need none. Read again for every request.",
     )
     tls_cert_file: Path | None = _option(
-        None, "File with the certificate that the webhook presents, read again once a minute."
+        None, "File with the certificate to present, read again once a minute."
     )
     tls_key_file: Path | None = _option(None, "File with the key of that certificate.")
+    client_ca_file: Path | None = _option(
+        None, "File with the authority of those who may ask: others are refused, but for probes."
+    )
     cycle_deadline: timedelta = _option(
         timedelta(minutes=15), "After so long a cycle sends nothing more and ends."
     )

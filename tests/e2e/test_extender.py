@@ -214,9 +214,10 @@ def test_hot_nodes_that_the_scheduler_likes_best(
         process = extended.start(SPREAD_NOTHING)
         try:
             cluster.until(extended.answers, "the extender to answer", 120)
+            # Without data it knows no node of the cluster, and so nobody who asks about them.
+            cluster.until(lambda: '"refreshed"' in extended.said.read_text(), "its data", 180)
             cluster.create(deployment("asked", 1, cpu="10m"))
             cluster.until(lambda: ASKED in shown(extended), "the extender to be asked", 90)
-            cluster.until(lambda: '"refreshed"' in extended.said.read_text(), "its data", 180)
             loop = Loop(acting, policies)
             moves = loop.until_content()
             cluster.settled(deadline=120)

@@ -47,11 +47,11 @@ class Answers:
     def filter(self, args: ExtenderArgs) -> FilterResult:
         """All nodes, unless the pod's replacement of another must go to some of them (Require)."""
         asked = names(args)
-        intent = self._intent(args)
+        intent = self._intent(args, asked)
         if intent is None or intent.strength != "Require":
             return kept(args, asked, {})
         told = self._told(asked, intent)
-        if self.known is None or not told.any():
+        if not told.any():
             # Who leaves no node to the scheduler has it look for pods to preempt.
             return kept(args, asked, {})
         why = f"the rescheduler's plan {intent.plan[:12]} puts it on another node"
@@ -65,10 +65,11 @@ class Answers:
         Where the table names nodes for this pod, these get the highest score, and the others none:
         with weight 2 in the scheduler that is what the preferred node affinity would give.
         """
-        self.asked = self._now()
         asked = names(args)
+        if self._real(args, asked):
+            self.asked = self._now()
         scores = self._scores(args.Pod.metadata, asked)
-        intent = self._intent(args)
+        intent = self._intent(args, asked)
         if intent is not None:
             told = self._told(asked, intent)
             scores = np.where(told, MAX_PRIORITY, 0) if told.any() else scores
@@ -76,9 +77,18 @@ class Answers:
             HostPriority(name, score) for name, score in zip(asked, scores.tolist(), strict=True)
         ]
 
-    def _intent(self, args: ExtenderArgs) -> Intent | None:
+    def _real(self, args: ExtenderArgs, asked: Sequence[str]) -> bool:
+        """Whether it may be a scheduler that places a pod of this cluster: it names its nodes."""
+        known = self.known
+        return (
+            known is not None
+            and bool(args.Pod.metadata.uid)
+            and not known.index.keys().isdisjoint(asked)
+        )
+
+    def _intent(self, args: ExtenderArgs, asked: Sequence[str]) -> Intent | None:
         metadata = args.Pod.metadata
-        if not metadata.uid:
+        if not self._real(args, asked):
             return None
         return self._claims.take(metadata, metadata.uid, namespace=metadata.namespace)
 

@@ -7,10 +7,12 @@ import msgspec
 
 from rescheduler.actions.steering_watch import SteeringWatch
 from rescheduler.actions.transport import ServerClock
+from rescheduler.model.errors import SettingsError
 from rescheduler.runtime.enforce.live_actor import NAMESPACE, extender_lease
 from rescheduler.runtime.extender.answers import Answers, Known
 from rescheduler.runtime.extender.protocol import ExtenderArgs
 from rescheduler.runtime.extender.refreshing import Refreshing
+from rescheduler.runtime.extender.securing import secured
 from rescheduler.runtime.extender.showing import Showing
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.parts import connection_of, policies_of
@@ -47,7 +49,10 @@ def serve_extender(settings: Settings) -> int:
         showing = Showing(lease, claims, answers, socket.gethostname())
         watch = SteeringWatch(connection.api, NAMESPACE, showing.told(claims.replace), clock)
 
+    context = secured(settings)
+
     def tell(known: Known | None) -> None:
+        _present(server, settings)
         if showing is None:
             answers.known = known
         else:
@@ -61,6 +66,7 @@ def serve_extender(settings: Settings) -> int:
         healthy=lambda: "",  # without data it answers too: neutrally
         metrics=metrics.text,
         observe=metrics.observe,
+        context=context,
         most_body=MOST_BODY,
     )
     stop.on_signals()
@@ -78,6 +84,16 @@ def serve_extender(settings: Settings) -> int:
             showing.stop()
     logger().info("stopped", reason=stop.reason())
     return 0
+
+
+def _present(server: JsonServer, settings: Settings) -> None:
+    """Use the certificates that the files hold now; who renews them may be in the middle of it."""
+    try:
+        context = secured(settings)
+        if context is not None:
+            server.present(context)
+    except SettingsError as error:
+        logger().error("the certificates were not read again", error=error.message)
 
 
 def answers_by_path(answers: Answers) -> dict[str, Answer]:

@@ -1,5 +1,6 @@
 """A server that answers JSON with JSON, quickly, on connections that stay open; with TLS or not."""
 
+import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -84,6 +85,10 @@ def _handler(
         def do_POST(self) -> None:
             began = time.perf_counter()
             self.server.heard_of(self.connection)
+            if not _admitted(self.connection):
+                self.close_connection = True
+                self._send(403, b"a client certificate is needed\n", "text/plain")
+                return
             answer = answers.get(self.path.partition("?")[0])
             length = self.headers.get("Content-Length", "")
             if not length.isdigit() or int(length) > most_body:
@@ -112,6 +117,13 @@ def _handler(
             """A scheduler asks twice for each pod; that is not news."""
 
     return Handler
+
+
+def _admitted(connection: socket.socket) -> bool:
+    """Whether the client has a certificate, where the TLS asks for one."""
+    if not isinstance(connection, ssl.SSLSocket):
+        return True
+    return connection.context.verify_mode == ssl.CERT_NONE or bool(connection.getpeercert())
 
 
 def _answered(answer: Answer, body: bytes) -> tuple[int, bytes]:

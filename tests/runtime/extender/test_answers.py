@@ -91,3 +91,32 @@ def test_without_data_or_where_none_of_them_is_there_no_node_is_kept_from_the_sc
         answers(asked, costs=[0, 0, 0, 0]).filter(args(["n1", "n3"])).FailedAndUnresolvableNodes
         == {}
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "counts"),
+    [
+        (args(), True),
+        (args(["n4", "came-since"]), True),
+        (args(uid=""), False),
+        (args([]), False),
+        (args(["elsewhere"]), False),
+    ],
+)
+def test_only_who_places_a_pod_of_this_cluster_is_a_scheduler_that_asks(
+    asked: ExtenderArgs, counts: bool
+) -> None:
+    """Whoever can reach the port may send anything."""
+    some = answers(intent(strength="Require", hostnames=("h2", "h4")), costs=[0, 0, 0, 0])
+    some.filter(asked)
+    some.prioritize(asked)
+    assert some.asked == (NOW if counts else None)
+    left = some.filter(args(uid="real")).FailedAndUnresolvableNodes
+    assert (left == {}) is counts, "it has taken the entry"
+
+
+def test_without_data_nobody_takes_an_entry() -> None:
+    some = answers(intent(strength="Require", hostnames=("h2", "h4")))
+    some.filter(args())
+    some.known = answers(costs=[0, 0, 0, 0]).known
+    assert some.filter(args(uid="later")).NodeNames == ["n2", "n4"]
