@@ -1,6 +1,6 @@
 """The Lease in which an extender shows which table it goes by, and when it was asked last."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rescheduler.actions.stored import StoredObject
@@ -13,6 +13,7 @@ VERSION = "rescheduler.io/table-version"
 ASKED = "rescheduler.io/last-asked"
 LASTS = 30
 """Seconds after which what it shows counts no more."""
+_LASTS = timedelta(seconds=LASTS)
 _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
@@ -24,15 +25,22 @@ class ExtenderLease:
         self._store = store
         self._clock = clock
 
-    def show(self, version: str, asked: datetime | None, identity: str) -> bool:
-        """Write what we go by; False where there is no Lease, or another extender was first.
+    def show(self, version: str, asked: datetime | None, identity: str) -> str:
+        """Write what we go by; answers why not, or "".
+
+        A scheduler may ask any of several extenders, so that one of them alone is shown: the first,
+        until it has not renewed the Lease for `LASTS`.
 
         Raises:
             ActionError: the API server does not answer, or refuses.
         """
         current = self._store.read()
         if current is None:
-            return False
+            return f"there is no Lease {NAME}"
+        spec = current.get("spec") or {}
+        renewed, holder = _moment(spec.get("renewTime")), spec.get("holderIdentity") or identity
+        if holder != identity and renewed and abs(self._clock.now() - renewed) < _LASTS:
+            return f"another extender, {holder}, runs and writes Lease {NAME}"
         metadata = current.get("metadata") or {}
         notes = {**(metadata.get("annotations") or {}), VERSION: version}
         if asked is not None:
@@ -43,7 +51,7 @@ class ExtenderLease:
             "renewTime": _text(self._clock.now()),
         }
         body = {**current, "metadata": {**metadata, "annotations": notes}, "spec": spec}
-        return self._store.replace(body) is not None
+        return "" if self._store.replace(body) is not None else "another extender was first"
 
     def read(self) -> Followed | None:
         """What the extender shows; None where it never did.

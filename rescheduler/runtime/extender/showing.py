@@ -61,8 +61,7 @@ class Showing:
         try:
             # Without data it keeps no pod to the nodes that the table names.
             version = "" if self._answers.known is None else self._claims.version
-            if not self._lease.show(version, self._answers.asked, self._identity):
-                problem = "there is no Lease rescheduler-extender, or another extender writes it"
+            problem = self._lease.show(version, self._answers.asked, self._identity)
         except ActionError as error:
             problem = error.sentence
         if problem and problem != self.problem:

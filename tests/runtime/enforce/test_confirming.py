@@ -39,13 +39,13 @@ KNOWN = known_of(Advice(NODES, {}, np.zeros((0, 3), dtype=np.uint8)), {n: n for 
 class Extending:
     """An extender on the stage that has data, and shows itself whenever it is told to."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, name: str = "extender-0") -> None:
         self.stage = stage
-        self.process = Process(stage, "extender")
+        self.process = Process(stage, name)
         lease = ExtenderLease(self.process._stored(LEASES, NAME), self.process.clock)
         self.claims = Claims(stage.now)
         self.answers = Answers(self.claims, stage.now)
-        self.showing = Showing(lease, self.claims, self.answers, "extender-0")
+        self.showing = Showing(lease, self.claims, self.answers, name)
         self.answers.asked = stage.now()
         self.answers.known = KNOWN
 
@@ -229,3 +229,22 @@ def test_nothing_is_evicted_where_the_extender_has_no_data(stage: Stage) -> None
     outcome = run(stage, Process(stage, "a", before=follows))  # type: ignore[arg-type]
     assert (outcome.moves[0].result, outcome.moves[0].code) == ("refused", "STR002")
     assert stage.world.accepted == []
+
+
+def test_of_two_extenders_only_the_first_is_counted_on(stage: Stage) -> None:
+    """A scheduler may ask either, and what one has says nothing of the other."""
+    first, second = Extending(stage), Extending(stage, "extender-1")
+    second.answers.known = None
+    second.follow()
+    assert second.showing.problem == ""
+    first.follow()
+    assert "extender-1" in first.showing.problem
+    found = confirmed(Process(stage, "a").actor(), "Extender")
+    assert found is not None
+    assert found.code == "STR002"
+    stage.seconds += 31
+    first.follow()
+    assert first.showing.problem == "", "the other one is gone"
+    assert confirmed(Process(stage, "a").actor(), "Extender") is None
+    second.follow()
+    assert "extender-0" in second.showing.problem

@@ -21,9 +21,9 @@ class Shown:
     def __init__(self) -> None:
         self.versions: queue.Queue[str] = queue.Queue()
 
-    def show(self, version: str, *_: Any) -> bool:
+    def show(self, version: str, *_: Any) -> str:
         self.versions.put(version)
-        return True
+        return ""
 
     def next(self) -> str:
         """The next one, which must come long before the ten seconds of the thread are over."""
