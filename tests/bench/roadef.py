@@ -37,6 +37,7 @@ def main() -> int:
         seed=given.seed,
         held=files.held(instance),
         rules=[files.least_locations(instance)],
+        price=instance.moving / scale,
     )
     spent = clock.spent()
     new = instance.home.copy()

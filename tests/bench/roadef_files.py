@@ -27,7 +27,10 @@ _TARGETS = "rescheduler.io/request-targets"
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """The numbers of a model and its assignment; tables have a row for each machine or process."""
+    """The numbers of a model and its assignment; tables have a row for each machine or process.
+
+    moving: (processes,) what moving each from home costs by itself, to any machine on average.
+    """
 
     transient: Numbers
     weights: Numbers
@@ -41,6 +44,7 @@ class Instance:
     demand: Numbers
     balances: Numbers
     home: Numbers
+    moving: npt.NDArray[np.float64]
 
 
 def read(model: Path, assignment: Path) -> Instance:
@@ -64,6 +68,9 @@ def read(model: Path, assignment: Path) -> Instance:
     count = int(take(1)[0])
     processes = take(count * (kinds + 2)).reshape(count, -1)
     balances = take(4 * int(take(1)[0])).reshape(-1, 4)
+    of_process, _, of_machine = take(3).tolist()
+    home = numbers(assignment)
+    between = machines[:, 2 + 2 * kinds :].mean(axis=1)
     return Instance(
         transient=resources[:, 0],
         weights=resources[:, 1],
@@ -76,7 +83,8 @@ def read(model: Path, assignment: Path) -> Instance:
         service=processes[:, 0],
         demand=processes[:, 1 : 1 + kinds],
         balances=balances,
-        home=numbers(assignment),
+        home=home,
+        moving=of_process * processes[:, 1 + kinds] + of_machine * between[home],
     )
 
 
@@ -92,6 +100,8 @@ def resource(number: int) -> str:
 
 def policy(instance: Instance) -> tuple[Allocation, float]:
     """The objective but for the costs of moves, and how much of it 1.0 of the policy's cost is.
+
+    What a move costs is a price (`moving`), but for the most moves of one service.
 
     An Allocation counts in average pods and the challenge in units, so weights make up for that.
     """

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
+from rescheduler.model.readings import FloatArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.improve.compiled import compiled
 from rescheduler.planning.improve.improve import Improvement, improve
@@ -57,6 +58,7 @@ def improved(
     seed: int = 0,
     held: Iterable[str] = (),
     rules: Sequence[Rule] = (),
+    price: FloatArray | float = 0.0,
 ) -> Improvement:
     """What the planner finds until the clock has run down.
 
@@ -65,7 +67,7 @@ def improved(
     """
     copy = WorkingCopy(snapshot, [policy], limits(moves), History())
     clock.start()
-    placement = compiled(copy, held=held, rules=rules)
+    placement = compiled(copy, held=held, rules=rules, price=price)
     if isinstance(placement, Problem):
         raise TypeError(placement.message)
     return improve(placement, moves, clock, seed)

@@ -17,12 +17,16 @@ from rescheduler.policies.shared.separable import Separable
 
 
 def compiled(
-    copy: WorkingCopy, *, held: Iterable[str] = (), rules: Sequence[Rule] = ()
+    copy: WorkingCopy,
+    *,
+    held: Iterable[str] = (),
+    rules: Sequence[Rule] = (),
+    price: FloatArray | float = 0.0,
 ) -> Placement | Problem:
     """The placement of the policies that decide now, or why they cannot be had as sums.
 
     held: resources that a pod keeps on its node until its replacement runs elsewhere.
-    rules: what else holds.
+    rules: what else holds. price: (pods,) what moving each costs, beside the margin.
     """
     priced: list[Priced] = []
     movable = np.zeros(len(copy.snapshot.pods), dtype=np.bool_)
@@ -47,8 +51,8 @@ def compiled(
     accepted = _accepted(copy.snapshot)
     if accepted is not None:
         every.append(accepted)
-    price = np.full(len(movable), copy.limits.margin)
-    return Placement(where, movable, nodes, priced, every, price)
+    prices = np.full(len(movable), copy.limits.margin) + price
+    return Placement(where, movable, nodes, priced, every, prices)
 
 
 def _room(copy: WorkingCopy, held: Iterable[str], where: IntArray) -> Room:
