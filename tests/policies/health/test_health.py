@@ -120,3 +120,11 @@ def test_a_report_does_not_add_to_the_gain_of_others() -> None:
     before = four(policy)
     apart = Spread(name="s", match={"all": True}, topologyKey="kubernetes.io/hostname")
     assert proposed(before, policy, apart) == proposed(before, apart)
+
+
+def test_where_every_node_is_broken_a_pod_is_bound_to_gain_nothing_by_staying() -> None:
+    for action in ("Report", "Drain"):
+        policy = health(action)
+        before = four(policy, dict.fromkeys(ONE_BROKEN, 79))
+        pods = np.arange(len(before.pods), dtype=np.int32)
+        np.testing.assert_array_equal(bound(before, policy).bounds(pods), 0)
