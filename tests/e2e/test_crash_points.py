@@ -38,11 +38,16 @@ POINTS = (
 
 
 def test_a_kill_around_any_write_repeats_and_forgets_nothing(crashes: Crashes) -> None:
-    missed = [str(point) for point, mode in POINTS if not crashes.crash(point, mode)]
-    assert not missed, f"never reached: {missed}"
+    missed = [(point, mode) for point, mode in POINTS if not crashes.crash(point, mode)]
     assert any("before" in str(point) for point in crashes.reached)
     assert intents(crashes.cluster), "no intent was ever left open: the points are not where meant"
     crashes.recover()
+    if missed:
+        # A write late in a run is not reached where a workload is left alone for an open intent.
+        crashes.tilt()
+        missed = [each for each in missed if not crashes.crash(*each)]
+        crashes.recover()
+    assert not missed, f"never reached: {[str(point) for point, _ in missed]}"
     assert len(crashes.evictions()) >= 6
 
     unbound = Program(crashes.program.binary)
