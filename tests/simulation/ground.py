@@ -90,6 +90,8 @@ class Ground:
         """Since when something has been so that forbids evictions: `node/n1`, `owner/UID`, ..."""
         self.paused: float | None = None
         self.fences: list[int] = [0]
+        self.stood: set[str] = set()
+        """Pods that were Ready at the end of a cycle."""
         self.changed_at = 0.0
         self.reached: Counter[str] = universe.reached
         universe.watchers.append(self)
@@ -198,6 +200,7 @@ class Ground:
         from tests.simulation.invariants import ON_END  # noqa: PLC0415 - it names us
 
         self.reached["cycles"] += 1
+        self.stood.update(uid_of(p) for p in self.universe.cluster.of("pods") if is_ready(p))
         if cycle.code is None:
             self.reached["killed"] += 1
             return

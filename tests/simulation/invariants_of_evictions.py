@@ -145,12 +145,16 @@ def i12_breakers(ground: Ground, evicted: Evicted) -> Found:
     seen = known.read.get("pods", evicted.at)
     state, pod = ground.universe.state(), ground.universe.cluster.by_uid
     now = ground.universe.timeline.now()
-    # Whose replacement has come and stands is not what its workload lacks, also beside an old pod
-    # that does not go; and one whose eviction was found out later is waited for from then on.
+    # Whose replacement has come and stood is not what its workload lacks, also beside an old pod
+    # that does not go, or when others end it later; and one whose eviction was found out later is
+    # waited for from then on.
     stand = {
         move.podUid
         for move in (state.history.moves if state else ())
-        if (move.readySince is not None and pod(move.replacement) is not None)
+        if (
+            move.readySince is not None
+            and (pod(move.replacement) or move.replacement in ground.stood)
+        )
         or (now - move.at).total_seconds() <= late
     }
     for each in ground.evicted:
