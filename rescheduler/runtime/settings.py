@@ -133,7 +133,9 @@ class Settings:
         "password; probes need none. Read again for every request.",
     )
     tls_cert_file: Path | None = _option(
-        None, "File with the certificate to present, read again once a minute."
+        None,
+        "File with the certificate to present, read again once a minute, or by the extender each "
+        "--every.",
     )
     tls_key_file: Path | None = _option(None, "File with the key of that certificate.")
     client_ca_file: Path | None = _option(

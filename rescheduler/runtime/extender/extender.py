@@ -52,13 +52,13 @@ def serve_extender(settings: Settings) -> int:
     context = secured(settings)
 
     def tell(known: Known | None) -> None:
-        _present(server, settings)
         if showing is None:
             answers.known = known
         else:
             showing.know(known)
 
-    refreshing = Refreshing(settings, settings.every or PERIOD, stop, tell)
+    period = settings.every or PERIOD
+    refreshing = Refreshing(settings, period, stop, tell, lambda: _present(server, settings))
     metrics = RequestMetrics("rescheduler_extender")
     server = JsonServer(
         settings.listen,

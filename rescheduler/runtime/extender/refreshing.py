@@ -50,13 +50,16 @@ class Refreshing:
         period: timedelta,
         stop: Stop,
         tell: Callable[[Known | None], None],
+        each: Callable[[], None],
         observe: Callable[[Settings], tuple[Advice, dict[str, str]]] = observed,
     ) -> None:
+        """each: called once a period, whether or not the cluster can be read then."""
         self._settings = settings
         self._period = period.total_seconds()
         self._patience = max(MOST_AGE * self._period, LEAST_PATIENCE)
         self._stop = stop
         self._tell = tell
+        self._each = each
         self._observe = observe
         self._last = 0.0
 
@@ -64,6 +67,7 @@ class Refreshing:
         """Refresh until asked to stop."""
         while not self._stop.reason():
             began = time.monotonic()
+            self._each()
             self._refresh()
             self._forget_old()
             self._stop.wait(max(self._period - (time.monotonic() - began), 1.0))

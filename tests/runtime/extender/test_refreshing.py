@@ -78,7 +78,10 @@ class Pool:
 
 
 def told(
-    monkeypatch: pytest.MonkeyPatch, pool: Pool, periods: float
+    monkeypatch: pytest.MonkeyPatch,
+    pool: Pool,
+    periods: float,
+    each: Callable[[], None] = lambda: None,
 ) -> list[tuple[float, Known | None]]:
     """What is told within so many periods, and when: in periods from the beginning."""
     watch, found = Watch(periods * PERIOD), []
@@ -88,7 +91,7 @@ def told(
 
     monkeypatch.setattr(refreshing, "ProcessPoolExecutor", pool)
     monkeypatch.setattr(refreshing, "time", SimpleNamespace(monotonic=lambda: watch.now))
-    Refreshing(Settings(), timedelta(seconds=PERIOD), watch, tell).run()
+    Refreshing(Settings(), timedelta(seconds=PERIOD), watch, tell, each).run()
     return found
 
 
@@ -135,3 +138,13 @@ def test_without_any_news_there_is_nothing_to_forget(monkeypatch: pytest.MonkeyP
     pool = Pool(hangs)
     assert told(monkeypatch, pool, 12) == []
     assert pool.ended >= 3, "a reading that hangs is ended, and another one begun"
+
+
+@pytest.mark.parametrize("course", [news, fails])
+def test_each_period_has_its_duty_though_the_cluster_cannot_be_read(
+    course: Callable[[Observed], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As presenting the certificate: it must not expire because nothing can be read."""
+    calls: list[None] = []
+    told(monkeypatch, Pool(course), 3.5, lambda: calls.append(None))
+    assert len(calls) == 4

@@ -30,6 +30,6 @@ def test_a_period_that_is_shorter_than_a_reading_gets_its_readings_all_the_same(
 
     late = threading.Timer(50, stop.request, ["nothing was told"])
     late.start()
-    Refreshing(Settings(), PERIOD, stop, tell, slowly).run()
+    Refreshing(Settings(), PERIOD, stop, tell, lambda: None, slowly).run()
     late.cancel()
     assert [known is not None for known in told] == [True], stop.reason()
