@@ -12,7 +12,7 @@ from rescheduler.model.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.policies.base import NO_ROOM
 from rescheduler.runtime.enforce.actor import Actor
-from rescheduler.runtime.enforce.attempt import problem
+from rescheduler.runtime.enforce.attempt import Halted, problem
 from rescheduler.runtime.enforce.awaiting import await_placed
 from rescheduler.runtime.enforce.groups import GroupAttempts
 
@@ -101,10 +101,16 @@ class RoomAttempts(GroupAttempts):
         return None
 
     def _rehearsed(self, move: PlannedMove) -> Problem | None:
-        """Why the API server would not evict this pod now."""
+        """Why the API server would not evict this pod now.
+
+        Raises:
+            Halted: it gives no answer; as nothing was asked in earnest, no eviction is in doubt.
+        """
         answer = self._actor.rehearse(move, self._plan, self._actor.ledger.fence)
         if answer.result == "evicted":
             return None
+        if answer.result == "unknown":
+            raise Halted("ACT016", f"A dry run was not answered: {answer.message}")
         self._heed(move, answer)
         return Problem(code=answer.code, message=answer.message)
 

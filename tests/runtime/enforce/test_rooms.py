@@ -77,6 +77,19 @@ def test_none_is_made_where_admission_forbids_one(stage: Stage, which: int) -> N
     assert stage.world.accepted == []
 
 
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_dry_run_that_is_not_answered_puts_no_eviction_in_doubt(stage: Stage, which: int) -> None:
+    moves = room(stage, 1, 2, 3)
+    dry = f"w{which}-0/eviction?dryRun=All"
+    process = Process(stage, "a", limits=LIMITS, after=lambda _, __, p: "lost" * (dry in p))
+    outcome = run(stage, *moves, process=process)
+    assert results(outcome) == [("skipped", "ACT010")] * 3
+    assert outcome.verdict.code == "ACT016"
+    assert "A dry run was not answered" in outcome.verdict.message
+    assert stage.world.accepted == []
+    assert history(stage) == []
+
+
 def test_none_is_made_beyond_what_the_limits_allow_them_all(stage: Stage) -> None:
     """A plan of an hour ago: the moves of another one have used up what it counted on."""
     limits = Limits.model_validate({**WIDE, "movesPerHour": 3})
