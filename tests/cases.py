@@ -12,7 +12,8 @@ import pytest
 def every(cases: Mapping[str, tuple[Any, ...]]) -> Callable[[Callable[..., None]], Any]:
     """Make a check of one case a test of all; cases: by name, what the check is given.
 
-    The test fails with a group of what the failed cases raised, each with the name of its case.
+    The test fails with a group of what the failed cases raised, each with the name of its case. A
+    case that skips counts as failed, since a test over many cannot be skipped in part.
     """
     if not cases:
         raise ValueError("a test without a case cannot fail")
@@ -23,7 +24,7 @@ def every(cases: Mapping[str, tuple[Any, ...]]) -> Callable[[Callable[..., None]
             for name, case in cases.items():
                 try:
                     check(*case)
-                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - raised below
+                except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:  # noqa: BLE001 - raised below
                     error.add_note(f"This is the case {name!r}.")
                     failed[name] = error
             if failed:
@@ -32,6 +33,8 @@ def every(cases: Mapping[str, tuple[Any, ...]]) -> Callable[[Callable[..., None]
 
         test.__name__, test.__doc__ = check.__name__, check.__doc__
         test.__qualname__, test.__module__ = check.__qualname__, check.__module__
+        if hasattr(check, "pytestmark"):
+            vars(test)["pytestmark"] = check.pytestmark
         return test
 
     return of

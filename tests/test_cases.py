@@ -20,6 +20,33 @@ def test_every_case_that_fails_is_named_and_no_other() -> None:
     assert str(second) == "four"
 
 
+def test_a_case_that_skips_hides_no_other() -> None:
+    seen = []
+
+    @every(numbered([1, 2, 3]))
+    def odd(number: int) -> None:
+        seen.append(number)
+        if number == 2:
+            pytest.skip("not today")
+        assert number == 3, f"{number} is not three"
+
+    with pytest.raises(BaseExceptionGroup, match="2 of 3 cases failed: 0, 1"):
+        odd()
+    assert seen == [1, 2, 3]
+
+
+def test_marks_of_the_check_are_marks_of_the_test() -> None:
+    @every(numbered([1]))
+    @pytest.mark.long
+    def check(number: int) -> None: ...
+
+    @every(numbered([1]))
+    def plain(number: int) -> None: ...
+
+    assert [mark.name for mark in check.pytestmark] == ["long"]
+    assert not hasattr(plain, "pytestmark")
+
+
 def test_all_cases_are_tried() -> None:
     seen = []
 
