@@ -45,7 +45,6 @@ class SteeringWatch:
         self._clock = clock
         self._collection = f"/api/v1/namespaces/{namespace}/configmaps"
         self._stop = threading.Event()
-        self._response: Any = None
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:

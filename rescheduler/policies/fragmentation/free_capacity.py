@@ -98,11 +98,6 @@ class FreeCapacity:
         """Another working copy, as the snapshot is."""
         return FreeCapacity(*self._made_of)
 
-    def floats(self, nodes: IntArray) -> BoolArray:
-        """(k,) whether a pod on it shares a GPU that is not known, so that all depends on all."""
-        found: BoolArray = self._floating[nodes] > 0
-        return found
-
     def demand(self, pod: int) -> Demand:
         """What the pod asks for."""
         return self.demands[int(self.of_pod[pod])]
