@@ -128,7 +128,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     """The name of the Workload of Kueue that was deleted instead of evicting the pod, if one was,
     in its namespace; `stopsUid` is its UID."""
     stopsUid: str = ""
-    astray: bool = False
+    unpredicted: bool = False
     """Whether its replacement landed where that was not predicted, as it was compared."""
     settled: datetime | None = None
     kept: float = 0.0
@@ -255,7 +255,7 @@ class History(msgspec.Struct, omit_defaults=True):
         comparison = compare(move.landing, move.unschedulable, move.landedOn)
         self._record(move.controllerKind, move.scheduler).add(comparison, now)
         move.compared, move.landing = True, likeliest(move.landing, COMPARED_NODES)
-        move.astray = bool(move.landedOn) and not comparison.within
+        move.unpredicted = bool(move.landedOn) and not comparison.within
         return True
 
     def _record(self, kind: str, version: str) -> LandingRecord:

@@ -107,7 +107,7 @@ def _closed(move: PastMove, now: datetime, keep: timedelta) -> PastMove:
             replacement=move.replacement,
             landedOn=move.landedOn,
             crashLooping=move.crashLooping,
-            astray=move.astray,
+            unpredicted=move.unpredicted,
             settled=move.settled,
             kept=kept,
         )

@@ -137,7 +137,7 @@ def test_what_is_kept_of_a_move_is_what_may_still_be_asked() -> None:
     }
     names = ("refused", "ready", "lost", "evicted")
     moves = [past(name, state=name, settled=START, **full) for name in names]
-    moves += [aged(60, **full, astray=True)]
+    moves += [aged(60, **full, unpredicted=True)]
     kept = {move.podUid: move for move in pruned(History(moves), START, 5 * DAY).moves}
     refused, ready, lost, evicted, old = kept.values()
     assert (refused.landing, refused.known, refused.usage) == ({}, [], {})
@@ -145,7 +145,7 @@ def test_what_is_kept_of_a_move_is_what_may_still_be_asked() -> None:
     assert (len(lost.landing), lost.known) == (20, ["s1"])
     assert evicted.landing == full["landing"]
     assert (old.landing, old.known, old.usage, old.controller) == ({}, [], {}, "")
-    assert old.astray, "it may still show that moving its workload is futile"
+    assert old.unpredicted, "it may still show that moving its workload is futile"
     assert (old.boomerang, old.workload, old.replacement, old.charged) == (False, "w", "r", True)
     assert moves[1].landing == full["landing"], "whoever writes keeps what it has"
 

@@ -117,18 +117,20 @@ def test_what_says_nothing_of_the_scheduler_is_not_counted(more: dict[str, Any])
     assert history.landings == []
 
 
-def test_a_move_went_astray_where_its_landing_was_not_predicted() -> None:
-    def astray(**more: Any) -> bool:
+def test_a_landing_that_was_not_predicted_is_kept_as_such() -> None:
+    def unpredicted(**more: Any) -> bool:
         move = past(**more)
         History().learn(move, NOW)
-        return move.astray
+        return move.unpredicted
 
-    assert not astray(landedOn="n2")
-    assert not astray(landedOn="n3"), "though another was likelier"
-    assert astray(landedOn="n1"), "it came back, which was not predicted"
-    assert not astray(landedOn="n1", landing={"n1": 0.4, "n2": 0.6}), "a chance that was taken"
-    assert not astray(landedOn="n9", landing={"n2": 0.5}), "nodes that are not named have the rest"
-    assert not astray(landedOn="", state="lost"), "it landed nowhere"
+    assert not unpredicted(landedOn="n2")
+    assert not unpredicted(landedOn="n3"), "though another was likelier"
+    assert unpredicted(landedOn="n1"), "it came back, which was not predicted"
+    assert not unpredicted(landedOn="n1", landing={"n1": 0.4, "n2": 0.6}), "a chance that was taken"
+    assert not unpredicted(landedOn="n9", landing={"n2": 0.5}), (
+        "nodes that are not named have the rest"
+    )
+    assert not unpredicted(landedOn="", state="lost"), "it landed nowhere"
 
 
 def test_a_compared_move_keeps_only_its_likeliest_nodes() -> None:

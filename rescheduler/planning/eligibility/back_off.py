@@ -57,8 +57,8 @@ class BackOff:
         if not moves:
             return None
         wrong = [move for move in moves if move.podUid in self._wrong]
-        astray = _events(move for move in moves if move.astray)
-        futile = bool(self._limits.coolDown) and 2 * astray >= max(_events(moves), 2 * _REPEATED)
+        elsewhere = _events(move for move in moves if move.unpredicted)
+        futile = bool(self._limits.coolDown) and 2 * elsewhere >= max(_events(moves), 2 * _REPEATED)
         quiet = self._longest if futile else self._quiet(_events(wrong))
         until = max(move.at for move in moves) + quiet
         if self._snapshot.taken >= until:
@@ -67,7 +67,7 @@ class BackOff:
         last = f"it was moved at {instant(max(move.at for move in moves))}"
         why = self._said(wrong, len(moves), "move") if wrong else last
         if futile:
-            why += f"; {astray} landed elsewhere than predicted, so moving it is futile"
+            why += f"; {elsewhere} landed elsewhere than predicted, so moving it is futile"
         return Problem(code="ELG022", message=f"{name}: {why}")
 
     def refuse_node(self, name: str) -> Problem | None:

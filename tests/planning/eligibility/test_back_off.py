@@ -158,10 +158,10 @@ def test_a_gang_that_came_back_doubles_it_once(batches: tuple[int, ...], minutes
 def test_a_workload_that_lands_elsewhere_than_predicted_is_moved_in_vain() -> None:
     before, day = cluster(), timedelta(hours=24)
 
-    def moves(ago: timedelta, *astray: bool, **more: Any) -> list[PastMove]:
+    def moves(ago: timedelta, *unpredicted: bool, **more: Any) -> list[PastMove]:
         return [
-            past(before, ago + timedelta(minutes=n), astray=each, podUid=f"p{n}", **more)
-            for n, each in enumerate(astray)
+            past(before, ago + timedelta(minutes=n), unpredicted=each, podUid=f"p{n}", **more)
+            for n, each in enumerate(unpredicted)
         ]
 
     assert code(before, *moves(COOL, True)) == "", "once may be chance"
