@@ -139,7 +139,9 @@ class Settings:
     )
     tls_key_file: Path | None = _option(None, "File with the key of that certificate.")
     client_ca_file: Path | None = _option(
-        None, "File with the authority of those who may ask: others are refused, but for probes."
+        None,
+        "File with the authority of those who may ask: others are refused, but for probes and "
+        "metrics.",
     )
     cycle_deadline: timedelta = _option(
         timedelta(minutes=15), "After so long a cycle sends nothing more and ends."

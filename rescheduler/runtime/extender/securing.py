@@ -11,7 +11,8 @@ from rescheduler.runtime.steering.presented import FromFiles
 def secured(settings: Settings) -> ssl.SSLContext | None:
     """TLS as the files hold it now; None where none are named.
 
-    With an authority of clients only who has a certificate of it is answered; probes need none.
+    With an authority of clients only who has a certificate of it is answered; probes and metrics
+    need none.
 
     Raises:
         SettingsError: they do not belong together, or cannot be used.

@@ -96,8 +96,9 @@ def test_only_who_has_a_certificate_of_the_authority_may_ask(
         asked(server, authority, "POST", "/x", client(make_authority(NOW), tmp_path))
 
 
-def test_a_probe_needs_none(server: JsonServer, authority: Pair) -> None:
-    assert asked(server, authority, "GET", "/healthz", None) == 200
+@pytest.mark.parametrize("path", ["/healthz", "/metrics"])
+def test_a_probe_needs_none_nor_do_metrics(server: JsonServer, authority: Pair, path: str) -> None:
+    assert asked(server, authority, "GET", path, None) == 200
 
 
 def test_without_an_authority_anybody_may_ask(settings: Settings, authority: Pair) -> None:
