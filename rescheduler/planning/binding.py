@@ -62,12 +62,19 @@ class Binding:
         found: Bounding | None = _offering(self.term, Bounding)
         return found
 
+    @cached_property
+    def _mutual(self) -> Mutual | None:
+        found: Mutual | None = _offering(self.term, Mutual)
+        return found
+
     def partners(self, pods: IntArray) -> IntArray:
-        """The pods that may gain more for the policy once any of these has moved; none if all."""
-        term: object = self.term
-        if not isinstance(term, Mutual):
+        """The pods that may gain more for the policy once any of these has moved.
+
+        None where the term tells of no such pods.
+        """
+        if self._mutual is None:
             return np.zeros(0, dtype=np.int32)
-        return np.intersect1d(term.partners(pods), self.candidates())
+        return np.intersect1d(self._mutual.partners(pods), self.candidates())
 
     @cached_property
     def _filling(self) -> Filling | None:
