@@ -4,9 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from rescheduler.kube.controllers import READ_OWNERS
 from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.sources.kubernetes import surroundings
 from rescheduler.sources.kubernetes.cluster import read_cluster
-from rescheduler.sources.kubernetes.listed_kinds import CONTROLLERS, GANG_OBJECTS, LISTS, OWNERS
+from rescheduler.sources.kubernetes.listed_kinds import (
+    CONTROLLERS,
+    GANG_OBJECTS,
+    LISTS,
+    OWNERS,
+    POD,
+)
 from tests.sources.objects import Api, node, pod, refusal
 from tests.sources.server import Reply, Request
 from tests.sources.test_kubernetes import NODES, PODS, connected
@@ -21,6 +29,20 @@ EXTENSIONS = {
 BUILT_IN = [PODS, NODES] + [
     kind.path for kind in (*LISTS.values(), *CONTROLLERS, *OWNERS) if not kind.extension
 ]
+
+
+def test_of_what_is_listed_above_pods_it_is_known_that_it_is_read() -> None:
+    assert {each.name for each in (*CONTROLLERS, *OWNERS, POD)} == READ_OWNERS
+
+
+def test_owners_are_read_again_where_they_are_listed() -> None:
+    """But for DaemonSets: their pods are never moved."""
+    again = {
+        kind: path.replace("/namespaces/{}", "").removesuffix("/")
+        for kind, path in {**surroundings._CONTROLLERS, **surroundings._OWNERS}.items()
+    }
+    listed = {each.name: each.path for each in (*CONTROLLERS, *OWNERS, POD)}
+    assert again == {kind: path for kind, path in listed.items() if kind != "DaemonSet"}
 
 
 def refusing(path: str, status: int) -> Api:
