@@ -20,7 +20,7 @@ _AT_FAULT = frozenset({"GRD004", "GRD007", "GRD010", "GRD011", "ACT015", "ACT016
 
 Every other guard is about the cluster or about what our moves did to it.
 """
-_NOTED = frozenset({"STR001", "STR002", "STR005", "STR007", "STR014", "ACT022"})
+NOTED = frozenset({"STR001", "STR002", "STR005", "STR007", "STR014", "ACT022"})
 """Notes on steering without effect, on pods that it keeps Pending, on a taint of ours that nothing
 takes off, and on gangs of Kueue that are left alone as the right to stop them is missing."""
 _MISSED = frozenset({"ACT011", "ACT017", "ACT018", "ACT019", "ACT020"})
@@ -41,7 +41,7 @@ def exit_code(report: Report, *, proposed: bool = False, applying: bool = False)
             return code
     if any(policy.problem is not None for policy in plan.policies):
         return FAULT
-    if any(note.code in _NOTED for note in plan.notes):
+    if any(note.code in NOTED for note in plan.notes):
         return FAULT
     if isinstance(report, Outcome) and any(demoted_now(each, plan) for each in plan.policies):
         return UNDONE

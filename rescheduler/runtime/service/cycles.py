@@ -11,16 +11,17 @@ from rescheduler.model.errors import ReschedulerError
 from rescheduler.model.plan import Outcome, Plan, Report, plan_in
 from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.enforce.acting import DONE
-from rescheduler.runtime.exit_codes import FAULT, exit_code
+from rescheduler.runtime.exit_codes import FAULT, NOTED, exit_code
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.service.health import Health
 from rescheduler.runtime.service.past_cycles import PastCycles
 from rescheduler.runtime.service.telemetry import Telemetry
 from rescheduler.runtime.settings import Settings
 
-_UNHEALTHY = frozenset({"STR005", "STR007", "STR014", "ACT022"})
-"""Notes on replacements that came unsteered or stay Pending, on a taint of ours that nothing takes
-off, and on Kueue's gangs that may not be stopped."""
+_UNHEALTHY = NOTED - {"STR001", "STR002"}
+"""Notes after which the service is not ready. Where steering is known not to act before anything is
+sent, the cycle is good: what needs no steering is moved, and the rest stays.
+"""
 
 
 class ServiceCycles:
