@@ -174,7 +174,7 @@ def test_a_broken_promise_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -
             run.process().run()
             assert {each[:3] for each in run.ground.broken} >= {number}, run.ground.broken
             return
-        for seed in (SEEN.get(name, 0), *range(SEEDS)):
+        for seed in dict.fromkeys((SEEN.get(name, 0), *range(SEEDS))):
             broken = storm(seed, Counter(), cycles=12, policies=TIGHT).ground.broken
             seen.update(each[:3] for each in broken)
             if seen[number]:
