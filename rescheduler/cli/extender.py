@@ -2,14 +2,14 @@
 
 import click
 
-from rescheduler.cli.options import SOURCES, takes
+from rescheduler.cli.options import METRICS, takes
 from rescheduler.runtime.settings import Settings
 
 TLS = ("tls_cert_file", "tls_key_file", "client_ca_file")
 
 
 @click.command()
-@takes("policies", *SOURCES, "every", "listen", *TLS, policies=True)
+@takes("policies", *METRICS, "every", "listen", *TLS, policies=True)
 def command(settings: Settings) -> int:
     """Answer a kube-scheduler of your own about nodes, as an extender.
 

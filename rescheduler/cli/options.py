@@ -15,7 +15,7 @@ from rescheduler.runtime.settings import Settings, env_names
 
 Command = Callable[..., int]
 
-SOURCES = (
+METRICS = (
     "kubeconfig",
     "context",
     "prometheus_url",
@@ -28,6 +28,10 @@ SOURCES = (
     "prometheus_ca_file",
     "prometheus_selector",
     "dataset_catalogs",
+)
+"""How to reach the cluster and its metrics."""
+SOURCES = (
+    *METRICS,
     "scheduler_url",
     "scheduler_ca_file",
     "scheduler_insecure_skip_tls_verify",

@@ -9,18 +9,19 @@ from rescheduler.actions.steering_watch import SteeringWatch
 from rescheduler.actions.transport import ServerClock
 from rescheduler.model.errors import SettingsError
 from rescheduler.runtime.enforce.live_actor import NAMESPACE, extender_lease
-from rescheduler.runtime.extender.answers import Answers, Known
+from rescheduler.runtime.extender.answers import Answers
 from rescheduler.runtime.extender.protocol import ExtenderArgs
 from rescheduler.runtime.extender.refreshing import Refreshing
 from rescheduler.runtime.extender.securing import secured
 from rescheduler.runtime.extender.showing import Showing
 from rescheduler.runtime.logs import logger
-from rescheduler.runtime.parts import connection_of, policies_of
+from rescheduler.runtime.parts import policies_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.steering.claims import Claims
 from rescheduler.runtime.steering.request_metrics import RequestMetrics
 from rescheduler.runtime.steering.serving import Answer, JsonServer
 from rescheduler.runtime.stopping import Stop
+from rescheduler.sources.kubernetes.client import connect
 
 PERIOD = timedelta(minutes=1)
 MOST_BODY = 64 * 2**20
@@ -38,27 +39,14 @@ def serve_extender(settings: Settings) -> int:
     """
     stop = Stop()
     policies_of(settings)  # what is wrong with them must show at once
-    connection = connection_of(settings)
+    connection = connect(settings.kubeconfig, settings.context)
     clock = ServerClock()
     claims = Claims(clock.now)
     answers = Answers(claims, clock.now)
 
-    showing = watch = None
-    if connection is not None:
-        lease = extender_lease(connection.api, clock)
-        showing = Showing(lease, claims, answers, socket.gethostname())
-        watch = SteeringWatch(connection.api, NAMESPACE, showing.told(claims.replace), clock)
-
-    context = secured(settings)
-
-    def tell(known: Known | None) -> None:
-        if showing is None:
-            answers.known = known
-        else:
-            showing.know(known)
-
-    period = settings.every or PERIOD
-    refreshing = Refreshing(settings, period, stop, tell, lambda: _present(server, settings))
+    lease = extender_lease(connection.api, clock)
+    showing = Showing(lease, claims, answers, socket.gethostname())
+    watch = SteeringWatch(connection.api, NAMESPACE, showing.told(claims.replace), clock)
     metrics = RequestMetrics("rescheduler_extender")
     server = JsonServer(
         settings.listen,
@@ -66,22 +54,24 @@ def serve_extender(settings: Settings) -> int:
         healthy=lambda: "",  # without data it answers too: neutrally
         metrics=metrics.text,
         observe=metrics.observe,
-        context=context,
+        context=secured(settings),
         most_body=MOST_BODY,
     )
+    period = settings.every or PERIOD
+    refreshing = Refreshing(
+        settings, period, stop, showing.know, lambda: _present(server, settings)
+    )
     stop.on_signals()
-    if watch is not None and showing is not None:
-        watch.start()
-        showing.start()
+    watch.start()
+    showing.start()
     server.start()
     logger().info("answering", port=server.port)
     try:
         refreshing.run()
     finally:
         server.stop()
-        if watch is not None and showing is not None:
-            watch.stop()
-            showing.stop()
+        watch.stop()
+        showing.stop()
     logger().info("stopped", reason=stop.reason())
     return 0
 

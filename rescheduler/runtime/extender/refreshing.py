@@ -17,9 +17,10 @@ from rescheduler.planning.advice import Advice, advise
 from rescheduler.runtime.extender.answers import Known, known_of
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.observing import observer
-from rescheduler.runtime.parts import connection_of, policies_of
+from rescheduler.runtime.parts import policies_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
+from rescheduler.sources.kubernetes.client import connect
 
 MOST_AGE = 3
 """After so many periods without news, what was said last is told no more."""
@@ -35,7 +36,7 @@ def observed(settings: Settings) -> tuple[Advice, dict[str, str]]:
         ReschedulerError: the policies, the cluster or its metrics cannot be read.
     """
     policies = policies_of(settings)
-    observe = observer(settings, connection_of(settings))
+    observe = observer(settings, connect(settings.kubeconfig, settings.context))
     snapshot = observe([each for one in policies.policies for each in one.requests()])
     labels = {n.metadata.name: (n.metadata.labels or {}).get(HOSTNAME, "") for n in snapshot.nodes}
     return advise(snapshot, policies.policies), labels

@@ -6,7 +6,6 @@ from rescheduler.actions.transport import ServerClock
 from rescheduler.model.errors import ReschedulerError, SettingsError
 from rescheduler.runtime.enforce.live_actor import NAMESPACE
 from rescheduler.runtime.logs import logger
-from rescheduler.runtime.parts import connection_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.steering import admission
 from rescheduler.runtime.steering.claims import Claims
@@ -20,7 +19,7 @@ from rescheduler.runtime.steering.presented import (
 from rescheduler.runtime.steering.request_metrics import RequestMetrics
 from rescheduler.runtime.steering.serving import JsonServer
 from rescheduler.runtime.stopping import Stop
-from rescheduler.sources.kubernetes.client import Connection
+from rescheduler.sources.kubernetes.client import Connection, connect
 
 SERVICE = "rescheduler-webhook"
 CHECKED = 60.0
@@ -34,9 +33,7 @@ def serve_webhook(settings: Settings) -> int:
         ReschedulerError: it cannot be started with these settings.
     """
     stop = Stop()
-    connection = connection_of(settings)
-    if connection is None:
-        raise SettingsError("a webhook needs a cluster", "leave --snapshot out.")
+    connection = connect(settings.kubeconfig, settings.context)
     clock = ServerClock()
     presented = _presented(settings, connection, clock)
     current = presented.pair()
