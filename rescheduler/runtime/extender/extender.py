@@ -10,6 +10,7 @@ from rescheduler.actions.transport import ServerClock
 from rescheduler.model.errors import SettingsError
 from rescheduler.runtime.enforce.live_actor import NAMESPACE, extender_lease
 from rescheduler.runtime.extender.answers import Answers
+from rescheduler.runtime.extender.problem_log import ProblemLog
 from rescheduler.runtime.extender.protocol import ExtenderArgs
 from rescheduler.runtime.extender.refreshing import Refreshing
 from rescheduler.runtime.extender.securing import secured
@@ -57,10 +58,13 @@ def serve_extender(settings: Settings) -> int:
         context=secured(settings),
         most_body=MOST_BODY,
     )
-    period = settings.every or PERIOD
-    refreshing = Refreshing(
-        settings, period, stop, showing.know, lambda: _present(server, settings)
-    )
+    table = ProblemLog("the table of replacements", lambda: watch.problem)
+
+    def each() -> None:
+        _present(server, settings)
+        table.look()
+
+    refreshing = Refreshing(settings, settings.every or PERIOD, stop, showing.know, each)
     stop.on_signals()
     watch.start()
     showing.start()
