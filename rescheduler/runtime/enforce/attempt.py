@@ -84,14 +84,13 @@ class Attempts:
             ActionError, SourceError: a fault that ends the run; an intent may stay open, and is
                 closed by UID in the next run.
         """
-        if self._checks is None:
-            raise ValueError("no batch was begun")
+        checks = self._begun_checks()
         self._keep_pace()
         await_placed(self._actor, self.history)
         made = [past for _, past in self.evicted]
         # Where the others of the batch have landed decides where this one can.
         follow(self._actor, self.history, [past for past in made if not past.landedOn])
-        fresh = self._objection(move) or self._checks.check(move, made)
+        fresh = self._objection(move) or checks.check(move, made)
         if isinstance(fresh, Problem):
             self._report(move, "refused", fresh)
             return
@@ -114,6 +113,18 @@ class Attempts:
             self._actor.announce(move, self.results[uid], self._plan)
         self.history.trim_baselines()
 
+    def _seen(self) -> Snapshot:
+        """The snapshot of the batch that was begun."""
+        if self._snapshot is None:
+            raise ValueError("no batch was begun")
+        return self._snapshot
+
+    def _begun_checks(self) -> Checks:
+        """The checks of moves against that snapshot."""
+        if self._checks is None:
+            raise ValueError("no batch was begun")
+        return self._checks
+
     def _report(self, move: PlannedMove, result: Result, code: Problem) -> None:
         self.results[move.pod.uid] = MoveResult.of(move, result, code)
 
@@ -134,13 +145,9 @@ class Attempts:
             return problem("ELG022", f"Pod {move.pod.uid} was evicted before.")
         if history.in_flight(move.owner.uid) >= limits.inFlightPerWorkload:
             return problem("ELG022", f"inFlightPerWorkload is {limits.inFlightPerWorkload}.")
-        if self._snapshot is None:
-            raise ValueError("no batch was begun")
-        pace = Pace(self._snapshot, limits, history, self._actor.clock(), self._plan)
-        node, workload = (
-            self._snapshot.node_index.get(move.source, -1),
-            pace.workload(move.owner.uid),
-        )
+        seen = self._seen()
+        pace = Pace(seen, limits, history, self._actor.clock(), self._plan)
+        node, workload = seen.node_index.get(move.source, -1), pace.workload(move.owner.uid)
         planned = (
             sum(each.source == move.source for each in earlier),
             sum(each.pod.namespace == namespace for each in earlier),
@@ -247,8 +254,7 @@ class Attempts:
         broken: bool = False,
     ) -> Problem | None:
         """Why what was read right before the request forbids it; group, broken: as in `Around`."""
-        if self._snapshot is None:
-            raise ValueError("no batch was begun")
+        seen = self._seen()
         named = (pod for pod in fresh.pods if pod.metadata.name == move.pod.name)
         drift = drifted(move, next(named, None), broken=broken)
         if drift is None and move.gangMinimum is not None:
@@ -261,7 +267,7 @@ class Attempts:
             return problem("DRF006", said)
         limits = self._actor.limits
         refusal = refuse_changed(
-            move, Around(self._snapshot, fresh, limits, self.history, self._plan, group, broken)
+            move, Around(seen, fresh, limits, self.history, self._plan, group, broken)
         )
         if refusal is None and not _selector(move, fresh):
             return problem("DRF006", "The pods of its controller cannot be listed by a selector.")

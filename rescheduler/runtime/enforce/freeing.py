@@ -12,7 +12,6 @@ from rescheduler.model.errors import ActionError, LockLost
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.steering import Means
 from rescheduler.planning.eligibility.steerable import names_nodes
 from rescheduler.planning.limits.pace import Pace
@@ -136,11 +135,6 @@ class FreeingAttempts(RoomAttempts):
         move = _freeing(past, pod)
         around = Around(self._seen(), fresh, self._actor.limits, self.history, self._plan)
         return refuse_freed(move, around) or move
-
-    def _seen(self) -> Snapshot:
-        if self._snapshot is None:
-            raise ValueError("no batch was begun")
-        return self._snapshot
 
     def _free(self, past: PastMove, move: PlannedMove, began: float) -> None:
         actor = self._actor

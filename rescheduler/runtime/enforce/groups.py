@@ -81,11 +81,10 @@ class GroupAttempts(StopAttempts):
 
     def _all_checked(self, moves: Sequence[PlannedMove]) -> list[PlannedMove] | Problem:
         """All these moves as they stand on the batch's snapshot; or why one must not be made."""
-        if self._checks is None:
-            raise ValueError("no batch was begun")
+        checks = self._begun_checks()
         ready: list[PlannedMove] = []
         for number, move in enumerate(moves):
-            found = self._objection(move, moves[:number]) or self._checks.check(move, [])
+            found = self._objection(move, moves[:number]) or checks.check(move, [])
             if isinstance(found, Problem):
                 return of_member(move, found)
             ready.append(found)

@@ -76,9 +76,7 @@ class RoomAttempts(GroupAttempts):
 
     def _room_refused(self, room: Sequence[PlannedMove]) -> Problem | None:
         """Why one of these moves must not be made now, before any of them is."""
-        if self._checks is None:
-            raise ValueError("no batch was begun")
-        found = self._checks.check(room[0], [past for _, past in self.evicted])
+        found = self._begun_checks().check(room[0], [past for _, past in self.evicted])
         if isinstance(found, Problem):
             return _of(room[0], found)
         refused = self._any_refused(room)

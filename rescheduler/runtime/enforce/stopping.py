@@ -62,12 +62,10 @@ class StopAttempts(Attempts):
 
         Nodes that are not read again are those of the batch.
         """
-        if self._snapshot is None:
-            raise ValueError("no batch was begun")
         first = {move.owner.controllerUid: move for move in reversed(moves)}
         read = [self._actor.reread(m.pod.namespace, m.pod.name) for m in first.values()]
         pods = {pod.metadata.uid: pod for each in read for pod in each.pods}
-        nodes = {node.metadata.name: node for node in self._snapshot.nodes}
+        nodes = {node.metadata.name: node for node in self._seen().nodes}
         for move, each in zip(first.values(), read, strict=True):
             nodes.pop(move.source, None)
             nodes.update({node.metadata.name: node for node in each.nodes})
