@@ -9,7 +9,7 @@ from rescheduler.model.reasons import CATALOG
 from rescheduler.model.steering import Followed, Means
 from rescheduler.runtime.enforce.actor import Actor
 
-FRESH = timedelta(seconds=30)
+SHOWN = timedelta(seconds=30)
 """An extender that has not shown itself for so long is not there."""
 ASKED = timedelta(hours=1)
 """A scheduler that has not asked the extender for so long may not do so any more."""
@@ -33,7 +33,7 @@ def confirmed(actor: Actor, means: Means) -> Problem | None:
     return problem
 
 
-def remembered(actor: Actor, means: Means) -> Problem | None:
+def lingering(actor: Actor, means: Means) -> Problem | None:
     """Why these means may still go by an entry that was taken out, or None.
 
     Raises:
@@ -46,7 +46,7 @@ def remembered(actor: Actor, means: Means) -> Problem | None:
     return None if gone else problem
 
 
-def disproved(history: History, moves: Iterable[PastMove]) -> Problem | None:
+def missed_before(history: History, moves: Iterable[PastMove]) -> Problem | None:
     """Why these are not entered: what they count on has steered nobody before, by the same plan.
 
     What reads the table may show it and yet steer no pod: one of several API servers, or a webhook
@@ -99,7 +99,7 @@ def _by_extender(actor: Actor) -> Problem | None:
 
 def out_of_use(shown: Followed | None, now: datetime) -> Problem | None:
     """Why no extender steers, whichever table it has, or None where one runs and is asked."""
-    if shown is None or not -FRESH <= now - shown.renewed <= FRESH:
+    if shown is None or not -SHOWN <= now - shown.renewed <= SHOWN:
         ago = "never" if shown is None else f"last at {shown.renewed:%Y-%m-%d %H:%M:%S} UTC"
         said = f"Lease rescheduler-extender was renewed {ago}, so no extender runs"
         return Problem(code="STR001", message=said)

@@ -19,7 +19,7 @@ from rescheduler.planning.plan.surroundings import Around, refuse_freed
 from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.attempt import Halted, problem
-from rescheduler.runtime.enforce.confirming import remembered
+from rescheduler.runtime.enforce.confirming import lingering
 from rescheduler.runtime.enforce.rooms import RoomAttempts
 from rescheduler.runtime.enforce.steering import TABLED, close, settle_freeing
 
@@ -114,13 +114,13 @@ class FreeingAttempts(RoomAttempts):
         if any(e.controller == past.controller and e.steered and e.steered.open for e in others):
             return problem("STR004", "Another entry of its controller is open.")
         if past.steered is not None and past.steered.by in TABLED:
-            return self._remembered(past.steered.by)
+            return self._lingering(past.steered.by)
         return None
 
-    def _remembered(self, means: Means) -> Problem | None:
+    def _lingering(self, means: Means) -> Problem | None:
         """Why the next replacement may be steered as this one was."""
         try:
-            return remembered(self._actor, means)
+            return lingering(self._actor, means)
         except LockLost:
             raise
         except ActionError as error:

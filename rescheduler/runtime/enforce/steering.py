@@ -21,7 +21,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.steering import MOST_NODES, Intent, Means
 from rescheduler.runtime.enforce.actor import Actor
-from rescheduler.runtime.enforce.confirming import confirmed, disproved
+from rescheduler.runtime.enforce.confirming import confirmed, missed_before
 from rescheduler.runtime.enforce.tainting import shunned, steers, taint, untaint
 
 TABLED: frozenset[Means] = frozenset({"AdmissionPolicy", "Webhook", "Extender"})
@@ -97,7 +97,7 @@ def _enter(
         return Problem(code="STR001", message="nothing here writes the table of replacements")
     _join([steered for _, steered in wanted], [move.controller for move, _ in wanted])
     moves = [move for move, _ in wanted]
-    problem = disproved(history, moves) or _unfit(history, moves)
+    problem = missed_before(history, moves) or _unfit(history, moves)
     if problem is not None:
         return problem
     problem = actor.steering.add([_intent(move, each) for move, each in wanted], actor.ledger.fence)
