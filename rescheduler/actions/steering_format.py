@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, get_args
 
-from rescheduler.model.steering import Intent, Strength
+from rescheduler.model.steering import Entry, Strength
 
 FENCE = "rescheduler.io/fence"
 """Annotation: the lease transition of the last writer."""
@@ -35,14 +35,14 @@ _MARKS = frozenset("|,;\n")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
-def written(intents: Iterable[Intent]) -> dict[str, str]:
-    """The `data` of the ConfigMap with these intents.
+def written(entries: Iterable[Entry]) -> dict[str, str]:
+    """The `data` of the ConfigMap with these entries.
 
     Raises:
         ValueError: a name of them cannot be written.
     """
     lines: dict[str, list[str]] = {}
-    for shared, same in groupby(sorted(intents, key=_shared), key=_shared):
+    for shared, same in groupby(sorted(entries, key=_shared), key=_shared):
         owner, strength, template, name, hostnames, namespace = shared
         items = [(_text(each.deadline), each.plan, each.pod) for each in same]
         for text in (template, name, namespace, *(t for item in items for t in item)):
@@ -67,24 +67,24 @@ def _text(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime(_TIME)
 
 
-def _shared(intent: Intent) -> tuple[str, Strength, str, str, tuple[str, ...], str]:
-    each = intent
+def _shared(entry: Entry) -> tuple[str, Strength, str, str, tuple[str, ...], str]:
+    each = entry
     return each.owner, each.strength, each.template, each.name, each.hostnames, each.namespace
 
 
-def read(data: Mapping[str, Any]) -> tuple[list[Intent], dict[str, str]]:
-    """The intents in the `data` of a ConfigMap, and the keys that hold no such lines, with why."""
-    intents: list[Intent] = []
+def read(data: Mapping[str, Any]) -> tuple[list[Entry], dict[str, str]]:
+    """The entries in the `data` of a ConfigMap, and the keys that hold no such lines, with why."""
+    entries: list[Entry] = []
     broken: dict[str, str] = {}
     for owner, value in data.items():
         try:
-            intents += [each for line in str(value).split("\n") for each in _read_line(owner, line)]
+            entries += [each for line in str(value).split("\n") for each in _read_line(owner, line)]
         except ValueError as error:
             broken[owner] = str(error)
-    return intents, broken
+    return entries, broken
 
 
-def _read_line(owner: str, line: str) -> list[Intent]:
+def _read_line(owner: str, line: str) -> list[Entry]:
     fields = line.split("|")
     if len(fields) != 6:
         raise ValueError(f"a line has {len(fields)} fields, not 6")
@@ -97,7 +97,7 @@ def _read_line(owner: str, line: str) -> list[Intent]:
     for item in items.split(";"):
         deadline, plan, pod = item.split(",")
         answer.append(
-            Intent(
+            Entry(
                 owner=owner,
                 namespace=namespace,
                 template=template,

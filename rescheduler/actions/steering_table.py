@@ -1,9 +1,9 @@
 """The table of replacements: where replacements shall go, in a ConfigMap.
 
-An intent is in it from right before its eviction until its replacement is seen, or its deadline:
+An entry is in it from right before its eviction until its replacement is seen, or its deadline:
 what steers cannot count, so whatever stays longer steers others of the controller. Whoever begins
 sweeps what a process that ended left. Every write is a compare-and-swap with the fence of the
-writer, and leaves nothing there but intents.
+writer, and leaves nothing there but entries.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -13,13 +13,13 @@ from rescheduler.actions.steering_format import FENCE, MOST_BYTES, SEEN, WRITES,
 from rescheduler.actions.stored import StoredObject, config_map
 from rescheduler.model.errors import ActionError, LockLost
 from rescheduler.model.problem import Problem
-from rescheduler.model.steering import MOST_NODES, Intent
+from rescheduler.model.steering import MOST_NODES, Entry
 
 TABLE = "rescheduler-steering"
 """The name of the ConfigMap, which the policies of deploy/ name too."""
 _ATTEMPTS = 3
-_Change = Callable[[list[Intent], dict[str, str]], Iterable[Intent]]
-"""From the intents, and the keys that cannot be read, to those to store."""
+_Change = Callable[[list[Entry], dict[str, str]], Iterable[Entry]]
+"""From the entries, and the keys that cannot be read, to those to store."""
 
 
 class SteeringTable:
@@ -33,8 +33,8 @@ class SteeringTable:
         self._unanswered = False
         """Whether a write of ours may be under way yet: it must meet another version."""
 
-    def read(self) -> tuple[list[Intent], dict[str, str]]:
-        """The intents, and the keys that cannot be read, with why; nothing is created.
+    def read(self) -> tuple[list[Entry], dict[str, str]]:
+        """The entries, and the keys that cannot be read, with why; nothing is created.
 
         Raises:
             ActionError: the API server does not answer, or refuses.
@@ -75,31 +75,31 @@ class SteeringTable:
         shown = "" if rehearsed is None else _notes(rehearsed).get(SEEN)
         return None if shown is None else bool(version) and shown == version
 
-    def add(self, intents: Collection[Intent], fence: int) -> Problem | None:
+    def add(self, entries: Collection[Entry], fence: int) -> Problem | None:
         """Put these in, all or none: None once they are stored, or why they do not fit (STR003).
 
         Raises:
             LockLost: somebody with a later fence wrote.
             ActionError: they could not be stored, or it is not known whether they were.
         """
-        problem = _unwritable(intents)
+        problem = _unwritable(entries)
         if problem is not None:
             return problem
-        mine = {each.pod for each in intents}
+        mine = {each.pod for each in entries}
 
-        def added(found: list[Intent], _broken: object) -> list[Intent]:
-            return [*(each for each in found if each.pod not in mine), *intents]
+        def added(found: list[Entry], _broken: object) -> list[Entry]:
+            return [*(each for each in found if each.pod not in mine), *entries]
 
         return self._change(added, fence)
 
     def remove(self, pods: Collection[str], fence: int) -> None:
-        """Take out the intents of these pods that left, by UID.
+        """Take out the entries of these pods that left, by UID.
 
         Raises:
             LockLost, ActionError: as `add`.
         """
 
-        def left(found: list[Intent], _broken: object) -> list[Intent]:
+        def left(found: list[Entry], _broken: object) -> list[Entry]:
             return [each for each in found if each.pod not in pods]
 
         self._change(left, fence)
@@ -117,7 +117,7 @@ class SteeringTable:
         """
         left: list[str] = []
 
-        def nothing(found: list[Intent], broken: dict[str, str]) -> list[Intent]:
+        def nothing(found: list[Entry], broken: dict[str, str]) -> list[Entry]:
             left[:] = [f"{e.strength} for pod {e.pod} in {e.namespace}" for e in found]
             left.extend(f"key {key}, which cannot be read: {why}" for key, why in broken.items())
             return []
@@ -137,7 +137,7 @@ class SteeringTable:
             if size(data) > MOST_BYTES:
                 return Problem(
                     code="STR003",
-                    message=f"ConfigMap {self._where} would hold {size(data)} bytes of intents, "
+                    message=f"ConfigMap {self._where} would hold {size(data)} bytes of entries, "
                     f"more than {MOST_BYTES}",
                 )
             if current is None:
@@ -187,8 +187,8 @@ def _data(current: dict[str, Any]) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _unwritable(intents: Iterable[Intent]) -> Problem | None:
-    for each in intents:
+def _unwritable(entries: Iterable[Entry]) -> Problem | None:
+    for each in entries:
         if len(each.hostnames) > MOST_NODES:
             return Problem(
                 code="STR003",

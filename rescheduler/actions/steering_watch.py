@@ -10,7 +10,7 @@ import urllib3
 from rescheduler.actions.steering_format import read
 from rescheduler.actions.steering_table import TABLE
 from rescheduler.actions.transport import Api, ServerClock, call, steady
-from rescheduler.model.steering import Intent
+from rescheduler.model.steering import Entry
 from rescheduler.wire.answers import date_of
 
 LASTS = 240
@@ -35,7 +35,7 @@ class SteeringWatch:
         self,
         api: Api,
         namespace: str,
-        tell: Callable[[Sequence[Intent], str], None],
+        tell: Callable[[Sequence[Entry], str], None],
         clock: ServerClock,
     ) -> None:
         """clock: hears the API server's time, by which the deadlines in the table are set."""
@@ -93,8 +93,8 @@ class SteeringWatch:
 
     def _take(self, table: dict[str, Any]) -> None:
         data = table.get("data")
-        intents, _ = read(data if isinstance(data, dict) else {})
-        self._tell(intents, str((table.get("metadata") or {}).get("resourceVersion", "")))
+        entries, _ = read(data if isinstance(data, dict) else {})
+        self._tell(entries, str((table.get("metadata") or {}).get("resourceVersion", "")))
 
     def _events(self, version: str) -> Iterator[dict[str, Any]]:
         query = (

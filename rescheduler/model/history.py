@@ -50,7 +50,7 @@ State = Literal[
 
 
 class PastSteering(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """How the replacement of a move was told where to go; the fields of its `Intent` in the table.
+    """How the replacement of a move was told where to go; the fields of its `Entry` in the table.
 
     until: when its entry is taken out at the latest, and from when on a replacement that is
     required to go there may not be Pending any more. open: whether the entry may be in the table.

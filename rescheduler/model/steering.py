@@ -29,7 +29,7 @@ class Steered(msgspec.Struct, frozen=True, kw_only=True):
     shunned: list[str] = []
 
 
-class Intent(msgspec.Struct, frozen=True, kw_only=True):
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of the table of replacements: where one replacement of a controller shall go.
 
     owner: UID of the controller that will make it; pods of one controller are fungible, so a

@@ -18,11 +18,11 @@ from rescheduler.actions.steering_format import written
 from rescheduler.actions.steering_watch import SteeringWatch
 from rescheduler.actions.transport import ServerClock
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
-from rescheduler.model.steering import Intent
-from rescheduler.runtime.steering.claims import Claims
+from rescheduler.model.steering import Entry
+from rescheduler.runtime.steering.entries import Entries
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-INTENT = Intent(
+ENTRY = Entry(
     owner="rs-1",
     namespace="default",
     hostnames=("n5", "n6"),
@@ -31,7 +31,7 @@ INTENT = Intent(
     plan="p",
     pod="old-1",
 )
-TABLE = {"metadata": {"resourceVersion": "7"}, "data": written([INTENT])}
+TABLE = {"metadata": {"resourceVersion": "7"}, "data": written([ENTRY])}
 
 
 @dataclass
@@ -75,9 +75,9 @@ def answering(made: Answering) -> Iterator[Answering]:
 
 
 @contextmanager
-def watching(made: Answering, clock: ServerClock, claims: Claims) -> Iterator[SteeringWatch]:
+def watching(made: Answering, clock: ServerClock, entries: Entries) -> Iterator[SteeringWatch]:
     with answering(made):
-        watch = SteeringWatch(made.client(), "rescheduler", claims.replace, clock)
+        watch = SteeringWatch(made.client(), "rescheduler", entries.replace, clock)
         watch.start()
         try:
             yield watch
@@ -96,12 +96,12 @@ def eventually(found: Callable[[], bool]) -> bool:
 def test_deadlines_are_those_of_the_clock_that_set_them(ahead: timedelta) -> None:
     """The host's own clock is wrong by minutes; an entry lasts about one."""
     clock = ServerClock(wall=lambda: NOW + ahead)
-    claims = Claims(clock.now)
+    entries = Entries(clock.now)
     owner = OwnerReference(kind="ReplicaSet", name="web", uid="rs-1", controller=True)
-    with watching(Answering(), clock, claims):
-        assert eventually(lambda: claims.version == "7")
-        made = claims.take(ObjectMeta(ownerReferences=[owner]), "new-1", namespace="default")
-    assert made == INTENT
+    with watching(Answering(), clock, entries):
+        assert eventually(lambda: entries.version == "7")
+        made = entries.take(ObjectMeta(ownerReferences=[owner]), "new-1", namespace="default")
+    assert made == ENTRY
 
 
 ERROR = b'{"type": "ERROR", "object": {"kind": "Status", "code": 410}}\n'
@@ -111,7 +111,7 @@ ERROR = b'{"type": "ERROR", "object": {"kind": "Status", "code": 410}}\n'
 def test_a_watch_that_ends_at_once_is_begun_again_after_a_pause(events: bytes) -> None:
     """A proxy that keeps no connection open is not to be asked hundreds of times a second."""
     made, clock = Answering(events), ServerClock()
-    with watching(made, clock, Claims(clock.now)) as watch:
+    with watching(made, clock, Entries(clock.now)) as watch:
         assert eventually(lambda: made.watches == 1)
         time.sleep(0.5)
         assert made.lists == 1
@@ -129,20 +129,20 @@ ODD = [
 @pytest.mark.parametrize("events", ODD)
 def test_what_cannot_be_read_is_told_and_followed_on(events: bytes) -> None:
     """A thread that ended would leave the table as it was, and nobody would know."""
-    made, clock, claims = Answering(events), ServerClock(), Claims(ServerClock().now)
-    with watching(made, clock, claims) as watch:
+    made, clock, entries = Answering(events), ServerClock(), Entries(ServerClock().now)
+    with watching(made, clock, entries) as watch:
         assert eventually(lambda: made.watches > 0 and watch.problem != "")
         made.events = b""
         made.table = {**TABLE, "metadata": {"resourceVersion": "8"}}
-        assert eventually(lambda: claims.version == "8")
+        assert eventually(lambda: entries.version == "8")
         assert eventually(lambda: watch.problem == "")
 
 
 @pytest.mark.parametrize("table", [{"metadata": []}, "odd", {"metadata": {}, "data": {1: []}}])
 def test_a_list_of_another_shape_is_told_or_nothing(table: Any) -> None:
-    made, claims = Answering(table=table), Claims(ServerClock().now)
-    with watching(made, ServerClock(), claims) as watch:
+    made, entries = Answering(table=table), Entries(ServerClock().now)
+    with watching(made, ServerClock(), entries) as watch:
         assert eventually(lambda: made.lists > 0)
         made.table = TABLE
-        assert eventually(lambda: claims.version == "7")
+        assert eventually(lambda: entries.version == "7")
         assert eventually(lambda: watch.problem == "")

@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import numpy as np
 
-from rescheduler.model.steering import Intent
+from rescheduler.model.steering import Entry
 from rescheduler.planning.advice import STEPS, Advice
 from rescheduler.runtime.extender.answers import Answers, known_of
 from rescheduler.runtime.extender.extender import answers_by_path
 from rescheduler.runtime.steering import admission
-from rescheduler.runtime.steering.claims import Claims
+from rescheduler.runtime.steering.entries import Entries
 from rescheduler.runtime.steering.serving import JsonServer
 
 CONTROLLERS = 10_000
@@ -50,16 +50,16 @@ def main() -> None:
     nodes = [f"node-{number:05d}.eu-west-1.compute.internal" for number in range(given.nodes)]
     rng = np.random.default_rng(1)
     costs = rng.integers(0, STEPS, (CONTROLLERS, given.nodes), dtype=np.uint8)
-    claims = Claims(lambda: datetime.now(UTC))
+    entries = Entries(lambda: datetime.now(UTC))
     far = datetime.now(UTC) + timedelta(hours=1)
-    claims.replace(
-        Intent(
+    entries.replace(
+        Entry(
             owner=f"uid-{n}", namespace="web", template="abc", hostnames=tuple(nodes[n : n + 20]),
             strength="Require", deadline=far, plan="p", pod=f"old-{n}",
         )
         for n in range(500)
     )  # fmt: skip
-    answers = Answers(claims, lambda: datetime.now(UTC))
+    answers = Answers(entries, lambda: datetime.now(UTC))
     rows = {f"uid-{number}": number for number in range(CONTROLLERS)}
     answers.known = known_of(Advice(nodes, rows, costs), {each: each for each in nodes})
 
@@ -85,7 +85,7 @@ def main() -> None:
         request = {"uid": f"r-{number}", "namespace": "web", "object": pod(number)}
         return msgspec.json.encode({"request": request})
 
-    paths = {**answers_by_path(answers), "/steer": lambda body: admission.answer(claims, body)}
+    paths = {**answers_by_path(answers), "/steer": lambda body: admission.answer(entries, body)}
     server = JsonServer("127.0.0.1:0", paths, healthy=lambda: "")
     server.start()
     try:

@@ -6,7 +6,7 @@ from typing import Any
 from rescheduler.actions.steering_format import read
 from rescheduler.actions.steering_table import TABLE
 from rescheduler.kube.steered import HOSTNAME
-from rescheduler.model.steering import Intent
+from rescheduler.model.steering import Entry
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.audit import Record, Records
@@ -27,10 +27,10 @@ def steered(strength: str = "Prefer", **limits: Any) -> str:
     return f"{swift(**limits)}  steering: {{by: AdmissionPolicy, strength: {strength}}}\n"
 
 
-def intent_of(pod: Manifest, *hosts: str) -> Intent:
+def entry_of(pod: Manifest, *hosts: str) -> Entry:
     """The entry by which the pod's replacement goes to one of these nodes, and to no other."""
     metadata = pod["metadata"]
-    return Intent(
+    return Entry(
         owner=metadata["ownerReferences"][0]["uid"],
         namespace=metadata["namespace"],
         template=metadata["labels"]["pod-template-hash"],
@@ -42,7 +42,7 @@ def intent_of(pod: Manifest, *hosts: str) -> Intent:
     )
 
 
-def entries(cluster: Cluster) -> list[Intent]:
+def entries(cluster: Cluster) -> list[Entry]:
     """What is in the table now."""
     stored = cluster.api.read("v1", "ConfigMap", TABLE, NAMESPACE)
     found, broken = read(stored.get("data") or {})
@@ -74,8 +74,8 @@ def open_times(records: Records) -> list[float]:
             continue
         if record.code != 200:
             continue
-        intents, _ = read(record.requestObject.get("data") or {})
-        now = {each.pod for each in intents}
+        found, _ = read(record.requestObject.get("data") or {})
+        now = {each.pod for each in found}
         for pod in now - set(began):
             began[pod] = _at(record)
         gone = set(began) - now

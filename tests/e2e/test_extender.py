@@ -37,7 +37,7 @@ from tests.e2e.loop import (
     write_policies,
 )
 from tests.e2e.program import ROOT, Program
-from tests.e2e.steering import entries, intent_of
+from tests.e2e.steering import entries, entry_of
 
 pytestmark = pytest.mark.e2e
 
@@ -136,10 +136,10 @@ def test_the_scheduler_places_pods_as_policies_and_the_table_say(extended: Exten
         cluster.place(deployment("moved", 2, cpu="200m"), {"n0": 2})
         extended.refreshed()
         old = cluster.pods("moved")
-        intents = [intent_of(old[0], "n3", "n4")]
+        steered = [entry_of(old[0], "n3", "n4")]
         metadata = {"name": "rescheduler-steering", "namespace": NAMESPACE}
         table = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-        cluster.api.apply({**table, "data": written(intents)})
+        cluster.api.apply({**table, "data": written(steered)})
         time.sleep(0.5)
         assert cluster.api.evict(old[0]) == 201
         cluster.settled()

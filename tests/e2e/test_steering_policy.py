@@ -11,7 +11,7 @@ import pytest
 from rescheduler.actions.steering_format import written
 from rescheduler.actions.steering_table import TABLE
 from rescheduler.kube.steered import HOSTNAME, PREFERRED, REQUIRED, steered_affinity
-from rescheduler.model.steering import Intent
+from rescheduler.model.steering import Entry
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.workloads import deployment
@@ -21,7 +21,7 @@ from tests.e2e.loop import NAMESPACE
 from tests.e2e.program import ROOT
 from tests.e2e.steering import told
 from tests.fakes.steering import wanted
-from tests.runtime.steering import intents
+from tests.runtime.steering import entries
 
 pytestmark = pytest.mark.e2e
 
@@ -30,7 +30,7 @@ CREATES = 150
 OWNER = "7b4ef0d6-0000-4000-8000-000000000001"
 
 
-def intent(owner: str = OWNER, **more: Any) -> Intent:
+def entry(owner: str = OWNER, **more: Any) -> Entry:
     fields: dict[str, Any] = {
         "namespace": "default",
         "hostnames": ("n1", "n2"),
@@ -38,7 +38,7 @@ def intent(owner: str = OWNER, **more: Any) -> Intent:
         "deadline": datetime.now(UTC) + timedelta(hours=1),
         **more,
     }
-    return intents.intent(owner=owner, **fields)
+    return entries.entry(owner=owner, **fields)
 
 
 def fill(cluster: Cluster, data: dict[str, str]) -> None:
@@ -85,7 +85,7 @@ def steering(cluster: Cluster) -> Iterator[Cluster]:
     applied = apply_manifests(
         cluster.api, [KUSTOMIZE / "steering-table", KUSTOMIZE / "steering-policy"]
     )
-    fill(cluster, written([intent()]))
+    fill(cluster, written([entry()]))
     try:
         cluster.until(lambda: made(cluster, pod()) is not None, "the policy", 20)
         yield cluster
@@ -137,11 +137,11 @@ def test_it_merges_as_we_do(steering: Cluster) -> None:
     """The landing of the steered pod is judged by our merge, so it must be the API server's."""
     strict, soft = "7b4ef0d6-0000-4000-8000-0000000000aa", "7b4ef0d6-0000-4000-8000-0000000000bb"
     hosts = ("n1", "node-2.example", "n3")
-    intents = [
-        intent(strict, hostnames=hosts),
-        intent(soft, hostnames=hosts, strength="Prefer"),
+    entries = [
+        entry(strict, hostnames=hosts),
+        entry(soft, hostnames=hosts, strength="Prefer"),
     ]
-    fill(steering, written(intents))
+    fill(steering, written(entries))
     steering.until(lambda: made(steering, pod(soft)) is not None, "the new table", 10)
     draw = random.Random(7)
     cases = [(drawn_affinity(draw), owner) for _ in range(CREATES) for owner in (strict, soft)]
@@ -156,20 +156,20 @@ def test_it_merges_as_we_do(steering: Cluster) -> None:
 
 def test_only_the_pods_that_are_meant_are_steered(steering: Cluster) -> None:
     db = "7b4ef0d6-0000-4000-8000-0000000000db"
-    intents = [
-        intent(),
-        intent(hostnames=("n2", "n3"), pod="v"),
-        intent(db, template="r1", name="db-1"),
-        intent(db, template="r1", name="db-2", hostnames=("n9",), strength="Prefer"),
+    entries = [
+        entry(),
+        entry(hostnames=("n2", "n3"), pod="v"),
+        entry(db, template="r1", name="db-1"),
+        entry(db, template="r1", name="db-2", hostnames=("n9",), strength="Prefer"),
     ]
-    fill(steering, written(intents))
+    fill(steering, written(entries))
     steering.until(lambda: "n3" in str(made(steering, pod())), "the new table", 10)
 
     def hosts(found: Any) -> list[str]:
         terms = found["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
         return list(terms[0]["matchExpressions"][0]["values"])
 
-    both = wanted(intents[:2], "abc", "")
+    both = wanted(entries[:2], "abc", "")
     assert both is not None
     assert sorted(set(hosts(made(steering, pod())))) == sorted(both.hostnames)
     stateful = {"labels": {"controller-revision-hash": "r1"}, "generateName": ""}
@@ -216,7 +216,7 @@ def test_no_table_keeps_a_pod_from_being_made(steering: Cluster) -> None:
     """Gone, full, stale or garbage: a pod is made at once, and at worst as it came."""
     for number, (what, (value, steered)) in enumerate(GARBAGE.items()):
         other = f"7b4ef0d6-0000-4000-8001-{number:012}"
-        mark = intent(other, hostnames=("seen",))
+        mark = entry(other, hostnames=("seen",))
         fill(steering, {OWNER: value, **written([mark])} if len(value) < 9999 else {OWNER: value})
         if len(value) < 9999:
             steering.until(lambda who=other: made(steering, pod(who)) is not None, what, 10)
@@ -235,7 +235,7 @@ def test_no_table_keeps_a_pod_from_being_made(steering: Cluster) -> None:
 def test_it_tells_which_table_it_steers_by(steering: Cluster) -> None:
     """The version of the table that the API server has, in a dry run, and never in the table."""
     for number in range(3):
-        fill(steering, written([intent(hostnames=(f"n{number}",))]))
+        fill(steering, written([entry(hostnames=(f"n{number}",))]))
         table = steering.api.read("v1", "ConfigMap", TABLE, NAMESPACE)
         path = f"{steering.api.path(table)}?dryRun=All"
 
@@ -261,17 +261,17 @@ def test_a_deployment_that_changes_while_its_entry_stands(steering: Cluster) -> 
         each for each in steering.api.items("apps/v1", "ReplicaSet", labelSelector="app=web")
     )
     template = first["metadata"]["labels"]["pod-template-hash"]
-    entry = intent(first["metadata"]["uid"], template=template, hostnames=("n1", "n2"))
+    standing = entry(first["metadata"]["uid"], template=template, hostnames=("n1", "n2"))
 
     def steered_pods() -> int:
         steering.settled()
         found = [pod for pod in steering.pods() if told(pod)]
         assert all(each["metadata"]["labels"]["app"] == "web" for each in found)
-        assert all(each["spec"]["nodeName"] in entry.hostnames for each in found)
+        assert all(each["spec"]["nodeName"] in standing.hostnames for each in found)
         return len(found)
 
-    fill(steering, written([entry]))
-    steering.until(lambda: made(steering, pod(entry.owner, template)) is not None, "it", 10)
+    fill(steering, written([standing]))
+    steering.until(lambda: made(steering, pod(standing.owner, template)) is not None, "it", 10)
     assert steered_pods() == 0
     steering.api.patch(web, {"spec": {"replicas": 4}})
     steering.until(lambda: len(steering.pods("web")) == 4, "the pods")
@@ -279,7 +279,7 @@ def test_a_deployment_that_changes_while_its_entry_stands(steering: Cluster) -> 
     # A rollout makes another controller; then the entry is taken out.
     change = {"spec": {"template": {"metadata": {"annotations": {"rolled": "out"}}}}}
     steering.api.patch(web, change)
-    steering.until(lambda: not _of(steering, entry.owner), "the rollout", 60)
+    steering.until(lambda: not _of(steering, standing.owner), "the rollout", 60)
     assert steered_pods() == 0
     fill(steering, {})
     steering.api.delete(web)

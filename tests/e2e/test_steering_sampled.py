@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rescheduler.actions.steering_format import written
-from rescheduler.model.steering import Intent, Strength
+from rescheduler.model.steering import Entry, Strength
 from rescheduler.scheduler.config.schedulers import schedulers_of
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugin import Steer
@@ -19,7 +19,7 @@ from tests.e2e.builders.nodes import nodes
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.loop import NAMESPACE
 from tests.e2e.steering import install_policy, told
-from tests.e2e.test_steering_policy import fill, intent
+from tests.e2e.test_steering_policy import entry, fill
 
 pytestmark = pytest.mark.e2e
 
@@ -32,7 +32,7 @@ def test_misses_of_prefer_are_as_predicted_and_require_has_none(cluster: Cluster
     cluster.namespace(NAMESPACE)
     install_policy(cluster)
     owners = {each: _owner(cluster, each) for each in get_args(Strength)}
-    fill(cluster, written([_intent(owners[each], each) for each in get_args(Strength)]))
+    fill(cluster, written([_entry(owners[each], each) for each in get_args(Strength)]))
     cluster.until(lambda: bool(told(_dry(cluster, owners["Require"]))), "the policy", 30)
     cluster.settled()
 
@@ -78,8 +78,8 @@ def _owner(cluster: Cluster, name: str) -> Manifest:
     return made
 
 
-def _intent(owner: Manifest, strength: Strength) -> Intent:
-    return intent(
+def _entry(owner: Manifest, strength: Strength) -> Entry:
+    return entry(
         owner["metadata"]["uid"], template="", hostnames=CHOSEN, strength=strength, pod=strength
     )
 

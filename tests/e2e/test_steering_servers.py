@@ -16,7 +16,7 @@ from tests.e2e.controlplane.api import Api
 from tests.e2e.controlplane.manifests import apply_manifests
 from tests.e2e.controlplane.server import ControlPlane
 from tests.e2e.loop import NAMESPACE
-from tests.e2e.test_steering_policy import KUSTOMIZE, fill, intent, made, pod
+from tests.e2e.test_steering_policy import KUSTOMIZE, entry, fill, made, pod
 
 pytestmark = pytest.mark.e2e
 
@@ -72,7 +72,7 @@ def test_it_is_the_same_where_v1beta1_is_served(planes: Made, tmp_path: Path) ->
     assert kinds == {each["kind"] for each in documents if each["apiVersion"] == group}
     (tmp_path / "policy.yaml").write_text(yaml.safe_dump_all(documents))
     apply_manifests(cluster.api, [KUSTOMIZE / "steering-table", tmp_path])
-    fill(cluster, written([intent()]))
+    fill(cluster, written([entry()]))
     cluster.until(lambda: made(cluster, pod()) is not None, "the policy", 60)
     cluster.until(lambda: shows(cluster.api), "the table to be read", 60)
 
@@ -80,7 +80,7 @@ def test_it_is_the_same_where_v1beta1_is_served(planes: Made, tmp_path: Path) ->
 def test_an_api_server_that_restarts_steers_on_whatever_is_in_the_table(planes: Made) -> None:
     cluster = planes()
     apply_manifests(cluster.api, [KUSTOMIZE / "steering-table", KUSTOMIZE / "steering-policy"])
-    fill(cluster, written([intent()]))
+    fill(cluster, written([entry()]))
     cluster.until(lambda: made(cluster, pod()) is not None, "the policy", 60)
 
     cluster.control_plane.restart_api_server()
@@ -88,10 +88,10 @@ def test_an_api_server_that_restarts_steers_on_whatever_is_in_the_table(planes: 
     cluster.until(lambda: shows(cluster.api), "the table to be read", 60)
 
     # Another controller's entry is garbage, then this one's too: pods are made all the same.
-    fill(cluster, {**written([intent()]), "another": "Require|||;;|\n"})
+    fill(cluster, {**written([entry()]), "another": "Require|||;;|\n"})
     cluster.control_plane.restart_api_server()
     cluster.until(lambda: made(cluster, pod()) is not None, "the policy again", 60)
-    fill(cluster, {intent().owner: "junk\n|||||"})
+    fill(cluster, {entry().owner: "junk\n|||||"})
     cluster.control_plane.restart_api_server()
     assert made(cluster, pod()) is None
     cluster.until(lambda: shows(cluster.api), "the table to be read", 60)
@@ -101,7 +101,7 @@ def test_of_several_api_servers_only_the_one_that_is_asked_answers(planes: Made)
     """The other one makes the pod without; acting sees that by the replacement (STR005)."""
     cluster = planes()
     apply_manifests(cluster.api, [KUSTOMIZE / "steering-table", KUSTOMIZE / "steering-policy"])
-    fill(cluster, written([intent()]))
+    fill(cluster, written([entry()]))
     cluster.until(lambda: shows(cluster.api), "the table to be read", 60)
 
     alike = cluster.control_plane.another_api_server()

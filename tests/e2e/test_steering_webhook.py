@@ -14,7 +14,7 @@ import yaml
 
 from rescheduler.actions.steering_format import SEEN, written
 from rescheduler.kube.steered import steered_affinity
-from rescheduler.model.steering import Intent
+from rescheduler.model.steering import Entry
 from rescheduler.runtime.steering.certificates import Pair, make_authority, make_certificate
 from tests.e2e.builders.cluster import Cluster, is_ready
 from tests.e2e.builders.nodes import nodes
@@ -23,7 +23,7 @@ from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.manifests import apply_manifests
 from tests.e2e.loop import NAMESPACE
 from tests.e2e.program import ROOT, Program
-from tests.e2e.steering import intent_of
+from tests.e2e.steering import entry_of
 
 pytestmark = pytest.mark.e2e
 
@@ -93,10 +93,10 @@ def webhook(cluster: Cluster, binary: Path, tmp_path: Path) -> Iterator[Webhook]
     made.stop()
 
 
-def tell(cluster: Cluster, *intents: Intent) -> None:
+def tell(cluster: Cluster, *entries: Entry) -> None:
     metadata = {"name": "rescheduler-steering", "namespace": NAMESPACE}
     cluster.api.apply(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": written(intents)}
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": written(entries)}
     )
     time.sleep(0.3)
 
@@ -145,7 +145,7 @@ def test_as_many_replacements_are_steered_as_the_table_says(
     cluster.place(deployment("web", 4, affinity=affinity), {names[0]: 4})
     webhook.start()
     first, second, *_ = cluster.pods("web")
-    tell(cluster, intent_of(first, names[4], names[5]))
+    tell(cluster, entry_of(first, names[4], names[5]))
     table = cluster.api.read("v1", "ConfigMap", "rescheduler-steering", NAMESPACE)
     rehearsed = cluster.api.request("PUT", cluster.api.path(table), table, params={"dryRun": "All"})
     assert rehearsed["metadata"]["annotations"][SEEN] == table["metadata"]["resourceVersion"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rescheduler.actions.steering_format import SEEN, read
 from rescheduler.kube.steered import steered_affinity, template_hash
-from rescheduler.model.steering import Intent, Strength
+from rescheduler.model.steering import Entry, Strength
 from tests.fakes.manners import Reply, status
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ class Wanted(NamedTuple):
     strength: Strength
 
 
-def wanted(intents: Iterable[Intent], template: str, name: str) -> Wanted | None:
-    """What the intents of its controller ask for a pod of that template and name, or None.
+def wanted(entries: Iterable[Entry], template: str, name: str) -> Wanted | None:
+    """What the entries of its controller ask for a pod of that template and name, or None.
 
     name: "" while the API server has not made one up. Pods of one controller are fungible, so each
     may go where any of them may; it is required only where all of them require it.
     """
-    fitting = [each for each in intents if each.template == template and each.name in ("", name)]
+    fitting = [each for each in entries if each.template == template and each.name in ("", name)]
     if not fitting:
         return None
     hostnames = dict.fromkeys(host for each in fitting for host in each.hostnames)

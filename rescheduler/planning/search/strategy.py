@@ -50,7 +50,7 @@ class SingleMoves:
             yield Candidate((pod,), bound)
 
 
-class WholeGangs:
+class GangMoves:
     """Each gang of which a policy would move a pod: all its pods, in the order of their names.
 
     At most it gains what all findings cost that name a pod of it.
@@ -89,4 +89,4 @@ class AllMoves:
     def candidates(self, evaluator: Evaluator) -> Iterator[Candidate]:
         """Pods that may be moved alone, then gangs that may be moved as a whole."""
         yield from SingleMoves().candidates(evaluator)
-        yield from WholeGangs().candidates(evaluator)
+        yield from GangMoves().candidates(evaluator)

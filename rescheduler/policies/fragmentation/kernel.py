@@ -6,7 +6,7 @@ from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.policies.fragmentation.free_capacity import UNKNOWN, Amounts, FreeCapacity
 from rescheduler.policies.fragmentation.layouts import Layouts, Left, laid_out
-from rescheduler.policies.fragmentation.stranded_capacity import Room, Stranding
+from rescheduler.policies.fragmentation.stranded_capacity import NodeLeft, Stranding
 from rescheduler.policies.shared.demand import WHOLE, Demand
 
 
@@ -167,7 +167,7 @@ class FragmentationKernel:
             return np.zeros(len(states))
         rooms = self._layouts
         idle, usable, fits = rooms.idle[states], rooms.usable[states], rooms.fits[states]
-        return self._stranding.cost_at(node, Room(cpu, memory, idle, usable, fits))
+        return self._stranding.cost_at(node, NodeLeft(cpu, memory, idle, usable, fits))
 
     def _returning(self, pod: int) -> float:
         """What a pod adds that comes back to its own device."""

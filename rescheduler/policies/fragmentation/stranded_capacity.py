@@ -40,7 +40,7 @@ class Tasks:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class NodeLeft:
     """What one node could have left.
 
     cpu, memory: (rows,) milli-CPU and bytes. idle: (rows,) GPUs. usable, fits: (rows, kinds) GPUs
@@ -108,7 +108,7 @@ class Stranding:
             total += amount / self.units[resource]
         return total
 
-    def cost_at(self, node: int, room: Room) -> FloatArray:
+    def cost_at(self, node: int, room: NodeLeft) -> FloatArray:
         """(rows,) what is stranded on that node of all resources, in average pods."""
         fits = room.cpu[:, None] >= self._cpu
         fits &= room.memory[:, None] >= self._memory

@@ -12,7 +12,7 @@ from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.steering import Followed, Intent
+from rescheduler.model.steering import Entry, Followed
 from rescheduler.model.trail import Record
 from rescheduler.policies.limits import Limits
 
@@ -91,12 +91,12 @@ class Records(Protocol):
 class Table(Protocol):
     """The table of replacements to steer; `SteeringTable` is the real one."""
 
-    def add(self, intents: Sequence[Intent], fence: int) -> Problem | None:
+    def add(self, entries: Sequence[Entry], fence: int) -> Problem | None:
         """Store these, or say why they do not fit."""
         ...
 
     def remove(self, pods: Collection[str], fence: int) -> None:
-        """Take out the intents of these pods, by UID."""
+        """Take out the entries of these pods, by UID."""
         ...
 
     def sweep(self, fence: int, *, surely: bool) -> list[str]:

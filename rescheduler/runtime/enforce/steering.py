@@ -19,7 +19,7 @@ from rescheduler.model.history import History, PastMove, PastSteering
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.steering import MOST_NODES, Intent, Means
+from rescheduler.model.steering import MOST_NODES, Entry, Means
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.confirming import confirmed, missed_before
 from rescheduler.runtime.enforce.tainting import shunned, steers, taint, untaint
@@ -100,7 +100,7 @@ def _enter(
     problem = missed_before(history, moves) or _unfit(history, moves)
     if problem is not None:
         return problem
-    problem = actor.steering.add([_intent(move, each) for move, each in wanted], actor.ledger.fence)
+    problem = actor.steering.add([_entry(move, each) for move, each in wanted], actor.ledger.fence)
     for means in sorted({each.by for _, each in wanted}):
         problem = problem or confirmed(actor, means)
     return problem
@@ -145,8 +145,8 @@ def _unfit(history: History, moves: Sequence[PastMove]) -> Problem | None:
     return None
 
 
-def _intent(move: PastMove, steered: PastSteering) -> Intent:
-    return Intent(
+def _entry(move: PastMove, steered: PastSteering) -> Entry:
+    return Entry(
         owner=move.controller,
         namespace=move.namespace,
         template=steered.template,

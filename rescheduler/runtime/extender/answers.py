@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rescheduler.kube.objects import ObjectMeta
-from rescheduler.model.steering import Intent
+from rescheduler.model.steering import Entry
 from rescheduler.planning.advice import Advice
 from rescheduler.runtime.extender.protocol import (
     MAX_PRIORITY,
@@ -18,7 +18,7 @@ from rescheduler.runtime.extender.protocol import (
     kept,
     names,
 )
-from rescheduler.runtime.steering.claims import Claims
+from rescheduler.runtime.steering.entries import Entries
 
 NEUTRAL = 0
 """The score of every node where nothing is known: it changes nobody's order."""
@@ -36,9 +36,9 @@ class Known:
 class Answers:
     """Answers filter and prioritize calls. `known` may be replaced at any time."""
 
-    def __init__(self, claims: Claims, now: Callable[[], datetime]) -> None:
+    def __init__(self, entries: Entries, now: Callable[[], datetime]) -> None:
         """now: the API server's time."""
-        self._claims = claims
+        self._entries = entries
         self._now = now
         self.known: Known | None = None
         self.asked: datetime | None = None
@@ -47,14 +47,14 @@ class Answers:
     def filter(self, args: ExtenderArgs) -> FilterResult:
         """All nodes, unless the pod's replacement of another must go to some of them (Require)."""
         asked = names(args)
-        intent = self._intent(args, asked)
-        if intent is None or intent.strength != "Require":
+        entry = self._entry(args, asked)
+        if entry is None or entry.strength != "Require":
             return kept(args, asked, {})
-        told = self._told(asked, intent)
+        told = self._told(asked, entry)
         if not told.any():
             # Who leaves no node to the scheduler has it look for pods to preempt.
             return kept(args, asked, {})
-        why = f"the rescheduler's plan {intent.plan[:12]} puts it on another node"
+        why = f"the rescheduler's plan {entry.plan[:12]} puts it on another node"
         return kept(
             args, asked, {name: why for name, each in zip(asked, told, strict=True) if not each}
         )
@@ -69,9 +69,9 @@ class Answers:
         if self._real(args, asked):
             self.asked = self._now()
         scores = self._scores(args.Pod.metadata, asked)
-        intent = self._intent(args, asked)
-        if intent is not None:
-            told = self._told(asked, intent)
+        entry = self._entry(args, asked)
+        if entry is not None:
+            told = self._told(asked, entry)
             scores = np.where(told, MAX_PRIORITY, 0) if told.any() else scores
         return [
             HostPriority(name, score) for name, score in zip(asked, scores.tolist(), strict=True)
@@ -86,15 +86,15 @@ class Answers:
             and not known.index.keys().isdisjoint(asked)
         )
 
-    def _intent(self, args: ExtenderArgs, asked: Sequence[str]) -> Intent | None:
+    def _entry(self, args: ExtenderArgs, asked: Sequence[str]) -> Entry | None:
         metadata = args.Pod.metadata
         if not self._real(args, asked):
             return None
-        return self._claims.take(metadata, metadata.uid, namespace=metadata.namespace)
+        return self._entries.take(metadata, metadata.uid, namespace=metadata.namespace)
 
-    def _told(self, asked: Sequence[str], intent: Intent) -> npt.NDArray[np.bool_]:
+    def _told(self, asked: Sequence[str], entry: Entry) -> npt.NDArray[np.bool_]:
         labels = {} if self.known is None else self.known.hostnames
-        wanted = set(intent.hostnames)
+        wanted = set(entry.hostnames)
         return np.fromiter(
             (labels.get(each, each) in wanted for each in asked), dtype=np.bool_, count=len(asked)
         )

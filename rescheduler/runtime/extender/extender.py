@@ -18,7 +18,7 @@ from rescheduler.runtime.extender.showing import Showing
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.parts import policies_of
 from rescheduler.runtime.settings import Settings
-from rescheduler.runtime.steering.claims import Claims
+from rescheduler.runtime.steering.entries import Entries
 from rescheduler.runtime.steering.request_metrics import RequestMetrics
 from rescheduler.runtime.steering.serving import Answer, JsonServer
 from rescheduler.runtime.stopping import Stop
@@ -42,12 +42,12 @@ def serve_extender(settings: Settings) -> int:
     policies_of(settings)  # what is wrong with them must show at once
     connection = connect(settings.kubeconfig, settings.context)
     clock = ServerClock()
-    claims = Claims(clock.now)
-    answers = Answers(claims, clock.now)
+    entries = Entries(clock.now)
+    answers = Answers(entries, clock.now)
 
     lease = extender_lease(connection.api, clock)
-    showing = Showing(lease, claims, answers, socket.gethostname())
-    watch = SteeringWatch(connection.api, NAMESPACE, showing.told(claims.replace), clock)
+    showing = Showing(lease, entries, answers, socket.gethostname())
+    watch = SteeringWatch(connection.api, NAMESPACE, showing.told(entries.replace), clock)
     metrics = RequestMetrics("rescheduler_extender")
     server = JsonServer(
         settings.listen,

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 
 from rescheduler.actions.extender_lease import LASTS, ExtenderLease
 from rescheduler.model.errors import ActionError
-from rescheduler.model.steering import Intent
+from rescheduler.model.steering import Entry
 from rescheduler.runtime.extender.answers import Answers, Known
 from rescheduler.runtime.logs import logger
-from rescheduler.runtime.steering.claims import Claims
+from rescheduler.runtime.steering.entries import Entries
 
 _EVERY = LASTS / 3
 _PAUSE = 0.1
@@ -19,22 +19,22 @@ class Showing:
     """Writes the extender's Lease in its own thread: when table or data change, and every 10 s."""
 
     def __init__(
-        self, lease: ExtenderLease, claims: Claims, answers: Answers, identity: str
+        self, lease: ExtenderLease, entries: Entries, answers: Answers, identity: str
     ) -> None:
         self.problem = ""
-        self._lease, self._claims, self._answers = lease, claims, answers
+        self._lease, self._entries, self._answers = lease, entries, answers
         self._identity = identity
         self._news = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def told(
-        self, replace: Callable[[Sequence[Intent], str], None]
-    ) -> Callable[[Sequence[Intent], str], None]:
+        self, replace: Callable[[Sequence[Entry], str], None]
+    ) -> Callable[[Sequence[Entry], str], None]:
         """What takes over a table, and has it shown at once."""
 
-        def tell(intents: Sequence[Intent], version: str) -> None:
-            replace(intents, version)
+        def tell(entries: Sequence[Entry], version: str) -> None:
+            replace(entries, version)
             self._news.set()
 
         return tell
@@ -60,7 +60,7 @@ class Showing:
         problem = ""
         try:
             # Without data it keeps no pod to the nodes that the table names.
-            version = "" if self._answers.known is None else self._claims.version
+            version = "" if self._answers.known is None else self._entries.version
             problem = self._lease.show(version, self._answers.asked, self._identity)
         except ActionError as error:
             problem = error.sentence

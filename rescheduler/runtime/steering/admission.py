@@ -8,7 +8,7 @@ import msgspec
 from rescheduler.actions.steering_format import SEEN
 from rescheduler.kube.objects import ObjectMeta
 from rescheduler.kube.steered import steered_affinity
-from rescheduler.runtime.steering.claims import Claims
+from rescheduler.runtime.steering.entries import Entries
 
 
 class _Spec(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class _Review(msgspec.Struct, frozen=True):
 _review = msgspec.json.Decoder(_Review)
 
 
-def answer(claims: Claims, body: bytes) -> bytes:
+def answer(entries: Entries, body: bytes) -> bytes:
     """The review with our response: always allowed, and a patch where there is something to say.
 
     A pod gets the affinity that its entry of the table asks for. A rehearsed update of the table
@@ -53,27 +53,27 @@ def answer(claims: Claims, body: bytes) -> bytes:
     if request.object is not None and request.resource.resource == "configmaps":
         if request.dryRun:
             _patch(
-                response, "/metadata/annotations", _seen(request.object.metadata, claims.version)
+                response, "/metadata/annotations", _seen(request.object.metadata, entries.version)
             )
     elif request.object is not None:
-        _steer(response, request, request.object, claims)
+        _steer(response, request, request.object, entries)
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
     return msgspec.json.encode(review)
 
 
-def _steer(response: dict[str, Any], request: _Request, pod: _Pod, claims: Claims) -> None:
-    intent = claims.take(
+def _steer(response: dict[str, Any], request: _Request, pod: _Pod, entries: Entries) -> None:
+    entry = entries.take(
         pod.metadata,
         request.uid,
         namespace=request.namespace or pod.metadata.namespace,
         looks=bool(request.dryRun),
     )
-    if intent is not None:
+    if entry is not None:
         affinity = steered_affinity(
-            pod.spec.affinity, intent.hostnames, require=intent.strength == "Require"
+            pod.spec.affinity, entry.hostnames, require=entry.strength == "Require"
         )
         _patch(response, "/spec/affinity", affinity)
-        response["auditAnnotations"] = {"plan": intent.plan, "strength": intent.strength}
+        response["auditAnnotations"] = {"plan": entry.plan, "strength": entry.strength}
 
 
 def _seen(table: ObjectMeta, version: str) -> dict[str, str]:

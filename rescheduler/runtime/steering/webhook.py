@@ -8,7 +8,7 @@ from rescheduler.runtime.enforce.live_actor import NAMESPACE
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.steering import admission
-from rescheduler.runtime.steering.claims import Claims
+from rescheduler.runtime.steering.entries import Entries
 from rescheduler.runtime.steering.presented import (
     CONFIGURATION,
     SECRET,
@@ -37,12 +37,12 @@ def serve_webhook(settings: Settings) -> int:
     clock = ServerClock()
     presented = _presented(settings, connection, clock)
     current = presented.pair()
-    claims = Claims(clock.now)
-    watch = SteeringWatch(connection.api, NAMESPACE, claims.replace, clock)
+    entries = Entries(clock.now)
+    watch = SteeringWatch(connection.api, NAMESPACE, entries.replace, clock)
     metrics = RequestMetrics("rescheduler_webhook")
     server = JsonServer(
         settings.listen,
-        {"/steer": lambda body: admission.answer(claims, body)},
+        {"/steer": lambda body: admission.answer(entries, body)},
         healthy=lambda: watch.problem,
         metrics=metrics.text,
         observe=metrics.observe,

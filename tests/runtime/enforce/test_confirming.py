@@ -22,7 +22,7 @@ from rescheduler.runtime.enforce.steering_ready import in_effect
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.extender.answers import Answers, known_of
 from rescheduler.runtime.extender.showing import Showing
-from rescheduler.runtime.steering.claims import Claims
+from rescheduler.runtime.steering.entries import Entries
 from rescheduler.scheduler.config.scheduler import Scheduler
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import LEASES, Process, Stage, warm
@@ -43,16 +43,16 @@ class Extending:
         self.stage = stage
         self.process = Process(stage, name)
         lease = ExtenderLease(self.process._stored(LEASES, NAME), self.process.clock)
-        self.claims = Claims(stage.now)
-        self.answers = Answers(self.claims, stage.now)
-        self.showing = Showing(lease, self.claims, self.answers, name)
+        self.entries = Entries(stage.now)
+        self.answers = Answers(self.entries, stage.now)
+        self.showing = Showing(lease, self.entries, self.answers, name)
         self.answers.asked = stage.now()
         self.answers.known = KNOWN
 
     def follow(self) -> None:
         table = self.stage.world.objects.get(TABLE_KEY, {})
         version = table.get("metadata", {}).get("resourceVersion", "")
-        self.showing.told(self.claims.replace)(read(table.get("data") or {})[0], version)
+        self.showing.told(self.entries.replace)(read(table.get("data") or {})[0], version)
         self.showing.show()
 
 
@@ -165,7 +165,7 @@ def test_a_move_is_made_once_the_extender_has_its_entry(stage: Stage) -> None:
 
     def follows(_number: int, method: str, path: str) -> None:
         if path.endswith("eviction"):
-            seen.append(len(extending.claims._open))
+            seen.append(len(extending.entries._open))
         if method == "GET" and path.endswith(NAME):
             extending.follow()
 

@@ -10,7 +10,7 @@ from rescheduler.actions.steering_format import read
 from rescheduler.kube.steered import PREFERRED, REQUIRED
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import LandingShare, Outcome, PlannedMove
-from rescheduler.model.steering import Intent, Means, Steered, Strength
+from rescheduler.model.steering import Entry, Means, Steered, Strength
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering import Steering
 from rescheduler.runtime.enforce.acting import act
@@ -77,7 +77,7 @@ def history(stage: Stage) -> list[PastMove]:
     return Process(stage, "reader").ledger.peek().moves
 
 
-def table(stage: Stage) -> list[Intent]:
+def table(stage: Stage) -> list[Entry]:
     return read(stage.world.objects[TABLE_KEY].get("data") or {})[0]
 
 

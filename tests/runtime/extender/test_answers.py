@@ -9,17 +9,17 @@ import pytest
 from rescheduler.planning.advice import Advice
 from rescheduler.runtime.extender.answers import Answers, known_of
 from rescheduler.runtime.extender.protocol import ExtenderArgs
-from rescheduler.runtime.steering.claims import Claims
-from tests.runtime.steering.intents import NOW, intent, metadata
+from rescheduler.runtime.steering.entries import Entries
+from tests.runtime.steering.entries import NOW, entry, metadata
 
 NODES = ["n1", "n2", "n3", "n4"]
 HOSTNAMES = {"n1": "h1", "n2": "h2", "n3": "h3", "n4": "h4"}
 
 
 def answers(*entries: Any, costs: list[int] | None = None) -> Answers:
-    claims = Claims(lambda: NOW)
-    claims.replace(entries)
-    made = Answers(claims, lambda: NOW)
+    table = Entries(lambda: NOW)
+    table.replace(entries)
+    made = Answers(table, lambda: NOW)
     if costs is not None:
         advice = Advice(NODES, {"rs1": 0}, np.array([costs], dtype=np.uint8))
         made.known = known_of(advice, HOSTNAMES)
@@ -58,7 +58,7 @@ def test_a_node_that_came_since_is_in_the_middle() -> None:
 
 
 def test_the_nodes_of_the_table_come_first() -> None:
-    some = answers(intent(hostnames=("h3",)), costs=[0, 125, 250, 250])
+    some = answers(entry(hostnames=("h3",)), costs=[0, 125, 250, 250])
     assert scores(some) == {"n1": 0, "n2": 0, "n3": 10, "n4": 0}
     assert some.filter(args()).NodeNames == NODES
     assert scores(some, args(uid="another")) == {"n1": 10, "n2": 5, "n3": 0, "n4": 0}
@@ -66,7 +66,7 @@ def test_the_nodes_of_the_table_come_first() -> None:
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_required_nodes_are_the_only_ones_left(whole: bool) -> None:
-    some = answers(intent(strength="Require", hostnames=("h2", "h4")), costs=[0, 0, 0, 0])
+    some = answers(entry(strength="Require", hostnames=("h2", "h4")), costs=[0, 0, 0, 0])
     found = some.filter(args(whole=whole))
     assert set(found.FailedAndUnresolvableNodes) == {"n1", "n3"}
     assert "0123456789ab" in found.FailedAndUnresolvableNodes["n1"]
@@ -79,13 +79,13 @@ def test_required_nodes_are_the_only_ones_left(whole: bool) -> None:
 
 
 def test_another_pod_of_the_controller_is_not_kept_from_anything() -> None:
-    some = answers(intent(strength="Require", hostnames=("h2", "h4")), costs=[0, 0, 0, 0])
+    some = answers(entry(strength="Require", hostnames=("h2", "h4")), costs=[0, 0, 0, 0])
     some.filter(args(uid="first"))
     assert some.filter(args(uid="second")).FailedAndUnresolvableNodes == {}
 
 
 def test_without_data_or_where_none_of_them_is_there_no_node_is_kept_from_the_scheduler() -> None:
-    asked = intent(strength="Require", hostnames=("h2", "h4"))
+    asked = entry(strength="Require", hostnames=("h2", "h4"))
     assert answers(asked).filter(args()).FailedAndUnresolvableNodes == {}
     assert (
         answers(asked, costs=[0, 0, 0, 0]).filter(args(["n1", "n3"])).FailedAndUnresolvableNodes
@@ -107,7 +107,7 @@ def test_only_who_places_a_pod_of_this_cluster_is_a_scheduler_that_asks(
     asked: ExtenderArgs, counts: bool
 ) -> None:
     """Whoever can reach the port may send anything."""
-    some = answers(intent(strength="Require", hostnames=("h2", "h4")), costs=[0, 0, 0, 0])
+    some = answers(entry(strength="Require", hostnames=("h2", "h4")), costs=[0, 0, 0, 0])
     some.filter(asked)
     some.prioritize(asked)
     assert some.asked == (NOW if counts else None)
@@ -116,7 +116,7 @@ def test_only_who_places_a_pod_of_this_cluster_is_a_scheduler_that_asks(
 
 
 def test_without_data_nobody_takes_an_entry() -> None:
-    some = answers(intent(strength="Require", hostnames=("h2", "h4")))
+    some = answers(entry(strength="Require", hostnames=("h2", "h4")))
     some.filter(args())
     some.known = answers(costs=[0, 0, 0, 0]).known
     assert some.filter(args(uid="later")).NodeNames == ["n2", "n4"]

@@ -10,7 +10,7 @@ from rescheduler.actions.extender_lease import ExtenderLease
 from rescheduler.planning.advice import Advice
 from rescheduler.runtime.extender.answers import Answers, known_of
 from rescheduler.runtime.extender.showing import Showing
-from rescheduler.runtime.steering.claims import Claims
+from rescheduler.runtime.steering.entries import Entries
 
 KNOWN = known_of(Advice(["n1"], {}, np.zeros((0, 1), dtype=np.uint8)), {"n1": "n1"})
 
@@ -34,9 +34,9 @@ def test_that_there_is_data_or_none_any_more_shows_at_once() -> None:
     def now() -> datetime:
         return datetime(2026, 11, 21, tzinfo=UTC)
 
-    shown, claims = Shown(), Claims(now)
-    showing = Showing(cast("ExtenderLease", shown), claims, Answers(claims, now), "extender-0")
-    claims.replace([], "7")
+    shown, entries = Shown(), Entries(now)
+    showing = Showing(cast("ExtenderLease", shown), entries, Answers(entries, now), "extender-0")
+    entries.replace([], "7")
     showing.start()
     try:
         assert shown.next() == ""

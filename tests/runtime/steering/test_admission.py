@@ -8,15 +8,15 @@ import pytest
 
 from rescheduler.kube.steered import steered_affinity
 from rescheduler.runtime.steering.admission import answer
-from rescheduler.runtime.steering.claims import Claims
-from tests.runtime.steering.intents import NOW, intent, metadata
+from rescheduler.runtime.steering.entries import Entries
+from tests.runtime.steering.entries import NOW, entry, metadata
 
 AFFINITY = {"podAntiAffinity": {"unknown": 1}}
 
 
-def claims(**more: Any) -> Claims:
-    made = Claims(lambda: NOW)
-    made.replace([intent(**more)])
+def entries(**more: Any) -> Entries:
+    made = Entries(lambda: NOW)
+    made.replace([entry(**more)])
     return made
 
 
@@ -29,7 +29,7 @@ def review(uid: str = "r1", **more: Any) -> bytes:
     return msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "request": request})
 
 
-def asked(some: Claims, body: bytes) -> dict[str, Any]:
+def asked(some: Entries, body: bytes) -> dict[str, Any]:
     found: dict[str, Any] = msgspec.json.decode(answer(some, body))
     assert found["kind"] == "AdmissionReview"
     assert found["response"]["allowed"] is True
@@ -38,7 +38,7 @@ def asked(some: Claims, body: bytes) -> dict[str, Any]:
 
 @pytest.mark.parametrize("strength", ["Prefer", "Require"])
 def test_the_affinity_is_merged_as_planning_has_it(strength: str) -> None:
-    response = asked(claims(strength=strength), review("r7"))
+    response = asked(entries(strength=strength), review("r7"))
     assert response["uid"] == "r7"
     assert response["patchType"] == "JSONPatch"
     (operation,) = msgspec.json.decode(base64.b64decode(response["patch"]))
@@ -47,31 +47,31 @@ def test_the_affinity_is_merged_as_planning_has_it(strength: str) -> None:
 
 
 def test_one_pod_more_than_there_are_entries_stays_as_it_is() -> None:
-    some = claims()
+    some = entries()
     assert "patch" in asked(some, review("r1"))
     assert "patch" not in asked(some, review("r2"))
 
 
 def test_a_dry_run_is_patched_and_leaves_the_entry() -> None:
-    some = claims()
+    some = entries()
     assert "patch" in asked(some, review("r1", dryRun=True))
     assert "patch" in asked(some, review("r2"))
 
 
 def test_a_request_without_a_pod_is_allowed() -> None:
-    assert "patch" not in asked(claims(), review("r1", object=None))
+    assert "patch" not in asked(entries(), review("r1", object=None))
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"request": 3}', b"\xff"])
 def test_what_is_no_review_is_an_error_of_the_caller(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
-        answer(claims(), body)
+        answer(entries(), body)
 
 
 @pytest.mark.parametrize("rehearsed", [True, False])
 def test_a_rehearsed_update_of_the_table_is_told_which_version_we_go_by(rehearsed: bool) -> None:
-    some = claims()
-    some.replace([intent()], "17")
+    some = entries()
+    some.replace([entry()], "17")
     table = {"metadata": {"name": "rescheduler-steering", "annotations": {"a": "b"}}}
     body = review("r1", object=table, resource={"resource": "configmaps"}, dryRun=rehearsed)
     response = asked(some, body)

@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
-from rescheduler.model.steering import Intent
+from rescheduler.model.steering import Entry
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 
-def intent(pod: str = "old-1", **more: Any) -> Intent:
+def entry(pod: str = "old-1", **more: Any) -> Entry:
     fields: dict[str, Any] = {
         "owner": "rs1",
         "namespace": "web",
@@ -21,7 +21,7 @@ def intent(pod: str = "old-1", **more: Any) -> Intent:
         "pod": pod,
         **more,
     }
-    return Intent(**fields)
+    return Entry(**fields)
 
 
 def metadata(uid: str = "new-1", owner: str = "rs1", **more: Any) -> ObjectMeta:

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from rescheduler.kube.objects import ObjectMeta
 from rescheduler.kube.steered import template_hash
-from rescheduler.model.steering import Intent
+from rescheduler.model.steering import Entry
 
 
-class Claims:
-    """The open intents, and the pods that have taken them. Safe to ask from many threads.
+class Entries:
+    """The open entries, and the pods that have taken them. Safe to ask from many threads.
 
     The pods of one controller are fungible, so whichever comes first takes an entry; whoever asks
     again gets the same one.
@@ -21,13 +21,13 @@ class Claims:
         """The resourceVersion of the table as it was taken over last; "" without a table."""
         self._now = now
         self._lock = threading.Lock()
-        self._open: dict[str, list[Intent]] = {}
+        self._open: dict[str, list[Entry]] = {}
         self._taken: dict[str, str] = {}
 
-    def replace(self, intents: Iterable[Intent], version: str = "") -> None:
+    def replace(self, entries: Iterable[Entry], version: str = "") -> None:
         """Take over the table as it is now; what was taken stays so as long as it is in there."""
-        found: dict[str, list[Intent]] = {}
-        for each in intents:
+        found: dict[str, list[Entry]] = {}
+        for each in entries:
             found.setdefault(each.owner, []).append(each)
         there = {each.pod for some in found.values() for each in some}
         with self._lock:
@@ -36,7 +36,7 @@ class Claims:
 
     def take(
         self, metadata: ObjectMeta, pod: str, *, namespace: str, looks: bool = False
-    ) -> Intent | None:
+    ) -> Entry | None:
         """The entry for this pod, or None. pod: what tells it from every other one.
 
         looks: it is not made, so it leaves the entry for another.
