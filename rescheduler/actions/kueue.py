@@ -18,7 +18,7 @@ from rescheduler.kube.kueue import was_stopped
 from rescheduler.model.errors import ActionError, ClusterUnavailable, ObjectUnreadable
 
 _VERSION = f"{KUEUE}/v1beta1"
-_RESTARTED = "Kueue stops and starts its gang."
+RESTARTED = "Kueue stops and starts its gang."
 RIGHT = {"verb": "delete", "group": KUEUE, "resource": "workloads"}
 
 
@@ -99,7 +99,7 @@ class KueueWorkloads:
             said = f"{answer.message}; what it is now cannot be read: {error.message}"
             return EvictionAnswer("unknown", "ACT009", said)
         if was_stopped(found, metadata.uid):
-            return EvictionAnswer("evicted", "ACT001", f"{_RESTARTED} {answer.message}")
+            return EvictionAnswer("evicted", "ACT001", f"{RESTARTED} {answer.message}")
         return EvictionAnswer("refused", "ACT021", answer.message)
 
 
@@ -112,7 +112,7 @@ def understood(answer: Answer) -> EvictionAnswer:
     said = answer.message
     match answer.status:
         case status if 200 <= status < 300:
-            return EvictionAnswer("evicted", "ACT001", f"{_RESTARTED} {said}")
+            return EvictionAnswer("evicted", "ACT001", f"{RESTARTED} {said}")
         case 401 | 403:
             return EvictionAnswer("refused", "ACT022", said)
         case 429:

@@ -1,6 +1,6 @@
 """The attempts of one run: each at most one eviction, gated, charged before it is sent."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from rescheduler.actions.evict import EvictionAnswer, was_evicted
@@ -328,16 +328,27 @@ class Attempts:
         )
 
     def _resolved(self, move: PlannedMove, answer: EvictionAnswer) -> EvictionAnswer:
-        """Find out by UID whether an unanswered eviction took effect; it is never sent again."""
+        """What became of an eviction that was not answered, by the pod's UID."""
+
+        def look() -> str:
+            found = self._actor.pod(move.pod.namespace, move.pod.name)
+            return CATALOG["ACT001"].sentence if was_evicted(found, move.pod.uid) else ""
+
+        return self._found_out(answer, look)
+
+    def _found_out(self, answer: EvictionAnswer, look: Callable[[], str]) -> EvictionAnswer:
+        """Find out whether an unanswered request took effect; it is never sent again.
+
+        look: reads what the request was about, and says what it did, or "" where it shows nothing.
+        """
         for pause in self._actor.pace.resolve:
             try:
-                found = self._actor.pod(move.pod.namespace, move.pod.name)
+                done = look()
             except SourceError:
-                found = None
-            else:
-                if was_evicted(found, move.pod.uid):
-                    said = f"{CATALOG['ACT001'].sentence} No answer came ({answer.message})."
-                    return EvictionAnswer("evicted", "ACT001", said)
+                done = ""
+            if done:
+                said = f"{done} No answer came ({answer.message})."
+                return EvictionAnswer("evicted", "ACT001", said)
             self._actor.sleep(pause)
         return answer
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rescheduler.actions.evict import EvictionAnswer
+from rescheduler.actions.kueue import RESTARTED
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import unstoppable, was_stopped
-from rescheduler.model.errors import SourceError
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
@@ -118,18 +118,14 @@ class StopAttempts(Attempts):
     def _stopped_after_all(
         self, kueue: Workloads, workload: GangObject, answer: EvictionAnswer
     ) -> EvictionAnswer:
-        """Find out by UID whether an unanswered request took effect; it is never sent again."""
+        """What became of a request that was not answered, by the Workload's UID."""
         metadata = workload.metadata
-        for pause in self._actor.pace.resolve:
-            try:
-                done = was_stopped(kueue.read(metadata.namespace, metadata.name), metadata.uid)
-            except SourceError:
-                done = False
-            if done:
-                said = f"Kueue stops and starts its gang. No answer came ({answer.message})."
-                return EvictionAnswer("evicted", "ACT001", said)
-            self._actor.sleep(pause)
-        return answer
+
+        def look() -> str:
+            found = kueue.read(metadata.namespace, metadata.name)
+            return RESTARTED if was_stopped(found, metadata.uid) else ""
+
+        return self._found_out(answer, look)
 
 
 def _stoppable(fresh: Snapshot, move: PlannedMove, stops: StopRef) -> GangObject | Problem:
