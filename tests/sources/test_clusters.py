@@ -1,5 +1,8 @@
 """A source that has several clusters' series is asked for one of them, or not believed."""
 
+import re
+from collections.abc import Sequence
+
 import pytest
 
 from rescheduler.model.readings import ReadingRequest
@@ -13,11 +16,37 @@ from tests.sources.server import Reply, Request, serving
 N1 = {"instance": "n1"}
 
 
+COUNTED = re.compile(
+    r'(?:label_replace\()?count by \(([\w,]+)\) \((\w+){}\)(?:, "(\w+)", "(\w+)", "", ""\))?'
+)
+
+
 def stub(*nodes: dict[str, str], rows: tuple[dict[str, str], ...] = (N1,)) -> Stub:
     """A source that has series of each node under these labels, and the rows of node.memory."""
     made = Stub().series("node.memory", [(each, 0.5) for each in rows])
-    made.rows[fill(QUESTION, 0, "")] = [(each, 1) for each in nodes]
+    made.rows[fill(QUESTION, 0, "")] = answered(nodes)
     return made
+
+
+def answered(series: Sequence[dict[str, str]]) -> list[tuple[dict[str, str], int]]:
+    """What PromQL answers to QUESTION on these series, but for the row of `vector(1)`.
+
+    `or` drops a row whose labels without `__name__` are those of a row before it.
+    """
+    found: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
+    *counts, last = fill(QUESTION, 0, "").split(" or ")
+    assert last == "vector(1)"
+    for each in counts:
+        counted = COUNTED.fullmatch(each)
+        assert counted is not None, each
+        by, metric, label, value = counted.groups()
+        for labels in series:
+            if labels["__name__"] == metric:
+                row = {key: text for key, text in labels.items() if key in by.split(",")}
+                if label:
+                    row[label] = value
+                found.setdefault(frozenset(row.items() - {("__name__", metric)}), row)
+    return [(row, 1) for row in found.values()]
 
 
 def code(made: Stub, name: str = "node.memory") -> str:
@@ -40,6 +69,14 @@ def test_a_cluster_with_a_label_and_one_without_are_two() -> None:
     assert "RDG020" in code(stub(name, {**name, "cluster": "eu-1"}))
     # Of two metrics each may be labelled by its own collector.
     assert code(stub(name, {"__name__": "node_time_seconds", "cluster": "eu-1"})) == ""
+
+
+def test_a_cluster_that_has_the_second_metric_only_is_seen() -> None:
+    """Its kube-state-metrics comes after that of a cluster that has node_exporter too."""
+    node, state = ({"__name__": name} for name in ("node_time_seconds", "kube_node_info"))
+    x, y = ({"cluster": name} for name in "xy")
+    assert 'cluster="x", cluster="y"' in code(stub(node | x, state | x, state | y))
+    assert 'cluster="", cluster="x"' in code(stub(node, state | x, state))
 
 
 def test_rows_of_two_clusters_are_refused_whatever_else_is_known() -> None:
@@ -94,7 +131,7 @@ def test_a_selector_narrows_the_question_too_and_must_select_one_cluster() -> No
         )
         prometheus.close()
     (question,) = [each for each in asked if "kube_node_info" in each]
-    assert question.count('{cluster="eu-1",}') == question.count("count by")
+    assert question.count('{cluster="eu-1",}') == question.count("count by") > 0
 
 
 def test_an_answer_that_is_not_whole_leaves_open_whose_series_there_are() -> None:

@@ -23,11 +23,19 @@ _SHOWN = 5
 
 QUESTION = " or ".join(
     (
-        *(f"count by (__name__,{','.join(LABELS)}) ({metric}{{$match}})" for metric in _METRICS),
+        *(
+            f"label_replace(count by ({','.join(LABELS)}) ({metric}{{$match}}), "
+            f'"metric", "{metric}", "", "")'
+            for metric in _METRICS
+        ),
         "vector(1)",
     )
 )
-"""The template for which clusters there are. A whole answer has at least the row of `vector(1)`."""
+"""The template for which clusters there are.
+
+`or` takes rows that differ in `__name__` alone for the same (prometheus#7215), so that a label of
+its own holds the metric. An answer has at least the row of `vector(1)`.
+"""
 
 
 def several_in(samples: Iterable[Sample]) -> Problem | None:
@@ -38,7 +46,7 @@ def several_in(samples: Iterable[Sample]) -> Problem | None:
     values: dict[tuple[str, str], set[str]] = {}
     for each in samples:
         for label in LABELS:
-            of_metric = values.setdefault((label, each.metric.get("__name__", "")), set())
+            of_metric = values.setdefault((label, each.metric.get("metric", "")), set())
             of_metric.add(each.metric.get(label, ""))
     for (label, _), found in values.items():
         if len(found) > 1:
