@@ -61,7 +61,7 @@ class Limits(Document):
         1,
         ge=1,
         description="Moves sent before their replacements are awaited; never two of one workload, "
-        "of one PodDisruptionBudget, or that pull the same image.",
+        "of one PodDisruptionBudget, or that are likely to pull the same image.",
     )
     coolDown: Duration = Field(
         timedelta(minutes=30),

@@ -104,9 +104,12 @@ def test_f36_images_that_cannot_be_pulled_stop_the_run() -> None:
         assert (second - first < PULL) == together_at_once, "one image is pulled by one at a time"
 
     lacking, held = pulling(own), pulling(own)
-    for name in ("n4", "n5"):
-        report = held.cluster.objects["nodes", "", name]["status"]["images"]
-        report += [{"names": [each], "sizeBytes": 2**30} for each in own.values()]
+    for host in held.cluster.of("nodes"):
+        report = host["status"]["images"]
+        if host["metadata"]["name"] in ("n4", "n5"):
+            report += [{"names": [image]} for image in own.values()]
+        for image in report:
+            image["sizeBytes"] = 2**30
     for each, nodes in ((lacking, {"n3", "n4", "n5"}), (held, {"n4", "n5"})):
         (cycle,) = cycles(each, 1)
         assert len(moved(each)) == 2
@@ -143,6 +146,9 @@ def pulling(images: dict[str, str]) -> Run:
         spec = each["spec"]["template"]["spec"] if "template" in each["spec"] else each["spec"]
         app = each["metadata"]["name"].partition("-")[0]
         spec["containers"] = [{**spec["containers"][0], "image": images[app]}]
+        if "nodeName" in spec:
+            report = cluster.objects["nodes", "", spec["nodeName"]]["status"]["images"]
+            report.append({"names": [images[app]], "sizeBytes": 1000})
 
     def sound(pod: Object) -> bool:
         image, now = pod["spec"]["containers"][0]["image"], cluster.timeline.seconds

@@ -1,10 +1,14 @@
 """Which images a replacement may have to pull: a registry throttles those who come as a herd."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 from rescheduler.kube.objects import Node, PodSpec
-from rescheduler.scheduler.plugins.image_locality import full_name
+from rescheduler.model.move import Landing
+from rescheduler.scheduler.plugins.image_locality import full_name, reference
+
+_LIKELY = 0.1
+"""A pull that is less probable than this does not count."""
 
 
 class Pulls:
@@ -14,16 +18,49 @@ class Pulls:
         self._nodes = nodes
         self._held = cache(self._names)
 
-    def of(self, spec: PodSpec, nodes: Iterable[int]) -> list[str]:
-        """The pod's images that one of these nodes lacks.
+    def of(self, spec: PodSpec, source: int, landing: Landing) -> list[str]:
+        """The images of a pod on this node that its replacement is likely to pull.
 
-        A node that reports no image at all says nothing of what it lacks.
+        Kubelets report their 50 largest images, and a runtime may have names of its own for them.
+        So an image that the pod runs and its node does not report says nothing of other nodes;
+        a node that reports no image at all says nothing of what it lacks.
         """
-        held = [names for names in map(self._held, nodes) if names]
-        containers = [*(spec.initContainers or ()), *spec.containers]
-        images = dict.fromkeys(full_name(each.image) for each in containers if each.image)
-        return [image for image in images if any(image not in names for names in held)]
+        known = [image for image in _images(spec) if image in self._held(source)]
+        shares = zip(map(self._held, landing.nodes.tolist()), landing.probabilities, strict=True)
+        reports = [(names, share) for names, share in shares if names] if known else []
+        return [
+            image
+            for image in known
+            if sum(share for names, share in reports if image not in names) >= _LIKELY
+        ]
 
     def _names(self, node: int) -> frozenset[str]:
         images = self._nodes[node].status.images or ()
-        return frozenset(name for each in images for name in each.names or ())
+        return frozenset(_qualified(name) for each in images for name in each.names or ())
+
+
+def _images(spec: PodSpec) -> list[str]:
+    """Of containers and image volumes, each once, by their qualified names."""
+    containers = [*(spec.initContainers or ()), *spec.containers]
+    names = [each.image for each in containers]
+    names += [reference(each.image) for each in spec.volumes or () if each.image]
+    return list(dict.fromkeys(_qualified(each) for each in names if each))
+
+
+def _qualified(image: str) -> str:
+    """The image with its registry, and with its digest or else its tag.
+
+    Source: ParseNormalizedNamed in github.com/distribution/reference.
+    """
+    name, at, digest = image.partition("@")
+    if at:
+        path, colon, tag = name.rpartition(":")
+        name = path if colon and "/" not in tag else name
+    else:
+        name = full_name(name)
+    registry, slash, _ = name.partition("/")
+    if not slash:
+        name = f"docker.io/library/{name}"
+    elif registry != "localhost" and not {".", ":"}.intersection(registry):
+        name = f"docker.io/{name}"
+    return f"{name}{at}{digest}"

@@ -13,9 +13,10 @@ def batches(copy: WorkingCopy, found: Sequence[Evaluation]) -> list[int]:
     snapshot, pulls = copy.snapshot, Pulls(copy.snapshot.nodes)
 
     def shared(move: Evaluation) -> list[int | str]:
-        nodes = move.landing.nodes.tolist() if move.landing is not None else []
-        images = pulls.of(snapshot.pods[move.pod].spec, nodes) if copy.limits.batchSize > 1 else []
-        return [*copy.budgets.budgets_of(move.pod), *images]
+        budgets = copy.budgets.budgets_of(move.pod)
+        if copy.limits.batchSize == 1 or move.landing is None:
+            return [*budgets]
+        return [*budgets, *pulls.of(snapshot.pods[move.pod].spec, move.source, move.landing)]
 
     return number(
         ((int(snapshot.pod_workload[each.pod]), shared(each)) for each in found),

@@ -64,7 +64,7 @@ class ImageLocality(Plugin):
         """The names to search for, and how many containers the ceiling counts."""
         containers = [*(spec.initContainers or ()), *spec.containers]
         names = [full_name(each.image) for each in containers]
-        volumes = [_reference(each.image) for each in spec.volumes or () if each.image]
+        volumes = [reference(each.image) for each in spec.volumes or () if each.image]
         count = len(containers)
         if self._profile.image_volumes:
             names += [full_name(each) for each in volumes]
@@ -86,7 +86,8 @@ class ImageLocality(Plugin):
         return scores if scores.any() else None
 
 
-def _reference(volume: dict[str, Any]) -> str:
+def reference(volume: dict[str, Any]) -> str:
+    """The image of an image volume, "" where none is named."""
     return str(volume.get("reference", ""))
 
 

@@ -1,15 +1,21 @@
 """Batches: never two of one workload or budget, never out of order, never too many."""
 
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rescheduler.kube.objects import Container, ContainerImage, PodSpec
+from rescheduler.kube.objects import Container, ContainerImage, Node, PodSpec, Volume
 from rescheduler.model.history import History
+from rescheduler.model.move import Landing
 from rescheduler.planning.limits.batches import number
 from rescheduler.planning.limits.pulls import Pulls
 from rescheduler.planning.plan.planner import plan as planned
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
+from rescheduler.scheduler.plugins.image_locality import full_name
 from tests.cluster import node
 from tests.picture import picture
 from tests.runtime.skewed import spread
@@ -63,19 +69,89 @@ def test_moves_that_pull_one_image_do_not_go_together() -> None:
     assert number([(0, ["a"]), (1, ["b"]), (2, [7, "a"]), (3, [7])], 4) == [1, 1, 2, 3]
 
 
+def reporting(name: str, *images: str) -> Node:
+    """A node whose kubelet reports these images."""
+    made = node(name)
+    made.status.images = [ContainerImage(names=[each], sizeBytes=1) for each in images]
+    return made
+
+
+def pulled(*images: str, here: Sequence[str], there: Sequence[str]) -> list[str]:
+    """Of a pod's images those that its replacement pulls where it goes from here to there."""
+    spec = PodSpec(containers=[Container(image=each) for each in images])
+    return Pulls([reporting("n0", *here), reporting("n1", *there)]).of(spec, 0, landing({1: 1.0}))
+
+
+def landing(shares: dict[int, float]) -> Landing:
+    """Nodes with their probabilities."""
+    return Landing(np.array([*shares]), np.array([*shares.values()]))
+
+
 def test_an_image_is_pulled_where_a_node_reports_others_and_not_this_one() -> None:
-    held = ContainerImage(names=["db@sha256:1", "db:latest"], sizeBytes=1)
-    nodes = [node("n0"), node("n1"), node("n2")]
-    nodes[1].status.images, nodes[2].status.images = [held], [ContainerImage(names=["web:2"])]
-    spec = PodSpec(
-        initContainers=[Container(image="db")],
-        containers=[Container(image="web:2"), Container(image="web:2"), Container()],
+    assert pulled("r.io/web:2", here=["r.io/web:2"], there=["r.io/db:1"]) == ["r.io/web:2"]
+    assert pulled("r.io/web:2", here=["r.io/web:2"], there=["r.io/web:2"]) == []
+    assert pulled(
+        "r.io/web:2",
+        "r.io/web",
+        "r.io/db:1",
+        here=["r.io/web:2", "r.io/web:latest"],
+        there=["r.io/db:1"],
+    ) == [
+        "r.io/web:2",
+        "r.io/web:latest",
+    ]
+    assert pulled("r.io/web:2", here=["r.io/web:2"], there=[]) == [], "no report says nothing"
+    assert pulled("", here=["r.io/web:2"], there=["r.io/db:1"]) == []
+
+
+def test_an_image_that_its_own_node_does_not_report_either_says_nothing() -> None:
+    """A kubelet reports the largest ones only."""
+    assert pulled("r.io/sidecar:1", "r.io/web:2", here=["r.io/web:2"], there=["r.io/db:1"]) == [
+        "r.io/web:2"
+    ]
+    assert pulled("r.io/web:2", here=[], there=["r.io/db:1"]) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "reported"),
+    [
+        ("busybox:1.36", "docker.io/library/busybox:1.36"),
+        ("busybox", "docker.io/library/busybox:latest"),
+        ("grafana/loki:3", "docker.io/grafana/loki:3"),
+        ("reg.io/app:v1@sha256:bb", "reg.io/app@sha256:bb"),
+        ("reg.io:5000/app@sha256:bb", "reg.io:5000/app@sha256:bb"),
+        ("localhost/app:v1", "localhost/app:v1"),
+        ("docker.io/library/busybox:1.36", "busybox:1.36"),
+    ],
+)
+def test_an_image_is_known_by_the_name_that_its_runtime_gives_it(
+    written: str, reported: str
+) -> None:
+    assert pulled(written, here=[reported], there=[reported, "r.io/db:1"]) == []
+    (name,) = pulled(written, here=[reported], there=["r.io/db:1"])
+    assert [name] == pulled(reported, here=[reported], there=["r.io/db:1"])
+
+
+def test_a_node_where_a_replacement_hardly_lands_does_not_count() -> None:
+    nodes = [reporting("n0", "r.io/web:2"), *(reporting(f"n{n}", "r.io/db:1") for n in range(1, 4))]
+    nodes.append(reporting("n4", "r.io/web:2"))
+    spec, pulls = PodSpec(containers=[Container(image="r.io/web:2")]), Pulls(nodes)
+    assert pulls.of(spec, 0, landing({4: 0.95, 1: 0.05})) == []
+    assert pulls.of(spec, 0, landing({4: 0.9, 1: 0.05, 2: 0.05})) == ["r.io/web:2"], (
+        "they count together"
     )
-    pulls = Pulls(nodes)
-    assert pulls.of(spec, [0]) == [], "a node without a report says nothing"
-    assert pulls.of(spec, [1]) == ["web:2"]
-    assert pulls.of(spec, [2]) == ["db:latest"]
-    assert pulls.of(spec, [0, 1, 2]) == ["db:latest", "web:2"]
+    assert pulls.of(spec, 0, landing({})) == []
+
+
+def test_images_of_init_containers_and_volumes_are_pulled_too() -> None:
+    images = ["r.io/init:1", "r.io/model:7"]
+    nodes = [reporting("n0", *images), reporting("n1", "r.io/db:1")]
+    spec = PodSpec(
+        initContainers=[Container(image="r.io/init:1")],
+        containers=[Container()],
+        volumes=[Volume(image={"reference": "r.io/model:7"}), Volume(image={}), Volume()],
+    )
+    assert Pulls(nodes).of(spec, 0, landing({1: 1.0})) == images
 
 
 def test_plans_send_who_pulls_one_image_one_after_the_other() -> None:
@@ -88,8 +164,12 @@ def test_plans_send_who_pulls_one_image_one_after_the_other() -> None:
         for each in before.nodes:
             each.status.images = [ContainerImage(names=["pause:1"], sizeBytes=1)]
         for each in before.pods:
-            name = (each.metadata.labels or {})["app"]
-            each.spec.containers[0].image = image or name
+            name = image or (each.metadata.labels or {})["app"]
+            each.spec.containers[0].image = name
+            before.nodes[0].status.images = [
+                *(before.nodes[0].status.images or ()),
+                ContainerImage(names=[full_name(name)], sizeBytes=1),
+            ]
         limits = Limits(batchSize=size, movesPerNode=4, movesPerNamespace=4, margin=0, gainShare=0)
         made = planned(before, policy_set([spread()], limits), History(), mode="Enforce")
         return [each.batch for each in made.moves]
