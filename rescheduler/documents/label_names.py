@@ -1,4 +1,4 @@
-"""Keys and values of labels and names of namespaces, as the API server accepts them.
+"""Keys and values of labels, names of namespaces and kinds, as the API server accepts them.
 
 What it would refuse can be on no object: a selector with it selects nothing, or excludes nothing.
 Source: k8s.io/apimachinery v0.36, pkg/api/validate/content/kube.go (IsLabelKey, IsLabelValue) and
@@ -19,6 +19,7 @@ _DNS_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _PREFIX = rf"(?=[^/]{{1,253}}/){_DNS_LABEL}(\.{_DNS_LABEL})*/"
 _KEY = f"({_PREFIX})?{_NAME}"
 _NAMESPACE = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_OWNER_KIND = rf"[A-Z][A-Za-z0-9]*\.{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _TAINT = f"({_KEY}(={_VALUE})?|{_PREFIX})"
 
 _FILLED = r"\{(dataset|namespace)\}"
@@ -89,6 +90,13 @@ NamespaceName = Annotated[
         )
     ),
     _schema(_NAMESPACE),
+]
+OwnerKind = Annotated[
+    str,
+    AfterValidator(
+        _check(_OWNER_KIND, "must be a kind and its API group, such as Rollout.argoproj.io")
+    ),
+    _schema(_OWNER_KIND),
 ]
 LabelKeyTemplate = Annotated[
     str,

@@ -11,6 +11,7 @@ from rescheduler.kube.objects import (
     Labels,
     LabelSelector,
     ObjectMeta,
+    OwnerReference,
     PodSpec,
 )
 
@@ -76,6 +77,12 @@ READ_OWNERS = frozenset(
 )
 """The kinds that are read where they are above a pod: where such an owner is not there, it is gone,
 or its version is one that we do not know."""
+
+
+def qualified(owner: OwnerReference) -> str:
+    """Kind and API group, such as "Rollout.argoproj.io"; the kind alone in the core group."""
+    group, slash, _ = owner.apiVersion.partition("/")
+    return f"{owner.kind}.{group}" if slash else owner.kind
 
 
 class Owner(Base):

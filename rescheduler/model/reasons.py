@@ -38,7 +38,7 @@ _ALL = (
     Reason("ELG012", "The workload has fewer Ready pods than `minReplicas`.", "Scale it up, or lower `minReplicas`."),
     Reason("ELG013", "The workload is rolling out or being scaled.", "Wait until the rollout or scaling has ended."),
     Reason("ELG014", "Evicting this pod of a Job would count as a failure of the Job.", "Ignore DisruptionTarget in the Job's podFailurePolicy, or set `jobs: Allow`."),
-    Reason("ELG015", "The pod's owner is not known, or is of a kind or in a state that is not supported.", "Read the message; `otherOwners: Allow` lets pods move whose owner above is of a kind that is not read."),
+    Reason("ELG015", "The pod's owner is not known, or is of a kind or in a state that is not supported.", "Read the message."),
     Reason("ELG016", "The pod belongs to a gang: evicting it would stop all pods of the gang.", "Set `gangs: Surplus` or `gangs: Whole` in the Limits to let gangs be moved."),
     Reason("ELG017", "A volume or a ResourceClaim ties the pod to its node.", "Nothing to do; the replacement could only run there again."),
     Reason("ELG018", "The pod's scheduler is not one whose decisions can be predicted.", "Declare it in a `Scheduler` document, if it is a kube-scheduler."),
@@ -58,6 +58,7 @@ _ALL = (
     Reason("ELG033", "The replacement is not told where to go: its gang is steered as a whole or not at all.", "Set `gangs: Whole` to move and steer gangs as a whole."),
     Reason("ELG034", "Another Workload of Kueue waits, and may take the quota that the gang frees.", "Wait until none waits in its ClusterQueue or cohort."),
     Reason("ELG035", "The queue of the gang might not admit it again as it is.", "Read the message: it says what is in the way."),
+    Reason("ELG036", "The pod is run by an object of a kind that is not read, which may have opted out or be on its way out.", "Allow its kind in the Limits, such as `otherOwners: [Rollout.argoproj.io]`, or all of them by `otherOwners: Allow`; annotate what shall stay."),
     # Budgets
     Reason("BUD001", "Two PodDisruptionBudgets select the pod; the API server then refuses evictions.", "Change the budgets so that only one selects it."),
     Reason("BUD002", "The PodDisruptionBudget allows no disruption now.", "Wait, or add replicas."),

@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from rescheduler.documents.amounts import Amount
 from rescheduler.documents.envelope import Document
 from rescheduler.documents.field_problems import FieldWarning
 from rescheduler.documents.fields import Duration, PositiveDuration, Ratio, duration_text
-from rescheduler.documents.label_names import NamespaceName
+from rescheduler.documents.label_names import NamespaceName, OwnerKind
+from rescheduler.kube.controllers import qualified
+from rescheduler.kube.objects import OwnerReference
 from rescheduler.model.gains import MOST_PAIRS
 from rescheduler.model.retention import kept_for, room_per_day
 from rescheduler.policies.base import Policy
@@ -19,6 +21,17 @@ from rescheduler.policies.steering import Steering
 
 ALWAYS_PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease"})
 """Namespaces that are never touched: Kubernetes' own."""
+
+
+def _form(given: Any) -> str:
+    """So that problems are reported for the form that was meant; brackets keep it out of paths."""
+    return "[list]" if isinstance(given, list) else "[word]"
+
+
+OwnerKinds = Annotated[list[OwnerKind], Field(min_length=1), Tag("[list]")]
+OtherOwners = Annotated[
+    Annotated[Literal["Refuse", "Allow"], Tag("[word]")] | OwnerKinds, Discriminator(_form)
+]
 
 
 class Limits(Document):
@@ -124,12 +137,14 @@ class Limits(Document):
         "pod of it crash-loops on another node, or one that was moved for the like within "
         "the last day does not run without restarts (ELG023).",
     )
-    otherOwners: Literal["Refuse", "Allow"] = Field(
+    otherOwners: OtherOwners = Field(
         "Refuse",
         description="Pods of controllers that are run by an object of a kind that is not read, "
         "such as an operator's custom resource or a Rollout: whether it has opted out or is being "
         "deleted is not known. Deployments, CronJobs, JobSets and LeaderWorkerSets are read. "
-        "Allow: such pods may be moved; to leave them alone annotate them, their controller or "
+        "Refuse: such pods are left alone (ELG036), and each plan says how many there are of which "
+        "kind. Allow, or a list of kinds with their API groups such as `[Rollout.argoproj.io]`: "
+        "such pods may be moved; to leave them alone annotate them, their controller or "
         "their namespace. Jobs that anything but a CronJob or JobSet runs are never moved.",
     )
     protectedNamespaces: list[NamespaceName] = Field(
@@ -212,6 +227,11 @@ class Limits(Document):
         if self.kueue == "Restart" and self.gangs != "Whole":
             raise ValueError("kueue: Restart needs gangs: Whole, as Kueue stops whole gangs")
         return self
+
+    def allows(self, owner: OwnerReference) -> bool:
+        """Whether `otherOwners` lets pods move that are run by this owner, which is not read."""
+        allowed = self.otherOwners
+        return allowed == "Allow" or (isinstance(allowed, list) and qualified(owner) in allowed)
 
     @property
     def protected(self) -> frozenset[str]:

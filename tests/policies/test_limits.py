@@ -50,3 +50,25 @@ def test_what_fits(limits: dict[str, Any]) -> None:
 def test_what_does_not_fit_in_the_state(limits: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         Limits.model_validate(limits)
+
+
+@pytest.mark.parametrize(
+    "given", ["Refuse", "Allow", ["Rollout.argoproj.io", "Service.serving.knative.dev"]]
+)
+def test_owners_that_are_not_read_are_allowed_by_kind(given: Any) -> None:
+    assert Limits.model_validate({"otherOwners": given}).otherOwners == given
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("Some", "Input should be 'Refuse' or 'Allow'"),
+        ([], "at least 1 item"),
+        (["Rollout"], "must be a kind and its API group, such as Rollout.argoproj.io"),
+        (["rollouts.argoproj.io"], "must be a kind"),
+        (["Rollout.argoproj.io/v1alpha1"], "must be a kind"),
+    ],
+)
+def test_what_is_no_kind_of_owner_is_told_of(given: Any, words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        Limits.model_validate({"otherOwners": given})

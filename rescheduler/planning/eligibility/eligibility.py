@@ -1,5 +1,6 @@
-"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG035, DAT001."""
+"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG036, DAT001."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,6 +71,10 @@ class Eligibility:
         """Ready pods of a workload, by its index."""
         return self._surroundings.ready(workload)
 
+    def unread_owners(self) -> Counter[str]:
+        """How many pods are left alone for an owner that is not read (ELG036), by its kind."""
+        return self._surroundings.unread_owners()
+
     def refusal(self, pod: int, *, whole: bool = False) -> Problem | None:
         """Why the pod must be left alone, or None. The first reason that holds is given.
 
@@ -123,7 +128,7 @@ class Eligibility:
                 crash_looping=each.crash_looping,
                 suspended=self._gangs.restarted(pod),
             )
-            yield ("ELG015", "ELG014", "ELG013", "ELG024", "ELG012", "ELG022"), moved
+            yield ("ELG015", "ELG036", "ELG014", "ELG013", "ELG024", "ELG012", "ELG022"), moved
         yield ("ELG023",), self._crash_loops.refusal(pod)
         yield ("ELG020", "ELG025"), self._refuse_node(pod)
         yield ("DAT001",), self._refuse_undecodable(each.metadata.namespace)

@@ -3,8 +3,8 @@
 from collections import Counter
 from datetime import datetime, timedelta
 
-from rescheduler.kube.controllers import READ_OWNERS, HorizontalPodAutoscaler
-from rescheduler.kube.objects import Node, OwnerReference, Pod
+from rescheduler.kube.controllers import HorizontalPodAutoscaler
+from rescheduler.kube.objects import Node, Pod
 from rescheduler.kube.tolerations import evicting
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
@@ -12,6 +12,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted, instant
 from rescheduler.model.workload import Workload
 from rescheduler.planning.eligibility.back_off import BackOff
+from rescheduler.planning.eligibility.owner_checks import OwnerChecks
 from rescheduler.policies.limits import Limits
 
 LEAVING_TAINTS = frozenset(
@@ -37,7 +38,6 @@ LEAVING_TAINTS = frozenset(
 )
 """Taints of a node that another actor is taking away or has not finished."""
 
-_REPLACING_KINDS = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "Job"})
 _SCALED_KINDS = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
 _SCALE_QUIET = timedelta(minutes=5)
 
@@ -79,6 +79,7 @@ class Surroundings:
         self._snapshot = snapshot
         self._limits = limits
         self._history = history
+        self._owners = OwnerChecks(snapshot, limits)
         self._back_off = BackOff(snapshot, limits, history, plan)
         self._controllers = {each.metadata.uid: each for each in snapshot.controllers}
         self._autoscalers: dict[tuple[str, str, str], HorizontalPodAutoscaler] = {}
@@ -109,10 +110,24 @@ class Surroundings:
             return None
         return Problem(code="ELG022", message=f"its eviction was asked for at {instant(move.at)}")
 
+    def refuse_owners(self, workload: Workload) -> Problem | None:
+        """ELG015, ELG036: whether an owner is being deleted, or is one of which we know nothing."""
+        return self._owners.refuse_above(workload)
+
+    def unread_owners(self) -> Counter[str]:
+        """How many pods are left alone for an owner that is not read (ELG036), by its kind."""
+        pods = Counter(self._snapshot.pod_workload.tolist())
+        found = Counter[str]()
+        for index, workload in enumerate(self._snapshot.workloads):
+            if workload.namespace not in self._limits.protected:
+                found.update({self._owners.unread(workload): pods[index]})
+        del found[""]
+        return found
+
     def refuse_workload(
         self, workload: int, *, crash_looping: bool = False, suspended: bool = False
     ) -> Problem | None:
-        """ELG012-ELG015, ELG022 and ELG024: whether the workload can be followed and is stable.
+        """ELG012-ELG015, ELG022, ELG024, ELG036: whether it can be followed and is stable.
 
         crash_looping: whether it is asked for a pod that does, which is none of the Ready ones.
         suspended: whether its Job is suspended for it, which counts no pod as a failure: the Job
@@ -131,7 +146,7 @@ class Surroundings:
         self, index: int, workload: Workload, *, crash_looping: bool, suspended: bool
     ) -> Problem | None:
         return (
-            self._refuse_unknown(workload)
+            self._owners.refusal(workload)
             or (None if suspended else self._refuse_job(workload))
             or self._refuse_moving(workload)
             or self._refuse_awaited(workload)
@@ -139,41 +154,6 @@ class Surroundings:
             or (None if crash_looping else self._refuse_few(index, workload))
             or self._back_off.refuse_workload(workload)
         )
-
-    def _refuse_unknown(self, workload: Workload) -> Problem | None:
-        name = f"{workload.kind} {workload.name}"
-        controller = self._controllers.get(workload.controller_uid)
-        if not workload.known or controller is None:
-            return Problem(code="ELG015", message=f"its owner {name} is not known")
-        if workload.controller_kind not in _REPLACING_KINDS:
-            return Problem(code="ELG015", message=f"its owner {name} is of a kind we cannot follow")
-        top = self._controllers[workload.uid]
-        for each in (controller, top):
-            for condition in each.status.conditions or ():
-                if condition.type == "ReplicaFailure" and condition.status == "True":
-                    reason = condition.reason or "ReplicaFailure"
-                    return Problem(code="ELG015", message=f"{name} cannot make pods: {reason}")
-        above = top.metadata.controller
-        runners = ("CronJob", "JobSet") if self._limits.gangs == "Whole" else ("CronJob",)
-        if above is not None and top.kind == "Job" and above.kind not in runners:
-            return Problem(code="ELG015", message=f"{name} is run by {above.kind} {above.name}")
-        return self.refuse_owners(workload)
-
-    def refuse_owners(self, workload: Workload) -> Problem | None:
-        """ELG015: whether an owner is being deleted, or is one of which we know nothing."""
-        reference = OwnerReference(kind=workload.controller_kind, uid=workload.controller_uid)
-        found, unread = self._snapshot.above(reference)
-        for each in found:
-            if each.metadata.deletionTimestamp is not None:
-                text = f"its owner {each.metadata.name} is being deleted"
-                return Problem(code="ELG015", message=text)
-        if unread is None or (
-            unread.kind not in READ_OWNERS and self._limits.otherOwners == "Allow"
-        ):
-            return None
-        why = "which is not known" if unread.kind in READ_OWNERS else "a kind that is not read"
-        text = f"it is run by {unread.kind} {unread.name}, {why}: that may have opted out"
-        return Problem(code="ELG015", message=text)
 
     def _refuse_job(self, workload: Workload) -> Problem | None:
         if workload.controller_kind != "Job" or self._limits.jobs == "Allow":

@@ -23,7 +23,7 @@ from rescheduler.model.plan import (
 )
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray, ReadingRequest
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import agreed, counted
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.limits.demotion import result
 from rescheduler.planning.search.evaluation import Evaluation
@@ -32,6 +32,7 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 
 MOST_FINDINGS = 20
+MOST_KINDS = 5
 MOST_NODES = 2000
 MOST_MEASURED = 100
 ZONE = "topology.kubernetes.io/zone"
@@ -217,6 +218,7 @@ def notes(copy: WorkingCopy) -> list[Problem]:
     if snapshot.unread:
         kinds = ", ".join(snapshot.unread)
         found.append(Problem(code="DAT002", message=f"not read: {kinds}"))
+    found += _quiet(copy)
     for binding in copy.bindings:
         found += [
             Problem(code=warning.code, message=f"{binding.policy.name}: {warning.message}")
@@ -228,6 +230,22 @@ def notes(copy: WorkingCopy) -> list[Problem]:
     }
     found += [why for gang, why in sorted(copy.unroomed.items()) if gang in lacking]
     return found
+
+
+def _quiet(copy: WorkingCopy) -> list[Problem]:
+    """ELG036: how many pods are left alone for an owner that is not read, and of which kinds."""
+    ranked = sorted(copy.eligibility.unread_owners().items(), key=lambda each: (-each[1], each[0]))
+    rest = ranked[MOST_KINDS:]
+    if rest:
+        more = (counted(len(rest), "more kind"), sum(pods for _, pods in rest))
+        ranked = [*ranked[:MOST_KINDS], more]
+    if not ranked:
+        return []
+    (kind, pods), *others = ranked
+    text = f"{counted(pods, 'pod')} {agreed(pods, 'is', 'are')} run by {kind}"
+    text += "".join(f", {pods:,} by {kind}" for kind, pods in others)
+    verb = agreed(len(ranked), "is", "are")
+    return [Problem(code="ELG036", message=f"{text}, which {verb} not read (otherOwners)")]
 
 
 def _spared(binding: Binding, copy: WorkingCopy) -> list[Problem]:

@@ -37,6 +37,7 @@ TITLES = {
     "ELG030": "gang complete",
     "ELG034": "nobody waits for its quota",
     "ELG035": "its queue admits it again",
+    "ELG036": "its owners above are read or allowed",
     "DAT001": "objects decoded",
     "BUD001": "at most one PDB",
     "BUD002": "PDB allows it",

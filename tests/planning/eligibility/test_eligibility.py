@@ -245,7 +245,9 @@ def run_by(case: Case, *kinds: str, read: bool = True) -> list[Owner]:
     for kind in kinds:
         above = Owner(kind=kind, metadata=ObjectMeta(name="top", namespace="default", uid=kind))
         (made[-1] if made else below).metadata.ownerReferences = [
-            OwnerReference(kind=kind, name="top", uid=kind, controller=True)
+            OwnerReference(
+                kind=kind, name="top", uid=kind, apiVersion="example.com/v1", controller=True
+            )
         ]
         made.append(above)
     case.snapshot.owners.extend(made if read else [])
@@ -272,7 +274,7 @@ ABOVE = [
 ]
 
 
-def below(kind: str, *kinds: str, read: bool = True, **limits: str) -> tuple[Case, list[Owner]]:
+def below(kind: str, *kinds: str, read: bool = True, **limits: Any) -> tuple[Case, list[Owner]]:
     case = settled(lambda case: case.own(kind, **failure_policy("Ignore")))
     case.top.status.replicas = case.top.status.readyReplicas = 3
     case.limit(gangs="Whole", **limits)
@@ -297,15 +299,30 @@ def test_every_owner_above_may_ask_that_its_pods_be_left_alone(
 def test_an_owner_above_that_is_not_read_may_have_opted_out(
     kind: str, kinds: tuple[str, ...]
 ) -> None:
+    unread = kinds[0] in ("Rollout", "Postgres")
     case, _ = below(kind, *kinds, read=False)
-    assert case.verdict() == "ELG015"
+    assert case.verdict() == ("ELG036" if unread else "ELG015"), "one that is read is gone"
     told = refusal(case.snapshot, 0, case.limits, case.history)
     assert told is not None
-    assert f"run by {kinds[0]} top" in told.message
+    assert f"run by {kinds[0]}" in told.message
     case, _ = below(kind, *kinds, read=False, otherOwners="Allow")
-    assert case.verdict() == ("" if kinds[0] in ("Rollout", "Postgres") else "ELG015"), (
-        "of a kind that is read, it is gone"
-    )
+    assert case.verdict() == ("" if unread else "ELG015")
+
+
+@pytest.mark.parametrize(
+    ("allowed", "code"),
+    [
+        (["Rollout.example.com"], ""),
+        (["Postgres.example.com", "Rollout.example.com"], ""),
+        (["Postgres.example.com"], "ELG036"),
+        # The same word in the API group of somebody else.
+        (["Rollout.argoproj.io"], "ELG036"),
+    ],
+)
+def test_owners_above_of_kinds_that_are_listed_are_allowed(allowed: list[str], code: str) -> None:
+    assert below("ReplicaSet", "Rollout", read=False, otherOwners=allowed)[0].verdict() == code
+    case, _ = below("Job", "TrainJob", read=False, otherOwners=["TrainJob.example.com"])
+    assert case.verdict() == "ELG015", "of Jobs it is nothing to be allowed"
 
 
 def test_the_leader_of_a_group_is_read_among_the_pods() -> None:

@@ -1,0 +1,68 @@
+"""Whether the owners above a pod can be followed, and let it move: ELG015, ELG036."""
+
+from rescheduler.kube.controllers import READ_OWNERS, qualified
+from rescheduler.kube.objects import OwnerReference
+from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.workload import Workload
+from rescheduler.policies.limits import Limits
+
+_REPLACING_KINDS = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "Job"})
+
+
+class OwnerChecks:
+    """The controllers of one snapshot and what is above them, by workload."""
+
+    def __init__(self, snapshot: Snapshot, limits: Limits) -> None:
+        self._snapshot = snapshot
+        self._limits = limits
+        self._controllers = {each.metadata.uid: each for each in snapshot.controllers}
+
+    def refusal(self, workload: Workload) -> Problem | None:
+        """ELG015, ELG036: whether the controller replaces pods, and every owner lets them move."""
+        name = f"{workload.kind} {workload.name}"
+        controller = self._controllers.get(workload.controller_uid)
+        if not workload.known or controller is None:
+            return Problem(code="ELG015", message=f"its owner {name} is not known")
+        if workload.controller_kind not in _REPLACING_KINDS:
+            return Problem(code="ELG015", message=f"its owner {name} is of a kind we cannot follow")
+        top = self._controllers[workload.uid]
+        for each in (controller, top):
+            for condition in each.status.conditions or ():
+                if condition.type == "ReplicaFailure" and condition.status == "True":
+                    reason = condition.reason or "ReplicaFailure"
+                    return Problem(code="ELG015", message=f"{name} cannot make pods: {reason}")
+        above = top.metadata.controller
+        runners = ("CronJob", "JobSet") if self._limits.gangs == "Whole" else ("CronJob",)
+        if above is not None and top.kind == "Job" and above.kind not in runners:
+            return Problem(code="ELG015", message=f"{name} is run by {above.kind} {above.name}")
+        return self.refuse_above(workload)
+
+    def refuse_above(self, workload: Workload) -> Problem | None:
+        """ELG015, ELG036: whether an owner is being deleted, or is one of which we know nothing."""
+        found, unread = self._snapshot.above(_controller_of(workload))
+        for each in found:
+            if each.metadata.deletionTimestamp is not None:
+                text = f"its owner {each.metadata.name} is being deleted"
+                return Problem(code="ELG015", message=text)
+        if unread is None:
+            return None
+        if unread.kind in READ_OWNERS:
+            text = f"it is run by {unread.kind} {unread.name}, which is not known"
+            return Problem(code="ELG015", message=f"{text}: that may have opted out")
+        if self._limits.allows(unread):
+            return None
+        text = f"it is run by {qualified(unread)} {unread.name}, a kind that is not read"
+        return Problem(code="ELG036", message=f"{text}: that may have opted out")
+
+    def unread(self, workload: Workload) -> str:
+        """The kind for which ELG036 refuses the workload; "" where nothing or another code does."""
+        problem = self.refusal(workload)
+        if problem is None or problem.code != "ELG036":
+            return ""
+        _, unread = self._snapshot.above(_controller_of(workload))
+        return "" if unread is None else qualified(unread)
+
+
+def _controller_of(workload: Workload) -> OwnerReference:
+    return OwnerReference(kind=workload.controller_kind, uid=workload.controller_uid)
