@@ -142,13 +142,37 @@ class Snapshot:
         )
 
     @cached_property
+    def pod_kin(self) -> tuple[IntArray, IntArray]:
+        """One pod for each group of like pods; (pods,) the place of each pod's group.
+
+        Alike are pods that share their namespace, spec, labels, annotations and owners.
+        """
+        numbers: dict[tuple[object, ...], int] = {}
+        found: list[int] = []
+        of_pod = np.empty(len(self.pods), dtype=np.int32)
+        for index, pod in enumerate(self.pods):
+            metadata = pod.metadata
+            # The snapshot keeps all of these alive, so an id stands for one object.
+            key = (
+                metadata.namespace,
+                id(pod.spec),
+                id(metadata.labels),
+                id(metadata.annotations),
+                id(metadata.ownerReferences),
+            )
+            number = numbers.setdefault(key, len(found))
+            if number == len(found):
+                found.append(index)
+            of_pod[index] = number
+        return np.array(found, dtype=np.int32), of_pod
+
+    @cached_property
     def _specs(self) -> tuple[list[PodSpec], IntArray]:
-        found = {id(pod.spec): pod.spec for pod in self.pods}  # templates' pods share one
-        numbers = {identity: number for number, identity in enumerate(found)}
-        of_pod = np.fromiter(
-            (numbers[id(pod.spec)] for pod in self.pods), dtype=np.int32, count=len(self.pods)
-        )
-        return list(found.values()), of_pod
+        kin, of_pod = self.pod_kin
+        specs = [self.pods[index].spec for index in kin.tolist()]
+        numbers: dict[int, int] = {}
+        of_kin = [numbers.setdefault(id(spec), len(numbers)) for spec in specs]
+        return list({id(spec): spec for spec in specs}.values()), _spread(of_kin, of_pod)
 
     @property
     def specs(self) -> list[PodSpec]:
@@ -163,16 +187,17 @@ class Snapshot:
     @cached_property
     def pod_template(self) -> tuple[IntArray, IntArray]:
         """One pod for each pair of namespace and labels; (pods,) the place of each pod's pair."""
+        kin, of_pod = self.pod_kin
         numbers: dict[tuple[str, int], int] = {}
         found: list[int] = []
-        of_pod = np.empty(len(self.pods), dtype=np.int32)
-        for index, pod in enumerate(self.pods):
-            metadata = pod.metadata
+        of_kin: list[int] = []
+        for index in kin.tolist():
+            metadata = self.pods[index].metadata
             number = numbers.setdefault((metadata.namespace, id(metadata.labels)), len(found))
             if number == len(found):
                 found.append(index)
-            of_pod[index] = number
-        return np.array(found, dtype=np.int32), of_pod
+            of_kin.append(number)
+        return np.array(found, dtype=np.int32), _spread(of_kin, of_pod)
 
     @cached_property
     def leaving(self) -> BoolArray:
@@ -186,16 +211,10 @@ class Snapshot:
     @cached_property
     def on_own_node(self) -> BoolArray:
         """(pods,) whether each pod comes and goes with its node: DaemonSets' and static pods."""
-        known: dict[int, bool] = {}  # by the owners, which pods of one owner share
-        answer = np.empty(len(self.pods), dtype=np.bool_)
-        for index, pod in enumerate(self.pods):
-            identity = id(pod.metadata.ownerReferences)
-            fixed = known.get(identity)
-            if fixed is None:
-                owner = pod.controller
-                fixed = owner is not None and owner.kind in ("DaemonSet", "Node")
-                known[identity] = fixed
-            answer[index] = fixed
+        kin, of_pod = self.pod_kin
+        owners = [self.pods[index].controller for index in kin.tolist()]
+        fixed = [owner is not None and owner.kind in ("DaemonSet", "Node") for owner in owners]
+        answer: BoolArray = np.array(fixed, dtype=np.bool_)[of_pod]
         return answer
 
     @cached_property
@@ -213,8 +232,9 @@ class Snapshot:
 
     @cached_property
     def _resolved(self) -> tuple[list[Workload], IntArray]:
-        workloads, of_pod = resolve(self.pods, self.controllers)
-        return workloads, np.asarray(of_pod, dtype=np.int32)
+        kin, of_pod = self.pod_kin
+        found, of_kin = resolve([self.pods[index] for index in kin.tolist()], self.controllers)
+        return found, _spread(of_kin, of_pod)
 
     @property
     def workloads(self) -> list[Workload]:
@@ -273,3 +293,8 @@ class Snapshot:
             for index in self._budgets_by_namespace.get(metadata.namespace, ())
             if matches(self.budgets[index].spec.selector, metadata.labels)
         ]
+
+
+def _spread(of_kin: list[int], of_pod: IntArray) -> IntArray:
+    """(pods,) what is known of each group of like pods."""
+    return np.array(of_kin, dtype=np.int32)[of_pod]

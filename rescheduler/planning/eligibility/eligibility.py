@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 import numpy as np
@@ -10,12 +11,12 @@ import numpy as np
 from rescheduler.kube.objects import ObjectMeta, Pod
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray
+from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.crash_loops import CrashLoops
 from rescheduler.planning.eligibility.gang_checks import GangChecks
 from rescheduler.planning.eligibility.needed_pods import NeededPods
-from rescheduler.planning.eligibility.opt_outs import refuse_opt_out
+from rescheduler.planning.eligibility.opt_outs import refuse_opt_out, timed
 from rescheduler.planning.eligibility.pod_checks import (
     refuse_kind,
     refuse_namespace,
@@ -41,6 +42,11 @@ class _Shared:
     workload: Problem | None
     namespace: Problem | None
 
+    @property
+    def none(self) -> bool:
+        """Whether none of it refuses a pod."""
+        return not (self.kind or self.template or self.storage or self.workload or self.namespace)
+
 
 class Eligibility:
     """Answers for any pod of one snapshot; what pods share is worked out once.
@@ -62,7 +68,7 @@ class Eligibility:
         self._namespaces = {each.metadata.name: each.metadata for each in snapshot.namespaces}
         self._nodes: dict[int, Problem | None] = {}
         self._unstable: dict[int, BoolArray] = {}
-        self._shared: dict[tuple[object, ...], _Shared] = {}
+        self._shared: dict[tuple[int, datetime | None, bool], _Shared] = {}
         self._undecodable = {
             each.namespace: each for each in snapshot.undecodable if each.namespace
         }
@@ -80,7 +86,8 @@ class Eligibility:
 
         whole: whether it is asked for a move of the pod's whole gang.
         """
-        each, shared = self._snapshot.pods[pod], self._shared_checks(pod)
+        each = self._snapshot.pods[pod]
+        shared = self._shared_checks(pod, crash_looping=each.crash_looping)
         return (
             shared.kind
             or refuse_state(each, self._limits, self._snapshot.taken)
@@ -93,6 +100,25 @@ class Eligibility:
             or self._refuse_node(pod)
             or shared.namespace
         )
+
+    def refusals(self, pods: IntArray) -> dict[int, Problem]:
+        """What `refusal` answers to each of the pods; those that may be moved are not in it.
+
+        Where nothing refuses what a pod is like, nor its node, only its own state is asked about.
+        """
+        snapshot, limits, now = self._snapshot, self._limits, self._snapshot.taken
+        by_itself = self._calm[snapshot.pod_node[pods]] & self._harmless(pods)
+        by_itself &= np.isin(pods, self._surroundings.moved, invert=True)
+        moves_loops = limits.crashLooping != "Refuse"
+        answer: dict[int, Problem] = {}
+        for pod, alone in zip(pods.tolist(), by_itself.tolist(), strict=True):
+            each = snapshot.pods[pod]
+            refusal = refuse_state(each, limits, now) if alone else None
+            if refusal is None and (not alone or (moves_loops and each.crash_looping)):
+                refusal = self.refusal(pod)
+            if refusal is not None:
+                answer[pod] = refusal
+        return answer
 
     def protection(self, pod: int) -> Problem | None:
         """As `refusal`, but only what protects a pod whatever state it and its workload are in."""
@@ -170,26 +196,40 @@ class Eligibility:
             ) or self._surroundings.refuse_node(each.metadata.name)
         return self._nodes[node]
 
-    def _shared_checks(self, pod: int) -> _Shared:
+    def _harmless(self, pods: IntArray) -> BoolArray:
+        """(k,) whether nothing refuses what each pod is like, as long as it does not crash-loop.
+
+        Not where it is of a gang, or is protected for some time from its own start.
+        """
+        snapshot, (kin, of_pod) = self._snapshot, self._snapshot.pod_kin
+        harmless = np.zeros(len(kin), dtype=np.bool_)
+        for number in np.unique(of_pod[pods]).tolist():
+            pod = int(kin[number])
+            harmless[number] = (
+                not timed(snapshot.pods[pod])
+                and snapshot.gangs.of(pod) is None
+                and self._shared_checks(pod, crash_looping=False).none
+            )
+        answer: BoolArray = harmless[of_pod[pods]]
+        return answer
+
+    @cached_property
+    def _calm(self) -> BoolArray:
+        """(nodes + 1,) the nodes that refuse no pod that is on them; no node, -1, is none."""
+        answer = np.append(~self.unstable, False)
+        answer[self._executing] = False
+        return answer
+
+    def _shared_checks(self, pod: int, *, crash_looping: bool) -> _Shared:
         each = self._snapshot.pods[pod]
-        metadata = each.metadata
-        # The snapshot keeps all of these alive, so an id stands for one object. An annotation may
-        # protect a pod for some time from its start.
-        key = (
-            id(each.spec),
-            id(metadata.labels),
-            id(metadata.ownerReferences),
-            metadata.namespace,
-            id(metadata.annotations),
-            each.status.startTime if metadata.annotations else None,
-            each.crash_looping,
-        )
+        start = each.status.startTime if timed(each) else None
+        key = (int(self._snapshot.pod_kin[1][pod]), start, crash_looping)
         known = self._shared.get(key)
         if known is None:
-            known = self._shared[key] = self._evaluate(pod)
+            known = self._shared[key] = self._evaluate(pod, crash_looping=crash_looping)
         return known
 
-    def _evaluate(self, pod: int) -> _Shared:
+    def _evaluate(self, pod: int, *, crash_looping: bool) -> _Shared:
         each = self._snapshot.pods[pod]
         kind = refuse_kind(each)
         if kind is not None:
@@ -199,7 +239,7 @@ class Eligibility:
             self._refuse_template(pod),
             refuse_local_storage(each, self._limits) or self._attachments.refuse_pinned(each),
             self._surroundings.refuse_workload(
-                int(self._snapshot.pod_workload[pod]), crash_looping=each.crash_looping
+                int(self._snapshot.pod_workload[pod]), crash_looping=crash_looping
             ),
             self._refuse_undecodable(each.metadata.namespace),
         )

@@ -21,6 +21,9 @@ _NEEDED = frozenset(
 )
 _NAME_LABELS = ("app.kubernetes.io/name", "k8s-app")
 
+_TIMED = (annotations.DO_NOT_DISRUPT, annotations.DO_NOT_EVICT)
+"""Of Karpenter; one may protect a pod for some time from its start."""
+
 _OFF = "false"
 """The only value that protects nothing: an empty one says that somebody meant to."""
 
@@ -53,8 +56,14 @@ def refuse_opt_out(pod: Pod, above: tuple[ObjectMeta, ...], now: datetime) -> Pr
     return _other_tools(notes, pod, now)
 
 
+def timed(pod: Pod) -> bool:
+    """Whether `refuse_opt_out` may answer by how long ago the pod started."""
+    notes = pod.metadata.annotations
+    return notes is not None and any(each in notes for each in _TIMED)
+
+
 def _other_tools(notes: Mapping[str, str], pod: Pod, now: datetime) -> Problem | None:
-    for name in (annotations.DO_NOT_DISRUPT, annotations.DO_NOT_EVICT):
+    for name in _TIMED:
         value = notes.get(name)
         if value is not None and _undisruptable(value, pod, now):
             return _protected(name, value)

@@ -40,12 +40,12 @@ def refuse_state(pod: Pod, limits: Limits, now: datetime) -> Problem | None:
         return Problem(code="ELG005", message="it is being deleted already")
     if pod.status.phase != "Running":
         return Problem(code="ELG004", message=f"its phase is {pod.status.phase or 'not known'}")
-    if not pod.crash_looping:
-        ready = pod.condition("Ready")
-        if ready is None or ready.status != "True":
-            return Problem(code="ELG006", message="it is not Ready")
+    ready = pod.condition("Ready")
+    if ready is not None and ready.status == "True":
         if short := _shorter(ready.lastTransitionTime, limits.minReadyTime, now):
             return Problem(code="ELG006", message=f"it has been Ready {short} (minReadyTime)")
+    elif not pod.crash_looping:
+        return Problem(code="ELG006", message="it is not Ready")
     elif limits.crashLooping == "Refuse":
         return Problem(
             code="ELG006", message="it is not Ready: it crash-loops (crashLooping: Refuse)"

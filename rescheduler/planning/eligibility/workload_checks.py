@@ -2,12 +2,16 @@
 
 from collections import Counter
 from datetime import datetime, timedelta
+from functools import cached_property
+
+import numpy as np
 
 from rescheduler.kube.controllers import HorizontalPodAutoscaler
 from rescheduler.kube.objects import Node, Pod
 from rescheduler.kube.tolerations import evicting
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
+from rescheduler.model.readings import IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted, instant
 from rescheduler.model.workload import Workload
@@ -102,6 +106,12 @@ class Surroundings:
         """Ready pods of a workload: the fewer of what we see and what its owner counts."""
         seen, reported = self._ready[workload], self._snapshot.workloads[workload].ready
         return seen if reported is None else min(seen, reported)
+
+    @cached_property
+    def moved(self) -> IntArray:
+        """(k,) the pods that `refuse_moved` refuses."""
+        found = (self._snapshot.pod_index.get(uid) for uid in self._moved)
+        return np.array([each for each in found if each is not None], dtype=np.int32)
 
     def refuse_moved(self, uid: str) -> Problem | None:
         """ELG022 for the pod itself: we asked for its eviction before."""

@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable
 
+import numpy as np
+
 from rescheduler.model.gangs import Gang
 from rescheduler.model.history import History
 from rescheduler.model.plan import BudgetUse
 from rescheduler.model.problem import Problem
+from rescheduler.model.readings import IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.gang_members import SpareMembers
 from rescheduler.planning.limits.pace import Pace
@@ -112,6 +115,18 @@ class Budgets:
                     f" its status at {seen}",
                 )
         return None
+
+    def permanents(self, pods: IntArray) -> dict[int, Problem]:
+        """What `permanent` answers to each of the pods; those it does not refuse are not in it."""
+        of_template = self._snapshot.pod_template[1][pods]  # what selects one selects the others
+        templates, firsts = np.unique(of_template, return_index=True)
+        asked = zip(templates.tolist(), pods[firsts].tolist(), strict=True)
+        refused = {template: self.permanent(pod) for template, pod in asked}
+        return {
+            pod: refusal
+            for pod, template in zip(pods.tolist(), of_template.tolist(), strict=True)
+            if (refusal := refused[template]) is not None
+        }
 
     def too_large(self, gang: Gang) -> Problem | None:
         """ELG030: whether the gang has more pods than the Limits ever let move at once.

@@ -9,18 +9,42 @@ behind lose (1 / ready - 0.1, for fewer than ten), how long a replacement takes 
 A pod that is not Ready serves nobody: of it the replicas and the start count nothing.
 """
 
+from dataclasses import dataclass
+
 from rescheduler.kube import annotations
 from rescheduler.kube.objects import ObjectMeta, Pod
 from rescheduler.kube.pod_state import pod_priority
 from rescheduler.model.history import History
+from rescheduler.model.readings import IntArray
 from rescheduler.model.restarting import RestartCost
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.eligibility.ready_times import ReadyTimes, Usual
-from rescheduler.planning.limits.restart import MOST_WORK_SECONDS, restart_cost
+from rescheduler.planning.limits.restart import (
+    MOST_WORK_SECONDS,
+    own_start,
+    restart_cost,
+    works,
+)
 
 _LEAST, _MOST = 0.1, 10.0
 _LONG_START_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What like pods share.
+
+    usual: of their workload. above: the annotated objects above them. ready: how many pods of their
+    workload are. works: whether work of theirs is lost. base, lost: what that costs.
+    """
+
+    usual: Usual
+    above: tuple[ObjectMeta, ...]
+    ready: int
+    works: bool
+    base: float
+    lost: float
 
 
 class Disruptions(dict[int, float]):
@@ -31,29 +55,52 @@ class Disruptions(dict[int, float]):
         self._snapshot = snapshot
         self._eligibility = eligibility
         self._ready_times = ReadyTimes(history)
-        self._shared: dict[int, tuple[Usual, tuple[ObjectMeta, ...]]] = {}
+        self._shared: dict[int, _Shared] = {}
 
     def __missing__(self, pod: int) -> float:
-        workload = int(self._snapshot.pod_workload[pod])
-        ready = self._eligibility.ready(workload) if workload >= 0 else 1
-        cost = self[pod] = disruption_cost(self._snapshot.pods[pod], ready, self.restart(pod))
+        each, shared = self._snapshot.pods[pod], self._shared_of(pod)
+        cost = self[pod] = disruption_cost(each, shared.ready, self.restart(pod))
         return cost
+
+    def learn(self, pods: IntArray) -> None:
+        """Work out those of the pods that are not known yet, what like pods share only once."""
+        snapshot, shared = self._snapshot, self._shared
+        for pod, kin in zip(pods.tolist(), snapshot.pod_kin[1][pods].tolist(), strict=True):
+            if pod in self:
+                continue
+            found = shared.get(kin) or self._shared_of(pod)
+            each, usual = snapshot.pods[pod], found.usual.seconds
+            if found.works:
+                self[pod] = disruption_cost(each, found.ready, self.restart(pod))
+            elif each.ready:
+                seconds = own_start(each) if usual is None else usual
+                self[pod] = found.base + found.lost + _start(seconds)
+            else:
+                self[pod] = found.base
 
     def restart(self, pod: int) -> RestartCost:
         """The part of it that starts anew, as reports show it."""
-        each = self._snapshot.pods[pod]
-        owners = id(each.metadata.ownerReferences)  # pods of one owner share the list of owners
-        shared = self._shared.get(owners)
-        if shared is None:
-            shared = self._shared[owners] = self._evaluate(pod)
-        return restart_cost(each, self._snapshot.taken, *shared)
+        each, shared = self._snapshot.pods[pod], self._shared_of(pod)
+        return restart_cost(each, self._snapshot.taken, shared.usual, shared.above)
 
-    def _evaluate(self, pod: int) -> tuple[Usual, tuple[ObjectMeta, ...]]:
-        """What is usual for the pod's workload, and the annotated objects above the pod."""
-        workload = int(self._snapshot.pod_workload[pod])
-        uid = self._snapshot.workloads[workload].uid if workload >= 0 else ""
-        above = self._eligibility.owners_of(pod)
-        return self._ready_times.usual(uid), tuple(each for each in above if each.annotations)
+    def _shared_of(self, pod: int) -> _Shared:
+        """What pods like this one share."""
+        kin = int(self._snapshot.pod_kin[1][pod])
+        if kin not in self._shared:
+            each, workload = self._snapshot.pods[pod], int(self._snapshot.pod_workload[pod])
+            known = workload >= 0
+            uid = self._snapshot.workloads[workload].uid if known else ""
+            above = tuple(o for o in self._eligibility.owners_of(pod) if o.annotations)
+            ready = self._eligibility.ready(workload) if known else 1
+            self._shared[kin] = _Shared(
+                self._ready_times.usual(uid),
+                above,
+                ready,
+                works=works(each, above),
+                base=_base(each),
+                lost=_lost(ready),
+            )
+        return self._shared[kin]
 
 
 def disruption_cost(pod: Pod, ready: int, restart: RestartCost) -> float:
@@ -61,14 +108,26 @@ def disruption_cost(pod: Pod, ready: int, restart: RestartCost) -> float:
 
     ready: how many pods of its workload are Ready, this one included.
     """
+    cost = _base(pod)
+    if pod.ready:
+        cost = cost + _lost(ready) + _start(restart.readySeconds)
+    return cost + min(restart.workSeconds or 0.0, MOST_WORK_SECONDS) / 3600.0
+
+
+def _base(pod: Pod) -> float:
     deletion = _deletion_cost(pod) if pod.metadata.annotations else 0
     base = 1.0 + deletion / 2**27 + pod_priority(pod.spec) / 2**25
-    cost = min(max(base, _LEAST), _MOST)
-    if pod.ready:
-        cost += max(0.0, 1.0 / max(ready, 1) - 0.1)
-        seconds = restart.readySeconds
-        cost += 1.0 if seconds is None else min(seconds / _LONG_START_SECONDS, 1.0)
-    return cost + min(restart.workSeconds or 0.0, MOST_WORK_SECONDS) / 3600.0
+    return min(max(base, _LEAST), _MOST)
+
+
+def _lost(ready: int) -> float:
+    """What the replicas that stay behind lose."""
+    return max(0.0, 1.0 / max(ready, 1) - 0.1)
+
+
+def _start(seconds: float | None) -> float:
+    """What the way to Ready costs; None: it is not known how long that takes."""
+    return 1.0 if seconds is None else min(seconds / _LONG_START_SECONDS, 1.0)
 
 
 def _deletion_cost(pod: Pod) -> int:

@@ -22,34 +22,43 @@ def restart_cost(
 
     usual: how long its workload's past replacements took to be Ready; else its own start tells it.
     controllers: the objects above it, whose annotations about checkpoints count where the pod's own
-    say nothing. Work is lost by pods of Jobs, and by pods with such an annotation.
+    say nothing.
     """
-    start = pod.status.startTime or pod.metadata.creationTimestamp
-    owner = pod.controller
+    start, working = _started(pod), works(pod, controllers)
     notes = [each.annotations for each in (pod.metadata, *controllers) if each.annotations]
-    works = owner is not None and owner.kind == "Job"
-    works = works or any(not _CHECKPOINTS.isdisjoint(each) for each in notes)
-    since = _since_checkpoint(notes, start, now) if works and start is not None else None
+    since = _since_checkpoint(notes, start, now) if working and start is not None else None
     work = None
-    if works:
+    if working:
         elapsed = MOST_WORK_SECONDS if start is None else (now - start).total_seconds()
         work = max(elapsed, 0.0) if since is None else since
     return RestartCost(
-        readySeconds=_own_start(pod, start) if usual.seconds is None else usual.seconds,
+        readySeconds=own_start(pod) if usual.seconds is None else usual.seconds,
         moves=usual.moves,
         workSeconds=work,
         checkpoint=since is not None,
     )
 
 
-def _own_start(pod: Pod, start: datetime | None) -> float | None:
+def works(pod: Pod, controllers: Sequence[ObjectMeta]) -> bool:
+    """Whether work is lost: by pods of Jobs, and where an annotation tells of checkpoints."""
+    owner = pod.controller
+    if owner is not None and owner.kind == "Job":
+        return True
+    notes = (each.annotations for each in (pod.metadata, *controllers) if each.annotations)
+    return any(not _CHECKPOINTS.isdisjoint(each) for each in notes)
+
+
+def own_start(pod: Pod) -> float | None:
     """From its start until it was Ready; None while it is not, or where a time is missing."""
-    condition = pod.condition("Ready")
-    if start is None or condition is None or condition.lastTransitionTime is None:
+    start, condition = _started(pod), pod.condition("Ready")
+    if start is None or condition is None or condition.status != "True":
         return None
-    if not pod.ready:
-        return None
-    return max((condition.lastTransitionTime - start).total_seconds(), 0.0)
+    since = condition.lastTransitionTime
+    return None if since is None else max((since - start).total_seconds(), 0.0)
+
+
+def _started(pod: Pod) -> datetime | None:
+    return pod.status.startTime or pod.metadata.creationTimestamp
 
 
 def _since_checkpoint(notes: Sequence[Labels], start: datetime, now: datetime) -> float | None:

@@ -42,6 +42,7 @@ def bounds(
     found = greatest(copy, np.array(counted, dtype=np.int32), steered=steered).tolist()
     worth = {pod: bound for pod, bound in zip(counted, found, strict=True) if bound > 0}
     best = {pod: bound for pod, bound in zip(counted, found, strict=True) if pod not in refusals}
+    copy.disruptions.learn(np.array(list(worth), dtype=np.int32))
     gate = Gate(
         margin=copy.limits.margin,
         share=copy.limits.gainShare,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from rescheduler.model.move import Landing, Shift
 from rescheduler.model.plan import BudgetUse
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import IntArray
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.steering import Means, Strength
 from rescheduler.scheduler.plugin import Steer
 
@@ -184,3 +184,10 @@ class Gate:
                 f"a ratio of {ratio:.2f}, below gainShare {self.share:g}",
             )
         return None
+
+    def passing(self, gains: FloatArray, disruptions: FloatArray) -> BoolArray:
+        """(k,) whether `refusal` lets each of these single moves pass."""
+        passed: BoolArray = (gains > NOTHING) & (gains > self.margin)
+        if self.removable > 0 and self.disruption > 0:
+            passed &= gains / self.removable / (disruptions / self.disruption) >= self.share
+        return passed

@@ -57,9 +57,7 @@ class Evaluator:
         if self._bounds is None or self._bounds[0] != copy.version:
             candidates = copy.candidates()
             refusals = self.stability.refusals(copy.deciding, candidates)
-            for pod in candidates:
-                if (refusal := self.refuse_always(pod)) is not None:
-                    refusals[pod] = refusal
+            refusals |= self._refuse_all(candidates)
             steered = self.chooser.asked
             if not steered:
                 refusals = self._refuse_unsteered() | refusals
@@ -94,6 +92,15 @@ class Evaluator:
             eligibility, budgets = self.copy.eligibility, self.copy.budgets
             self._permanent[pod] = eligibility.refusal(pod) or budgets.permanent(pod)
         return self._permanent[pod]
+
+    def _refuse_all(self, pods: list[int]) -> dict[int, Problem]:
+        """What `refuse_always` answers to each of the pods; those that may move are not in it."""
+        known, eligibility, budgets = self._permanent, self.copy.eligibility, self.copy.budgets
+        asked = np.array([pod for pod in pods if pod not in known], dtype=np.int32)
+        if len(asked):
+            found = budgets.permanents(asked) | eligibility.refusals(asked)
+            known.update((pod, found.get(pod)) for pod in asked.tolist())
+        return {pod: refusal for pod in pods if (refusal := known[pod]) is not None}
 
     def _refuse_in_gang(self, pod: int, gang: Gang) -> Problem | None:
         """As `refuse_always`, where the whole gang of the pod moves with it."""
