@@ -318,11 +318,14 @@ def _last_known(state: State) -> datetime | None:
 
 
 def _forgotten(current: dict[str, Any], state: State) -> tuple[dict[str, Any], State]:
-    """Both as people asked by `landings` or `demoted`; the next write takes the request away."""
+    """Both as people asked by these keys; the next write takes the request away."""
     current, asked = asked_to_forget(current, "landings")
     if asked:
         state.history.landings.clear()
     current, asked = asked_to_forget(current, "demoted")
     if asked:
         state.history.gains.clear()
+    current, asked = asked_to_forget(current, "selections")
+    if asked:
+        state.history.selections.clear()
     return current, state

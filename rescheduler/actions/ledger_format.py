@@ -3,6 +3,7 @@
 data.paused         "true" holds all acting; for people, and kept as it is by us
 data.landings       "forget" drops how landings compared so far; for people, removed once done
 data.demoted        "forget" drops what moves have brought, and with it the demotions of policies
+data.selections     "forget" drops what policies were known to select: what they do now is known
 data.budgets        "forget" starts anew where the state cannot be believed; likewise
 data.checksum       SHA-256 of the bytes below
 binaryData.state    gzip of JSON: schemaVersion, fence, sequence, written, history

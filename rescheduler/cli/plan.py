@@ -42,7 +42,7 @@ def command(settings: Settings) -> int:
     check_writable(settings.out, settings.policies, settings.snapshot)
     policies = policies_of(settings)
     connection = connection_of(settings)
-    parts = parts_of(settings, connection, policies=lambda: policies)
+    parts = parts_of(settings, connection, policies=lambda: policies, attended=True)
     report = run_cycle(parts, seed=settings.seed)
     show_result(report, settings)
     return exit_code(report, proposed=settings.exit_code)

@@ -1,8 +1,8 @@
 """History: our recent moves, which budgets, cool-downs and load corrections follow from.
 
 It is the content of the durable ledger. Beside the moves only how they compared with what was
-predicted is remembered, which outlives them: what can be derived from the entries (charges,
-cool-downs, boomerangs) is never stored beside them.
+predicted is remembered, which outlives them, and what policies select: what can be derived from the
+entries (charges, cool-downs, boomerangs) is never stored beside them.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ import msgspec
 
 from rescheduler.model.calibration import LandingRecord, compare
 from rescheduler.model.gains import MOST_BASELINES, MOST_POLICIES, Baseline, Gain, GainRecord
+from rescheduler.model.selection import SelectionRecord
 from rescheduler.model.steering import Means, Strength
 
 MOST_RECORDS = 24
@@ -218,7 +219,8 @@ class History(msgspec.Struct, omit_defaults=True):
     """Our moves, as far back as a limit needs them, oldest first; how they compared.
 
     baselines: the readings before the batches of which moves are still to be measured.
-    gains: what the moves for each policy's sake have brought.
+    gains: what the moves for each policy's sake have brought. selections: what each policy is known
+    to select.
     rampSince: when we started cold; None once the slow start is over. rampMade: the moves made
     since then that are not kept any more.
     """
@@ -242,6 +244,7 @@ class History(msgspec.Struct, omit_defaults=True):
 
     baselines: list[Baseline] = []
     gains: list[GainRecord] = []
+    selections: list[SelectionRecord] = []
 
     def learn(self, move: PastMove, now: datetime) -> bool:
         """Count where a move landed, once: at its first node, or as Pending when it is lost.

@@ -19,6 +19,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.restarting import RestartCost, StopRef
 from rescheduler.model.room import GangRoom
 from rescheduler.model.search_summary import SearchSummary
+from rescheduler.model.selection import SelectionResult
 from rescheduler.model.steering import Steered
 
 SCHEMA_VERSION = "2"
@@ -227,11 +228,17 @@ class PolicyResult(msgspec.Struct, frozen=True, kw_only=True):
     findings: list[FindingView] = []
     problem: Problem | None = None
     brought: GainsResult | None = None  # by its moves; None where none was measured
+    selection: SelectionResult | None = None  # None in plans of earlier versions
     idle: list[IdleHolder] = []
     found: list[Found] = []  # what it finds that can be counted
     room: list[GangRoom] = []  # the gangs that wait, where the policy makes room for them
     document: dict[str, Any] = {}
     """The policy's whole document as JSON, from which `apply` makes the same policy again."""
+
+    def demoted_since(self) -> list[datetime]:
+        """Since when it counts as Audit, for each reason that it does for."""
+        whys = (self.brought, self.selection)
+        return [each.demotedAt for each in whys if each is not None and each.demotedAt is not None]
 
 
 class ReadingResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -47,6 +47,7 @@ UNCOVERED: dict[str, frozenset[str]] = {
             "findings",
             "problem",
             "brought",
+            "selection",
             "idle",
             "room",
             "found",

@@ -4,6 +4,7 @@ Unit of cost: 1.0 is one pod placed as badly as the policy can express, so that 
 same in every kind.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
@@ -24,6 +25,9 @@ from rescheduler.model.room import GangRoom
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.own_readings.pairs import PairReading
 from rescheduler.policies.steering import Steering
+
+_MEANINGLESS = {"kind", "mode", "weight", "maxPriority", "stableFor", "steering", "onlyIfSteered"}
+"""Fields that may change without changing what a policy finds."""
 
 _NARROWING = ("namespaces", "namespaceSelector", "labels")
 _Namespaces = Annotated[list[NamespaceName], Field(min_length=1)]
@@ -340,6 +344,12 @@ class Policy(Document):
     def span(self) -> float:
         """Seconds for which a finding must have held; 0: no wait."""
         return 0.0 if self.stableFor is None else self.stableFor.total_seconds()
+
+    @property
+    def meaning(self) -> str:
+        """Digest of what the policy finds; fields that a later version adds do not change it."""
+        written = self.model_dump_json(exclude=_MEANINGLESS, exclude_defaults=True)
+        return hashlib.blake2b(f"{self.kind} {written}".encode(), digest_size=8).hexdigest()
 
     def requests(self) -> list[ReadingRequest]:
         """The readings without which the policy is not evaluated."""

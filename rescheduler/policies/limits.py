@@ -212,6 +212,16 @@ class Limits(Document):
         "after a demotion.",
     )
 
+    auditFirst: Duration = Field(
+        timedelta(hours=1),
+        description="How long `run` counts a policy as Audit that is new, or of which more has "
+        "changed than mode, weight, maxPriority and steering (SEL001), or that matches more than 5 "
+        "times as many pods, or selects more than 5 times as many nodes, as it was known to in the "
+        "last one or two weeks (SEL002; not up to 50 pods and 10 nodes): a selector or a label may "
+        "be wrong, and people can see it first. The policies of the first run are not new. A plan "
+        "that people apply moves pods meanwhile. 0s: such a policy acts at once.",
+    )
+
     def steering_of(self, policy: Policy) -> Steering:
         """How the replacements of this policy's moves are steered."""
         return policy.steering or self.steering

@@ -6,6 +6,7 @@ from typing import Literal
 from rescheduler.model.plan import GainsResult, Outcome, Report, plan_in
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
+from rescheduler.model.selection import SelectionResult
 from rescheduler.reporting.phrasing import resource
 
 Level = Literal["held", "problem", "note"]
@@ -25,9 +26,9 @@ class Alert:
 def alerts(report: Report) -> list[Alert]:
     """What must be known first, in this order.
 
-    Guards, what holds acting, policies that were not evaluated, or of which the moves bring too
-    little, unfit readings, schedulers that cannot be predicted, and notes. A problem of a reading
-    that a policy names is shown once.
+    Guards, what holds acting, policies that were not evaluated, of which the moves bring too little
+    or that select what was not shown before, unfit readings, schedulers that cannot be predicted,
+    and notes. A problem of a reading that a policy names is shown once.
     """
     plan = plan_in(report)
     answer = [_alert("held", each.code, "The cycle is held", each.message) for each in plan.guards]
@@ -53,6 +54,11 @@ def alerts(report: Report) -> list[Alert]:
         for policy in plan.policies
         if policy.brought is not None and policy.brought.problem is not None
     ]
+    answer += [
+        _selection_alert(policy.name, policy.selection, policy.selection.problem)
+        for policy in plan.policies
+        if policy.selection is not None and policy.selection.problem is not None
+    ]
     for reading in plan.readings:
         if reading.problem is not None and reading.problem.message not in shown:
             title = f"Reading {reading.name} ({resource(reading.name)}) is unfit"
@@ -73,6 +79,15 @@ def _gains_alert(name: str, gains: GainsResult, problem: Problem) -> Alert:
             "problem", problem.code, f"Policy {name} is demoted to Audit", problem.message
         )
     title = f"The moves for policy {name} bring too little"
+    return _alert("note", problem.code, title, problem.message)
+
+
+def _selection_alert(name: str, selection: SelectionResult, problem: Problem) -> Alert:
+    if selection.demotedUntil is not None:
+        return _alert(
+            "problem", problem.code, f"Policy {name} is demoted to Audit", problem.message
+        )
+    title = f"A run demotes policy {name} to Audit; what is applied moves pods for it"
     return _alert("note", problem.code, title, problem.message)
 
 

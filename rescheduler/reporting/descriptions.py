@@ -120,6 +120,8 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "findings": "Why the cost before the plan is what it is.",
         "problem": "Why the policy was not evaluated, or null.",
         "brought": "What the moves for its sake have brought, or null where none was measured.",
+        "selection": "How many pods it matches and nodes it selects; null in plans of earlier "
+        "versions.",
         "idle": "Who has GPUs and hardly uses them.",
         "found": "What it finds that can be counted, such as hot GPUs.",
         "room": "The gangs that wait, where the policy makes room for them.",
@@ -152,6 +154,15 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "demotedAt": "Since when the policy counts as Audit for it, or null.",
         "demotedUntil": "Until when the policy counts as Audit for it, or null.",
         "problem": "MSR001 while it is demoted, MSR002 where its moves bring too little, or null.",
+    },
+    "SelectionResult": {
+        "pods": "How many pods its `match` matches.",
+        "nodes": "How many nodes its `nodes` selects, or null where it has none.",
+        "knownPods": "The most pods that it was known to match, or null where it is new.",
+        "knownNodes": "The most nodes that it was known to select, or null.",
+        "demotedAt": "Since when it counts as Audit, as it selects what was not shown, or null.",
+        "demotedUntil": "Until when it counts as Audit for it, or null.",
+        "problem": "SEL001 or SEL002 where a run counts it as Audit first, or null.",
     },
     "MeasuredMove": {
         "pod": "The pod that was evicted.",

@@ -104,12 +104,13 @@ def _head(seen: View) -> Iterator[str]:
 def _policies(seen: View) -> Iterator[str]:
     yield "### Policies"
     yield _table(
-        "Policy, Kind, Mode, Weight:, Cost:, Change:, Moves:",
+        "Policy, Kind, Mode, Selects, Weight:, Cost:, Change:, Moves:",
         (
             (
                 code(row.policy.name),
                 row.policy.kind,
                 row.policy.mode,
+                row.selects,
                 f"{row.policy.weight:g}",
                 f"{row.before} {ARROW} {row.after}"
                 if row.policy.problem is None

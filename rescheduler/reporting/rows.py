@@ -34,13 +34,22 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class PolicyRow:
-    """A policy before and after. All are "-" where it was not evaluated."""
+    """A policy before and after. Its costs are "-" where it was not evaluated."""
 
     policy: PolicyResult
     before: str
     after: str
     change: str
     moves: int
+
+    @property
+    def selects(self) -> str:
+        """`431 pods, 60 nodes`: what it matches and selects; "-" in plans of earlier versions."""
+        selection = self.policy.selection
+        if selection is None:
+            return "-"
+        nodes = [] if selection.nodes is None else [counted(selection.nodes, "node")]
+        return ", ".join([counted(selection.pods, "pod"), *nodes])
 
 
 @dataclass(frozen=True)

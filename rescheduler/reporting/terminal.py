@@ -87,11 +87,13 @@ def _alerts(screen: Screen, seen: View) -> None:
 
 
 def _policies(screen: Screen, seen: View) -> None:
+    wide = screen.width >= WIDE
     grid = Grid(
         [
             Column("policy", flexible=True),
             Column("kind"),
             Column("mode"),
+            *([Column("selects")] if wide else []),
             Column("weight", "right"),
             Column("cost"),
             Column("change", "right"),
@@ -107,10 +109,12 @@ def _policies(screen: Screen, seen: View) -> None:
             policy.name,
             policy.kind,
             policy.mode,
+            *([row.selects] if wide else []),
             f"{policy.weight:g}",
             cost if policy.problem is None else "not evaluated",
             Text(row.change, style="green" if better else ""),
             str(row.moves),
+            below=None if wide else Text(f"selects {row.selects}", style="dim"),
         )
     screen.grid(grid)
 

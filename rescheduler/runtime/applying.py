@@ -82,7 +82,9 @@ def apply_plan(plan: Plan, settings: Settings) -> tuple[Outcome, int]:
         )
     stop = Stop()
     state = state_of(connection, stop)
-    parts = parts_of(settings, connection, state=state, stop=stop, policies=lambda: policies)
+    parts = parts_of(
+        settings, connection, state=state, stop=stop, policies=lambda: policies, attended=True
+    )
     stop.on_signals()
     outcome = audited(
         parts.record, "Enforce", parts.policies, lambda each: _carried_out(parts, plan, each), _code

@@ -15,6 +15,7 @@ from rescheduler.model.history import History
 from rescheduler.model.plan import Mode, MoveResult, Outcome, Plan, Report
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.limits.selections import recognize
 from rescheduler.planning.measure.measuring import measure
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.recheck import Recheck
@@ -69,6 +70,7 @@ class Parts:
     record: writes to the audit trail. effort: what looking for moves may cost, from the call on,
     which comes when it begins.
     unsteered: notes what steers and is not set up, as far as those see it who do not act.
+    attended: whether people decide on the plan before anything is done by it.
     """
 
     policies: Callable[[], PolicySet]
@@ -82,6 +84,7 @@ class Parts:
     record: Recorder = unrecorded
     effort: Callable[[], Effort] = lambda: UNHURRIED
     unsteered: Callable[[PolicySet], list[Problem]] = lambda _policies: []
+    attended: bool = False
 
 
 def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
@@ -144,6 +147,7 @@ def carry_out(
             schedulers=policies.schedulers,
             pinned={each.name: each.digest for each in plan.schedulers},
             finding_history=finding_history,
+            attended=parts.attended,
         )
         return Recheck(copy, plan.moves)
 
@@ -180,7 +184,9 @@ def propose(
     """
     with parts.phase("observe"):
         snapshot = parts.observe(policies.requests())
-    if actor is not None:
+    if actor is None:
+        recognize(snapshot, policies, history)
+    else:
         notes = [*notes, *sweep_strays(actor, snapshot)]
         with parts.phase("measure"):
             _measure(actor, snapshot, policies, history)
@@ -193,7 +199,11 @@ def propose(
     record_all(parts.record, observed(snapshot))
     finding_history, more = recalled(parts, policies)
     outline = Outline(
-        mode=mode, seed=seed, tool=f"rescheduler {__version__}", recorded=parts.recorded
+        mode=mode,
+        seed=seed,
+        tool=f"rescheduler {__version__}",
+        recorded=parts.recorded,
+        attended=parts.attended,
     )
     # Of all that a large snapshot holds nothing is in a cycle, and looking for some takes long.
     with parts.phase("plan"), collector_off():
@@ -206,18 +216,20 @@ def propose(
 
 
 def _measure(actor: Actor, snapshot: Snapshot, policies: PolicySet, history: History) -> None:
-    """Measure what earlier moves have brought; policies of which they bring too little are demoted.
+    """Measure what earlier moves have brought, and recognize what the policies select.
+
+    Those of which the moves bring too little, or that select what was not shown, are demoted.
 
     Raises:
         LockLost, LedgerUnreadable, ActionError: it could not be stored.
     """
     before = {move.podUid for move in history.moves if move.gain is not None}
-    found = measure(snapshot, policies, history)
-    if found.changed:
+    found, selected = measure(snapshot, policies, history), recognize(snapshot, policies, history)
+    if found.changed or selected.changed:
         actor.ledger.write(history)
     fresh = [m for m in history.moves if m.gain is not None and m.podUid not in before]
     record_all(actor.record, measured(fresh))
-    for demotion in found.demoted.values():
+    for demotion in (*found.demoted.values(), *selected.demoted.values()):
         actor.demoted(demotion)
 
 

@@ -52,10 +52,9 @@ def exit_code(report: Report, *, proposed: bool = False, applying: bool = False)
 
 def demoted_now(policy: PolicyResult, plan: Plan) -> bool:
     """Whether this cycle has demoted the policy, or did not make moves because it is demoted."""
-    if policy.brought is None or policy.brought.demotedAt is None:
-        return False
+    since = policy.demoted_since()
     wanted = any(m.mode == "Audit" and m.gains.get(policy.name, 0.0) > 0 for m in plan.moves)
-    return wanted or policy.brought.demotedAt == plan.taken
+    return bool(since) and (wanted or plan.taken in since)
 
 
 def _of_verdict(code: str) -> int:

@@ -43,7 +43,7 @@ def connection_of(settings: Settings) -> Connection | None:
     return connect(settings.kubeconfig, settings.context)
 
 
-def parts_of(
+def parts_of(  # noqa: PLR0913 - who asks for a cycle, and what for
     settings: Settings,
     connection: Connection | None,
     *,
@@ -52,11 +52,13 @@ def parts_of(
     phase: Phase | None = None,
     policies: Callable[[], PolicySet] | None = None,
     remembers: bool = False,
+    attended: bool = False,
 ) -> Parts:
     """The parts of a cycle. With a state, and only then, it can act.
 
     policies: loads them; otherwise they come from the settings' path.
     remembers: whether what it finds is remembered for the next cycle.
+    attended: whether people decide on the plan before anything is done by it.
     """
     observe = observer(settings, connection)
     record = _recorder(settings, state)
@@ -84,6 +86,7 @@ def parts_of(
         record=record,
         effort=lambda: _effort(settings),
         unsteered=unsteered,
+        attended=attended,
         **more,
     )
 

@@ -7,6 +7,7 @@ from msgspec import structs
 
 from rescheduler.model.plan import GainsResult, MeasuredMove, PodRef, PolicyResult
 from rescheduler.model.problem import Problem
+from rescheduler.model.selection import SelectionResult
 
 _POLICY = "gpu-utilization"
 
@@ -50,11 +51,26 @@ def demoted(at: datetime) -> GainsResult:
 
 
 def demoting(policies: list[PolicyResult], at: datetime) -> list[PolicyResult]:
-    """The first of these policies demoted, and the second one near to it."""
-    return [
-        structs.replace(policies[0], mode="Audit", brought=demoted(at)),
-        structs.replace(policies[1], mode="Enforce", brought=short()),
-    ]
+    """The first of these policies demoted, and the second one near to it, and changed."""
+    second = structs.replace(policies[1], mode="Audit", brought=short(), selection=changed(at))
+    return [structs.replace(policies[0], mode="Audit", brought=demoted(at)), second]
+
+
+def changed(at: datetime) -> SelectionResult:
+    """What a policy selects that was edited ten minutes ago."""
+    message = (
+        "Policy zone-spread counts as Audit in a run until 2026-11-21 14:52 UTC: it has changed; "
+        "it selects 431 pods and 60 nodes, known are 96 pods and 60 nodes (auditFirst is 1h)"
+    )
+    return SelectionResult(
+        pods=431,
+        nodes=60,
+        knownPods=96,
+        knownNodes=60,
+        demotedAt=at - timedelta(minutes=10),
+        demotedUntil=at + timedelta(minutes=50),
+        problem=Problem(code="SEL001", message=message),
+    )
 
 
 def measured(at: datetime) -> list[MeasuredMove]:

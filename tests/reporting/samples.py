@@ -29,6 +29,7 @@ from rescheduler.model.plan import (
 )
 from rescheduler.model.plan_digest import sealed
 from rescheduler.model.problem import Problem
+from rescheduler.model.selection import SelectionResult
 from tests.reporting import brought
 from tests.reporting.sample_nodes import COOL, DOCUMENTS, HOT, node_views
 from tests.reporting.trust import calibrated, schedulers
@@ -98,6 +99,7 @@ def policies(*, moved: bool) -> list[PolicyResult]:
             source="policies/utilization.yaml",
             document=DOCUMENTS["gpu-utilization"],
             findings=hot,
+            selection=SelectionResult(pods=431, nodes=60, knownPods=431, knownNodes=60),
         ),
         PolicyResult(
             name="zone-spread",
@@ -111,6 +113,7 @@ def policies(*, moved: bool) -> list[PolicyResult]:
             source="policies/spread.yaml",
             document=DOCUMENTS["zone-spread"],
             findings=[skew],
+            selection=SelectionResult(pods=96, nodes=60, knownPods=102, knownNodes=60),
         ),
     ]
 

@@ -80,7 +80,14 @@ NOT_COVERED = {
             "version",
         )
     ),
-    # Likewise: what earlier moves have brought, and with that which policies are demoted.
+    # Likewise: what policies select, what moves have brought, and with that which are demoted.
+    *(
+        f"policies[].selection.{each}"
+        for each in (
+            *("demotedAt", "demotedUntil", "knownNodes", "knownPods", "nodes", "pods"),
+            *("problem.code", "problem.message"),
+        )
+    ),
     *(
         f"policies[].idle[].{each}"
         for each in ("namespace", "owner", "pods", "gpus", "use", "hours")
@@ -178,6 +185,7 @@ def rich() -> Plan:
             each,
             findings=each.findings[:1],
             brought=brought.demoted(TAKEN),
+            selection=brought.changed(TAKEN),
             idle=[IDLE],
             found=[FOUND],
             room=[ROOM],

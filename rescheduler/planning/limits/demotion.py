@@ -1,4 +1,7 @@
-"""Policies whose moves do not bring what they promised: they are demoted to Audit for a while."""
+"""Policies whose moves do not bring what they promised: they are demoted to Audit for a while.
+
+So are those that select what was not shown before: see `selections`.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,9 +15,16 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 
 
-def in_force(policies: Iterable[Policy], history: History, now: datetime) -> tuple[Policy, ...]:
-    """These policies, each in the mode that it has now: Audit while it is demoted."""
+def in_force(
+    policies: Iterable[Policy], history: History, now: datetime, *, attended: bool = False
+) -> tuple[Policy, ...]:
+    """These policies, each in the mode that it has now: Audit while it is demoted.
+
+    attended: whether people decide on the plan, who see what each policy selects.
+    """
     demoted = {record.policy for record in history.gains if record.demoted_at(now)}
+    if not attended:
+        demoted |= {record.policy for record in history.selections if record.demoted}
     return tuple(
         each.model_copy(update={"mode": "Audit"}) if each.name in demoted else each
         for each in policies

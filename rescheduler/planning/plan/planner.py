@@ -58,6 +58,7 @@ def plan_and_observations(
         seed=outline.seed,
         schedulers=policies.schedulers,
         finding_history=finding_history,
+        attended=outline.attended,
     )
     before = Before.of(copy.bindings)
     decision = decide(copy, effort())

@@ -39,12 +39,13 @@ MOST_REFUSED_PER_CODE = 50
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """What a plan carries beside what was found."""
+    """What a plan carries beside what was found. attended: whether people decide on it."""
 
     mode: Mode
     seed: int
     tool: str
     recorded: bool
+    attended: bool = False
 
 
 def assemble(  # noqa: PLR0913 - all that a plan says

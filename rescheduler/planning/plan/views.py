@@ -25,6 +25,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray, ReadingRequest
 from rescheduler.model.wording import agreed, counted
 from rescheduler.planning.binding import Binding
+from rescheduler.planning.limits import selections
 from rescheduler.planning.limits.demotion import result
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.working_copy import WorkingCopy
@@ -114,6 +115,9 @@ def _policy_result(
         found=_found(policy, before.counts.get(name, Counter()), _counts(binding)),
         room=[] if binding.roomy is None else binding.roomy.rooms(),
         brought=result(copy.history, written, copy.limits, copy.snapshot.taken),
+        selection=selections.result(
+            copy.history, written, copy.snapshot, copy.limits, attended=copy.attended
+        ),
         document=to_document(written),
     )
 

@@ -20,8 +20,6 @@ from rescheduler.planning.binding import Binding, gained
 from rescheduler.planning.search.evaluation import Gate, JointEvaluation
 from rescheduler.policies.base import Lasting, Policy
 
-_MEANINGLESS = {"mode", "weight", "maxPriority", "stableFor", "steering", "onlyIfSteered"}
-"""Fields that may change without changing what the policy finds."""
 _ROUNDING = 1e-6
 
 
@@ -57,7 +55,7 @@ class Stability:
         self.observations = tuple(
             Observation(
                 policy=each.policy.name,
-                meaning=_meaning(each.policy),
+                meaning=each.policy.meaning,
                 patience=timedelta(seconds=each.policy.span),
                 findings=tuple(dict.fromkeys(key for key, _ in found[each.policy.name])),
             )
@@ -238,8 +236,3 @@ def _key(finding: Finding, subject: str) -> bytes:
     """What distinguishes a finding from all others of its policy, in any cycle."""
     text = f"{finding.code}/{finding.aspect}/{subject}".encode()
     return hashlib.blake2b(text, digest_size=KEY_BYTES).digest()
-
-
-def _meaning(policy: Policy) -> str:
-    text = policy.model_dump_json(exclude=_MEANINGLESS).encode()
-    return hashlib.blake2b(text, digest_size=KEY_BYTES).hexdigest()

@@ -45,7 +45,8 @@ class WorkingCopy:
     own moves start no cool-down, so that it may move a workload more than once as planned.
     seed: breaks ties, and nothing else. schedulers: what operators declare of them. pinned: name
     of each scheduler to the digest of the profile that the plan being carried out was made with.
-    finding history: since when earlier cycles have had each finding.
+    finding history: since when earlier cycles have had each finding. attended: whether people
+    decide on the plan, who see what each policy selects.
 
     unroomed: gangs to why our own limits never let room be made for them.
     version: a number of its state; no two states have the same.
@@ -64,13 +65,16 @@ class WorkingCopy:
         schedulers: Sequence[Scheduler] = (),
         pinned: Mapping[str, str] | None = None,
         finding_history: FindingHistory = _NO_FINDING_HISTORY,
+        attended: bool = False,
     ) -> None:
         self.snapshot = corrected(snapshot, history)
         self.limits = limits
         self.history = history
         self.seed = seed
         self.finding_history = finding_history
-        self.bindings = bind(in_force(policies, history, snapshot.taken), self.snapshot)
+        self.attended = attended
+        enforced = in_force(policies, history, snapshot.taken, attended=attended)
+        self.bindings = bind(enforced, self.snapshot)
         self.eligibility = Eligibility(self.snapshot, limits, history, plan=plan)
         self.budgets = Budgets(self.snapshot, limits, history, plan)
         self.schedulers = schedulers_of(self.snapshot, schedulers, pinned)

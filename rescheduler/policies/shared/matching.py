@@ -1,4 +1,4 @@
-"""Which pods and nodes a policy selects."""
+"""Which pods and nodes a policy selects, and how many."""
 
 import numpy as np
 
@@ -6,8 +6,9 @@ from rescheduler.documents.label_selector import Selector
 from rescheduler.kube import selectors
 from rescheduler.kube.objects import Labels, LabelSelector, LabelSelectorRequirement
 from rescheduler.model.readings import BoolArray
+from rescheduler.model.selection import Selection
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import Exclude, Match, NodeMatch
+from rescheduler.policies.base import Exclude, Match, NodeMatch, Policy
 
 
 def select_pods(match: Match, snapshot: Snapshot) -> BoolArray:
@@ -33,6 +34,14 @@ def select_nodes(match: NodeMatch, snapshot: Snapshot) -> BoolArray:
     if match.exclude is not None:
         chosen &= ~_nodes_with(match.exclude.labels, snapshot)
     return chosen
+
+
+def selection_of(policy: Policy, snapshot: Snapshot) -> Selection:
+    """How many pods its `match` matches, all pods without one, and nodes its `nodes` selects."""
+    match, nodes = getattr(policy, "match", None), getattr(policy, "nodes", None)
+    pods = select_pods(match, snapshot).sum() if isinstance(match, Match) else len(snapshot.pods)
+    chosen = select_nodes(nodes, snapshot).sum() if isinstance(nodes, NodeMatch) else None
+    return Selection(int(pods), None if chosen is None else int(chosen))
 
 
 def _holds(match: Match | Exclude, snapshot: Snapshot, *, unknown: bool) -> BoolArray:

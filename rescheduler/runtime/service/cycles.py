@@ -136,6 +136,10 @@ def _log_outcome(report: Report, verdict: str) -> None:
             problem = policy.brought.problem
             code, message = problem.code, problem.message
             log.warning("moves bring too little", policy=policy.name, code=code, message=message)
+        if policy.selection is not None and policy.selection.problem is not None:
+            problem = policy.selection.problem
+            code, message = problem.code, problem.message
+            log.warning("counts as Audit first", policy=policy.name, code=code, message=message)
     for guard in plan.guards:
         log.warning("guard holds", code=guard.code, message=guard.message)
     for number, move in enumerate(plan.moves):

@@ -160,8 +160,15 @@ class Telemetry:
         )
         self.policy_demoted = Gauge(
             "rescheduler_policy_demoted",
-            "1 while the policy counts as Audit because its moves brought too little.",
+            "1 while the policy counts as Audit because its moves brought too little, or as it "
+            "selects what was not shown before.",
             ["policy"],
+            registry=registry,
+        )
+        self.selected = Gauge(
+            "rescheduler_policy_selected",
+            "How many pods the policy matches and how many nodes it selects, as `resource`.",
+            ["policy", "resource"],
             registry=registry,
         )
         self.regrets = Counter(
@@ -246,7 +253,12 @@ class Telemetry:
         self.policy_cost.clear()
         self.policy_evaluated.clear()
         self.idle_gpu_hours.clear()
+        self.selected.clear()
         for policy in plan.policies:
+            for resource in ("pods", "nodes"):
+                number = getattr(policy.selection, resource, None)
+                if number is not None:
+                    self.selected.labels(policy.name, resource).set(number)
             for holder in policy.idle:
                 self.idle_gpu_hours.labels(policy.name, holder.namespace).inc(holder.hours)
             self.policy_evaluated.labels(policy.name).set(policy.problem is None)
@@ -261,8 +273,7 @@ class Telemetry:
         self.policy_demoted.clear()
         weights = {policy.name: policy.weight for policy in plan.policies}
         for policy in plan.policies:
-            demoted = policy.brought is not None and policy.brought.demotedUntil is not None
-            self.policy_demoted.labels(policy.name).set(demoted)
+            self.policy_demoted.labels(policy.name).set(bool(policy.demoted_since()))
             for counter in (self.gain_promised, self.gain_measured, self.loss_measured):
                 counter.labels(policy.name)
         for move in plan.measuredMoves:

@@ -1,0 +1,156 @@
+"""What each policy was known to select, as the durable history remembers it.
+
+A selector that is wrong, or a label that has changed, may select far more than anybody has looked
+at. So what is new is on trial first: the policy counts as Audit, and people see what it selects.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from rescheduler.model.problem import Problem
+
+GROWTH = 5
+"""More than so many times what was known is a jump, not the usual rise and fall."""
+
+FEW_PODS, FEW_NODES = 10, 2
+"""Fewer than these count as these: five times very little is very little."""
+
+PERIOD = timedelta(days=7)
+"""What a policy selected at most is known from the period before this one, so that what rises and
+falls every day or week is known as a whole."""
+
+KEEP = timedelta(days=14)
+"""A policy that no run had for so long is forgotten."""
+
+MOST_GONE = 200
+"""Policies that are remembered beside those of the latest run, which always are."""
+
+TRIAL_KEPT = timedelta(days=2)
+"""A jump that is over is forgotten after so long; one that comes back earlier is not new."""
+
+REFRESH = timedelta(hours=1)
+"""Where nothing else is new, times are written only so often."""
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """How many pods a policy matches, and how many nodes it selects; None: it selects no nodes."""
+
+    pods: int
+    nodes: int | None = None
+
+    def exceeds(self, other: "Selection") -> bool:
+        """Whether it is a jump from the other."""
+        nodes, known = self.nodes or 0, other.nodes or 0
+        return self.pods > GROWTH * max(other.pods, FEW_PODS) or nodes > GROWTH * max(
+            known, FEW_NODES
+        )
+
+    def most(self, other: "Selection") -> "Selection":
+        """The greater number of pods, and of nodes."""
+        nodes = [each for each in (self.nodes, other.nodes) if each is not None]
+        return Selection(max(self.pods, other.pods), max(nodes, default=None))
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """What is not known of a policy yet, and since when it is shown. last: when it last was so."""
+
+    since: datetime
+    last: datetime
+    meaning: str
+    selection: Selection
+
+
+class SelectionRecord(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):
+    """What one policy is known to select.
+
+    meaning: digest of what it finds; "" where it is not known. known: the most that it selected in
+    the period before `at`; peak: since then. seen: when a run last had it. demoted: whether it
+    counts as Audit, as it has another meaning now, or selects far more; trial: since when.
+    """
+
+    policy: str
+    meaning: str
+    known: Selection
+    peak: Selection
+    at: datetime
+    seen: datetime
+    trial: Trial | None = None
+    demoted: bool = False
+
+    @classmethod
+    def accepted(
+        cls, policy: str, meaning: str, found: Selection, now: datetime
+    ) -> "SelectionRecord":
+        """What is found, as known from now on."""
+        return cls(policy=policy, meaning=meaning, known=found, peak=found, at=now, seen=now)
+
+    def after(
+        self, meaning: str, found: Selection, now: datetime, audit_first: timedelta
+    ) -> "SelectionRecord":
+        """What is known after a cycle in which the policy has this meaning and selects that much.
+
+        audit_first: how long it is on trial.
+        """
+        changed = meaning != self.meaning
+        if not changed and not found.exceeds(self.known):
+            return self._usual(found, now)
+        trial = self._tried(meaning, found, now)
+        if now - trial.since >= audit_first:
+            return SelectionRecord.accepted(self.policy, meaning, found, now)
+        return self._with(seen=_fresh(self.seen, now), trial=trial, demoted=True)
+
+    def _usual(self, found: Selection, now: datetime) -> "SelectionRecord":
+        """The known meaning, and no more than is usual. A jump of before is kept in mind."""
+        trial, seen = self.trial, _fresh(self.seen, now)
+        if trial is not None and (trial.meaning != self.meaning or now - trial.last > TRIAL_KEPT):
+            trial = None
+        peak = self.peak.most(found)
+        if now - self.at < PERIOD:
+            return self._with(peak=peak, seen=seen, trial=trial, demoted=False)
+        return self._with(known=peak, peak=found, at=now, seen=seen, trial=trial, demoted=False)
+
+    def _tried(self, meaning: str, found: Selection, now: datetime) -> Trial:
+        """The trial that goes on; begun anew where this is another meaning, or another jump."""
+        trial = self.trial
+        if trial is None or trial.meaning != meaning or found.exceeds(trial.selection):
+            return Trial(since=now, last=now, meaning=meaning, selection=found)
+        # A clock that was ahead must not make a trial longer than it is.
+        since = min(trial.since, now)
+        return structs.replace(trial, since=since, last=_fresh(trial.last, now))
+
+    def _with(self, **changes: Any) -> "SelectionRecord":
+        return structs.replace(self, **changes)
+
+
+def _fresh(then: datetime, now: datetime) -> datetime:
+    return then if timedelta(0) <= now - then < REFRESH else now
+
+
+def remembered(
+    records: list[SelectionRecord], current: list[SelectionRecord], now: datetime
+) -> list[SelectionRecord]:
+    """The records of the policies that a run has, and of others the latest, by name."""
+    names = {each.policy for each in current}
+    gone = [each for each in records if each.policy not in names and now - each.seen <= KEEP]
+    gone = sorted(gone, key=lambda each: each.seen, reverse=True)[:MOST_GONE]
+    return sorted([*current, *gone], key=lambda each: each.policy)
+
+
+class SelectionResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How many pods a policy matches and how many nodes it selects; nodes None: it selects none.
+
+    knownPods, knownNodes: the most that is known of it; None where it is new. demotedAt,
+    demotedUntil: while it counts as Audit, as it selects what was not shown before. problem: SEL001
+    or SEL002 where a run counts it as Audit for that.
+    """
+
+    pods: int
+    nodes: int | None = None
+    knownPods: int | None = None
+    knownNodes: int | None = None
+    demotedAt: datetime | None = None
+    demotedUntil: datetime | None = None
+    problem: Problem | None = None

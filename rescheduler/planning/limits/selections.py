@@ -1,0 +1,117 @@
+"""Policies that select what nobody has seen yet: they are demoted to Audit until it was shown."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rescheduler.documents.fields import duration_text
+from rescheduler.model.history import History
+from rescheduler.model.problem import Problem
+from rescheduler.model.selection import (
+    GROWTH,
+    Selection,
+    SelectionRecord,
+    SelectionResult,
+    remembered,
+)
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
+from rescheduler.policies.base import Policy
+from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.shared.matching import selection_of
+
+
+@dataclass(slots=True)
+class Recognized:
+    """What was entered in the history. demoted: SEL001 or SEL002 of each policy demoted just now.
+
+    changed: whether the history must be stored.
+    """
+
+    changed: bool = False
+    demoted: dict[str, Problem] = field(default_factory=dict)
+
+
+def recognize(snapshot: Snapshot, policies: PolicySet, history: History) -> Recognized:
+    """Compare what the policies select with what is known of them, and remember it.
+
+    Where nothing is known of any policy, as in the first run, what they select is known from now
+    on: those who install it have just chosen it, and the first cycles move one pod each (PAC007).
+    """
+    now, limits = snapshot.taken, policies.limits
+    known = {each.policy: each for each in history.selections}
+    current = []
+    answer = Recognized()
+    for policy in policies.policies:
+        found, earlier = selection_of(policy, snapshot), known.get(policy.name)
+        if not known:
+            record = SelectionRecord.accepted(policy.name, policy.meaning, found, now)
+        else:
+            record = (earlier or _unknown(policy, now)).after(
+                policy.meaning, found, now, limits.auditFirst
+            )
+        current.append(record)
+        begins = record.trial is not None and record.trial.since == now
+        problem = demotion(record, found, limits)
+        if problem is not None and begins and policy.mode == "Enforce":
+            answer.demoted[policy.name] = problem
+    records = remembered(history.selections, current, now)
+    answer.changed = records != history.selections
+    history.selections = records
+    return answer
+
+
+def _unknown(policy: Policy, now: datetime) -> SelectionRecord:
+    nothing = Selection(0)
+    return SelectionRecord(
+        policy=policy.name, meaning="", known=nothing, peak=nothing, at=now, seen=now
+    )
+
+
+def result(
+    history: History, policy: Policy, snapshot: Snapshot, limits: Limits, *, attended: bool
+) -> SelectionResult:
+    """What the policy selects and whether it is demoted for that, for the report.
+
+    policy: as its document has it; what is Audit there is not demoted. attended: whether people
+    decide on the plan, so that it is not either, and only a run would demote it.
+    """
+    found = selection_of(policy, snapshot)
+    record = next((each for each in history.selections if each.policy == policy.name), None)
+    known = None if record is None or not record.meaning else record.known
+    demoted = record is not None and record.demoted and policy.mode == "Enforce"
+    trial = record.trial if record is not None and demoted else None
+    return SelectionResult(
+        pods=found.pods,
+        nodes=found.nodes,
+        knownPods=None if known is None else known.pods,
+        knownNodes=None if known is None else known.nodes,
+        demotedAt=trial.since if trial and not attended else None,
+        demotedUntil=trial.since + limits.auditFirst if trial and not attended else None,
+        problem=demotion(record, found, limits) if record and trial else None,
+    )
+
+
+def demotion(record: SelectionRecord, found: Selection, limits: Limits) -> Problem | None:
+    """SEL001 or SEL002 while a run counts the policy as Audit, or None."""
+    trial = record.trial
+    if trial is None or not record.demoted:
+        return None
+    until = f"{trial.since + limits.auditFirst:%Y-%m-%d %H:%M} UTC"
+    grown = trial.meaning == record.meaning
+    why = "selects far more than it was known to" if grown else "has changed"
+    known = f", known are {_amounts(record.known)}"
+    if not record.meaning:
+        why, known = "is new", ""
+    most = f", and up to {GROWTH} times as many would be usual" if grown else ""
+    return Problem(
+        code="SEL002" if grown else "SEL001",
+        message=f"Policy {record.policy} counts as Audit in a run until {until}: it {why}; "
+        f"it selects {_amounts(found)}{known}{most} (auditFirst is "
+        f"{duration_text(limits.auditFirst)})",
+    )
+
+
+def _amounts(selection: Selection) -> str:
+    nodes = "" if selection.nodes is None else f" and {counted(selection.nodes, 'node')}"
+    return f"{counted(selection.pods, 'pod')}{nodes}"
