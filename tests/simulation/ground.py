@@ -4,8 +4,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from rescheduler.model.history import PastMove
+from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
-from tests.simulation.objects import Object, is_ready, leaving, moment_of, owner_uid, uid_of
+from tests.simulation.objects import STATE, Object, is_ready, leaving, moment_of, owner_uid, uid_of
 from tests.simulation.process import Cycle, Process
 from tests.simulation.universe import Request, Universe
 from tests.simulation.virtual_time import START
@@ -71,6 +72,8 @@ class Knowledge:
     asked: list[tuple[float, str, int]] = field(default_factory=list)
     """Its evictions in this cycle: when, of which pod, and the answer; -1 where it stood still."""
     after_stop: int = 0
+    policies: dict[str, str] = field(default_factory=dict)
+    """The policies of its cycle, and the meaning that each has."""
     apart: float = 0.0
     """How long it had stood still in its cycle when it last read anything."""
 
@@ -93,6 +96,9 @@ class Ground:
         self.stood: set[str] = set()
         """Pods that were Ready at the end of a cycle."""
         self.changed_at = 0.0
+        self.shown: dict[tuple[str, str], float] = {}
+        """When a run first had each policy with that meaning; those of the first run always were.
+        """
         self.reached: Counter[str] = universe.reached
         universe.watchers.append(self)
         cluster = universe.cluster
@@ -189,6 +195,17 @@ class Ground:
     def on_metrics(self, process: Process) -> None:
         """A process begins to read all metrics."""
         self.known[process.name].partial = False
+
+    def on_policies(self, process: Process, policies: PolicySet) -> None:
+        """A process has loaded the policies of its cycle."""
+        known, state = self.known[process.name], self.universe.state()
+        known.policies = {each.name: each.meaning for each in policies.policies}
+        stored = self.universe.cluster.objects.get(STATE, {}).get("data", {})
+        first = state is None or not state.history.selections or stored.get("budgets") == "forget"
+        if process.mode == "Enforce":
+            for each in known.policies.items():
+                at = -1e9 if first else self.seconds
+                self.shown[each] = min(at, self.shown.get(each, at))
 
     def on_begin(self, process: Process) -> None:
         """A process begins a cycle."""

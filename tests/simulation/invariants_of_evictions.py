@@ -270,6 +270,20 @@ def i18_read_again(ground: Ground, evicted: Evicted) -> Found:
             yield f"{what} was read {min(before, 1e6):.0f} s before"
 
 
+def i36_shown_first(ground: Ground, evicted: Evicted) -> Found:
+    """A policy that has changed since the first run evicts nothing until it was shown for a while.
+
+    Not one that a plan was reviewed with.
+    """
+    if evicted.process.reviewed is not None or evicted.move is None:
+        return
+    known = ground.known[evicted.process.name].policies
+    for name in evicted.move.policies:
+        shown = evicted.at - ground.shown[name, known[name]]
+        if shown < ground.limits.auditFirst.total_seconds() - 2 * ground.slack():
+            yield f"policy {name} was shown for {shown:.0f} s"
+
+
 ON_EVICTION: tuple[Callable[[Ground, Evicted], Found], ...] = (
     i01_uid_exact,
     i03_once,
@@ -288,6 +302,7 @@ ON_EVICTION: tuple[Callable[[Ground, Evicted], Found], ...] = (
     i15_fits,
     i16_gain,
     i18_read_again,
+    i36_shown_first,
 )
 EVEN_IF_LATE = 4
 """So many of them hold even for a request that was under way while its process stood still."""

@@ -301,7 +301,10 @@ class Process:
 
     def _policies(self) -> PolicySet:
         fault = self.strike("cfg", "")
-        return self.universe.policies(fault)
+        policies = self.universe.policies(fault)
+        for each in self.universe.watchers:
+            each.on_policies(self, policies)
+        return policies
 
 
 class Event:

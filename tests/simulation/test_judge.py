@@ -10,6 +10,7 @@ import pytest
 from rescheduler.actions import ledger
 from rescheduler.actions.events import EventWriter
 from rescheduler.model.history import History
+from rescheduler.model.selection import SelectionRecord
 from rescheduler.planning.eligibility import back_off, eligibility, workload_checks
 from rescheduler.planning.limits import guards
 from rescheduler.planning.plan import decision
@@ -105,6 +106,11 @@ def paused(run: Run) -> None:
     run.universe.paused()
 
 
+def edited(run: Run) -> None:
+    """Since the cycle before, the policy has another target."""
+    run.universe.text = run.universe.text.replace("cpu: {high: 60%}", "cpu: {high: 55%}")
+
+
 @mutant("I04", nothing)
 def no_grace(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("rescheduler.actions.evict.eviction", graceless)
@@ -157,6 +163,11 @@ def no_gate(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(attempt.Attempts, "_may_send", never)
 
 
+@mutant("I36", edited)
+def no_trial(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SelectionRecord, "after", lambda record, *_: record)
+
+
 @mutant("I26", nothing)
 def no_events(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(EventWriter, "__call__", never)
@@ -184,7 +195,7 @@ def test_a_broken_promise_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_nothing_is_named_where_nothing_is_taken_out() -> None:
     with simulated():
-        for scene in (nothing, opted_out, in_a_gang, cordoned, lied_about, dark, paused):
+        for scene in (nothing, opted_out, in_a_gang, cordoned, lied_about, dark, paused, edited):
             run = sure(1, Counter(), nodes=5)
             scene(run)
             run.process().run()
