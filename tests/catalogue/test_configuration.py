@@ -18,6 +18,7 @@ from tests.deploy.policies_configmap import FILE
 from tests.planning.limits.test_budgets import cluster, code, spent
 from tests.runtime.skewed import spread
 from tests.simulation.policies import POLICIES, SPREAD
+from tests.simulation.process import Cycle
 from tests.simulation.scenario import Run
 
 virtual = pytest.mark.usefixtures("virtual")
@@ -104,6 +105,60 @@ def test_nothing_is_evicted_that_a_policy_selects_only_since_its_report_was_revi
     cycle = process.run()
     assert cycle.code == 0, cycle.error
     assert {each.uid for each in run.ground.evicted} == approved
+
+
+@virtual
+@pytest.mark.parametrize("lasting", [False, True])
+@pytest.mark.parametrize("edited", [False, True])
+def test_an_unattended_run_shows_first_what_it_selects_only_now(
+    *, edited: bool, lasting: bool
+) -> None:
+    """F63: the label spreads, or the selector is edited to match all, and nobody looks for a while.
+
+    edited: the policy, else labels. lasting: one process, as of a Deployment, else one each time.
+    """
+    crowded, two = ("n0", "n2", "n4"), ("n0", "n2")
+    others = {f"app{number}": crowded for number in range(20)}
+    run = drawn({"web": two, **others}, dict.fromkeys(["web", *others], 0.1), text=NARROW)
+    run.cluster.pick = run.as_predicted
+    relabel(run, "web")
+    service = run.process()
+    service.lasting = True
+
+    def cycle() -> Cycle:
+        made = (service if lasting else run.process()).run()
+        run.cluster.timeline.advance(300.0)
+        return made
+
+    assert cycle().code == 0
+    (first,) = run.ground.evicted
+    assert first.pod["metadata"]["labels"]["app"] == "web"
+    if edited:
+        run.universe.text = NARROW.replace(TEAM, "{all: true}")
+    else:
+        for app in others:
+            relabel(run, app)
+
+    began = run.cluster.timeline.seconds
+    held = [cycle() for _ in range(12)]
+    assert {each.code for each in held} == {3}, "and each says so"
+    assert len(run.ground.evicted) == 1
+    (policy,) = plan_of(held[0]).policies
+    selection = policy.selection
+    assert selection is not None
+    assert (selection.pods, selection.knownPods) == (62 if edited else 61, 2)
+    assert (policy.mode, selection.problem and selection.problem.code) == (
+        "Audit",
+        "SEL001" if edited else "SEL002",
+    )
+    assert {move.mode for move in plan_of(held[0]).moves} == {"Audit"}, "and what it would do"
+    events = [each.body or {} for each in run.universe.log if each.path.endswith("/events")]
+    assert [each["reason"] for each in events].count("PolicyDemoted") == 1
+
+    while run.cluster.timeline.seconds < began + 3600 + 900:
+        cycle()
+    assert len(run.ground.evicted) > 1, "then it acts, within its limits"
+    assert run.ground.broken == []
 
 
 TEAM = "{labels: {matchLabels: {team: ml}}}"

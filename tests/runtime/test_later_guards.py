@@ -10,6 +10,7 @@ import pytest
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import Outcome, Plan
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.limits.selections import recognize
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import Parts, carry_out, run_cycle
@@ -89,6 +90,14 @@ class Scene:
         self.process.ledger.write(history)
         self.process.lease.release()
 
+    def know(self) -> None:
+        """Store what the policies select, so that a cycle has nothing to store before it acts."""
+        self.process.lease.acquire()
+        history = self.process.ledger.open()
+        recognize(self.observe(), self.policies(), history)
+        self.process.ledger.write(history)
+        self.process.lease.release()
+
     def plan(self) -> Plan:
         made = run_cycle(replace(self.parts(), actor=None))
         assert isinstance(made, Plan)
@@ -164,6 +173,7 @@ def test_a_plan_that_nothing_holds_is_carried_out() -> None:
 
 def test_a_lock_that_is_lost_while_planning_is_not_taken_again() -> None:
     scene = Scene()
+    scene.know()
     real = scene.observe
 
     def observe() -> Snapshot:
