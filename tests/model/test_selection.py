@@ -212,5 +212,7 @@ def test_policies_that_no_run_has_any_more_are_kept_for_a_while_and_bounded() ->
         "q",
     ]
     assert next(each for each in kept if each.policy == "p001").seen == now
+    few = [one("gone", START - MINUTE), one("kept", START)]
+    assert remembered(few, [], now) == few[1:]
     many = [one(f"p{number:03}", now) for number in range(MOST_GONE + 50)]
     assert remembered([], many, now) == many, "those of the run are never dropped"

@@ -1,4 +1,4 @@
-"""Which pods and nodes a policy selects."""
+"""Which pods and nodes a policy selects, and how many."""
 
 from typing import Any
 
@@ -7,9 +7,14 @@ import pytest
 from pydantic import ValidationError
 
 from rescheduler.kube.controllers import Namespace
+from rescheduler.model.selection import Selection
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import Match, NodeMatch
-from rescheduler.policies.shared.matching import select_nodes, select_pods
+from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.locality.policy import Locality
+from rescheduler.policies.registry import KINDS
+from rescheduler.policies.shared.matching import select_nodes, select_pods, selection_of
+from rescheduler.policies.spread.policy import Spread
+from tests.cases import every
 from tests.cluster import node, pod, snapshot
 
 TRAIN = {"matchLabels": {"tier": "train"}}
@@ -114,3 +119,38 @@ def test_an_exclude_that_leaves_nothing_or_is_empty(match: dict[str, Any], messa
 def test_a_part_of_a_namespace_may_be_excluded() -> None:
     made = Match(namespaces=["ml"], exclude={"namespaces": ["ml"], "labels": TRAIN})
     assert select_pods(made, cluster()).nonzero()[0].tolist() == [1]
+
+
+@every({name: (kind,) for name, kind in KINDS.items()})
+def test_each_kind_says_by_match_and_nodes_what_it_selects(kind: type[Policy]) -> None:
+    """What an unattended run compares from cycle to cycle; a kind without them would match all."""
+    fields = kind.model_fields
+    assert fields["match"].annotation is Match
+    assert "nodes" not in fields or fields["nodes"].annotation is NodeMatch
+
+
+def test_how_many_it_selects() -> None:
+    pool = NodeMatch.model_validate({"labels": {"matchLabels": {"pool": "a"}}})
+    match = Match.model_validate({"labels": TRAIN})
+    spread = Spread(name="zones", match=match, topologyKey="zone", nodes=pool)
+    assert selection_of(spread, cluster()) == Selection(2, 1)
+    everywhere = Spread(name="zones", match=Match(all=True), topologyKey="zone")
+    assert selection_of(everywhere, cluster()) == Selection(4, 3)
+    near = Locality.model_validate(
+        {
+            "name": "near",
+            "match": {"namespaces": ["web"]},
+            "pairs": [{"pods": {"all": True}, "near": {"all": True}}],
+        }
+    )
+    assert selection_of(near, cluster()) == Selection(2)
+
+
+def test_the_meaning_of_a_policy_changes_with_what_it_finds_and_with_nothing_else() -> None:
+    policy = Spread(name="zones", match=Match(namespaces=["ml"]), topologyKey="zone")
+    same = {"mode": "Audit", "weight": 2.0, "maxPriority": 7, "onlyIfSteered": True}
+    assert policy.model_copy(update=same).meaning == policy.meaning
+    written = Spread(name="zones", match=Match(namespaces=["ml"]), topologyKey="zone", maxSkew=1)
+    assert written.meaning == policy.meaning, "a default that is written is the same"
+    for change in ({"match": Match(all=True)}, {"maxSkew": 2}, {"name": "other"}):
+        assert policy.model_copy(update=change).meaning != policy.meaning, change
