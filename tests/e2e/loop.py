@@ -44,6 +44,7 @@ spec:
   movesPerDay: 850
   cyclePeriod: 1s
   batchSize: {batch}
+  auditFirst: 0s
   coolDown: 0s
   minPodAge: 0s
   minReadyTime: 0s
