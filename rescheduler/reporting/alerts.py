@@ -87,7 +87,7 @@ def _selection_alert(name: str, selection: SelectionResult, problem: Problem) ->
         return _alert(
             "problem", problem.code, f"Policy {name} is demoted to Audit", problem.message
         )
-    title = f"A run demotes policy {name} to Audit; what is applied moves pods for it"
+    title = f"A run counts policy {name} as Audit first; a plan that people apply does not"
     return _alert("note", problem.code, title, problem.message)
 
 

@@ -7,12 +7,15 @@ from msgspec import structs
 
 from rescheduler.model.plan import Change, LandingShare, NodeView, Report, Totals
 from rescheduler.model.problem import Problem
+from rescheduler.model.selection import SelectionResult
 from rescheduler.reporting.heat_map import MOST, heat_map, zones
 from rescheduler.reporting.page import batches, budgets
 from rescheduler.reporting.view import view
+from tests.reporting.brought import changed
 from tests.reporting.samples import (
     DOCUMENTS,
     SAMPLES,
+    TAKEN,
     became,
     move,
     no_data,
@@ -262,3 +265,26 @@ def test_zones_are_left_out_where_pods_were_not_counted() -> None:
     first_node, *others = plan().nodes
     uncounted = structs.replace(first_node, pods=Change(before=4, after=None))
     assert zones(plan(nodes=[uncounted, *others])) == []
+
+
+def test_a_demotion_that_only_a_run_makes_is_a_note_to_who_may_apply_the_plan() -> None:
+    for demoted, level in ((True, "problem"), (False, "note")):
+        made = plan()
+        found = changed(TAKEN)
+        found = found if demoted else structs.replace(found, demotedAt=None, demotedUntil=None)
+        one = structs.replace(made.policies[0], selection=found)
+        seen = view(structs.replace(made, policies=[one, *made.policies[1:]]))
+        (alert,) = [each for each in seen.alerts if each.code == "SEL001"]
+        assert alert.level == level
+        assert "demoted" in alert.title if demoted else "people apply" in alert.title
+
+
+def test_what_policies_select_is_counted_and_left_open_where_a_plan_does_not_say() -> None:
+    def said(selection: SelectionResult | None) -> str:
+        one = structs.replace(plan().policies[0], selection=selection)
+        (row,) = view(plan(policies=[one])).policies
+        return row.selects
+
+    assert said(SelectionResult(pods=1204, nodes=1)) == "1,204 pods, 1 node"
+    assert said(SelectionResult(pods=1)) == "1 pod"
+    assert said(None) == "-"
