@@ -62,24 +62,24 @@ def evict(
     move: PlannedMove,
     annotations: dict[str, str],
     *,
-    rehearsed: bool = False,
+    dry_run: bool = False,
     timeout: float = CALL_TIMEOUT,
 ) -> EvictionAnswer:
     """Ask the API server to evict the pod of this move, by name and UID.
 
     annotations: reach admission webhooks and the audit log; they are not kept on the pod.
-    rehearsed: whether nothing is done, and rights, admission and budgets answer all the same.
+    dry_run: whether nothing is done, and rights, admission and budgets answer all the same.
     """
-    path, body = eviction(move, annotations, rehearsed=rehearsed)
+    path, body = eviction(move, annotations, dry_run=dry_run)
     return understood(call(api, "POST", path, body, timeout=timeout))
 
 
 def eviction(
-    move: PlannedMove, annotations: dict[str, str], *, rehearsed: bool = False
+    move: PlannedMove, annotations: dict[str, str], *, dry_run: bool = False
 ) -> tuple[str, dict[str, Any]]:
     """The path and the body of the request.
 
-    A pod on no node is meant only as long as it is exactly as it was read, so Pending. A rehearsal
+    A pod on no node is meant only as long as it is exactly as it was read, so Pending. A dry run
     says so in both, so that a proxy that drops queries makes no eviction of it.
     """
     pod = move.pod
@@ -92,7 +92,7 @@ def eviction(
         "deleteOptions": {"preconditions": {"uid": pod.uid, **exact}},
     }
     path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
-    if not rehearsed:
+    if not dry_run:
         return path, body
     body["deleteOptions"]["dryRun"] = ["All"]
     return f"{path}?dryRun=All", body

@@ -67,12 +67,12 @@ class SteeringTable:
             ActionError: the API server does not answer, or refuses.
         """
         current = self._store.read()
-        rehearsed = None if current is None else self._store.rehearsed(current)
+        updated = None if current is None else self._store.dry_run(current)
         if current is None:
             return None
         version = (current.get("metadata") or {}).get("resourceVersion")
         # One that has changed meanwhile shows nothing yet.
-        shown = "" if rehearsed is None else _notes(rehearsed).get(SEEN)
+        shown = "" if updated is None else _notes(updated).get(SEEN)
         return None if shown is None else bool(version) and shown == version
 
     def add(self, entries: Collection[Entry], fence: int) -> Problem | None:

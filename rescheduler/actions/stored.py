@@ -78,7 +78,7 @@ class StoredObject:
         """
         return self._written("PATCH", self.path, body, "patch")
 
-    def rehearsed(self, body: dict[str, Any]) -> dict[str, Any] | None:
+    def dry_run(self, body: dict[str, Any]) -> dict[str, Any] | None:
         """What `replace` would store, after admission; nothing is.
 
         Raises:

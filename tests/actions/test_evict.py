@@ -45,22 +45,22 @@ def test_a_pod_is_named_by_uid_and_keeps_its_grace_period(server: FakeServer) ->
     }
 
 
-def test_a_rehearsal_is_answered_as_an_eviction_and_does_nothing(server: FakeServer) -> None:
+def test_a_dry_run_is_answered_as_an_eviction_and_does_nothing(server: FakeServer) -> None:
     pod = server.world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs-1"), app="web")
     server.world.add_budget("web", "web", allowed=1)
     move = planned(pod)
 
-    def rehearse() -> str:
-        return evict(server.client(), move, {}, rehearsed=True, timeout=5).code
+    def dry_run() -> str:
+        return evict(server.client(), move, {}, dry_run=True, timeout=5).code
 
-    assert [rehearse(), rehearse()] == ["ACT001", "ACT001"]
+    assert [dry_run(), dry_run()] == ["ACT001", "ACT001"]
     assert server.world.accepted == []
     (_, path, body, _) = server.requests[0]
     assert path.endswith("/eviction?dryRun=All")
     assert body is not None
     assert body["deleteOptions"] == {"preconditions": {"uid": move.pod.uid}, "dryRun": ["All"]}
     server.world.forbidden.add("web")
-    assert rehearse() == "ACT007"
+    assert dry_run() == "ACT007"
 
 
 def test_the_credential_goes_with_it(server: FakeServer) -> None:

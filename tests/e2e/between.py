@@ -153,7 +153,7 @@ class Between:
         parts = urlsplit(path).path.split("/")
         kind = next((_KINDS[part] for part in reversed(parts) if part in _KINDS), "other")
         if kind == "eviction" and urlsplit(path).query:
-            kind = "rehearsal"
+            kind = "dry run"
         with self._guard:
             self._counts[kind] += 1
             effect = Effect(kind, self._counts[kind])

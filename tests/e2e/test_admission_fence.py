@@ -80,7 +80,7 @@ def test_only_what_may_be_evicted_is_evicted(cluster: Cluster, ours: Api) -> Non
     )
     assert "is not labelled" in evicting(ours, mistyped, exactly(mistyped))
 
-    # A rehearsal asks the fence, and evicts nobody where it lets it pass.
+    # A dry run asks the fence, and evicts nobody where it lets it pass.
     first, second, third = cluster.pods("web", "open")
     dry = {"dryRun": ["All"]}
     assert "is not labelled" in evicting(ours, mistyped, exactly(mistyped) | dry, "?dryRun=All")

@@ -147,8 +147,8 @@ def test_as_many_replacements_are_steered_as_the_table_says(
     first, second, *_ = cluster.pods("web")
     tell(cluster, entry_of(first, names[4], names[5]))
     table = cluster.api.read("v1", "ConfigMap", "rescheduler-steering", NAMESPACE)
-    rehearsed = cluster.api.request("PUT", cluster.api.path(table), table, params={"dryRun": "All"})
-    assert rehearsed["metadata"]["annotations"][SEEN] == table["metadata"]["resourceVersion"]
+    updated = cluster.api.request("PUT", cluster.api.path(table), table, params={"dryRun": "All"})
+    assert updated["metadata"]["annotations"][SEEN] == table["metadata"]["resourceVersion"]
     steered = replaced(cluster, first)
     assert steered["spec"]["nodeName"] in names[4:]
     merged = steered_affinity(affinity, names[4:], require=True)

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from tests.fakes.world import World
 
 
-def spend(world: "World", pod: dict[str, Any], *, rehearsed: bool) -> Reply | None:
-    """Take one disruption from the budget of the pod, but where it is rehearsed; or the refusal."""
+def spend(world: "World", pod: dict[str, Any], *, dry_run: bool) -> Reply | None:
+    """Take one disruption from the budget of the pod, but in a dry run; or the refusal."""
     labels = pod["metadata"]["labels"]
     budgets = [
         value
@@ -38,7 +38,7 @@ def spend(world: "World", pod: dict[str, Any], *, rehearsed: bool) -> Reply | No
             why = f"The disruption budget {name} needs 3 healthy pods and has 3 currently"
             cause = {"reason": "DisruptionBudget", "message": why}
             return status(429, "TooManyRequests", text, causes=[cause])
-        state["disruptionsAllowed"] -= not rehearsed
+        state["disruptionsAllowed"] -= not dry_run
     return None
 
 

@@ -229,8 +229,8 @@ class Process:
     def _evict(self, move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
         return understood(self.call("POST", *eviction(move, annotations(move, plan, fence))))
 
-    def _rehearse(self, move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
-        asked = eviction(move, annotations(move, plan, fence), rehearsed=True)
+    def _dry_run(self, move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
+        asked = eviction(move, annotations(move, plan, fence), dry_run=True)
         return understood(self.call("POST", *asked))
 
     def actor(self) -> Actor:
@@ -246,7 +246,7 @@ class Process:
             reread=lambda namespace, name: read_surroundings(self, namespace, name),
             queues=lambda: read_queues(cast("Connection", self)),
             evict=self._evict,
-            rehearse=self._rehearse,
+            dry_run=self._dry_run,
             announce=lambda move, became, _: self.announced.append(
                 (move.pod.name, became.result, became.code)
             ),

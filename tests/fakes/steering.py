@@ -43,7 +43,7 @@ def _table(world: "World") -> dict[str, Any] | None:
     return (world.frozen or world.objects.get(TABLE_KEY)) if world.steers else None
 
 
-def rehearsed(world: "World", key: tuple[str, str, str], body: dict[str, Any]) -> Reply:
+def dry_run(world: "World", key: tuple[str, str, str], body: dict[str, Any]) -> Reply:
     """What a replacement of an object would store; it shows which table admission reads."""
     stored = world.objects.get(key)
     if stored is None:

@@ -27,7 +27,7 @@ from tests.fakes.manners import (
     stamp,
     status,
 )
-from tests.fakes.steering import UNPLACED, rehearsed, steer
+from tests.fakes.steering import UNPLACED, dry_run, steer
 
 _PATH = re.compile(
     r"^/(?:api|apis/[^/]+)/v[12](?:alpha2)?/namespaces(?:/(?P<ns>[^/]+)"
@@ -203,9 +203,9 @@ class World:
         elif ("namespaces", "", namespace) not in self.objects:
             return status(404, "NotFound", f'namespaces "{namespace}" not found')
         if sub == "eviction":
-            return self._evict(namespace, name, body or {}, rehearsed="dryRun=All" in query)
+            return self._evict(namespace, name, body or {}, dry_run="dryRun=All" in query)
         if method == "PUT" and "dryRun=All" in query:
-            return rehearsed(self, (kind, namespace, name), body or {})
+            return dry_run(self, (kind, namespace, name), body or {})
         match method:
             case "GET":
                 return self._get(kind, namespace, name, query)
@@ -271,7 +271,7 @@ class World:
             return 200, copied(stored), {}  # what changes nothing makes no new version
         return 200, copied(self.put(*key, copied(body))), {}
 
-    def _evict(self, namespace: str, name: str, body: dict[str, Any], *, rehearsed: bool) -> Reply:
+    def _evict(self, namespace: str, name: str, body: dict[str, Any], *, dry_run: bool) -> Reply:
         pod = self.objects.get(("pods", namespace, name))
         if pod is None:
             return status(404, "NotFound", f'pods "{name}" not found')
@@ -286,10 +286,10 @@ class World:
             return status(409, "Conflict", f"the resource version {exact} does not match")
         if "deletionTimestamp" not in metadata:
             counted = pod["status"]["phase"] == "Running"
-            blocked = budgets.spend(self, pod, rehearsed=rehearsed) if counted else None
+            blocked = budgets.spend(self, pod, dry_run=dry_run) if counted else None
             if blocked is not None:
                 return blocked
-            if rehearsed:
+            if dry_run:
                 return 201, {"kind": "Status", "status": "Success"}, {}
             self.on_accept(pod, body)
             self.accepted.append(metadata["uid"])

@@ -287,10 +287,10 @@ class SimCluster(Controlled):
         """After an eviction: the pod goes in its own time, and its controller sees to the rest."""
         self._leave(old)
 
-    def _evict(self, namespace: str, name: str, body: Object, *, rehearsed: bool) -> Any:
+    def _evict(self, namespace: str, name: str, body: Object, *, dry_run: bool) -> Any:
         pod = self.objects.get(("pods", namespace, name))
         was_leaving = pod is not None and leaving(pod)
-        reply = super()._evict(namespace, name, body, rehearsed=rehearsed)
+        reply = super()._evict(namespace, name, body, dry_run=dry_run)
         if pod is not None and leaving(pod) and not was_leaving:
             self.removed_by_eviction(pod)
         return reply

@@ -26,8 +26,8 @@ def i04_evict_only(ground: Ground, process: Process, request: Request) -> Found:
     parts = request.path.split("/")
     if request.path.endswith(("/eviction", "/eviction?dryRun=All")):
         options = (request.body or {}).get("deleteOptions") or {}
-        rehearsed = {"dryRun"} if request.path.endswith("?dryRun=All") else set()
-        if set(options) != {"preconditions"} | rehearsed:
+        dry = {"dryRun"} if request.path.endswith("?dryRun=All") else set()
+        if set(options) != {"preconditions"} | dry:
             yield f"an eviction with the options {options}"
     elif request.method not in ("POST", "PUT") or not set(OUR_KINDS) & set(parts):
         yield f"{request.method} {request.path}"

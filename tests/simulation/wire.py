@@ -116,7 +116,7 @@ def exchange(
 
 
 def _asked(method: str, url: str, *, metrics: bool) -> tuple[str, str]:
-    """The path and the query; a rehearsal keeps it in its path, as it is no eviction."""
+    """The path and the query; a dry run keeps it in its path, as it is no eviction."""
     path, _, query = url.removeprefix(APISERVER).partition("?")
     return (f"{path}?{query}" if method == "POST" and query and not metrics else path), query
 

@@ -191,7 +191,7 @@ class Actor:
     reread: a pod by namespace and name with all that decides whether it may be evicted, read now:
     see `read_surroundings`; raises SourceError.
     queues: the Workloads of Kueue and its queues, read now; raises SourceError.
-    evict: asks for one eviction, with the id of the plan and the fence. rehearse: the same in a dry
+    evict: asks for one eviction, with the id of the plan and the fence. dry_run: the same in a dry
     run, which does nothing, and is answered by whoever has a say.
     announce: reports to the cluster what became of a move of the plan with that id; never fails.
     demoted: reports to the cluster that a policy was demoted to Audit; never fails.
@@ -215,7 +215,7 @@ class Actor:
     reread: Callable[[str, str], Snapshot]
     queues: Callable[[], Snapshot]
     evict: Callable[[PlannedMove, str, int], EvictionAnswer]
-    rehearse: Callable[[PlannedMove, str, int], EvictionAnswer]
+    dry_run: Callable[[PlannedMove, str, int], EvictionAnswer]
     announce: Callable[[PlannedMove, MoveResult, str], None]
     clock: Callable[[], datetime]
     steady: Callable[[], float]

@@ -102,8 +102,8 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
     def ask(move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
         return evict(api, move, annotations(move, plan, fence))
 
-    def rehearse(move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
-        return evict(api, move, annotations(move, plan, fence), rehearsed=True)
+    def dry_run(move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
+        return evict(api, move, annotations(move, plan, fence), dry_run=True)
 
     events = EventWriter(
         api,
@@ -121,7 +121,7 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
         reread=reread,
         queues=queues,
         evict=ask,
-        rehearse=rehearse,
+        dry_run=dry_run,
         announce=events,
         demoted=events.demoted,
         clock=state.clock.now,

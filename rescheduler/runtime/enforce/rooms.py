@@ -1,8 +1,8 @@
 """Moves that make room, for a gang or for one pod: none is made where it would be in vain.
 
 Before the first eviction all that hang on it are asked for, each pod is read again, and its own
-eviction is rehearsed: who has a say there may know reasons that nothing shows that we read, as
-admission that lets nobody evict in a namespace.
+eviction is asked for in a dry run: who has a say there may know reasons that nothing shows that we
+read, as admission that lets nobody evict in a namespace.
 """
 
 from collections.abc import Sequence
@@ -93,18 +93,18 @@ class RoomAttempts(GroupAttempts):
         for move in moves:
             self._may_send()
             fresh = self._actor.reread(move.pod.namespace, move.pod.name)
-            found = self._changed(move, fresh) or self._rehearsed(move)
+            found = self._changed(move, fresh) or self._dry_run(move)
             if found is not None:
                 return move, found
         return None
 
-    def _rehearsed(self, move: PlannedMove) -> Problem | None:
+    def _dry_run(self, move: PlannedMove) -> Problem | None:
         """Why the API server would not evict this pod now.
 
         Raises:
             Halted: it gives no answer; as nothing was asked in earnest, no eviction is in doubt.
         """
-        answer = self._actor.rehearse(move, self._plan, self._actor.ledger.fence)
+        answer = self._actor.dry_run(move, self._plan, self._actor.ledger.fence)
         if answer.result == "evicted":
             return None
         if answer.result == "unknown":

@@ -42,8 +42,8 @@ _review = msgspec.json.Decoder(_Review)
 def answer(entries: Entries, body: bytes) -> bytes:
     """The review with our response: always allowed, and a patch where there is something to say.
 
-    A pod gets the affinity that its entry of the table asks for. A rehearsed update of the table
-    gets the version that we go by, which shows that the API server asks us and what we know.
+    A pod gets the affinity that its entry of the table asks for. A dry run of an update of the
+    table gets the version that we go by, which shows that the API server asks us and what we know.
 
     Raises:
         ValueError: it is no AdmissionReview of a pod or of the table.

@@ -68,14 +68,14 @@ def test_what_is_no_review_is_an_error_of_the_caller(body: bytes) -> None:
         answer(entries(), body)
 
 
-@pytest.mark.parametrize("rehearsed", [True, False])
-def test_a_rehearsed_update_of_the_table_is_told_which_version_we_go_by(rehearsed: bool) -> None:
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_dry_run_of_an_update_of_the_table_is_told_which_version_we_go_by(dry_run: bool) -> None:
     some = entries()
     some.replace([entry()], "17")
     table = {"metadata": {"name": "rescheduler-steering", "annotations": {"a": "b"}}}
-    body = review("r1", object=table, resource={"resource": "configmaps"}, dryRun=rehearsed)
+    body = review("r1", object=table, resource={"resource": "configmaps"}, dryRun=dry_run)
     response = asked(some, body)
-    if not rehearsed:
+    if not dry_run:
         assert "patch" not in response
         return
     (operation,) = msgspec.json.decode(base64.b64decode(response["patch"]))
