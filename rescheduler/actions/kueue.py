@@ -16,9 +16,9 @@ from rescheduler.actions.transport import Answer
 from rescheduler.kube.gangs import KUEUE, GangObject
 from rescheduler.kube.kueue import was_stopped
 from rescheduler.model.errors import ActionError, ClusterUnavailable, ObjectUnreadable
+from rescheduler.model.restarting import RESTARTED
 
 _VERSION = f"{KUEUE}/v1beta1"
-RESTARTED = "Kueue stops and starts its gang."
 RIGHT = {"verb": "delete", "group": KUEUE, "resource": "workloads"}
 
 

@@ -2,6 +2,9 @@
 
 import msgspec
 
+RESTARTED = "Kueue stops and starts its gang."
+"""What has begun once a Workload was stopped."""
+
 
 class StopRef(msgspec.Struct, frozen=True, kw_only=True):
     """The Workload of Kueue, in the namespace of its pods, that stops and starts a gang."""

@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rescheduler.actions.evict import EvictionAnswer
-from rescheduler.actions.kueue import RESTARTED
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import unstoppable, was_stopped
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.restarting import StopRef
+from rescheduler.model.restarting import RESTARTED, StopRef
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.enforce.actor import Workloads
 from rescheduler.runtime.enforce.attempt import Attempts, Halted, problem
