@@ -97,6 +97,15 @@ def test_only_the_port_of_readings_knows_a_metric_source(
     assert importers == {"rescheduler.runtime.reading_sources"}
 
 
+def test_no_plan_is_made_by_the_search_of_the_benchmarks(imports: grimp.ImportGraph) -> None:
+    """It knows no landings, budgets and refusals: see `rescheduler.planning.improve`."""
+    name = "rescheduler.planning.improve"
+    own = {name, *imports.find_descendants(name)}
+    importers = {each for part in own for each in imports.find_modules_that_directly_import(part)}
+    assert importers
+    assert importers <= own
+
+
 def test_acting_knows_the_cluster_by_its_ports_alone(imports: grimp.ImportGraph) -> None:
     # What an eviction was answered is data, and part of the port.
     parts = imports.find_descendants("rescheduler.actions") - {"rescheduler.actions.evict"}
