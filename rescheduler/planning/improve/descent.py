@@ -11,7 +11,10 @@ import numpy as np
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.planning.improve.placement import Placement
 
-_NOTHING = 1e-9
+NOTHING = 1e-9
+"""A gain up to this is none: sums are no more exact."""
+AT_ONCE = 1 << 20
+"""Pairs of pods and nodes that are asked for at once."""
 _MOST_NODES = 1_000
 """Of more nodes so many are drawn, each time that a pod's best one is asked for."""
 _NODES_OF_MOVE, _NEARLY = 100, 0.8
@@ -37,7 +40,7 @@ class Descent:
         self._best = np.empty(len(pods))
         self._to = np.empty(len(pods), dtype=np.int32)
         self._stale = np.zeros(len(pods), dtype=np.bool_)
-        step = max(1, (1 << 20) // max(1, len(placement.nodes)))
+        step = max(1, AT_ONCE // max(1, len(placement.nodes)))
         for start in range(0, len(pods), step):
             self._ask(np.arange(start, min(start + step, len(pods)), dtype=np.int32))
 
@@ -63,7 +66,7 @@ class Descent:
                 return None
         while True:
             place = int(total.argmin() if inside is None else inside[total[inside].argmin()])
-            if not total[place] < -_NOTHING:
+            if not total[place] < -NOTHING:
                 return None
             pod, to = int(self.pods[place]), int(self._to[place])
             if not self._stale[place] and self.placement.allows(pod, to):
@@ -98,7 +101,7 @@ class Descent:
         placement = self.placement
         ends = np.unique(np.concatenate([placement.where[pods], to]))
         placement.move_all(pods, to, np.full(len(pods), -1, dtype=np.int32))
-        for start in range(0, len(self.pods), step := max(1, (1 << 20) // len(ends))):
+        for start in range(0, len(self.pods), step := max(1, AT_ONCE // len(ends))):
             some = slice(start, start + step)
             table = placement.arriving(self.pods[some], ends)
             which = table.argmin(axis=1)

@@ -8,11 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.planning.improve.descent import AT_ONCE, NOTHING
 from rescheduler.planning.improve.placement import Placement
-
-_NOTHING = 1e-9
-_AT_ONCE = 1 << 20
-"""Pairs of pods and nodes that are asked for at once."""
 
 
 class KindDescent:
@@ -41,7 +38,7 @@ class KindDescent:
                 total[outside] = np.inf
             place = int(total.argmin())
             change = float(total[place])
-            if not change < -_NOTHING:
+            if not change < -NOTHING:
                 return
             pod, to = int(self._pods[place]), int(self._offers.to[place])
             source = int(placement.where[pod])
@@ -69,7 +66,7 @@ class KindOffers:
         for kind in range(len(different)):
             self._choose(kind)
         every = np.arange(len(different), dtype=np.int32)
-        step = max(1, _AT_ONCE // max(1, len(placement.nodes)))
+        step = max(1, AT_ONCE // max(1, len(placement.nodes)))
         parts = [
             self._told(every[start : start + step], placement.nodes)
             for start in range(0, len(every), step)
@@ -84,20 +81,17 @@ class KindOffers:
         self._offer()
 
     def renew(self, ends: IntArray, place: int) -> None:
-        """These two nodes have changed: the pod at that place (-1: another) has moved."""
-        if place >= 0:
-            self._choose(int(self._kind[place]))
+        """These two nodes have changed: the pod at that place has moved."""
+        self._choose(int(self._kind[place]))
         every = np.arange(len(self._table), dtype=np.int32)
         self._table[:, ends] = told = self._told(every, ends)
         changed = np.isin(self._first, ends).any(axis=0)
         changed |= (told < self._least[-1][:, None]).any(axis=1)
         self._rank(every[changed])
         away = self._away()
-        if place >= 0:
-            self._back[place] = np.inf
+        self._back[place] = np.inf
         asked = away & np.isin(self._placement.home[self._pods], ends)
-        if place >= 0:
-            asked[place] = away[place]
+        asked[place] = away[place]
         self._ask_back(np.flatnonzero(asked).astype(np.int32))
         self._offer()
 
