@@ -145,7 +145,9 @@ class Limits(Document):
         "Refuse: such pods are left alone (ELG036), and each plan says how many there are of which "
         "kind. Allow, or a list of kinds with their API groups such as `[Rollout.argoproj.io]`: "
         "such pods may be moved; to leave them alone annotate them, their controller or "
-        "their namespace. Jobs that anything but a CronJob or JobSet runs are never moved.",
+        "their namespace. Of its rollout only that is seen that pods of two ReplicaSets are there, "
+        "of its scaling its HorizontalPodAutoscaler (ELG013). Jobs that anything but a CronJob or "
+        "JobSet runs are never moved.",
     )
     protectedNamespaces: list[NamespaceName] = Field(
         default_factory=list,

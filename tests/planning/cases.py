@@ -88,11 +88,11 @@ class Case:
         self.snapshot.claims.append(msgspec.convert(claim, PersistentVolumeClaim))
         self.snapshot.volumes.append(msgspec.convert(volume, PersistentVolume))
 
-    def scale(self, **status: Any) -> None:
-        """An autoscaler over the Deployment."""
+    def scale(self, kind: str = "Deployment", name: str = "web", **status: Any) -> None:
+        """An autoscaler over the Deployment, or over what else is named."""
         made = {
             "metadata": {"name": "web", "namespace": "default"},
-            "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "maxReplicas": 9},
+            "spec": {"scaleTargetRef": {"kind": kind, "name": name}, "maxReplicas": 9},
             "status": status,
         }
         self.snapshot.autoscalers.append(msgspec.convert(made, HorizontalPodAutoscaler))

@@ -1,6 +1,9 @@
-"""Whether the owners above a pod can be followed, and let it move: ELG015, ELG036."""
+"""Whether the owners above a pod can be followed, and let it move: ELG013, ELG015, ELG036."""
 
-from rescheduler.kube.controllers import READ_OWNERS, qualified
+from collections import defaultdict
+from functools import cached_property
+
+from rescheduler.kube.controllers import READ_OWNERS, Owner, qualified
 from rescheduler.kube.objects import OwnerReference
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
@@ -8,6 +11,8 @@ from rescheduler.model.workload import Workload
 from rescheduler.policies.limits import Limits
 
 _REPLACING_KINDS = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "Job"})
+_ROLLED_KINDS = frozenset({"ReplicaSet", "ReplicationController"})
+"""Of these a rollout makes a new one for each template."""
 
 
 class OwnerChecks:
@@ -54,6 +59,37 @@ class OwnerChecks:
             return None
         text = f"it is run by {qualified(unread)} {unread.name}, a kind that is not read"
         return Problem(code="ELG036", message=f"{text}: that may have opted out")
+
+    def refuse_rollout(self, workload: Workload) -> Problem | None:
+        """ELG013: whether an owner that is not read seems to be between two templates."""
+        _, unread = self._snapshot.above(_controller_of(workload))
+        count = 0 if unread is None else len(self._rolled.get(unread.uid, ()))
+        if unread is None or count < 2:
+            return None
+        text = f"{qualified(unread)} {unread.name} has pods of {count} {workload.kind}s"
+        return Problem(code="ELG013", message=f"{text}: it may be rolling out")
+
+    def names(self, workload: Workload) -> list[tuple[str, str]]:
+        """Kind and name of every owner that can be told, also of the first one that is not read."""
+        found, unread = self._snapshot.above(_controller_of(workload))
+        known = [(each.kind, each.metadata.name) for each in found if isinstance(each, Owner)]
+        return known if unread is None else [*known, (unread.kind, unread.name)]
+
+    @cached_property
+    def _rolled(self) -> dict[str, set[int]]:
+        """UID of each owner that is not read to what it has directly below it with living pods."""
+        above: dict[int, str] = {}
+        for index, workload in enumerate(self._snapshot.workloads):
+            if workload.known and workload.kind in _ROLLED_KINDS:
+                _, unread = self._snapshot.above(_controller_of(workload))
+                if unread is not None:
+                    above[index] = unread.uid
+        found = defaultdict[str, set[int]](set)
+        pods = zip(self._snapshot.pods, self._snapshot.pod_workload.tolist(), strict=True)
+        for pod, index in pods if above else ():
+            if index in above and pod.status.phase not in ("Succeeded", "Failed"):
+                found[above[index]].add(index)
+        return found
 
     def unread(self, workload: Workload) -> str:
         """The kind for which ELG036 refuses the workload; "" where nothing or another code does."""

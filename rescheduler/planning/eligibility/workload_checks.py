@@ -188,9 +188,14 @@ class Surroundings:
                 code="ELG013",
                 message=f"{name} wants {counted(top.wanted, 'pod')} and has {top.status.replicas}",
             )
-        scaler = self._autoscalers.get((workload.kind, workload.namespace, workload.name))
-        if scaler is None:
-            return None
+        scalers = (
+            self._autoscalers.get((kind, workload.namespace, owner))
+            for kind, owner in self._owners.names(workload)
+        )
+        scaled = (self._refuse_scaled(each) for each in scalers if each is not None)
+        return self._owners.refuse_rollout(workload) or next(filter(None, scaled), None)
+
+    def _refuse_scaled(self, scaler: HorizontalPodAutoscaler) -> Problem | None:
         status = scaler.status
         if status.desiredReplicas != (status.currentReplicas or 0):
             return Problem(

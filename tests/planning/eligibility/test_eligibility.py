@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,9 +9,8 @@ import msgspec
 import pytest
 
 from rescheduler.kube import annotations as names
-from rescheduler.kube.controllers import Owner
-from rescheduler.kube.objects import Condition, ObjectMeta, OwnerReference, Taint, Toleration
-from rescheduler.planning.eligibility.eligibility import Eligibility, refusal
+from rescheduler.kube.objects import Condition, ObjectMeta, Taint, Toleration
+from rescheduler.planning.eligibility.eligibility import Eligibility
 from tests.cluster import NOW
 from tests.planning.cases import Case, settled
 
@@ -236,106 +234,6 @@ def test_annotations_that_are_read_are_in_the_list_that_sources_keep() -> None:
     read = {value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)}
     lists = {*names.GPU_INDICES, *names.GANG_SIZES}
     assert read | names.GANGS | lists == names.READ
-
-
-def run_by(case: Case, *kinds: str, read: bool = True) -> list[Owner]:
-    """Owners of these kinds, each above the one before; the first is above the controller."""
-    (below,) = case.snapshot.controllers
-    made: list[Owner] = []
-    for kind in kinds:
-        above = Owner(kind=kind, metadata=ObjectMeta(name="top", namespace="default", uid=kind))
-        (made[-1] if made else below).metadata.ownerReferences = [
-            OwnerReference(
-                kind=kind, name="top", uid=kind, apiVersion="example.com/v1", controller=True
-            )
-        ]
-        made.append(above)
-    case.snapshot.owners.extend(made if read else [])
-    return made
-
-
-def test_a_job_may_be_run_by_a_cron_job_and_by_nothing_else() -> None:
-    for kind, code in (("CronJob", ""), ("JobSet", "ELG015"), ("TrainJob", "ELG015")):
-        case = settled(job(**failure_policy("Ignore")))
-        run_by(case, kind)
-        assert case.verdict() == code
-        case.limit(gangs="Whole", otherOwners="Allow")
-        assert case.verdict() == ("" if kind == "JobSet" else code)
-
-
-ABOVE = [
-    ("Job", ("CronJob",)),
-    ("Job", ("JobSet",)),
-    ("Job", ("JobSet", "TrainJob")),
-    ("StatefulSet", ("LeaderWorkerSet",)),
-    ("StatefulSet", ("Pod", "StatefulSet", "LeaderWorkerSet")),
-    ("ReplicaSet", ("Rollout",)),
-    ("StatefulSet", ("Postgres",)),
-]
-
-
-def below(kind: str, *kinds: str, read: bool = True, **limits: Any) -> tuple[Case, list[Owner]]:
-    case = settled(lambda case: case.own(kind, **failure_policy("Ignore")))
-    case.top.status.replicas = case.top.status.readyReplicas = 3
-    case.limit(gangs="Whole", **limits)
-    return case, run_by(case, *kinds, read=read)
-
-
-@pytest.mark.parametrize(("kind", "kinds"), ABOVE)
-def test_every_owner_above_may_ask_that_its_pods_be_left_alone(
-    kind: str, kinds: tuple[str, ...]
-) -> None:
-    assert below(kind, *kinds)[0].verdict() == ""
-    for number in range(len(kinds)):
-        case, owners = below(kind, *kinds)
-        owners[number].metadata.annotations = {names.OPT_OUT: "true"}
-        assert case.verdict() == "ELG011"
-        case, owners = below(kind, *kinds)
-        owners[number].metadata.deletionTimestamp = NOW
-        assert case.verdict() == "ELG015"
-
-
-@pytest.mark.parametrize(("kind", "kinds"), ABOVE)
-def test_an_owner_above_that_is_not_read_may_have_opted_out(
-    kind: str, kinds: tuple[str, ...]
-) -> None:
-    unread = kinds[0] in ("Rollout", "Postgres")
-    case, _ = below(kind, *kinds, read=False)
-    assert case.verdict() == ("ELG036" if unread else "ELG015"), "one that is read is gone"
-    told = refusal(case.snapshot, 0, case.limits, case.history)
-    assert told is not None
-    assert f"run by {kinds[0]}" in told.message
-    case, _ = below(kind, *kinds, read=False, otherOwners="Allow")
-    assert case.verdict() == ("" if unread else "ELG015")
-
-
-@pytest.mark.parametrize(
-    ("allowed", "code"),
-    [
-        (["Rollout.example.com"], ""),
-        (["Postgres.example.com", "Rollout.example.com"], ""),
-        (["Postgres.example.com"], "ELG036"),
-        # The same word in the API group of somebody else.
-        (["Rollout.argoproj.io"], "ELG036"),
-    ],
-)
-def test_owners_above_of_kinds_that_are_listed_are_allowed(allowed: list[str], code: str) -> None:
-    assert below("ReplicaSet", "Rollout", read=False, otherOwners=allowed)[0].verdict() == code
-    case, _ = below("Job", "TrainJob", read=False, otherOwners=["TrainJob.example.com"])
-    assert case.verdict() == "ELG015", "of Jobs it is nothing to be allowed"
-
-
-def test_the_leader_of_a_group_is_read_among_the_pods() -> None:
-    """LeaderWorkerSet makes its leader the owner of the StatefulSet of its workers."""
-    case, (leader,) = below("StatefulSet", "Pod", read=False)
-    assert case.verdict() == "ELG015"
-    case.snapshot.pods[1].metadata.uid = leader.metadata.uid
-    case.snapshot.pods[1].metadata.ownerReferences = []
-    case.snapshot = replace(case.snapshot)
-    case.limit(minReplicas=1)
-    assert case.verdict() == "ELG024"
-    case.snapshot.pods[1].metadata.annotations = {names.OPT_OUT: "true"}
-    assert case.verdict() == "ELG011"
 
 
 def test_an_owner_that_cannot_make_pods_is_refused() -> None:
