@@ -81,7 +81,8 @@ class Limits(Document):
         description="Quiet time of a workload after a move. It doubles with each move that went "
         "wrong: the replacement came back, was not Ready in time or much later than usual, "
         "crash-loops, or was taken away by others within a day. A workload rests for `coolDownCap` "
-        "where two replacements, and half of them or more, landed where that was not predicted. "
+        "where two replacements, and half of them or more, landed where that was not predicted, on "
+        "nodes that were there by then. "
         "Nodes where arrivals go wrong again and again rest as long (ELG025).",
     )
     coolDownCap: Duration = Field(timedelta(hours=24), description="The longest quiet time.")

@@ -6,14 +6,14 @@ or much later than usual, stayed Pending where it had to go and was made anew, c
 taken away by somebody else within a day. Each such move doubles the cool-down of its workload;
 those of a gang that moved as a whole are one. A workload whose replacements land again and again
 where that was not predicted, whether they come back or go from one hot node to another, is left
-alone for the cap. A node where arrivals go wrong again and again is neither left nor counted on for
-a while: there, pods that come back count once a workload, since where they land is as much the
-workload's doing as the node's.
+alone for the cap; a node that was added since could not be predicted. A node where arrivals go
+wrong again and again is neither left nor counted on for a while: there, pods that come back count
+once a workload, since where they land is as much the workload's doing as the node's.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 
 from rescheduler.model.history import History, PastMove
@@ -57,7 +57,7 @@ class BackOff:
         if not moves:
             return None
         wrong = [move for move in moves if move.podUid in self._wrong]
-        elsewhere = _events(move for move in moves if move.unpredicted)
+        elsewhere = _events(move for move in moves if move.unpredicted and not self._newer(move))
         futile = bool(self._limits.coolDown) and 2 * elsewhere >= max(_events(moves), 2 * _REPEATED)
         quiet = self._longest if futile else self._quiet(_events(wrong))
         until = max(move.at for move in moves) + quiet
@@ -86,6 +86,17 @@ class BackOff:
         return Problem(
             code="ELG025", message=f"node {name} is left alone until {instant(until)}: {why}"
         )
+
+    def _newer(self, move: PastMove) -> bool:
+        """Whether it landed on a node that was added after the landing was predicted."""
+        born = self._born.get(move.landedOn)
+        return born is not None and born > move.at
+
+    @cached_property
+    def _born(self) -> dict[str, datetime | None]:
+        """Node name to when the node was made."""
+        nodes = (each.metadata for each in self._snapshot.nodes)
+        return {each.name: each.creationTimestamp for each in nodes}
 
     def _quiet(self, wrong: int) -> timedelta:
         """The cool-down, doubled by each move that went wrong, up to its cap."""

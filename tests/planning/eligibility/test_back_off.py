@@ -157,6 +157,8 @@ def test_a_gang_that_came_back_doubles_it_once(batches: tuple[int, ...], minutes
 
 def test_a_workload_that_lands_elsewhere_than_predicted_is_moved_in_vain() -> None:
     before, day = cluster(), timedelta(hours=24)
+    for each in before.nodes:
+        each.metadata.creationTimestamp = NOW - 2 * day
 
     def moves(ago: timedelta, *unpredicted: bool, **more: Any) -> list[PastMove]:
         return [
@@ -178,6 +180,25 @@ def test_a_workload_that_lands_elsewhere_than_predicted_is_moved_in_vain() -> No
         "Deployment web cools down until 2026-11-21 12:00:01 UTC: 2 of its last 2 moves came back "
         "to node n1; 2 landed elsewhere than predicted, so moving it is futile"
     )
+
+
+def test_a_node_that_was_added_after_the_prediction_could_not_be_predicted() -> None:
+    before = cluster()
+
+    def cools(born: timedelta) -> bool:
+        """Whether the workload does, where node n2 was made so long after the first move."""
+        moves = [
+            past(
+                before, COOL + timedelta(minutes=n), unpredicted=True, podUid=f"p{n}", landedOn="n2"
+            )
+            for n in range(2)
+        ]
+        (landed,) = (each for each in before.nodes if each.metadata.name == "n2")
+        landed.metadata.creationTimestamp = min(move.at for move in moves) + born
+        return code(before, *moves) == "ELG022"
+
+    assert cools(timedelta(0))
+    assert not cools(timedelta(seconds=1)), "the other landing alone may be chance"
 
 
 def test_slow_is_by_what_is_usual_for_the_workload() -> None:
