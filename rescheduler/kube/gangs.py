@@ -22,6 +22,8 @@ COSCHEDULING = "scheduling.x-k8s.io"
 VOLCANO = "scheduling.volcano.sh"
 KAI = "scheduling.run.ai"
 KUEUE = "kueue.x-k8s.io"
+INDEXED = "completionMode: Indexed"
+"""The mark of a gang that the Job controller makes: all pods of one Job, and no other."""
 
 WORKLOADS = f"Workload.{KUEUE}"
 """The kind that says which gangs Kueue runs, as a snapshot names it where it cannot be read."""
@@ -194,7 +196,7 @@ def marks(pod: Pod, controller: Controller | None) -> Iterator[Mark]:
                 yield _read(key, name, group, pod)
     if controller is not None and _is_indexed(controller):
         yield Mark(
-            "completionMode: Indexed",
+            INDEXED,
             controller.metadata.name,
             minimum=controller.spec.parallelism,
         )

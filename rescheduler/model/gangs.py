@@ -9,7 +9,16 @@ import numpy as np
 
 from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.controllers import Controller, Owner
-from rescheduler.kube.gangs import KUEUE, QUEUE, WORKLOADS, GangObject, Mark, kueue_marked, marks
+from rescheduler.kube.gangs import (
+    INDEXED,
+    KUEUE,
+    QUEUE,
+    WORKLOADS,
+    GangObject,
+    Mark,
+    kueue_marked,
+    marks,
+)
 from rescheduler.kube.objects import Pod
 
 
@@ -42,7 +51,8 @@ class Facts:
     minimum: how many of them must run; None: all that there are.
     kueue: whether Kueue starts and stops it.
     entangled: whether some of its pods, and not just all of them, are another gang too, or a part
-    of one; then nothing can be moved that would not move a part of a gang.
+    of one; then nothing can be moved that would not move a part of a gang. The Indexed Jobs of a
+    JobSet are no others: all pods of each are among its own.
     workload: the Workload of Kueue that stands for exactly these pods, where there is one.
     """
 
@@ -127,7 +137,7 @@ class Gangs:
                 np.array(pods, dtype=np.int32),
                 max(known) if len(known) == len(minima) else None,
                 any(each.kueue for each in said[gang]),
-                any(marked[mark] != pods for each in said[gang] for mark in each.marks),
+                any(_entangles(marked[m], pods, m) for each in said[gang] for m in each.marks),
                 workloads.get(min(uids)) if whole else None,
             )
         return answer
@@ -189,3 +199,10 @@ class Gangs:
                 return None
             answer = max(answer, least)
         return answer
+
+
+def _entangles(marked: list[int], pods: list[int], mark: Gang) -> bool:
+    """Whether the pods with this mark are neither just those of the gang nor a Job inside of it."""
+    if marked == pods:
+        return False
+    return mark.mark != INDEXED or not set(pods).issuperset(marked)

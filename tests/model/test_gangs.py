@@ -103,6 +103,25 @@ def test_gangs_that_share_some_of_their_pods_are_entangled() -> None:
     assert not facts(cluster(member("a", {GROUP: "ring"}), member("c", {JOBSET: "t"}))).entangled
 
 
+def test_the_indexed_jobs_of_a_jobset_are_parts_of_it() -> None:
+    """As JobSet's webhook makes its Jobs where nothing is said."""
+    jobs = [
+        controller("Job", f"t-{n}", parallelism=2, completions=2, completionMode="Indexed")
+        for n in range(2)
+    ]
+    pods = [pod(f"t{n}", "n1", owner=jobs[n // 2]) for n in range(4)]
+    for each in pods:
+        each.metadata.labels = {JOBSET: "t"}
+    made = cluster(*pods, controllers=jobs)
+    assert made.gangs.of(0) == Gang("default/t", JOBSET)
+    assert facts(made).members.tolist() == [0, 1, 2, 3]
+    assert (facts(made).minimum, facts(made).entangled) == (None, False)
+    pods[3].metadata.labels = {}
+    astray = cluster(*pods, controllers=jobs)
+    assert facts(astray).entangled, "a part of a Job is outside"
+    assert facts(astray, 3).entangled
+
+
 def test_an_indexed_job_needs_all_its_pods() -> None:
     job = controller("Job", "train", parallelism=2, completions=2, completionMode="Indexed")
     made = cluster(*(pod(f"t{n}", "n1", owner=job) for n in range(2)), controllers=[job])

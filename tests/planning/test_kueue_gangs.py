@@ -317,8 +317,11 @@ def test_what_was_not_read_is_not_taken_for_nothing(kind: str) -> None:
     assert f"{kind} was not read" in plan.refused[0].message
 
 
-def of_a_jobset(size: int, labelled: int) -> Snapshot:
-    """Two Jobs of a JobSet with a Workload for so many pods; so many of them bear its label."""
+def of_a_jobset(size: int, labelled: int, mode: str | None = "Indexed") -> Snapshot:
+    """Two Jobs of a JobSet with a Workload for so many pods; so many of them bear its label.
+
+    mode: the completionMode of its Jobs, which JobSet makes Indexed unless they say otherwise.
+    """
     objects = state()
     objects["workloads"] = [kueue.workload("set", "uid-set", pods=size, kind="JobSet")]
     before = cluster(objects)
@@ -328,7 +331,7 @@ def of_a_jobset(size: int, labelled: int) -> Snapshot:
     owner = OwnerReference(kind="JobSet", name="set", uid="uid-set", controller=True)
     for each, count in ((first, 2), (second, 1)):
         each.metadata.ownerReferences = [owner]
-        each.spec.completionMode = None
+        each.spec.completionMode = mode
         each.spec.parallelism = each.spec.completions = each.status.ready = count
     before.controllers.append(second)
     before.owners.append(Owner(kind="JobSet", metadata=ObjectMeta(name="set", uid="uid-set")))
@@ -339,8 +342,9 @@ def of_a_jobset(size: int, labelled: int) -> Snapshot:
     return before
 
 
-def test_a_jobset_is_stopped_with_all_its_jobs() -> None:
-    plan = planned(of_a_jobset(3, 3), in_one_rack(), gangs="Whole", kueue="Restart")
+@pytest.mark.parametrize("mode", ["Indexed", None])
+def test_a_jobset_is_stopped_with_all_its_jobs(mode: str | None) -> None:
+    plan = planned(of_a_jobset(3, 3, mode), in_one_rack(), gangs="Whole", kueue="Restart")
     assert len(plan.moves) == 3
     assert len({each.stops for each in plan.moves}) == 1
     assert len({each.owner.controllerUid for each in plan.moves}) == 2
