@@ -16,6 +16,7 @@ from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.restarting import RESTARTED, StopRef
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.plan.any_order import in_any_order
 from rescheduler.runtime.enforce.actor import Workloads
 from rescheduler.runtime.enforce.attempt import Attempts, Halted, problem
 
@@ -31,6 +32,9 @@ class StopAttempts(Attempts):
         """
         if self._actor.kueue is None:
             return problem("ACT021", "Nothing here stops Workloads.")
+        if self._snapshot is None:
+            raise ValueError("no batch was begun")
+        moves = in_any_order(moves, self._snapshot)
         self._may_send()
         fresh = self._around(moves)
         changed = self._all_changed(moves, fresh)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.plan import LandingShare, PlannedMove
 from rescheduler.model.restarting import StopRef
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
@@ -43,6 +43,25 @@ def test_one_request_stops_all_of_it_and_its_new_pods_are_awaited(stage: Stage) 
     assert len({past.replacement for past in history(stage)}) == 3
     assert the_workload(stage)["metadata"]["uid"] != before
     assert exit_code(outcome) == 0
+
+
+def test_which_of_like_pods_is_placed_first_is_not_foretold(stage: Stage) -> None:
+    """Else a gang would seem to land astray whenever its pods come in another order."""
+    moves = gang(stage)
+    stage.world.put("nodes", "", "large", stage.world.objects["nodes", "", "n0"])
+    foretold = ["large", "large", "spare"]
+    moves = [
+        structs.replace(move, landing=[LandingShare(node=node, probability=1.0)], returns=0.0)
+        for move, node in zip(moves, foretold, strict=True)
+    ]
+    left = list(reversed(foretold))
+    stage.world.place = lambda _: left.pop(0)
+    outcome = run(stage, *moves)
+    assert [each.landedOn for each in outcome.moves] == ["spare", "large", "large"]
+    for each in outcome.moves:
+        shares = {share.node: share.probability for share in each.landing}
+        assert shares == pytest.approx({"large": 2 / 3, "spare": 1 / 3})
+    assert not any(past.astray for past in history(stage))
 
 
 @pytest.mark.parametrize("allowed", [0, 1, 2])

@@ -1,0 +1,33 @@
+"""The landings of pods that are started together, so that nobody knows which comes first."""
+
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from rescheduler.model.plan import LandingShare, PlannedMove
+from rescheduler.model.snapshot import Snapshot
+
+
+def in_any_order(moves: Sequence[PlannedMove], snapshot: Snapshot) -> list[PlannedMove]:
+    """These moves, where those of like pods share what was predicted for one after the other.
+
+    A share is the mean over them, so that the expected number of pods on each node stays the same.
+    """
+    specs = [snapshot.pods[snapshot.pod_index[move.pod.uid]].spec for move in moves]
+    answer = []
+    for move, spec in zip(moves, specs, strict=True):
+        like = [each for each, other in zip(moves, specs, strict=True) if other == spec]
+        chances: dict[str, float] = {}
+        for each in like:
+            for share in each.landing:
+                chances[share.node] = chances.get(share.node, 0.0) + share.probability / len(like)
+        ordered = sorted(chances.items(), key=lambda item: (-item[1], item[0]))
+        answer.append(
+            structs.replace(
+                move,
+                landing=[LandingShare(node=node, probability=chance) for node, chance in ordered],
+                returns=chances.get(move.source, 0.0),
+                unschedulable=sum(each.unschedulable for each in like) / len(like),
+            )
+        )
+    return answer
