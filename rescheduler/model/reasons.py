@@ -76,6 +76,7 @@ _ALL = (
     Reason("FEA011", "The policies that would gain move pods only where replacements are told where to go, and this one cannot be.", "Set `steering` in the Limits or the policy, or drop `onlyIfSteered`."),
     Reason("FEA012", "The pod makes room for another one, which gains by it.", "Read the move that comes after it."),
     Reason("FEA013", "The search ended before it came to this pod: its time was up, or as many moves were evaluated as one search may.", "A later cycle goes on; give policies a narrower `match`, or raise `gainShare`."),
+    Reason("FEA014", "The pod moves with its gang, which gains by it as a whole.", "Read the other moves of its gang."),
     # Margin and limits
     Reason("MRG001", "The expected gain does not exceed the margin.", "Lower `margin` to let smaller gains count."),
     Reason("MRG002", "The gain is too small for the disruption that the move costs.", "Lower `gainShare`, or raise the policy's weight."),

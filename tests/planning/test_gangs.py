@@ -296,6 +296,8 @@ def test_i17_no_plan_holds_a_part_of_a_gang_below_its_minimum() -> None:
         before, limits, policies, history = drawn(seed)
         made = plan(before, policy_set(policies, limits), history, mode="Enforce", seed=seed)
         assert_whole_or_spared(made, before)
+        assert all(each.reasons for each in made.moves)
+        reached["with its gang"] += "FEA014" in {r.code for m in made.moves for r in m.reasons}
         gangs = [m for m in made.moves if before.gangs.of(before.pod_index[m.pod.uid])]
         if limits.gangs == "Spare":
             assert not gangs
@@ -306,6 +308,7 @@ def test_i17_no_plan_holds_a_part_of_a_gang_below_its_minimum() -> None:
         assert len(made.moves) <= 2 * int(limits.movesPerCycle)  # Enforce, and then Audit
     assert reached["group"] > len(SEEDS) / 10, reached
     assert reached["alone"] > len(SEEDS) / 10, reached
+    assert reached["with its gang"] > len(SEEDS) / 100, reached
 
 
 def test_a_gang_that_was_evaluated_leaves_the_budgets_as_they_were() -> None:

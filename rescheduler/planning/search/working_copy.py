@@ -274,4 +274,6 @@ class WorkingCopy:
             found = [ask(move.pod, move.source, b, move.gains[b.policy.name]) for b in gaining]
             if reasons := tuple(reason for reason in found if reason is not None):
                 return reasons
-        return ()
+        if not move.group:
+            return ()
+        return (Problem(code="FEA014", message=f"it moves with the rest of gang {move.group}"),)
