@@ -1,7 +1,7 @@
 """Gangs that Kueue itself runs, on real servers: `make e2e-kueue`.
 
 What `tests.fakes.kueue` imitates is seen here of the real one: a Workload that is deleted suspends
-its Job, whose pods all go, and is made and admitted anew, without anybody to resume it.
+its Job or JobSet, whose pods all go, and is made and admitted anew, without anybody to resume it.
 """
 
 import shutil
@@ -16,6 +16,8 @@ import pytest
 import yaml
 
 from tests.e2e.builders.cluster import Cluster
+from tests.e2e.builders.jobset import API as JOBSETS
+from tests.e2e.builders.jobset import jobset, jobset_controller
 from tests.e2e.builders.kueue import API, admitted, kueue, queue, workloads
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.surroundings import budget
@@ -54,6 +56,13 @@ def running(cluster: Cluster, tmp_path: Path) -> Iterator[Process]:
 
 
 @pytest.fixture
+def running_jobsets(cluster: Cluster, tmp_path: Path) -> Iterator[Process]:
+    more = ("jobset.x-k8s.io/jobset",)
+    with jobset_controller(cluster, tmp_path), kueue(cluster, tmp_path, *more) as process:
+        yield process
+
+
+@pytest.fixture
 def loop(cluster: Cluster, binary: Path, tmp_path: Path) -> Loop:
     actor = Program(binary, install(cluster, "enforce-cronjob", tmp_path))
     return Loop(actor, write_policies(tmp_path / "policies", CONFORMING, LIMITS))
@@ -70,23 +79,36 @@ def permit(cluster: Cluster) -> None:
     cluster.api.patch(default, {"metadata": {"labels": {"rescheduler.io/evictions": "allowed"}}})
 
 
-def training(cluster: Cluster, size: int = 4) -> None:
-    """A Job of Kueue with all its pods on n1, which then turns out to be of another kind."""
-    cluster.create(*nodes(1, cpu=32, memory="64Gi", labels=SSD), *queue("8"))
-    made = job("train", size, node_selector=SSD, cpu=1, memory=None)
+def training(cluster: Cluster) -> None:
+    """A Job of Kueue with four pods on n1, see `misplaced`."""
+    made = job("train", 4, node_selector=SSD, cpu=1, memory=None)
     made["spec"] |= {"suspend": True, "completionMode": "Indexed"}
+    misplaced(cluster, made, 4)
+
+
+def misplaced(cluster: Cluster, made: Manifest, size: int) -> None:
+    """What Kueue runs, with all its pods on n1, which then turns out to be of another kind."""
+    cluster.create(*nodes(1, cpu=32, memory="64Gi", labels=SSD), *queue("8"))
     made["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team"}
     cluster.create(made)
-    cluster.until(lambda: len(ready(cluster)) == size, "Kueue starts the Job", deadline=120)
-    cluster.create(*nodes(3, prefix="m", cpu=32, memory="64Gi", labels=SSD))
+    cluster.until(lambda: len(ready(cluster)) == size, "Kueue starts it", deadline=120)
+    for number, cpu in enumerate((16, 7, 3)):  # no two alike, so that little is a toss-up
+        more = nodes(1, prefix=f"m{number}-", cpu=cpu, memory=f"{2 * cpu}Gi", labels=SSD)
+        cluster.create(*more)
     found = cluster.api.read("v1", "Node", "n1")
     cluster.api.patch(found, {"metadata": {"labels": {"disk": "hdd"}}})
 
 
 def of_train(cluster: Cluster) -> Manifest:
-    """The Workload of the Job."""
-    (found,) = (each for each in workloads(cluster) if each["metadata"]["name"].startswith("job-t"))
+    """The Workload of the Job or JobSet."""
+    names = ("job-train-", "jobset-train-")
+    (found,) = (each for each in workloads(cluster) if each["metadata"]["name"].startswith(names))
     return found
+
+
+def jobs(cluster: Cluster) -> set[str]:
+    """The UIDs of all Jobs."""
+    return {each["metadata"]["uid"] for each in cluster.api.items("batch/v1", "Job")}
 
 
 def ready(cluster: Cluster) -> list[Manifest]:
@@ -105,6 +127,20 @@ def written(cluster: Cluster, mark: int) -> Counter[tuple[str, int]]:
     records = cluster.control_plane.audit.since(mark)
     asked = records.on("workloads", "pods/eviction").writes(by=USER)
     return Counter((each.resource, each.code) for each in asked)
+
+
+def landed_as_predicted(report: Json) -> None:
+    """On each node as many as was expected; which of the pods comes first nobody knows.
+
+    Where the last pod may take one of two nodes, half of it was expected on each.
+    """
+    expected: Counter[str] = Counter()
+    for move in report["moves"]:
+        expected.update({share["node"]: share["probability"] for share in move["landing"]})
+        assert move["predicted"] > 0, move
+    landed = Counter(move["landedOn"] for move in report["moves"])
+    assert landed == pytest.approx(expected, abs=0.5)
+    assert "n1" not in landed
 
 
 def told(report: Json) -> list[tuple[str, str]]:
@@ -144,7 +180,7 @@ def test_kueue_stops_and_starts_a_gang_that_nothing_else_may_move(
     report = loop.once()
     assert [each["result"] for each in report["moves"]] == ["evicted"] * 4, told(report)
     assert written(cluster, mark) == {("workloads", 200): 1}
-    assert all(each["landedOn"] != "n1" for each in report["moves"])
+    landed_as_predicted(report)
     after = ready(cluster)
     assert len(after) == 4
     assert not {pod["metadata"]["uid"] for pod in after} & uids
@@ -154,6 +190,44 @@ def test_kueue_stops_and_starts_a_gang_that_nothing_else_may_move(
     assert now["metadata"]["uid"] != before["metadata"]["uid"]
     found = cluster.api.read("batch/v1", "Job", "train", "default")
     assert found["status"].get("failed", 0) == 0, "a suspended Job counts no failure"
+    loop.until_content()
+    assert written(cluster, mark) == {("workloads", 200): 1}
+
+
+def test_kueue_stops_and_starts_a_jobset_with_all_its_jobs(
+    cluster: Cluster, running_jobsets: Process, loop: Loop
+) -> None:
+    made = jobset(
+        "train", {"driver": (1, 1), "worker": (2, 2)}, node_selector=SSD, cpu=1, memory=None
+    )
+    misplaced(cluster, made, 5)
+    permit(cluster)
+    mark = cluster.control_plane.audit.mark()
+    before, uids = of_train(cluster), {pod["metadata"]["uid"] for pod in ready(cluster)}
+    made_jobs = jobs(cluster)
+    assert len(made_jobs) == 3
+
+    # Its annotation stands for all pods below its Jobs.
+    found = cluster.api.read(JOBSETS, "JobSet", "train", "default")
+    cluster.annotate(found, **{"rescheduler.io/opt-out": "true"})
+    held(loop, "ELG011")
+    assert written(cluster, mark) == {}
+    cluster.annotate(found, **{"rescheduler.io/opt-out": None})
+
+    report = loop.once()
+    assert [each["result"] for each in report["moves"]] == ["evicted"] * 5, told(report)
+    assert written(cluster, mark) == {("workloads", 200): 1}
+    landed_as_predicted(report)
+    after = ready(cluster)
+    assert len(after) == 5
+    assert not {pod["metadata"]["uid"] for pod in after} & uids
+    now = of_train(cluster)
+    assert admitted(now)
+    assert now["metadata"]["name"] == before["metadata"]["name"]
+    assert now["metadata"]["uid"] != before["metadata"]["uid"]
+    found = cluster.api.read(JOBSETS, "JobSet", "train", "default")
+    assert found["status"].get("restarts", 0) == 0, "a suspended JobSet counts no failure"
+    assert jobs(cluster) == made_jobs, "its Jobs are suspended, not made anew"
     loop.until_content()
     assert written(cluster, mark) == {("workloads", 200): 1}
 

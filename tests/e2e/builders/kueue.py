@@ -3,16 +3,16 @@
 So a Job is created suspended, as its webhook would make it.
 """
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import yaml
 
 from tests.e2e.builders.cluster import Cluster
-from tests.e2e.controlplane.api import ApiError, Manifest
+from tests.e2e.builders.modules import config, define
+from tests.e2e.builders.webhooks import present
+from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.build import binaries
 from tests.e2e.controlplane.processes import Process, free_ports
 from tests.e2e.controlplane.versions import KUEUE
@@ -22,14 +22,11 @@ KINDS = ("Workload", "ClusterQueue", "LocalQueue", "ResourceFlavor")
 
 
 @contextmanager
-def kueue(cluster: Cluster, folder: Path) -> Iterator[Process]:
-    """Kueue with the integration of Jobs, as `admin`."""
-    for each in _crds():
-        cluster.api.apply(each)
+def kueue(cluster: Cluster, folder: Path, *more: str) -> Iterator[Process]:
+    """Kueue with the integration of Jobs, as `admin`; `more` are further integrations."""
+    define(cluster, config(KUEUE, "sigs.k8s.io/kueue"), API, *KINDS)
     cluster.create(*_surroundings())
-    for kind in KINDS:
-        cluster.until(partial(_served, cluster, kind), f"{kind} is served")
-    process = Process("kueue", _command(cluster, folder), folder)
+    process = Process("kueue", _command(cluster, folder, "batch/job", *more), folder)
     try:
         yield process
     finally:
@@ -88,53 +85,26 @@ def _surroundings() -> list[Manifest]:
     ]
 
 
-def _served(cluster: Cluster, kind: str) -> bool:
-    try:
-        cluster.api.request("GET", f"/apis/{API}/{kind.lower()}s")
-    except ApiError:
-        return False
-    return True
-
-
-def _crds() -> list[Manifest]:
-    """The definitions that come with this version."""
-    found = subprocess.run(
-        ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kueue"],
-        cwd=KUEUE.folder,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    bases = Path(found.stdout.strip()) / "config" / "components" / "crd" / "bases"
-    return [yaml.load(path.read_text(), yaml.CSafeLoader) for path in sorted(bases.glob("*.yaml"))]
-
-
-def _command(cluster: Cluster, folder: Path) -> list[str]:
-    """It serves webhooks in any case, so that it gets a certificate, as mounted from its Secret."""
-    certificates = folder / "kueue-certificates"
-    certificates.mkdir(parents=True)
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"),
-            *("-keyout", str(certificates / "tls.key"), "-out", str(certificates / "tls.crt")),
-            *("-subj", "/CN=localhost"),
-        ],
-        check=True,
-        capture_output=True,
-    )
+def _command(cluster: Cluster, folder: Path, *frameworks: str) -> list[str]:
+    """It serves webhooks in any case, so that it gets a certificate."""
+    present(folder / "kueue-certificates")
     webhook, probes = free_ports(2)
-    config = {
+    settings = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta1",
         "kind": "Configuration",
         "namespace": "kueue-system",
         "health": {"healthProbeBindAddress": f"127.0.0.1:{probes}"},
         "metrics": {"bindAddress": "0"},
-        "webhook": {"port": webhook, "host": "127.0.0.1", "certDir": str(certificates)},
+        "webhook": {
+            "port": webhook,
+            "host": "127.0.0.1",
+            "certDir": str(folder / "kueue-certificates"),
+        },
         "leaderElection": {"leaderElect": False},
-        "integrations": {"frameworks": ["batch/job"]},
+        "integrations": {"frameworks": list(frameworks)},
     }
     path = folder / "kueue.yaml"
-    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    path.write_text(yaml.safe_dump(settings), encoding="utf-8")
     return [
         str(binaries((KUEUE,))["kueue"]),
         f"--config={path}",

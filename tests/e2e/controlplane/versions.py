@@ -98,8 +98,9 @@ MIMIR = Program(
     {},
 )
 
-# For `make e2e-kueue` alone.
+# For `make e2e-kueue` alone; JobSet in the version that this Kueue is built with.
 KUEUE = Program("kueue", "0.14.0", {"kueue": "sigs.k8s.io/kueue/cmd/kueue"}, {})
+JOBSET = Program("jobset", "0.10.1", {"jobset": "sigs.k8s.io/jobset"}, {})
 
 # The longest build first, so that a cold build ends soonest.
 PROGRAMS = (
