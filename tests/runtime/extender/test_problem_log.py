@@ -1,8 +1,9 @@
 """What is wrong with the table that the extender follows is said once."""
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.testing import CapturingLogger
 
+from rescheduler.runtime.extender import problem_log
 from rescheduler.runtime.extender.problem_log import ProblemLog
 
 
@@ -16,12 +17,12 @@ from rescheduler.runtime.extender.problem_log import ProblemLog
     ],
 )
 def test_a_problem_is_said_when_it_changes(
-    problems: list[str], said: list[tuple[str, str]]
+    problems: list[str], said: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    course = iter(problems)
-    with capture_logs() as lines:
-        log = ProblemLog("the table", lambda: next(course))
-        for _ in problems[1:]:
-            log.look()
-    assert [(line["log_level"], line.get("error", "")) for line in lines] == said
-    assert all(line["event"].startswith("the table is ") for line in lines)
+    course, lines = iter(problems), CapturingLogger()
+    monkeypatch.setattr(problem_log, "logger", lambda: lines)
+    log = ProblemLog("the table", lambda: next(course))
+    for _ in problems[1:]:
+        log.look()
+    assert [(call.method_name, call.kwargs.get("error", "")) for call in lines.calls] == said
+    assert all(call.args[0].startswith("the table is ") for call in lines.calls)
