@@ -46,7 +46,7 @@ def test_one_request_stops_all_of_it_and_its_new_pods_are_awaited(stage: Stage) 
 
 
 def test_which_of_like_pods_is_placed_first_is_not_foretold(stage: Stage) -> None:
-    """Else a gang would seem to land astray whenever its pods come in another order."""
+    """Else no gang whose pods come in another order would land as predicted."""
     moves = gang(stage)
     stage.world.put("nodes", "", "large", stage.world.objects["nodes", "", "n0"])
     foretold = ["large", "large", "spare"]
@@ -61,7 +61,7 @@ def test_which_of_like_pods_is_placed_first_is_not_foretold(stage: Stage) -> Non
     for each in outcome.moves:
         shares = {share.node: share.probability for share in each.landing}
         assert shares == pytest.approx({"large": 2 / 3, "spare": 1 / 3})
-    assert not any(past.astray for past in history(stage))
+    assert not any(past.unpredicted for past in history(stage))
 
 
 @pytest.mark.parametrize("allowed", [0, 1, 2])
