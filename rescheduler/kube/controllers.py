@@ -189,10 +189,16 @@ class PodDisruptionBudget(Base):
 
 
 class ServicePort(Base):
-    """A port of a Service."""
+    """A port of a Service; `targetPort` is that of its pods, by number or name."""
 
     name: str = ""
     port: int = 0
+    targetPort: int | str | None = None
+
+    @property
+    def target(self) -> int | str:
+        """The port of its pods, which is its own where none is given."""
+        return self.targetPort or self.port
 
 
 class ServiceSpec(Base):
@@ -215,6 +221,13 @@ class Service(Base):
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: ServiceSpec = msgspec.field(default_factory=ServiceSpec)
+
+    def selects(self, labels: Labels | None) -> bool:
+        """Whether requests to it go to pods of its namespace with these labels."""
+        selector = self.spec.selector
+        if not selector or self.spec.type == "ExternalName":
+            return False
+        return selector.items() <= (labels or {}).items()
 
 
 class Namespace(Base):

@@ -167,6 +167,7 @@ class ResourceRequirements(Base):
 class ContainerPort(Base):
     """containers[].ports[]."""
 
+    name: str = ""
     containerPort: int = 0
     hostPort: int = 0
     hostIP: str = ""
@@ -204,10 +205,7 @@ class EmptyDir(Base):
 
 
 class Volume(Base):
-    """A volume, kept only where it holds data (claims, host paths, scratch) or binds to a node.
-
-    The in-line kinds that kube-scheduler's VolumeRestrictions evaluates are kept as they came.
-    """
+    """A volume that holds data or binds to a node; what VolumeRestrictions evaluates as it came."""
 
     name: str = ""
     persistentVolumeClaim: VolumeClaim | None = None
@@ -251,6 +249,7 @@ class PodSpec(Base):
     resources: ResourceRequirements | None = None
     volumes: list[Volume] | None = None
     schedulingGates: list[Named] | None = None
+    readinessGates: list[Base] | None = None
     resourceClaims: list[Named] | None = None
     schedulingGroup: dict[str, Any] | None = None
 

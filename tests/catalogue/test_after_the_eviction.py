@@ -247,8 +247,11 @@ def test_f40_requests_in_flight_are_left_the_time_that_the_pod_asks_for() -> Non
 @virtual
 def test_pods_that_do_not_tell_when_they_serve_are_named() -> None:
     """F40: without a readiness probe a replacement gets requests before it serves."""
-    for probed, named in (((), False), (("web",), True), (("web", "api"), False)):
+    cases = (((), "api", False), (("web",), "api", True), (("web",), "web", False))
+    for probed, served, named in (*cases, (("web", "api"), "api", False)):
         run = hot()
+        selecting = {"spec": {"selector": {"app": served}, "ports": [{"port": 80}]}}
+        run.cluster.put("services", "default", served, selecting)
         for each in run.cluster.of("pods"):
             app = each["metadata"]["labels"]["app"]
             probe = {"readinessProbe": {"httpGet": {"path": "/"}}} if app in probed else {}

@@ -60,7 +60,6 @@ _NEVER = frozenset(
         "persistentvolumeclaims",
         "replicationcontrollers",
         "priorityclasses",
-        "services",
     }
 )
 """Kinds of which these clusters have no object."""
