@@ -75,9 +75,10 @@ class FlavorUsage(Base):
 
 
 class ClusterQueueStatus(Base):
-    """status of a ClusterQueue."""
+    """status of a ClusterQueue; pendingWorkloads: how many wait for its quota."""
 
     conditions: list[Condition] | None = None
+    pendingWorkloads: int = 0
     flavorsReservation: list[FlavorUsage] | None = None
 
 

@@ -187,7 +187,7 @@ _ALL = (
     Reason("ACT018", "The replacement restarts again and again.", "Read its logs; nothing more is evicted until its workload has all its pods Ready."),
     Reason("ACT019", "The evicted pod is still there, five minutes past its grace period.", "Look at its finalizers and its node; its workload is left alone until it is gone."),
     Reason("ACT020", "The replacement stayed Pending where it had to go, and was made anew without steering.", "Name more nodes, or use `strength: Prefer`; its workload is left alone for longer."),
-    Reason("ACT021", "Kueue's Workload has changed, so its gang was not stopped.", "Make a new plan."),
+    Reason("ACT021", "Kueue's Workload has changed, or could not be read in time, so its gang was not stopped.", "Make a new plan; let Kueue delete Workloads that have finished (objectRetentionPolicies)."),
     Reason("ACT022", "The API server forbids to delete the Workload, so its gang was not stopped.", "Apply the component kueue-restart of deploy/: it gives the right to delete workloads.kueue.x-k8s.io."),
     # Drift: what the re-check before a move found
     Reason("DRF001", "The pod is on another node, or no longer Running and Ready.", "Make a new plan."),

@@ -31,7 +31,7 @@ from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.sources.kubernetes.client import Connection, connect
 from rescheduler.sources.kubernetes.cluster import read_pods, read_queues
-from rescheduler.sources.kubernetes.surroundings import read_surroundings
+from rescheduler.sources.kubernetes.surroundings import read_surroundings, read_workload
 from rescheduler.sources.output_file import is_stdout
 from rescheduler.sources.policy_files import load_policies
 
@@ -163,6 +163,7 @@ def _actor(
             pods=lambda namespace, labels, name: read_pods(connection, namespace, labels, name),
             reread=lambda namespace, name: read_surroundings(connection, namespace, name),
             queues=lambda: read_queues(connection),
+            workload=lambda namespace, name: read_workload(connection, namespace, name),
             sleep=stop.sleep,
             stop=stop.within(settings.cycle_deadline),
             limits=policies.limits,

@@ -171,10 +171,11 @@ def test_kueue_stops_and_starts_a_gang_that_nothing_else_may_move(
     rival["spec"]["suspend"] = True
     rival["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team"}
     cluster.create(rival)
-    cluster.until(lambda: len(workloads(cluster)) == 2, "the rival waits")
+    cluster.until(lambda: pending(cluster) == 1, "the rival waits")
     held(loop, "ELG034")
     (waits,) = (each for each in workloads(cluster) if each["metadata"]["name"].startswith("job-r"))
     cluster.api.patch({**waits, **KIND}, {"spec": {"active": False}})
+    cluster.until(lambda: pending(cluster) == 0, "its ClusterQueue says so")
     assert written(cluster, mark) == {}
 
     report = loop.once()
@@ -241,6 +242,11 @@ def held(loop: Loop, code: str) -> None:
         if {each for each, _ in told(report)} == {code}:
             return
         assert time.monotonic() < until, (told(report), report["notes"])
+
+
+def pending(cluster: Cluster) -> int:
+    found = cluster.api.read(API, "ClusterQueue", "all")
+    return int(found["status"]["pendingWorkloads"])
 
 
 def allowed(cluster: Cluster) -> int:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from tests.fakes.world import World
 
 _PATH = re.compile(
-    r"^/apis/kueue.x-k8s.io/v1beta1/namespaces/(?P<ns>[^/]+)/workloads(?:/(?P<name>[^/]+))?$"
+    r"^/apis/kueue.x-k8s.io/v1beta1/namespaces/(?P<ns>[^/]+)/(?P<kind>workloads|localqueues)"
+    r"(?:/(?P<name>[^/]+))?$"
 )
 _LISTS = re.compile(r"^/apis/kueue.x-k8s.io/v1beta1/(?P<kind>workloads|clusterqueues|localqueues)$")
 ADMITTED = [{"type": each, "status": "True"} for each in ("QuotaReserved", "Admitted")]
@@ -80,7 +81,7 @@ def answer(
         items = [
             copy.deepcopy(value)
             for (kind, ns, named), value in world.objects.items()
-            if (kind, ns) == ("workloads", namespace) and wanted in ("", named)
+            if (kind, ns) == (found["kind"], namespace) and wanted in ("", named)
         ]
         return 200, {"items": items, "metadata": {}}, {}
     if method != "DELETE":

@@ -35,7 +35,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.sources.kubernetes.client import Connection
 from rescheduler.sources.kubernetes.cluster import read_pods, read_queues
-from rescheduler.sources.kubernetes.surroundings import read_surroundings
+from rescheduler.sources.kubernetes.surroundings import read_surroundings, read_workload
 from rescheduler.sources.kubernetes.transport import Answer as Fetched
 from tests.cluster import node
 from tests.fakes.manners import copied
@@ -245,6 +245,7 @@ class Process:
             pods=self._pods,
             reread=lambda namespace, name: read_surroundings(self, namespace, name),
             queues=lambda: read_queues(cast("Connection", self)),
+            workload=lambda namespace, name: read_workload(self, namespace, name),
             evict=self._evict,
             dry_run=self._dry_run,
             announce=lambda move, became, _: self.announced.append(

@@ -1,15 +1,19 @@
 """A pod is read again with all that it hangs on, over HTTP as in a real run."""
 
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.kubernetes.cluster import read_pods
-from rescheduler.sources.kubernetes.surroundings import read_surroundings
-from rescheduler.sources.kubernetes.transport import Connection
+from rescheduler.sources.kubernetes.cluster import DEADLINE, read_pods, read_queues
+from rescheduler.sources.kubernetes.surroundings import SECONDS, read_surroundings, read_workload
+from rescheduler.sources.kubernetes.transport import Answer, Connection
+from tests.fakes import kueue
 from tests.fakes.apiserver import FakeServer, Fault, serving
 from tests.fakes.world import World
 from tests.runtime.skewed import skewed
@@ -165,3 +169,77 @@ def test_pods_are_read_by_selector_or_by_name(server: FakeServer) -> None:
     assert names(read_pods(connection, "default", name="web-2")) == ["web-2"]
     server.world.objects["pods", "default", "web-2"]["status"]["phase"] = "Failed"
     assert read_pods(connection, "default", name="web-2") == []
+
+
+def queued(world: World) -> dict[str, Any]:
+    """Two Workloads, LocalQueues of two namespaces and a ClusterQueue; the first Workload."""
+    for namespace in ("default", "elsewhere"):
+        world.put("localqueues", namespace, "team", {"spec": {"clusterQueue": "all"}})
+    world.put("clusterqueues", "", "all", {"spec": {}, "status": {"pendingWorkloads": 2}})
+    made = [kueue.workload(name, f"uid-{name}", pods=3) for name in ("train", "done")]
+    for each in made:
+        world.put("workloads", "default", each["metadata"]["name"], each)
+    return made[0]
+
+
+def test_one_workload_is_read_with_its_queues_and_no_more(server: FakeServer) -> None:
+    name = queued(server.world)["metadata"]["name"]
+    found = read_workload(Connection(server.client(), "here"), "default", name)
+    assert [(each.metadata.name, each.group) for each in found.gang_objects] == [
+        (name, "kueue.x-k8s.io")
+    ]
+    assert [each.metadata.namespace for each in found.local_queues] == ["default"]
+    assert [each.status.pendingWorkloads for each in found.cluster_queues] == [2]
+    assert len(server.requests) == 3
+
+
+def test_workloads_that_have_finished_say_nothing(server: FakeServer) -> None:
+    name = queued(server.world)["metadata"]["name"]
+    for key, each in server.world.objects.items():
+        if key[0] == "workloads" and key[2] != name:
+            each["status"]["conditions"].append({"type": "Finished", "status": "True"})
+    found = read_queues(Connection(server.client(), "here"))
+    assert names(found.gang_objects) == [name]
+
+
+def test_a_workload_that_is_gone_is_left_out(server: FakeServer) -> None:
+    queued(server.world)
+    found = read_workload(Connection(server.client(), "here"), "default", "other")
+    assert found.gang_objects == []
+
+
+def test_a_workload_that_cannot_be_decoded_is_named(server: FakeServer) -> None:
+    name = queued(server.world)["metadata"]["name"]
+    server.world.objects["workloads", "default", name]["spec"]["podSets"] = "three"
+    found = read_workload(Connection(server.client(), "here"), "default", name)
+    assert [(each.kind, each.name) for each in found.undecodable] == [
+        ("Workload.kueue.x-k8s.io", name)
+    ]
+
+
+@dataclass
+class Timed(Connection):
+    """Empty lists, and the seconds that each may take."""
+
+    allowed: list[float] = field(default_factory=list)
+
+    def fetch(
+        self,
+        path: str,
+        query: dict[str, str] | None = None,
+        until: float | None = None,
+        most: int = 0,
+    ) -> Answer:
+        assert until is not None
+        self.allowed.append(until - time.monotonic())
+        now = datetime.now(UTC)
+        return Answer(200, b'{"items": [], "kind": "List"}', now, now, now)
+
+
+def test_all_workloads_may_take_long_and_one_may_not(server: FakeServer) -> None:
+    connection = Timed(server.client(), "here")
+    read_queues(connection)
+    assert all(SECONDS * 2 < each <= DEADLINE for each in connection.allowed)
+    connection.allowed.clear()
+    read_workload(connection, "default", "train")
+    assert all(each <= SECONDS for each in connection.allowed)

@@ -74,7 +74,7 @@ class KueueChecks:
         rival = self._rivals.get(_pool(queue)) or self._rivals.get("")
         if rival is None:
             return None
-        text = f"Workload {rival}, and may take the quota that {name} frees"
+        text = f"{rival}, and may take the quota that {name} frees"
         return Problem(code="ELG034", message=text)
 
     @cached_property
@@ -92,20 +92,24 @@ class KueueChecks:
 
     @cached_property
     def _rivals(self) -> dict[str, str]:
-        """A Workload that waits, or may, by whose quota it may take; "" where that is not known.
+        """What waits, or may, by whose quota it may take; "" where that is not known.
 
         Cohorts may be parts of others, so that all ClusterQueues in a cohort count as one.
         """
         answer: dict[str, str] = {}
         for bad in self._snapshot.undecodable:
             if bad.kind == WORKLOADS:
-                answer.setdefault("", f"{bad.namespace}/{bad.name} cannot be decoded")
+                answer.setdefault("", f"Workload {bad.namespace}/{bad.name} cannot be decoded")
         for each in self._snapshot.gang_objects:
             if each.group == KUEUE and waits(each):
                 local = self._locals.get((each.metadata.namespace, each.spec.queueName or ""))
                 queue = None if local is None else self._queues.get(local.spec.clusterQueue)
-                text = f"{each.metadata.namespace}/{each.metadata.name} waits"
+                text = f"Workload {each.metadata.namespace}/{each.metadata.name} waits"
                 answer.setdefault("" if queue is None else _pool(queue), text)
+        for queue in self._snapshot.cluster_queues:
+            if waiting := queue.status.pendingWorkloads:
+                text = f"ClusterQueue {queue.metadata.name} has {counted(waiting, 'Workload')}"
+                answer.setdefault(_pool(queue), f"{text} pending")
         return answer
 
 

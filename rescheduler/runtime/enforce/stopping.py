@@ -1,8 +1,9 @@
 """Gangs that Kueue runs: one request stops all pods, and Kueue starts them again by itself.
 
 No PodDisruptionBudget is asked by anybody but us, so everything is read again right before it, and
-must allow all pods at once. All intents are stored before; whether an unanswered request took
-effect is found out by the Workload's UID.
+must allow all pods at once. All Workloads are listed before the intents: Kueue keeps those that
+have finished, so that it may take long. The gang's own, and its queues, are read again after them.
+Whether an unanswered request took effect is found out by the Workload's UID.
 """
 
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from dataclasses import replace
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import unstoppable, was_stopped
+from rescheduler.model.errors import SourceError
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
@@ -18,7 +20,7 @@ from rescheduler.model.restarting import RESTARTED, StopRef
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.any_order import in_any_order
 from rescheduler.runtime.enforce.actor import Workloads
-from rescheduler.runtime.enforce.attempt import Attempts, Halted, problem
+from rescheduler.runtime.enforce.attempt import FRESH, Attempts, Halted, problem
 
 
 class StopAttempts(Attempts):
@@ -36,29 +38,56 @@ class StopAttempts(Attempts):
             raise ValueError("no batch was begun")
         moves = in_any_order(moves, self._snapshot)
         self._may_send()
-        fresh = self._around(moves)
-        changed = self._all_changed(moves, fresh)
-        if changed is not None:
-            return changed
+        try:
+            listed = self._actor.queues()
+        except SourceError as error:
+            return _unread(error)
+        fresh = _with_queues(self._around(moves), listed)
+        found = self._as_it_is(moves, fresh, stops)
+        if isinstance(found, Problem):
+            return found
         intents = self._intend([(move, fresh) for move in moves])
         if not intents:
             return None
         try:
-            self._may_send()
-            began = self._actor.steady()
-            fresh = self._with_queues(self._around(moves))
-            found = _stoppable(fresh, moves[0], stops)
-            changed = found if isinstance(found, Problem) else self._all_changed(moves, fresh)
-            if changed is not None or isinstance(found, Problem):
-                self._withdraw(intents)
-                return changed
-            self._may_send()
-            self._is_fresh(moves[0], self._actor.steady() - began)
-        except Halted:
+            found = self._right_before(moves, listed, stops)
+        except (Halted, SourceError):
             self._withdraw(intents)
             raise
+        if isinstance(found, Problem):
+            self._withdraw(intents)
+            return found
         self._sent(list(zip(moves, intents, strict=True)), found)
         return None
+
+    def _right_before(
+        self, moves: Sequence[PlannedMove], listed: Snapshot, stops: StopRef
+    ) -> GangObject | Problem:
+        """The Workload, to be stopped now that the intents are stored; or why it must not be.
+
+        listed: all Workloads and queues, of which these are read again: the gang's Workload, the
+        LocalQueues of its namespace, and the ClusterQueues, which tell whether others wait.
+        """
+        self._may_send()
+        began, namespace = self._actor.steady(), moves[0].pod.namespace
+        try:
+            now = self._actor.workload(namespace, stops.name)
+        except SourceError as error:
+            return _unread(error)
+        fresh = _with_queues(self._around(moves), _renewed(listed, now, (namespace, stops.name)))
+        found = self._as_it_is(moves, fresh, stops)
+        self._may_send()
+        age = self._actor.steady() - began
+        if age > FRESH:
+            return problem("ACT021", f"What it hangs on was read {age:.1f} s ago.")
+        return found
+
+    def _as_it_is(
+        self, moves: Sequence[PlannedMove], fresh: Snapshot, stops: StopRef
+    ) -> GangObject | Problem:
+        """The Workload of these moves as it was read; or why it must be left alone."""
+        found = _stoppable(fresh, moves[0], stops)
+        return found if isinstance(found, Problem) else self._all_changed(moves, fresh) or found
 
     def _around(self, moves: Sequence[PlannedMove]) -> Snapshot:
         """What all these pods hang on, read now: once for each of their controllers.
@@ -92,18 +121,6 @@ class StopAttempts(Attempts):
                 return of_member(move, changed)
         return None
 
-    def _with_queues(self, fresh: Snapshot) -> Snapshot:
-        """What was read, with what Kueue decides by, read now: all Workloads, and their queues."""
-        read = self._actor.queues()
-        return replace(
-            fresh,
-            gang_objects=read.gang_objects,
-            cluster_queues=read.cluster_queues,
-            local_queues=read.local_queues,
-            undecodable=[*fresh.undecodable, *read.undecodable],
-            unread=read.unread,
-        )
-
     def _sent(self, moves: list[tuple[PlannedMove, PastMove]], workload: GangObject) -> None:
         """Send the one request, whose intents are stored, and keep what came of it."""
         actor = self._actor
@@ -129,6 +146,46 @@ class StopAttempts(Attempts):
             return RESTARTED if was_stopped(found, metadata.uid) else ""
 
         return self._found_out(answer, look)
+
+
+def _unread(error: SourceError) -> Problem:
+    return problem("ACT021", f"What Kueue decides by cannot be read: {error.message}.")
+
+
+def _with_queues(fresh: Snapshot, queues: Snapshot) -> Snapshot:
+    """What was read around pods, with what Kueue decides by."""
+    return replace(
+        fresh,
+        gang_objects=queues.gang_objects,
+        cluster_queues=queues.cluster_queues,
+        local_queues=queues.local_queues,
+        undecodable=[*fresh.undecodable, *queues.undecodable],
+        unread=queues.unread,
+    )
+
+
+def _renewed(listed: Snapshot, now: Snapshot, workload: tuple[str, str]) -> Snapshot:
+    """What was listed, with this Workload and its queues as they are now.
+
+    now: the Workload, where it still is, the LocalQueues of its namespace, and all ClusterQueues.
+    """
+    return replace(
+        listed,
+        gang_objects=[
+            *(
+                each
+                for each in listed.gang_objects
+                if (each.metadata.namespace, each.metadata.name) != workload
+            ),
+            *now.gang_objects,
+        ],
+        cluster_queues=now.cluster_queues,
+        local_queues=[
+            *(each for each in listed.local_queues if each.metadata.namespace != workload[0]),
+            *now.local_queues,
+        ],
+        undecodable=[*listed.undecodable, *now.undecodable],
+    )
 
 
 def _stoppable(fresh: Snapshot, move: PlannedMove, stops: StopRef) -> GangObject | Problem:

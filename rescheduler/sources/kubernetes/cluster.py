@@ -10,6 +10,7 @@ import msgspec
 
 from rescheduler.kube import controllers as kinds
 from rescheduler.kube.gangs import WORKLOADS, GangObject
+from rescheduler.kube.kueue import holds
 from rescheduler.kube.objects import Node, Pod, PodSpec
 from rescheduler.kube.pod_state import ended
 from rescheduler.kube.steered_before import as_made
@@ -27,7 +28,6 @@ from rescheduler.sources.kubernetes.listed_kinds import (
     POD,
     Kind,
 )
-from rescheduler.sources.kubernetes.surroundings import SECONDS
 from rescheduler.sources.kubernetes.transport import MAX_PAGE, Answer, AnswerTooLarge, Connection
 
 PAGE = 500
@@ -111,17 +111,18 @@ def read_pods(
 
 
 def read_queues(connection: Connection) -> Snapshot:
-    """What Kueue decides by, as it is now: all Workloads, their queues, and no more.
+    """What Kueue decides by, as it is now: Workloads that have not finished, queues, and no more.
 
     Raises:
         ClusterUnavailable: something could not be read, or not in time.
     """
-    reader = _Reader(connection, SECONDS)
+    reader = _Reader(connection)
     fields: dict[str, Any] = {
         name: reader.objects(LISTS[name]) for name in ("cluster_queues", "local_queues")
     }
     workloads = next(kind for kind in GANG_OBJECTS if kind.name == WORKLOADS)
-    fields["gang_objects"] = reader.gang_objects(workloads)
+    listed = reader.gang_objects(workloads)
+    fields["gang_objects"] = [w for w in listed if not holds(w.status.conditions, "Finished")]
     first = reader.first
     return Snapshot(
         taken=datetime.now(UTC) if first is None or first.date is None else first.date,
@@ -137,9 +138,9 @@ def read_queues(connection: Connection) -> Snapshot:
 class _Reader:
     """One pass over the API server, with one deadline and one table of what is shared."""
 
-    def __init__(self, connection: Connection, seconds: float = DEADLINE) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._until = time.monotonic() + seconds
+        self._until = time.monotonic() + DEADLINE
         self._sharing = Sharing()
         self.undecodable: list[Undecodable] = []
         self.unread: list[str] = []

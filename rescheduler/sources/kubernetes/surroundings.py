@@ -7,6 +7,8 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from rescheduler.kube import controllers as kinds
+from rescheduler.kube.gangs import KUEUE, WORKLOADS, GangObject
+from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.objects import Base, Node, OwnerReference, Pod
 from rescheduler.kube.pod_state import ended
 from rescheduler.model.errors import ClusterUnavailable
@@ -34,6 +36,7 @@ _OWNERS = {
     "Pod": "/api/v1/namespaces/{}/pods/",
 }
 """What may be above the controllers."""
+_KUEUE = f"/apis/{KUEUE}/v1beta1"
 
 
 class Fetches(Protocol):
@@ -82,6 +85,30 @@ def read_surroundings(connection: Fetches, namespace: str, name: str) -> Snapsho
         namespaces=namespaces,
         budgets=budgets,
         autoscalers=autoscalers,
+    )
+
+
+def read_workload(connection: Fetches, namespace: str, name: str) -> Snapshot:
+    """A Workload of Kueue, the LocalQueues of its namespace and all ClusterQueues, and no more.
+
+    A Workload that does not exist is left out; what cannot be decoded is in `undecodable`.
+
+    Raises:
+        ClusterUnavailable: something could not be read, or not in time.
+    """
+    reading = _Reading(connection, namespace)
+    within = f"{_KUEUE}/namespaces/{namespace}"
+    named = {"fieldSelector": f"metadata.name={name}"}
+    found = reading.every(f"{within}/workloads", GangObject, WORKLOADS, named)
+    for each in found:
+        each.apiVersion = _KUEUE.removeprefix("/apis/")
+    return reading.snapshot(
+        [],
+        [],
+        [],
+        gang_objects=found,
+        cluster_queues=reading.every(f"{_KUEUE}/clusterqueues", ClusterQueue, "ClusterQueue"),
+        local_queues=reading.every(f"{within}/localqueues", LocalQueue, "LocalQueue"),
     )
 
 

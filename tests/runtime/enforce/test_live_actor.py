@@ -24,6 +24,7 @@ def test_the_ledger_keeps_moves_as_long_as_the_limits_need_them() -> None:
                 recheck=unused,
                 reread=unused,
                 queues=unused,
+                workload=unused,
                 pods=unused,
                 sleep=unused,
                 stop=unused,

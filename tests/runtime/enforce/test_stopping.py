@@ -10,6 +10,7 @@ from rescheduler.model.restarting import StopRef
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes import kueue
+from tests.fakes.moves import planned
 from tests.fakes.stage import WIDE, Process, Stage, warm
 from tests.runtime.enforce.stopping import (
     ROOM,
@@ -137,9 +138,8 @@ def rival(stage: Stage) -> None:
     stage.world.put("workloads", "elsewhere", "job-rival", waits)
 
 
-def odd_rival(stage: Stage) -> None:
-    rival(stage)
-    stage.world.objects["workloads", "elsewhere", "job-rival"]["spec"]["podSets"] = "three"
+def pending(stage: Stage) -> None:
+    stage.world.objects["clusterqueues", "", "all"]["status"]["pendingWorkloads"] = 1
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,7 @@ def odd_rival(stage: Stage) -> None:
         (held_queue, "ELG035"),
         (held_local_queue, "ELG035"),
         (deleted_queue, "ELG035"),
-        (rival, "ELG034"),
-        (odd_rival, "ELG034"),
+        (pending, "ELG034"),
     ],
 )
 def test_what_kueue_decides_by_is_read_again_right_before_the_request(
@@ -170,18 +169,92 @@ def test_what_kueue_decides_by_is_read_again_right_before_the_request(
     assert not any(past.charged for past in history(stage))
 
 
-@pytest.mark.parametrize("kind", ["clusterqueues", "localqueues", "workloads"])
-@pytest.mark.parametrize("status", [403, 404, 500])
-def test_where_that_cannot_be_read_nothing_is_stopped(stage: Stage, kind: str, status: int) -> None:
+def odd_rival(stage: Stage) -> None:
+    rival(stage)
+    stage.world.objects["workloads", "elsewhere", "job-rival"]["spec"]["podSets"] = "three"
+
+
+@pytest.mark.parametrize("change", [rival, odd_rival, pending])
+def test_a_workload_that_waits_holds_it_before_anything_is_stored(
+    stage: Stage, change: Any
+) -> None:
+    """It has come since the batch began."""
     moves = gang(stage)
     process = Process(stage, "a", limits=ROOM)
-    process.before = lambda _n, _m, path: status if path.endswith(f"v1beta1/{kind}") else None
-    outcome = run(stage, *moves, process=process)
-    assert outcome.verdict.code == "ACT016"
+
+    def at_the_list(_: int, method: str, path: str) -> None:
+        if method == "GET" and path.endswith("v1beta1/clusterqueues"):
+            change(stage)
+
+    process.before = at_the_list
+    assert results(run(stage, *moves, process=process)) == [("refused", "ELG034")] * 3
     assert written(process) == []
-    stage.seconds += 130
-    run(stage, process=Process(stage, "b", limits=ROOM))
+    assert history(stage) == []
+
+
+@pytest.mark.parametrize("kind", ["clusterqueues", "localqueues", "workloads"])
+@pytest.mark.parametrize("status", [403, 404, 500])
+@pytest.mark.parametrize("late", [False, True])
+def test_where_that_cannot_be_read_its_gang_alone_is_not_stopped(
+    stage: Stage, kind: str, status: int, late: bool
+) -> None:
+    """Nothing stays charged, and the run goes on with its other moves."""
+    moves = gang(stage)
+    other = planned(stage.world.add_pod("web-0", "n4", owner=("ReplicaSet", "web"), app="web"))
+    process = Process(stage, "a", limits=ROOM)
+
+    def answer(_: int, method: str, path: str) -> int | None:
+        asked = method == "GET" and path.partition("?")[0].endswith(f"/{kind}")
+        return status if asked and bool(history(stage)) == late else None
+
+    process.before = answer
+    outcome = run(stage, *moves, other, process=process)
+    assert results(outcome) == [*[("refused", "ACT021")] * 3, ("evicted", "ACT001")]
+    assert not any("workloads" in path for _, path in written(process))
+    assert sum(past.charged for past in history(stage)) == 1
+
+
+def test_a_gang_that_takes_too_long_to_read_is_left_alone_by_itself(stage: Stage) -> None:
+    moves = gang(stage)
+    process = Process(stage, "a", limits=ROOM)
+
+    def slow(_: int, method: str, path: str) -> None:
+        if method == "GET" and path.endswith("/localqueues") and history(stage):
+            stage.seconds += 6
+
+    process.before = slow
+    assert results(run(stage, *moves, process=process)) == [("refused", "ACT021")] * 3
+    assert written(process) == []
     assert not any(past.charged for past in history(stage))
+
+
+def test_many_workloads_may_be_listed_slowly_and_only_its_own_is_read_again(stage: Stage) -> None:
+    """Kueue keeps those that have finished; it is what follows the intents that must be new."""
+    moves = gang(stage)
+    process = Process(stage, "a", limits=ROOM)
+    lists: list[bool] = []
+
+    def slow(_: int, method: str, path: str) -> None:
+        if method == "GET" and path.endswith("v1beta1/workloads"):
+            lists.append(bool(history(stage)))
+            process.sleep(60)
+
+    process.before = slow
+    assert results(run(stage, *moves, process=process)) == [("evicted", "ACT001")] * 3
+    assert lists == [False], "once, before the intents"
+
+
+def test_intents_are_withdrawn_where_its_pods_cannot_be_read(stage: Stage) -> None:
+    moves = gang(stage)
+    process = Process(stage, "a", limits=ROOM)
+
+    def broken(_: int, method: str, path: str) -> int | None:
+        return 500 if method == "GET" and "/pods/" in path and history(stage) else None
+
+    process.before = broken
+    assert run(stage, *moves, process=process).verdict.code == "ACT016"
+    assert written(process) == []
+    assert {past.state for past in history(stage)} == {"refused"}
 
 
 def test_a_workload_that_changes_between_its_reading_and_the_request_is_left_alone(
