@@ -17,7 +17,8 @@ from rescheduler.kube.gangs import GangObject, PodSet, PodSetAssignment
 from rescheduler.kube.objects import Base, Condition, LabelSelector, ObjectMeta, OwnerReference
 from rescheduler.kube.quantity import nanos
 
-RUNNERS = frozenset({("batch/v1", "Job"), ("jobset.x-k8s.io/v1alpha2", "JobSet")})
+JOBSETS = "jobset.x-k8s.io/v1alpha2"
+RUNNERS = frozenset({("batch/v1", "Job"), (JOBSETS, "JobSet")})
 """Kinds that make all their pods anew once they are not suspended any more."""
 _RUNNING = ("QuotaReserved", "Admitted")
 _NO_TOPOLOGY = frozenset({"podIndexLabel", "subGroupIndexLabel", "subGroupCount"})
@@ -141,7 +142,7 @@ def unstoppable(workload: GangObject) -> str:
         return f"{name} has a maximumExecutionTimeSeconds, which would begin anew"
     if workload.status.admissionChecks or workload.status.clusterName:
         return f"{name} has admission checks, which would have to pass again"
-    if owner is not None and workload.metadata.name not in _made_names(owner):
+    if owner is not None and workload.metadata.name not in made_names(owner):
         return f"{name} was not made by Kueue for {owner.kind} {owner.name}, or is elastic"
     if any(each.minCount is not None for each in workload.spec.podSets or ()):
         return f"{name} may be admitted with fewer pods (minCount)"
@@ -157,7 +158,7 @@ def was_stopped(found: GangObject | None, uid: str) -> bool:
     )
 
 
-def _made_names(owner: OwnerReference) -> set[str]:
+def made_names(owner: OwnerReference) -> set[str]:
     """How Kueue names the Workload that it makes for a job, before and since v0.8.
 
     Those that somebody else made (prebuilt), and slices of elastic jobs, have other names.

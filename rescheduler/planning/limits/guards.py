@@ -1,9 +1,12 @@
 """Guards: what holds a whole cycle, however good its moves are."""
 
-from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 
+from rescheduler.kube.controllers import Controller, Owner
+from rescheduler.kube.gangs import KUEUE
+from rescheduler.kube.kueue import JOBSETS, holds, made_names
+from rescheduler.kube.objects import OwnerReference
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
@@ -74,11 +77,13 @@ def _unreplaced(
     """GRD003: one code for every workload that still lacks what we took from it.
 
     What its owner wants counts, whether there is a pod of it or none; of a Job that Kueue has
-    suspended for our sake what it wants once it has its quota again.
+    suspended for our sake what it wants once it has its quota again. Such a Job that is gone is
+    missed while its JobSet is there, which makes it anew.
     """
     late: dict[str, PastMove] = {}
     stopped: set[str] = set()
-    for move in history.recent(snapshot.taken):
+    recent = history.recent(snapshot.taken)
+    for move in recent:
         overdue = move.in_flight and move.at + limits.readyTimeout < snapshot.taken
         stayed = move.state == "intended" and move.podUid in snapshot.pod_index
         if (move.state == "lost" or overdue) and not (move.no_worse or stayed):
@@ -86,20 +91,70 @@ def _unreplaced(
             stopped |= {move.workload} if move.stops else set()
     if not late:
         return
-    ready: Counter[str] = Counter()
-    for index, workload in enumerate(snapshot.workloads):
-        if workload.uid in late:
-            ready[workload.uid] += eligibility.ready(index)
-    for owner in snapshot.controllers:
-        uid = owner.metadata.uid
+    known = {owner.metadata.uid: owner for owner in snapshot.controllers}
+    ready = _Ready(snapshot, eligibility)
+    for uid, owner in known.items():
+        if uid not in late:
+            continue
         wanted = owner.resumed if uid in stopped else owner.wanted
-        if uid in late and ready[uid] < wanted:
-            yield Problem(
-                code="GRD003",
-                message=f"pod {late[uid].namespace}/{late[uid].pod} was evicted at "
-                f"{instant(late[uid].at)}, and {owner.kind} {owner.metadata.name} has "
-                f"{ready[uid]} Ready of {wanted}",
+        if ready.of(uid) < wanted:
+            said = f"{owner.kind} {owner.metadata.name} has {ready.of(uid)} Ready of {wanted}"
+            yield _missing(late[uid], said)
+    told: set[str] = set()
+    for uid in sorted(stopped - known.keys()):
+        move = late[uid]
+        jobset = None if move.stopsUid in told else _jobset(snapshot, move)
+        if jobset is None:
+            continue
+        told.add(move.stopsUid)
+        jobs = [each for each in known.values() if _above(each) == jobset.metadata.uid]
+        whole = sum(ready.of(each.metadata.uid) >= each.resumed for each in jobs)
+        made = len({each.workload for each in recent if each.stopsUid == move.stopsUid})
+        if whole < made:
+            said = f"JobSet {jobset.metadata.name} has {whole} of {counted(made, 'Job')}"
+            yield _missing(move, f"{said} with all pods Ready")
+
+
+class _Ready:
+    """Counts the Ready pods of workloads, by UID."""
+
+    def __init__(self, snapshot: Snapshot, eligibility: Eligibility) -> None:
+        self._eligibility = eligibility
+        self._index = {workload.uid: i for i, workload in enumerate(snapshot.workloads)}
+
+    def of(self, uid: str) -> int:
+        index = self._index.get(uid)
+        return 0 if index is None else self._eligibility.ready(index)
+
+
+def _missing(move: PastMove, said: str) -> Problem:
+    by = f" with Workload {move.stops} of Kueue" if move.stops else ""
+    name = f"pod {move.namespace}/{move.pod}"
+    return Problem("GRD003", f"{name} was evicted{by} at {instant(move.at)}, and {said}")
+
+
+def _jobset(snapshot: Snapshot, move: PastMove) -> Owner | None:
+    """The JobSet of the Workload that this move stopped; None where it is gone or has finished."""
+    if any(
+        each.group == KUEUE
+        and (each.metadata.namespace, each.metadata.name) == (move.namespace, move.stops)
+        and holds(each.status.conditions, "Finished")
+        for each in snapshot.gang_objects
+    ):
+        return None
+    for each in snapshot.owners:
+        if each.kind == "JobSet" and each.metadata.namespace == move.namespace:
+            owner = OwnerReference(
+                kind="JobSet", name=each.metadata.name, uid=each.metadata.uid, apiVersion=JOBSETS
             )
+            if move.stops in made_names(owner):
+                return each
+    return None
+
+
+def _above(controller: Controller) -> str:
+    above = controller.metadata.controller
+    return "" if above is None else above.uid
 
 
 def _skewed(snapshot: Snapshot) -> Iterator[Problem]:

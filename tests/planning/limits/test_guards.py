@@ -8,10 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.kube.objects import Condition, Taint
+from rescheduler.kube.controllers import Owner
+from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.objects import Condition, ObjectMeta, OwnerReference, Taint
 from rescheduler.model.history import PastMove
 from rescheduler.policies.limits import Limits
 from tests.cluster import NOW, controller, pod
+from tests.fakes import kueue
 from tests.planning.scenarios import SWIFT, hot_gpus
 from tests.planning.world import World
 
@@ -83,6 +86,45 @@ def stopped(
     lost(world, state="lost", settled=NOW, workload=job.metadata.uid, stops=stops)
 
 
+JOBSET = Owner(kind="JobSet", metadata=ObjectMeta(name="llm", namespace="default", uid="js-1"))
+
+
+def jobset_stopped(world: World, *, there: bool = True, **more: Any) -> None:
+    """Two Jobs of a JobSet, by whose Workload Kueue stopped them, are gone since."""
+    workload = kueue.workload("llm", "js-1", pods=2, kind="JobSet")
+    for name in ("llm-a-0", "llm-b-0"):
+        stops = {"stops": workload["metadata"]["name"], "stopsUid": "w-1"}
+        lost(world, state="lost", settled=NOW, workload=f"old-{name}", **(stops | more))
+    if there:
+        world.snapshot = replace(world.snapshot, owners=[JOBSET])
+
+
+def finished_since(world: World) -> None:
+    jobset_stopped(world)
+    made = kueue.workload("llm", "js-1", pods=2, kind="JobSet")
+    made["status"]["conditions"].append({"type": "Finished", "status": "True"})
+    found = msgspec.convert(made, GangObject)
+    world.snapshot = replace(world.snapshot, gang_objects=[found])
+
+
+def made_anew(world: World, *jobs: str, ready: int = 1) -> None:
+    """These Jobs of it are there again, each with so many Ready of one pod."""
+    jobset_stopped(world)
+    above = OwnerReference(kind="JobSet", name="llm", uid="js-1", controller=True)
+    made = [controller("Job", name, parallelism=1, completions=1) for name in jobs]
+    for each in made:
+        each.metadata.ownerReferences = [above]
+    pods = [
+        pod(f"{each.metadata.name}-x", "n60", owner=each, labels={"app": "llm"})
+        for each in made[:ready]
+    ]
+    snapshot = world.snapshot
+    world.snapshot = replace(
+        snapshot, controllers=[*snapshot.controllers, *made], pods=[*snapshot.pods, *pods]
+    )
+    world.measure()
+
+
 def skew(world: World, seconds: float) -> None:
     world.snapshot = replace(world.snapshot, clock_skew=seconds)
 
@@ -105,6 +147,15 @@ TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
     ("", 0.5, lambda w: stopped(w, ready=3)),
     ("", 0.5, lambda w: stopped(w, ended=True)),
     ("", 0.5, lambda w: stopped(w, stops="")),
+    # Its JobSet makes the Jobs anew, where it does.
+    ("GRD003", 0.5, jobset_stopped),
+    ("GRD003", 0.5, lambda w: made_anew(w, "llm-a-0")),
+    ("GRD003", 0.5, lambda w: made_anew(w, "llm-a-0", "llm-b-0")),
+    ("", 0.5, lambda w: made_anew(w, "llm-a-0", "llm-b-0", ready=2)),
+    ("", 0.5, lambda w: jobset_stopped(w, there=False)),
+    ("", 0.5, lambda w: jobset_stopped(w, stops="jobset-llm-00000")),
+    ("", 0.5, lambda w: jobset_stopped(w, stops="", stopsUid="")),
+    ("", 0.5, finished_since),
     ("", 0.5, lambda w: lost(w, ready=5)),
     ("", 0.5, lambda w: lost(w, ready=4, at=NOW - timedelta(minutes=4))),
     ("", 0.5, lambda w: lost(w, ready=4, workload="deleted since")),
