@@ -192,6 +192,22 @@ def test_without_the_token_nothing_but_probes_is_told(
         assert get(f"{url}{probe}", shown=shown)[0] == 200
 
 
+def test_without_the_token_a_probe_keeps_its_reason_to_itself(
+    guarded: tuple[str, Path], health: Health
+) -> None:
+    """It may name pods, and the address of the metric source."""
+    url, _ = guarded
+    reason = "pod team/secret-0 is Pending; http://metrics:9090 does not answer"
+    health.finish(reason)
+    for shown in (None, f"Bearer {TOKEN}x"):
+        status, _, body = get(f"{url}/readyz", shown=shown)
+        assert status == 503
+        assert body == "not ready; see the log\n"
+    assert get(f"{url}/readyz", shown=f"Bearer {TOKEN}")[::2] == (503, f"{reason}\n")
+    health.finish()
+    assert get(f"{url}/readyz")[::2] == (200, "ok\n")
+
+
 @pytest.mark.parametrize(
     "shown", [f"Bearer {TOKEN}", f"bearer {TOKEN}", basic(f"me:{TOKEN}"), basic(f":{TOKEN}")]
 )

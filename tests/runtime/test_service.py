@@ -115,12 +115,17 @@ def test_a_failed_cycle_is_reported_and_the_next_one_is_better(stop: Stop) -> No
 
 
 @pytest.mark.parametrize("code", ["STR005", "STR007", "STR014", "ACT022"])
-def test_what_a_person_must_mend_shows_in_the_health(stop: Stop, code: str) -> None:
+def test_what_a_person_must_mend_shows_in_the_health_and_in_the_log(
+    stop: Stop, code: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     note = Problem(code=code, message="node n1 bears a taint of ours, or a right is missing")
     noting = replace(parts(), recall=lambda: (History(), [note]))
     running = service(stop, noting, lambda _: stop.request("enough"))
     assert running.run() == 0
     assert running.health.ready() == note.message
+    said = capfd.readouterr()
+    assert "not ready" in said.out + said.err
+    assert note.message in said.out + said.err
 
 
 def test_a_process_out_of_memory_does_not_go_on(stop: Stop) -> None:

@@ -62,6 +62,8 @@ class ServiceCycles:
             problem = "the cycle did not end"
             try:
                 problem = self._cycle()
+                if problem:
+                    logger().warning("not ready", reason=problem)
             except ReschedulerError as error:
                 problem = error.message
                 logger().error("cycle failed", error=error.message, hint=error.hint)

@@ -24,8 +24,11 @@ _HEADERS = {
 Page = tuple[int, str, bytes]
 """Status, content type, body."""
 
-PROBES = frozenset({"/livez", "/readyz"})
-"""Open to everybody, as they hold no data and the kubelet has no token."""
+_READY = "/readyz"
+PROBES = frozenset({"/livez", _READY})
+"""Open to everybody, as the kubelet has no token. Why we are not ready may name pods and addresses,
+and is told to whoever shows it."""
+_SEE_THE_LOG = b"not ready; see the log\n"
 
 MOST_CONNECTIONS = 16
 """Connections that are served at a time; whoever comes on top of them is hung up on."""
@@ -63,12 +66,14 @@ def _handler(
 
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
-            shown = self.headers.get("Authorization")
-            if token is not None and path not in PROBES and not token.shown_by(shown):
+            trusted = token is None or token.shown_by(self.headers.get("Authorization"))
+            if not trusted and path not in PROBES:
                 status, kind, body = 401, "text/plain", b"a token is needed\n"
             else:
                 page = pages.get(path)
                 status, kind, body = _answer(page) if page else (404, "text/plain", b"not found\n")
+                if not trusted and path == _READY and status != 200:
+                    body = _SEE_THE_LOG
             self.send_response(status)
             for name, value in _HEADERS.items():
                 self.send_header(name, value)
@@ -115,7 +120,7 @@ def pages(
 
     fixed: dict[str, Callable[[], Page]] = {
         "/livez": lambda: text(health.live()),
-        "/readyz": lambda: text(health.ready()),
+        _READY: lambda: text(health.ready()),
         "/metrics": lambda: (200, "text/plain; version=0.0.4", telemetry.text()),
         "/": report,
     }
