@@ -130,7 +130,8 @@ class Settings:
     listen_token_file: Path | None = _option(
         None,
         "File with a token that whoever reads metrics and reports has to show, as bearer token or "
-        "password; probes need none. Read again for every request.",
+        "password; probes need none. Read again for every request; while it rotates, one line for "
+        "the old one and one for the new one.",
     )
     tls_cert_file: Path | None = _option(
         None,

@@ -231,7 +231,33 @@ def test_a_token_that_rotates_counts_at_once_and_one_that_is_gone_lets_nobody_in
     assert "by-far" not in said.out + said.err
 
 
-@pytest.mark.parametrize("text", [None, "", " \n", "short", "two-tokens-in one-line-of-it"])
+def test_while_it_rotates_the_old_and_the_new_token_count(guarded: tuple[str, Path]) -> None:
+    """Kubelets bring a Secret to the scraper and to us at different moments."""
+    url, file = guarded
+    newer = "its-newer-token-by-far"
+    both = (f"Bearer {TOKEN}", f"Bearer {newer}", basic(f"me:{newer}"))
+    file.write_text(f"{TOKEN}\r\n{newer}\n")
+    for shown in both:
+        assert get(f"{url}/metrics", shown=shown)[0] == 200
+    for shown in (f"Bearer {TOKEN} {newer}", f"Bearer {TOKEN}{newer}"):
+        assert get(f"{url}/metrics", shown=shown)[0] == 401
+    file.write_text(newer)
+    assert [get(f"{url}/metrics", shown=shown)[0] for shown in both] == [401, 200, 200]
+
+
+BROKEN = [
+    None,
+    "",
+    " \n",
+    "short",
+    "two-tokens-in one-line-of-it",
+    f"{TOKEN}\nshort",
+    f"{TOKEN}\n\n{TOKEN}",
+    f"{TOKEN}\n{TOKEN}1\n{TOKEN}2",
+]
+
+
+@pytest.mark.parametrize("text", BROKEN)
 def test_it_does_not_start_without_the_token_it_was_told_to_ask_for(
     text: str | None, tmp_path: Path
 ) -> None:

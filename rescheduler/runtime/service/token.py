@@ -8,15 +8,17 @@ from pathlib import Path
 from rescheduler.model.errors import SettingsError
 from rescheduler.runtime.logs import logger
 
-_HINT = "write one line into it, of 16 characters or more and without spaces."
+_HINT = "write one line into it, of 16 characters or more and without spaces; two while it rotates."
 _LEAST = 16
+_MOST = 2
+"""Whoever reads and whoever serves get a new token at different moments: both count meanwhile."""
 
 
 class Token:
-    """A token in a file, which is read again for each request, because it rotates."""
+    """A token in a file, or an old and a new one; read for each request, because it rotates."""
 
     def __init__(self, file: Path) -> None:
-        """file: holds the token, and nothing else.
+        """file: holds the token, or two, each in a line of its own, and nothing else.
 
         Raises:
             SettingsError: no token can be read from it.
@@ -32,7 +34,7 @@ class Token:
         Scrapers have the one, and browsers ask people for the other. Nobody shows a token that
         cannot be read.
         """
-        token, problem = self._read()
+        tokens, problem = self._read()
         if problem:
             logger().error("nobody may read metrics and reports", reason=problem)
             return False
@@ -45,14 +47,17 @@ class Token:
                 return False
         elif scheme.lower() != "bearer":
             return False
-        return hmac.compare_digest(shown, token)
+        return any(hmac.compare_digest(shown, token) for token in tokens)
 
-    def _read(self) -> tuple[bytes, str]:
-        """The token, and what is wrong with it."""
+    def _read(self) -> tuple[list[bytes], str]:
+        """The tokens, and what is wrong with them."""
         try:
-            token = self._file.read_bytes().strip()
+            lines = self._file.read_bytes().strip().splitlines()
         except OSError as error:
-            return b"", f"it cannot be read: {error.strerror}"
-        if len(token) < _LEAST or len(token.split()) != 1:
-            return b"", "it holds no token"
-        return token, ""
+            return [], f"it cannot be read: {error.strerror}"
+        tokens = [line.strip() for line in lines]
+        if not 1 <= len(tokens) <= _MOST or any(
+            len(token) < _LEAST or len(token.split()) != 1 for token in tokens
+        ):
+            return [], "it holds no token"
+        return tokens, ""
