@@ -1,4 +1,4 @@
-"""Moves that make room, for a gang or for one pod: none is made where it would be in vain.
+"""Moves that make room, for a gang or for one pod: none is made where that is seen to be in vain.
 
 Before the first eviction all that hang on it are asked for, each pod is read again, and its own
 eviction is asked for in a dry run: who has a say there may know reasons that nothing shows that we
@@ -85,7 +85,11 @@ class RoomAttempts(GroupAttempts):
     def _any_refused(
         self, moves: Sequence[PlannedMove], before: Sequence[PlannedMove] = ()
     ) -> tuple[PlannedMove, Problem] | None:
-        """Which of these must not be made now, and why. before: moves that come before them."""
+        """Which of these must not be made now, and why. before: moves that come before them.
+
+        The API server is asked about each alone: a dry run takes nothing from a budget, so that
+        one which allows a single eviction passes them all. See kubernetes/kubernetes#79812.
+        """
         planned = [*before, *moves]
         for place, move in enumerate(moves, len(before)):
             if (objection := self._objection(move, planned[:place])) is not None:
