@@ -47,6 +47,18 @@ def distrust(history: History, limits: Limits, version: str) -> Problem | None:
     return None
 
 
+def kept_share(history: History, limits: Limits, version: str) -> float:
+    """The measured share of replacements that landed where that was predicted, of all kinds.
+
+    Until enough were compared it is the least that is acted on.
+    """
+    scheduler = scheduler_version(version)
+    total = _summed((each for each in history.landings if each.version == scheduler), scheduler)
+    if total.compared < max(limits.minLandingSample, 1):
+        return limits.minLandingHitRate
+    return total.within / total.weight
+
+
 def _summed(records: Iterable[LandingRecord], version: str) -> LandingRecord:
     """All kinds as one record without a kind."""
     total = LandingRecord(kind="", version=version)

@@ -16,6 +16,7 @@ from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.steering import Means
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.eligibility.steerable import Steerable
+from rescheduler.planning.limits.landing_trust import kept_share
 from rescheduler.planning.search.destinations import refuse_landing
 from rescheduler.planning.search.evaluation import NOTHING, Choice
 from rescheduler.planning.search.pending_pods import Waiting
@@ -147,16 +148,17 @@ class Chooser:
         """The best choice of those that require; the best node alone, preferred, if it gains more.
 
         Of several nodes the scheduler often takes one that gains far less than the best of them.
-        nodes, gains: the best first.
+        But a preference can be missed, and then gains nothing: it counts with the share of
+        replacements that have landed where that was predicted. nodes, gains: the best first.
         """
         reached = 0.0 if best is None else self._gain(pod, best)
-        if best is None or reached >= _AS_GOOD * float(gains[0]):
+        if best is None or reached >= self._counted * float(gains[0]):
             return best
         if best.by == "Extender" and not self._asks(pod, required=False):
             return best
         alone = self._choice(best.by, nodes[:1], unsteered, required=False)
         other = self._best(pod, [alone], unsteered, helps=False)
-        return best if other is None or reached >= _AS_GOOD * self._gain(pod, other) else other
+        return best if other is None or reached >= self._counted * self._gain(pod, other) else other
 
     def _gain(self, pod: int, choice: Choice) -> float:
         return self._expected(pod, choice.landing, steered=True)
@@ -333,6 +335,12 @@ class Chooser:
         answer = np.zeros(len(self._copy.snapshot.nodes), dtype=np.bool_)
         answer[nodes] = True
         return answer
+
+    @cached_property
+    def _counted(self) -> float:
+        """The share of what a node alone gains that several must reach, to be as acceptable."""
+        copy = self._copy
+        return _AS_GOOD * kept_share(copy.history, copy.limits, copy.snapshot.cluster.version)
 
     @cached_property
     def _precedence(self) -> IntArray:
