@@ -110,7 +110,10 @@ class Annealing:
         pods = self._pool[np.searchsorted(self._weights, chance).clip(max=len(self._pool) - 1)]
         if many:
             pods = np.concatenate([pods, away[self._below(len(away), many)]])
-        return self._random.permutation(np.unique(pods))
+        pods.sort()
+        first = np.ones(len(pods), dtype=np.bool_)
+        np.not_equal(pods[1:], pods[:-1], out=first[1:])
+        return self._random.permutation(pods[first])
 
     def _away(self) -> IntArray:
         moved, movable = self._placement.moved, self._placement.movable
@@ -154,13 +157,13 @@ class Annealing:
         pods = self._drawn(_SWAPPING)
         many = min(_OTHERS, len(every))
         size = (len(pods), many)
-        table: IntArray = every[self._below(len(every), len(pods) * many)].reshape(size)
+        mates: IntArray = every[self._below(len(every), len(pods) * many)].reshape(size)
         away = self._away()
         if len(away):
             some = int(many * _OTHER_AWAY)
-            table[:, :some] = away[self._below(len(away), len(pods) * some)].reshape(-1, some)
-        self.steps += 1 + table.size // len(placement.nodes)
-        each, others = np.repeat(pods, many), table.ravel()
+            mates[:, :some] = away[self._below(len(away), len(pods) * some)].reshape(-1, some)
+        self.steps += 1 + mates.size // len(placement.nodes)
+        each, others = np.repeat(pods, many), mates.ravel()
         nodes = placement.where[others]
         change = placement.exchanging(each, nodes, others)
         priced = change
@@ -173,9 +176,11 @@ class Annealing:
             return
         allowed = placement.admits(each[willing], nodes[willing], others[willing])
         willing = willing[allowed]
-        willing = willing[np.argsort(noisy[willing], kind="stable")]
-        _, first = np.unique(willing // many, return_index=True)
-        chosen = willing[first]
+        table = np.full(size, np.inf)
+        table.ravel()[willing] = noisy[willing]
+        best = table.argmin(axis=1)
+        (rows,) = np.nonzero(np.isfinite(table[np.arange(len(pods)), best]))
+        chosen = rows * many + best[rows]
         if len(chosen):
             self._go(each[chosen], nodes[chosen], others[chosen], change[chosen])
 

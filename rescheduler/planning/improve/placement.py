@@ -223,7 +223,8 @@ class Placement:
             emptied = np.concatenate([left, back[1]])
             emptied = emptied[emptied >= 0]
             if len(emptied):
-                kept &= ~(np.isin(needed, emptied) | np.isin(back[2], emptied))
+                for each in (needed, back[2]):
+                    kept &= ~(each[:, None] == emptied).any(axis=1)
         return apart[kept]
 
     def move_all(self, pods: IntArray, nodes: IntArray, others: IntArray) -> None:
