@@ -68,7 +68,7 @@ e2e-again: $(READY) controlplane ## of that suite what failed last time, one tes
 e2e-backends: $(READY) controlplane ## the metric back ends of that suite, and Mimir and VictoriaMetrics (builds both)
 	$(E2E) tests/e2e/test_backends.py tests/e2e/every_backend.py
 
-e2e-kueue: $(READY) controlplane ## gangs that Kueue runs, stopped and started by it (builds Kueue)
+e2e-kueue: $(READY) controlplane ## gangs that Kueue runs, stopped and started by it (builds Kueue and JobSet)
 	$(E2E) tests/e2e/every_kueue.py
 
 gains-e2e: $(READY) controlplane ## what NUMA and locality gain on 100 nodes, with and without steering (5 minutes)
@@ -109,6 +109,7 @@ soak: $(READY) ## a million simulated cycles, a crash at every call, 30 virtual 
 	$(BIN)/python -m tests.simulation.quiescence --days 30
 	$(BIN)/python -m tests.simulation.crash_points
 	$(BIN)/python -m tests.simulation.chains
+	$(BIN)/python -m tests.simulation.gangs
 	$(BIN)/python -m tests.simulation.soak --cycles $(CYCLES) --out $(OUT)/soak.json
 
 storms: $(READY) ## 10,000 simulated cycles under faults and churn, other ones than the fast suite's (a minute)

@@ -64,6 +64,23 @@ def workload(job: str, uid: str, *, pods: int, kind: str = "Job") -> dict[str, A
     }
 
 
+def queue(
+    *, total: str, quota: str = "8", name: str = "all"
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A ClusterQueue of one flavor, of whose quota `total` is held, and the LocalQueue to it."""
+    flavor = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": quota}]}
+    groups = [{"coveredResources": ["cpu"], "flavors": [flavor]}]
+    used = [{"name": "default", "resources": [{"name": "cpu", "total": total}]}]
+    active = [{"type": "Active", "status": "True"}]
+    return (
+        {
+            "spec": {"namespaceSelector": {}, "resourceGroups": groups},
+            "status": {"conditions": active, "flavorsReservation": used},
+        },
+        {"spec": {"clusterQueue": name}},
+    )
+
+
 def answer(
     world: "World", method: str, path: str, query: str, body: dict[str, Any] | None
 ) -> Reply | None:

@@ -55,7 +55,6 @@ _NEVER = frozenset(
         "resourceclaimtemplates",
         "noderesourcetopologies",
         "podgroups",
-        "workloads",
         "persistentvolumes",
         "persistentvolumeclaims",
         "replicationcontrollers",

@@ -116,6 +116,7 @@ class Controlled(World):
     def _make_missing(self, kind: str, controller: Object) -> None:
         spec = controller["spec"]
         wanted = spec.get("replicas", spec.get("parallelism", 0))
+        wanted = 0 if spec.get("suspend") else wanted
         pods = self.owned(controller)
         app = spec["selector"]["matchLabels"]["app"]
         if kind == "StatefulSet":

@@ -6,10 +6,22 @@ from dataclasses import dataclass, field
 from rescheduler.model.history import PastMove
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
-from tests.simulation.objects import STATE, Object, is_ready, leaving, moment_of, owner_uid, uid_of
+from tests.simulation.objects import (
+    STATE,
+    Object,
+    is_ready,
+    leaving,
+    moment_of,
+    owner_uid,
+    takes_pods,
+    uid_of,
+)
 from tests.simulation.process import Cycle, Process
 from tests.simulation.universe import Request, Universe
 from tests.simulation.virtual_time import START
+
+RE_READ = 6.0
+"""Seconds: what was read at most 5 s before, and the requests between."""
 
 
 @dataclass
@@ -31,6 +43,10 @@ class Evicted:
     late: bool = False
     """Whether its process stood still after its last gate; another one may have taken over."""
     replaced: float | None = None
+    stop: str = ""
+    """The UID of the Workload that was deleted instead, whose pods all go at once."""
+    peers: tuple[Object, ...] = ()
+    """All pods that go with it, itself included."""
 
     @property
     def uid(self) -> str:
@@ -44,8 +60,11 @@ class Evicted:
 
     @property
     def notes(self) -> dict[str, str]:
-        """The annotations of the request."""
-        return dict(self.body["metadata"]["annotations"])
+        """The annotations of the request; of a gang that Kueue stops what the ledger says."""
+        if not self.stop:
+            return dict(self.body["metadata"]["annotations"])
+        fence, policies = (self.move.fence, self.move.policies) if self.move else (0, [])
+        return {"rescheduler.io/fence": str(fence), "rescheduler.io/policies": ",".join(policies)}
 
     def __str__(self) -> str:
         return (
@@ -88,6 +107,8 @@ class Ground:
         self.protected = protected
         self.broken: list[str] = []
         self.evicted: list[Evicted] = []
+        self.stops: list[str] = []
+        """The UIDs of the Workloads of Kueue that we deleted."""
         self.known: dict[str, Knowledge] = defaultdict(Knowledge)
         self.since: dict[str, float] = {}
         """Since when something has been so that forbids evictions: `node/n1`, `owner/UID`, ..."""
@@ -121,11 +142,40 @@ class Ground:
     # --- the log of the server
 
     def _accept(self, pod: Object, body: Object) -> None:
+        self._judge([self._evicted(pod, body)])
+        self.reached["evicted"] += 1
+
+    def stop(self, workload: Object, pods: list[Object]) -> None:
+        """A Workload of Kueue is deleted by us, and these pods will go.
+
+        One that has come since its gang was last looked at stands for the one that it replaces.
+        """
+        before = [self._evicted(pod, {}) for pod in pods]
+        found = [e for e in before if e.move or self.age(e.pod) > RE_READ + self.slack()]
+        for each in found:
+            each.stop, each.peers = uid_of(workload), tuple(e.pod for e in found)
+        if uid_of(workload) in self.stops:
+            self.break_("I03", f"Workload {uid_of(workload)} was stopped before")
+        self.stops.append(uid_of(workload))
+        self._judge(found)
+        self.reached["gang stopped"] += 1
+
+    def _judge(self, found: list[Evicted]) -> None:
         from tests.simulation.invariants_of_evictions import (  # noqa: PLC0415 - it names us
             EVEN_IF_LATE,
             ON_EVICTION,
         )
 
+        for evicted in found:
+            # What had passed its last gate when its process was stopped can come at any time.
+            evicted.late = evicted.cycle.apart > self.known[evicted.process.name].apart
+            self.reached["late request"] += evicted.late
+            for check in ON_EVICTION[:EVEN_IF_LATE] if evicted.late else ON_EVICTION:
+                for each in check(self, evicted):
+                    self.break_(check.__name__[:3].upper(), f"{evicted}: {each}")
+        self.evicted += found
+
+    def _evicted(self, pod: Object, body: Object) -> Evicted:
         process = self.universe.sender
         if process is None or process.cycle is None:
             raise AssertionError("nobody has sent this")
@@ -133,7 +183,7 @@ class Ground:
         state = self.universe.state()
         uid = uid_of(pod)
         moves = [] if state is None else state.history.moves
-        evicted = Evicted(
+        return Evicted(
             at=self.seconds,
             process=process,
             cycle=process.cycle,
@@ -146,14 +196,6 @@ class Ground:
             fence=0 if state is None else state.fence,
             used=self.universe.metrics.used(uid),
         )
-        # What had passed its last gate when its process was stopped can come at any time.
-        evicted.late = process.cycle.apart > self.known[process.name].apart
-        self.reached["late request"] += evicted.late
-        for check in ON_EVICTION[:EVEN_IF_LATE] if evicted.late else ON_EVICTION:
-            for found in check(self, evicted):
-                self.break_(check.__name__[:3].upper(), f"{evicted}: {found}")
-        self.evicted.append(evicted)
-        self.reached["evicted"] += 1
 
     def on_request(self, process: Process, request: Request) -> None:
         """A request that may change something has reached the API server."""
@@ -173,11 +215,11 @@ class Ground:
         if phase == "metric":
             known.odd = set(self.universe.metrics.odd)
             return
-        if path.endswith("/eviction"):
-            name = path.split("/")[-2]
+        if method != "GET" and takes_pods(path):
+            name = path.removesuffix("/eviction").rsplit("/", 1)[-1]
             late = process.cycle is not None and process.cycle.apart > known.apart
             known.asked.append((self.seconds, name, -1 if late else status))
-            self.reached[f"eviction {status}"] += 1
+            self.reached[f"{'eviction' if method == 'POST' else 'stop'} {status}"] += 1
             return
         if method != "GET":
             return

@@ -8,11 +8,12 @@ with where they are tested.
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from rescheduler.actions.soft_taints import REVIEWS
 from rescheduler.model.plan import Outcome, plan_in
 from rescheduler.model.reasons import CATALOG
-from tests.simulation.ground import Ground
-from tests.simulation.invariants_of_evictions import RE_READ
-from tests.simulation.objects import leaving
+from tests.simulation.ground import RE_READ, Ground
+from tests.simulation.invariants_of_evictions import overdue
+from tests.simulation.objects import leaving, takes_pods
 from tests.simulation.process import DEADLINE, Cycle, Process
 from tests.simulation.universe import Request
 
@@ -29,6 +30,12 @@ def i04_evict_only(ground: Ground, process: Process, request: Request) -> Found:
         dry = {"dryRun"} if request.path.endswith("?dryRun=All") else set()
         if set(options) != {"preconditions"} | dry:
             yield f"an eviction with the options {options}"
+    elif request.method == "DELETE" and ground.limits.kueue == "Restart":
+        exact = (request.body or {}).get("preconditions") or {}
+        if "/workloads/" not in request.path or set(exact) != {"uid", "resourceVersion"}:
+            yield f"DELETE {request.path}, where it is {exact}"
+    elif request.path == REVIEWS:
+        return  # only a question
     elif request.method not in ("POST", "PUT") or not set(OUR_KINDS) & set(parts):
         yield f"{request.method} {request.path}"
 
@@ -37,6 +44,20 @@ def i09_fences(ground: Ground, process: Process, request: Request) -> Found:
     """Fences never decrease."""
     if any(later < before for before, later in zip(ground.fences, ground.fences[1:], strict=False)):
         yield f"the fence went from {ground.fences[-2]} to {ground.fences[-1]}"
+
+
+def i12_told(ground: Ground, process: Process, cycle: Cycle) -> Found:
+    """A gang that was stopped and has not come back in time holds the cycle, which says so."""
+    if ground.universe.kueue is None or not isinstance(cycle.report, Outcome):
+        return
+    # Once it has been asked for the lock or the state, or to stop, it says that instead.
+    if cycle.report.verdict.code in ("GRD004", "GRD005", "ACT014", "ACT015", "ACT016"):
+        return
+    waiting = [e for e in overdue(ground, cycle.began) if e.stop and e.at < cycle.began]
+    ground.reached["stopped gang waits"] += bool(waiting)
+    said = {cycle.report.verdict.code, *(each.code for each in cycle.report.plan.guards)}
+    if waiting and ("GRD003" not in said or cycle.code == 0):
+        yield f"exit {cycle.code} with {sorted(said)}, and {waiting[0]} has not come back"
 
 
 def i16_no_undoing(ground: Ground, process: Process, cycle: Cycle) -> Found:
@@ -59,7 +80,7 @@ def _likeliest(move: object) -> str:
 
 def i19_stop(ground: Ground, process: Process, request: Request) -> Found:
     """At most one request after kill switch, pause, SIGTERM, deadline or lost lock."""
-    if not request.path.endswith("/eviction"):
+    if not takes_pods(request.path):
         return
     known = ground.known[process.name]
     paused = ground.paused is not None and ground.paused < request.at
@@ -92,7 +113,7 @@ def i19_at_once(ground: Ground, process: Process, cycle: Cycle) -> Found:
 def i20_back_pressure(ground: Ground, process: Process, request: Request) -> Found:
     """The rate is at most one a second, and Retry-After is obeyed."""
     asked = ground.known[process.name].asked
-    if request.path.endswith("/eviction") and asked:
+    if takes_pods(request.path) and asked:
         at, _, status = asked[-1]
         least = 0.95 if status != 429 else 0.99
         if status > 0 and request.at - at < least:
@@ -100,9 +121,12 @@ def i20_back_pressure(ground: Ground, process: Process, request: Request) -> Fou
 
 
 def i03_attempts(ground: Ground, process: Process, cycle: Cycle) -> Found:
-    """At most one attempt per UID per cycle, and one more where the server asked for it."""
+    """At most one attempt per UID per cycle, and one more where the server asked for it.
+
+    A Workload of Kueue is deleted by one request or none.
+    """
     for name, times in Counter(name for _, name, _ in ground.known[process.name].asked).items():
-        if times > 2:
+        if times > (1 if name.startswith("job-") else 2):
             yield f"pod {name} was asked for {times} times in one cycle"
 
 
@@ -150,6 +174,8 @@ def i26_audit(ground: Ground, process: Process, cycle: Cycle) -> Found:
         uid = move.pod.uid
         there = ground.universe.cluster.by_uid(uid)
         stays = there is not None and not leaving(there)
+        kueue = ground.universe.kueue
+        stays = stays and not (kueue is not None and uid in kueue.stopping)
         if move.result == "evicted" and uid not in done and stays:
             yield f"{move.pod.name} is said to be evicted"
         if move.result in ("refused", "skipped") and uid in done:
@@ -250,6 +276,7 @@ ON_REQUEST: tuple[Callable[[Ground, Process, Request], Found], ...] = (
 )
 ON_END: tuple[Callable[[Ground, Process, Cycle], Found], ...] = (
     i03_attempts,
+    i12_told,
     i16_no_undoing,
     i19_lost,
     i19_at_once,

@@ -4,18 +4,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from rescheduler.policies.utilization.policy import Utilization
-from tests.simulation.ground import Evicted, Ground
+from tests.simulation.ground import RE_READ, Evicted, Ground
 from tests.simulation.metrics import SCRAPE, WINDOW
-from tests.simulation.objects import is_ready
+from tests.simulation.objects import is_ready, uid_of
 
 Found = Iterator[str]
-
-RE_READ = 6.0
-"""Seconds: what was read at most 5 s before, and the requests between."""
 
 
 def i01_uid_exact(ground: Ground, evicted: Evicted) -> Found:
     """Each accepted eviction carries a UID precondition equal to a planned UID."""
+    if evicted.stop:
+        return  # the request names the Workload: `i04_evict_only`
     named = (evicted.body.get("deleteOptions") or {}).get("preconditions", {}).get("uid")
     if named != evicted.uid:
         yield f"the precondition names {named}"
@@ -37,7 +36,8 @@ def i03_once(ground: Ground, evicted: Evicted) -> Found:
 def i05_budget(ground: Ground, evicted: Evicted) -> Found:
     """Healthy stays at or above desired for the pod's budget, and it allowed one when last read.
 
-    Only disruptions by us count: where others took a pod meanwhile, nothing is said.
+    Only disruptions by us count: where others took a pod meanwhile, nothing is said. Nobody but us
+    asks it for a gang that Kueue stops: it allowed all its pods when it was last read.
     """
     cluster, known = ground.universe.cluster, ground.known[evicted.process.name]
     labels = evicted.pod["metadata"]["labels"]
@@ -45,8 +45,11 @@ def i05_budget(ground: Ground, evicted: Evicted) -> Found:
         if not budget["spec"]["selector"]["matchLabels"].items() <= labels.items():
             continue
         name = budget["metadata"]["name"]
-        if known.allowed.get(name, 1) <= 0:
-            yield f"budget {name} allowed none when it was last read"
+        allowed, going = known.allowed.get(name, 1000), max(len(evicted.peers), 1)
+        if allowed < going:
+            yield f"budget {name} allowed {allowed} when it was last read"
+        if evicted.stop:
+            continue
         expected, healthy = cluster.health(budget)
         desired = expected - budget["spec"].get("maxUnavailable", 1)
         ours = [
@@ -89,8 +92,12 @@ def i07_budgets(ground: Ground, evicted: Evicted) -> Found:
         ],
         "movesPerWorkload": [each for each in cycle if each.workload == evicted.workload],
     }
+    # All pods of a gang are one to the limit of their workload.
+    beside = dict.fromkeys(spent, max(len(evicted.peers) - 1, 0)) | {"movesPerWorkload": 0}
+    here = sum(each["spec"]["nodeName"] == evicted.node for each in evicted.peers)
+    beside["movesPerNode"] = max(here - 1, 0)
     for name, before in spent.items():
-        if len(before) >= getattr(limits, name):
+        if len(before) + beside[name] >= getattr(limits, name):
             yield f"{name} is {getattr(limits, name)}, and {len(before)} were before it"
 
 
@@ -101,7 +108,8 @@ def i08_cool_down(ground: Ground, evicted: Evicted) -> Found:
         return
     state = ground.universe.state()
     moves = state.history.moves if state is not None else []
-    back = sum(m.boomerang for m in moves if m.charged and m.workload == evicted.workload)
+    ours = [m for m in moves if m.charged and m.workload == evicted.workload and m.boomerang]
+    back = len({m.stopsUid or m.podUid for m in ours})
     quiet = min(ground.limits.coolDown * 2**back, ground.limits.coolDownCap).total_seconds()
     # The cool-down counts from the intent, which is a little older than the eviction.
     if evicted.at - last < quiet - ground.slack() - 20:
@@ -141,27 +149,9 @@ def i12_breakers(ground: Ground, evicted: Evicted) -> Found:
     bad, total = known.not_ready
     if bad > max(3, limits.maxNotReadyShare * total):
         yield f"{bad} of {total} nodes were not Ready"
-    late = limits.readyTimeout.total_seconds() + 15
     seen = known.read.get("pods", evicted.at)
-    state, pod = ground.universe.state(), ground.universe.cluster.by_uid
-    now = ground.universe.timeline.now()
-    # Whose replacement has come and stood is not what its workload lacks, also beside an old pod
-    # that does not go, or when others end it later; and one whose eviction was found out later is
-    # waited for from then on.
-    stand = {
-        move.podUid
-        for move in (state.history.moves if state else ())
-        if (
-            move.readySince is not None
-            and (pod(move.replacement) or move.replacement in ground.stood)
-        )
-        or (now - move.at).total_seconds() <= late
-    }
-    for each in ground.evicted:
-        lacking = ground.ready(each.controller) < ground.wanted(each.controller)
-        lacking = lacking and each.uid not in stand
-        if each.replaced is None and seen - each.at > late and lacking:
-            yield f"{each} has had no Ready replacement for {seen - each.at:.0f} s"
+    for each in overdue(ground, seen):
+        yield f"{each} has had no Ready replacement for {seen - each.at:.0f} s"
     if _by_load(evicted):
         loads = ground.universe.metrics.nodes
         high = hot_target(ground) + 0.03
@@ -178,6 +168,33 @@ def i12_breakers(ground: Ground, evicted: Evicted) -> Found:
         ]
         if len(hot) > max(1, limits.maxHotShare * len(loads)):
             yield f"{len(hot)} of {len(loads)} nodes are hot"
+
+
+def overdue(ground: Ground, seen: float) -> list[Evicted]:
+    """What was evicted too long before then and has no Ready replacement, though one is wanted."""
+    late = ground.limits.readyTimeout.total_seconds() + 15
+    state, pod = ground.universe.state(), ground.universe.cluster.by_uid
+    now = ground.universe.timeline.now()
+    # Whose replacement has come and stood is not what its workload lacks, also beside an old pod
+    # that does not go, or when others end it later; and one whose eviction was found out later is
+    # waited for from then on.
+    stand = {
+        move.podUid
+        for move in (state.history.moves if state else ())
+        if (
+            move.readySince is not None
+            and (pod(move.replacement) or move.replacement in ground.stood)
+        )
+        or (now - move.at).total_seconds() <= late
+    }
+    return [
+        each
+        for each in ground.evicted
+        if ground.ready(each.controller) < ground.wanted(each.controller)
+        and each.uid not in stand
+        and each.replaced is None
+        and seen - each.at > late
+    ]
 
 
 def _measured_still(ground: Ground, seen: float) -> Counter[str]:
@@ -238,12 +255,15 @@ def i15_fits(ground: Ground, evicted: Evicted) -> Found:
     if ground.changed_at > known.read.get("nodes", 0.0) - 1:
         return  # since the process looked, the room may have gone
     fitting = set(ground.universe.cluster.feasible(evicted.pod)) - {evicted.node}
+    fitting |= {each["spec"]["nodeName"] for each in evicted.peers} - {evicted.node}
     if not fitting:
         yield "no other node has room for it"
 
 
 def i16_gain(ground: Ground, evicted: Evicted) -> Found:
     """The potential falls by at least the margin; who makes room, by what then takes it."""
+    if evicted.stop:
+        return  # what counts is what all of them gain, which is in no request
     gain = float(evicted.notes["rescheduler.io/gain"])
     makes_room = "FEA012" in evicted.notes["rescheduler.io/reasons"].split(",")
     if not makes_room and gain < ground.limits.margin - 1e-6:
@@ -251,16 +271,28 @@ def i16_gain(ground: Ground, evicted: Evicted) -> Found:
 
 
 def i17_gangs(ground: Ground, evicted: Evicted) -> Found:
-    """A gang is wholly in or wholly out."""
-    if evicted.pod["metadata"]["labels"]["app"] == "gang":
+    """A gang is wholly in or wholly out; one that Kueue runs goes by its Workload alone."""
+    app = evicted.pod["metadata"]["labels"]["app"]
+    kueue = ground.universe.kueue
+    if app == "gang" or (kueue is not None and kueue.runs(app) and not evicted.stop):
         yield "it is one of a gang"
+    if not evicted.stop or evicted.late:
+        return  # of a request that comes late the intents may have been given back by another one
+    state = ground.universe.state()
+    intents = [] if state is None else [m for m in state.history.moves if m.charged]
+    meant = {m.podUid for m in intents if m.stopsUid == evicted.stop}
+    others = {uid_of(each) for each in evicted.peers} - meant
+    if others:
+        yield f"of its gang {sorted(meant)} were meant to go, and {sorted(others)} go too"
 
 
 def i18_read_again(ground: Ground, evicted: Evicted) -> Found:
     """Each request follows a re-read of pod, node, budget and owner, at most 5 s old."""
     known = ground.known[evicted.process.name].read
     name = evicted.pod["metadata"]["name"]
-    wanted = {"the pod": [f"pods/{name}"], "its node": ["nodes", evicted.node]}
+    # The pods of a gang are listed with those of the first one's controller.
+    of_pod = [f"pods/{name}", "pods"] if evicted.stop else [f"pods/{name}"]
+    wanted = {"the pod": of_pod, "its node": ["nodes", evicted.node]}
     if ground.universe.cluster.of("poddisruptionbudgets"):
         wanted["its budget"] = ["poddisruptionbudgets"]
     for what, reads in wanted.items():

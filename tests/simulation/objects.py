@@ -52,6 +52,11 @@ def sized(kind: str, pods: int) -> Object:
     return {} if kind == "DaemonSet" else {"replicas": pods}
 
 
+def takes_pods(path: str) -> bool:
+    """Whether a write to this path takes pods away: an eviction, or a Workload of Kueue deleted."""
+    return path.endswith("/eviction") or "/workloads/" in path
+
+
 def uid_of(thing: Object) -> str:
     """metadata.uid."""
     return str(thing["metadata"]["uid"])

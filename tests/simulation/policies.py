@@ -25,6 +25,21 @@ spec:
   nodes: {all: true}
   targets: {cpu: {high: 60%}}
 """
+
+
+def with_kueue(text: str) -> str:
+    """The policies, with limits that let gangs that Kueue runs be moved."""
+    for before, after in (
+        ("movesPerHour: 6", "movesPerHour: 9\n  gainShare: 0.2"),
+        ("movesPerCycle: 3", "movesPerCycle: 5\n  movesPerNamespace: 5"),
+        ("minLandingSample: 3", "minLandingSample: 6"),
+        ("movesPerNode: 2", "movesPerNode: 4"),
+        ("batchSize: 2", "batchSize: 3\n  gangs: Whole\n  kueue: Restart"),
+    ):
+        text = text.replace(before, after)
+    return text
+
+
 SPREAD = """---
 apiVersion: rescheduler.io/v1alpha1
 kind: Spread

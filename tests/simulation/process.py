@@ -22,7 +22,7 @@ from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.sources.kubernetes.client import Connection
 from tests.fakes.stage import Killed
-from tests.simulation.objects import LEASE
+from tests.simulation.objects import LEASE, takes_pods
 from tests.simulation.virtual_time import running
 from tests.simulation.wire import APISERVER, PROMETHEUS, Session, SimApi
 
@@ -146,9 +146,8 @@ class Process:
             return self._state_phase(method, body)
         if "/events" in path:
             return "report"
-        if path.endswith("/eviction"):
-            named = msgspec.json.decode(body or b"{}")["deleteOptions"]["preconditions"]
-            self._sent.add(named["uid"])
+        if takes_pods(path):
+            self._sent |= self._going(path, body)
             return "evict"
         if self.section == "act" and method == "GET":
             if "/pods/" in path:
@@ -157,6 +156,13 @@ class Process:
             if "/namespaces/" in path and path.endswith("/pods"):
                 return "watch"
         return "snap"
+
+    def _going(self, path: str, body: bytes | None) -> set[str]:
+        """The UIDs of the pods that a request takes away."""
+        if not path.endswith("/eviction"):
+            return self.universe.intended(path.rsplit("/", 1)[-1])
+        named = msgspec.json.decode(body or b"{}")["deleteOptions"]["preconditions"]
+        return {named["uid"]}
 
     def _state_phase(self, method: str, body: bytes | None) -> str:
         if method != "PUT" or self.section != "act":

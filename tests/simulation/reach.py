@@ -26,7 +26,10 @@ OFTEN = (
     "ACT015",
     "ACT016",
 )
-LEAST = dict.fromkeys(FAULTS, 5) | {"ACT014": 15} | dict.fromkeys(OFTEN, 50)
+_OF_KUEUE = {"gang stopped": 30, "stopped gang waits": 12, "admission refused": 150} | {
+    f"Workload: {each}": 8 for each in ("touch", "preempt", "deactivate", "delete")
+}
+LEAST = dict.fromkeys(FAULTS, 5) | {"ACT014": 15} | dict.fromkeys(OFTEN, 50) | _OF_KUEUE
 """How often each comes in 10,000 cycles at least, on average."""
 
 

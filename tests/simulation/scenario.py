@@ -12,14 +12,14 @@ from rescheduler.model.history import RAMP_CYCLES
 from rescheduler.policies.limits import Limits
 from tests.fakes.world import stamp
 from tests.simulation.ground import Ground
+from tests.simulation.kueue import Kueue
 from tests.simulation.loads import constant, load
 from tests.simulation.metrics import LIES
 from tests.simulation.objects import STATE, Object, is_ready, leaving, owner_uid, uid_of
-from tests.simulation.policies import POLICIES, SPREAD
+from tests.simulation.policies import POLICIES
 from tests.simulation.process import Cycle, Process, stand_ins
 from tests.simulation.universe import Universe, parsed
 from tests.simulation.virtual_time import installed, running
-from tests.simulation.weather import Storm
 
 PROTECTED = frozenset({"system", "alone", "opted", "gang", "bare", "agent", "prometheus"})
 PERIOD = 300.0
@@ -85,8 +85,42 @@ class Run:
             where += [chance.choice(names) for _ in range(replicas - 1)]
             self.workload(kind, f"app{number}", where)
             number, left = number + 1, left - replicas
-        self.tempt(names[0])
+        if self.universe.kueue is None:
+            self.tempt(names[0], sorted(PROTECTED))
+        else:
+            self.queue(self.universe.kueue, names)
+            self.tempt(names[0], sorted(PROTECTED - {"gang"}))
         self.metrics.begin()
+
+    def with_kueue(self, chance: random.Random) -> Kueue:
+        """Let Kueue run some gangs; it draws by itself, so that all else is drawn as without it."""
+        kueue = self.universe.kueue = Kueue(self.cluster, chance, self.universe.reached)
+        kueue.mine = self.ground.stop
+        return kueue
+
+    def queue(self, kueue: Kueue, names: list[str]) -> None:
+        """One gang or two that Kueue runs, with most of their pods on the first node."""
+        chance = kueue.chance
+        for number in range(chance.choice([1, 2, 2])):
+            where = [names[0] if chance.random() < 0.7 else chance.choice(names) for _ in range(3)]
+            queue = chance.choice(["team", f"team{number}"])
+            app = f"train{number}"
+            kueue.add(app, where[: chance.choice([2, 2, 3])], queue, cpu=chance.choice([0.25, 0.5]))
+            if chance.random() < 0.3:
+                self.cluster.add_pdb(app, unavailable=chance.choice([1, 3, 3]))
+            self.metrics.loads[app] = load(chance)
+            self.apps.append(app)
+
+    def stir(self, kueue: Kueue) -> None:
+        """Something happens that has to do with Kueue, or a gang of it becomes hot."""
+        if kueue.chance.random() < 0.7:
+            app = kueue.chance.choice(kueue.gangs)
+            pods = [p for p in self.cluster.of("pods") if p["metadata"]["labels"]["app"] == app]
+            on = Counter(pod["spec"].get("nodeName") for pod in pods)
+            if on:
+                self.heat_up(app, max(on.values()), kueue.chance)
+        else:
+            kueue.happen()
 
     def workload(self, kind: str, app: str, where: list[str]) -> None:
         """A workload, perhaps under a budget, with its load."""
@@ -97,10 +131,10 @@ class Run:
         self.metrics.loads[app] = load(chance)
         self.apps.append(app)
 
-    def tempt(self, node: str) -> None:
+    def tempt(self, node: str, kinds: list[str]) -> None:
         """On the hottest node also one pod that may never be moved, and that is busiest."""
         chance = self.chance
-        what = chance.choice(sorted(PROTECTED))
+        what = chance.choice(kinds)
         others = [each["metadata"]["name"] for each in self.cluster.of("nodes")][:2]
         match what:
             case "system":
@@ -251,8 +285,12 @@ class Run:
         if not on:
             return
         (_, app), most = self.chance.choice(on.most_common(3))
+        self.heat_up(app, most, self.chance)
+
+    def heat_up(self, app: str, most: int, chance: random.Random) -> None:
+        """The workload makes the node hot on which it has most pods, and so many."""
         for each in self.apps:
-            self.metrics.loads[each] = constant(self.chance.choice([0.1, 0.2]))
+            self.metrics.loads[each] = constant(chance.choice([0.1, 0.2]))
         self.metrics.loads[app] = constant(2.7 / most if most > 1 else 1.5)
 
     def put_state_right(self) -> None:
@@ -265,6 +303,11 @@ class Run:
         self.cluster.bump(backup)
         universe.reached["state put right"] += 1
 
+    def _heal_nodes(self) -> None:
+        for node in self.cluster.of("nodes"):
+            node["spec"] = {}
+            self.cluster.set_ready(node, ready=True)
+
     def heal(self) -> None:
         """All faults end; what people did is undone, and nothing is hot."""
         universe, cluster = self.universe, self.cluster
@@ -276,9 +319,7 @@ class Run:
         cluster.frozen.clear()
         for name in self.metrics.exporters:
             self.metrics.set_exporter(name, "well")
-        for node in cluster.of("nodes"):
-            node["spec"] = {}
-            cluster.set_ready(node, ready=True)
+        self._heal_nodes()
         for key in [key for key in cluster.objects if key[0] == "horizontalpodautoscalers"]:
             del cluster.objects[key]
         for key in [k for k in cluster.objects if k[2].endswith(("-x", "-y"))]:
@@ -293,60 +334,13 @@ class Run:
         self.mend()
         if STATE in cluster.objects:
             cluster.objects[STATE]["data"]["landings"] = "forget"
+        if universe.kueue is not None:
+            universe.kueue.heal()
         cluster.touched()
         self.metrics.offset = 0.0
         self.ground.since.clear()
         self.ground.paused = None
         universe.text = self.universe.text.replace("95%", "60%")
-
-
-def storm(seed: int, reached: Counter[str], cycles: int = 8, policies: str = POLICIES) -> Run:
-    """Cycles under random faults and churn, then calm ones, all held against the invariants."""
-    chance = random.Random(seed ^ 0x5EED)
-    text = policies + (SPREAD if chance.random() < 0.4 else "")
-    run = Run(seed, reached, text=text)
-    run.populate()
-    run.choose_scheduler()
-    if chance.random() < 0.8:
-        run.warm()
-    universe, cluster = run.universe, run.cluster
-    universe.servers = chance.choice([[0.0], [0.0], [0.0, 2.0], [-8.0, 0.0, 8.0]])
-    cluster.starting = chance.choice([2.0, 4.0, 4.0, 30.0, 90.0])
-    cluster.grace = chance.choice([1.0, 3.0, 30.0])
-    if chance.random() < 0.15:
-        cluster.sound = lambda _: chance.random() < 0.5
-    rate = chance.choice([0.0, 0.01, 0.015, 0.02])
-    lasting: Process | None = None
-    for _ in range(cycles):
-        if chance.random() < 0.6:
-            run.churn()
-        else:
-            run.mend()
-        if lasting is None or lasting.dead or chance.random() < 0.5:
-            audit = chance.random() < 0.08
-            offset = chance.choice([0.0] * 16 + [5.0, -20.0, 3600.0, -3600.0])
-            lasting = run.process("Audit" if audit else "Enforce", offset=offset)
-            lasting.lasting = chance.random() < 0.5
-        lasting.weather = Storm(chance, rate)
-        if chance.random() < 0.05:
-            other = run.process()
-            cluster.timeline.after(chance.uniform(0.1, 3.0), _started(lasting, other))
-        lasting.run()
-        if run.saved is None and STATE in cluster.objects:
-            run.saved = msgspec.json.encode(cluster.objects[STATE])
-        if not lasting.lasting or lasting.stop.reason():
-            lasting = None
-        cluster.timeline.advance(chance.choice([5.0, 60.0, PERIOD, PERIOD, 900.0]))
-    recovered(run)
-    return run
-
-
-def _started(first: Process, other: Process) -> object:
-    def start() -> None:
-        if first.cycle is not None and not first.busy and not other.dead:
-            first.apart(other.run)
-
-    return start
 
 
 def _good(cycle: Cycle) -> bool:

@@ -16,7 +16,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from tests.simulation.reach import too_seldom
-from tests.simulation.scenario import simulated, storm
+from tests.simulation.scenario import simulated
+from tests.simulation.storms import storm
 
 CHUNK = 50
 """Seeds of one task."""

@@ -19,7 +19,8 @@ from rescheduler.sources.prometheus import measuring
 from tests.simulation.matrix import sure
 from tests.simulation.objects import STATE
 from tests.simulation.policies import POLICIES
-from tests.simulation.scenario import Run, simulated, storm
+from tests.simulation.scenario import Run, simulated
+from tests.simulation.storms import storm
 
 SEEDS = 60
 TIGHT = POLICIES.replace("movesPerHour: 6", "movesPerHour: 2").replace(

@@ -13,7 +13,8 @@ from tests.simulation.invariants import ELSEWHERE, ON_END, ON_REQUEST
 from tests.simulation.invariants_of_evictions import ON_EVICTION
 from tests.simulation.matrix import sure
 from tests.simulation.reach import too_seldom
-from tests.simulation.scenario import simulated, storm
+from tests.simulation.scenario import simulated
+from tests.simulation.storms import storm
 
 CYCLES = 8_200
 """With those of crashes, faults, chains and loads beside it, the suite plays 10,000; `.ci/run`

@@ -17,6 +17,7 @@ from rescheduler.actions.ledger import State
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.sources.policy_files import load_policies
 from tests.simulation.cluster import SimCluster
+from tests.simulation.kueue import Kueue
 from tests.simulation.metrics import SimMetrics
 from tests.simulation.objects import STATE, Object
 from tests.simulation.process import Cycle, Process
@@ -55,6 +56,8 @@ class Universe:
         self.chance = random.Random(self.seed)
         self.timeline = Timeline()
         self.cluster = SimCluster(self.timeline, self.chance)
+        self.kueue: Kueue | None = None
+        """What runs gangs, in some universes."""
         self.metrics = SimMetrics(self.timeline, self.cluster, self.chance)
         self.watchers: list[Any] = []
         """What holds the run against its invariants."""
@@ -161,6 +164,12 @@ class Universe:
         """What the ledger holds, read past the program."""
         stored = self.cluster.objects.get(STATE)
         return None if stored is None else self.state_in(stored)
+
+    def intended(self, workload: str) -> set[str]:
+        """The UIDs of the pods that are to go with this Workload of Kueue, by the ledger."""
+        state = self.state()
+        moves = [] if state is None else state.history.moves
+        return {m.podUid for m in moves if m.state == "intended" and m.stops == workload}
 
     def state_in(self, stored: Object) -> State:
         """The state in a ConfigMap."""

@@ -3,6 +3,8 @@
 import random
 
 from tests.simulation.faults import FAULTS
+from tests.simulation.kueue import Kueue
+from tests.simulation.objects import takes_pods
 from tests.simulation.process import Process
 
 
@@ -54,15 +56,30 @@ class Storm:
 
     def __call__(self, process: Process, phase: str, path: str) -> str | None:
         """The weather of a process."""
-        weight = _WEIGHTS.get(phase, 1.0) if not path.endswith("/eviction") else 30.0
+        weight = 30.0 if takes_pods(path) else _WEIGHTS.get(phase, 1.0)
         if process.busy or self.chance.random() >= self.rate * weight:
             return None
         rows = [row for row, phases in CELLS.items() if phase in phases]
-        if path.endswith("/eviction"):
+        if takes_pods(path):
             rows += _AT_EVICTIONS
         fault = self.chance.choice(rows)
         process.note(phase, fault)
         return FAULTS[fault](process, phase, self.chance)
+
+
+class Meddling:
+    """A storm in which others may change what Kueue decides by, right before we ask it to stop."""
+
+    def __init__(self, storm: Storm, kueue: Kueue) -> None:
+        self.storm = storm
+        self.kueue = kueue
+
+    def __call__(self, process: Process, phase: str, path: str) -> str | None:
+        """The weather of a process."""
+        if "/workloads/" in path and self.kueue.chance.random() < 0.25:
+            does = [self.kueue.meddle, self.kueue.arrive, self.kueue.refuse]
+            self.kueue.chance.choice(does)()
+        return self.storm(process, phase, path)
 
 
 PHASES = (

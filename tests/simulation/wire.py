@@ -17,6 +17,8 @@ import msgspec
 import requests
 import urllib3
 
+from tests.simulation.objects import takes_pods
+
 if TYPE_CHECKING:
     from tests.simulation.process import Process
 
@@ -96,12 +98,14 @@ def exchange(
         _before(process, fault, metrics, timeout, url)
         refused = _refusal(fault, process)
         if refused is not None:
-            if path.endswith("/eviction"):
-                process.universe.reached[f"eviction {refused.status}"] += 1
+            if takes_pods(path):
+                what = "eviction" if method == "POST" else "stop"
+                process.universe.reached[f"{what} {refused.status}"] += 1
             return refused
     status, payload, headers = _served(process, method, path, body, query, metrics=metrics)
-    if fault in ("killed after", "reply lost") and path.endswith("/eviction") and status < 300:
+    if fault in ("killed after", "reply lost") and takes_pods(path) and status < 300:
         process.universe.reached["unknown but done"] += 1
+        process.universe.reached["stop unknown but done"] += method == "DELETE"
     if fault == "killed after":
         process.kill()
     if fault == "reply lost":

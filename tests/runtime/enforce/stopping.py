@@ -14,23 +14,12 @@ from tests.fakes.stage import WIDE, Process, Stage
 GANG = "default/train (completionMode: Indexed)"
 JOB = "job-1"
 ROOM = Limits.model_validate({**WIDE, "movesPerHour": 50, "gangs": "Whole", "kueue": "Restart"})
-ACTIVE = {"conditions": [{"type": "Active", "status": "True"}]}
 
 
 def queue(stage: Stage, *, total: str = "3") -> None:
-    flavor = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": "8"}]}
-    groups = [{"coveredResources": ["cpu"], "flavors": [flavor]}]
-    used = [{"name": "default", "resources": [{"name": "cpu", "total": total}]}]
-    stage.world.put(
-        "clusterqueues",
-        "",
-        "all",
-        {
-            "spec": {"namespaceSelector": {}, "resourceGroups": groups},
-            "status": {**ACTIVE, "flavorsReservation": used},
-        },
-    )
-    stage.world.put("localqueues", "default", "team", {"spec": {"clusterQueue": "all"}})
+    cluster_queue, local_queue = kueue.queue(total=total)
+    stage.world.put("clusterqueues", "", "all", cluster_queue)
+    stage.world.put("localqueues", "default", "team", local_queue)
 
 
 def gang(stage: Stage, size: int = 3) -> list[PlannedMove]:
