@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from rescheduler.planning.limits.allowances import Allowances
 from rescheduler.planning.search.working_copy import WorkingCopy
 
@@ -19,8 +21,10 @@ class Best:
     def __init__(self, copy: WorkingCopy, best: Mapping[int, float]) -> None:
         """best: pod to at most how much moving it could lower the weighted cost."""
         self._cost = copy.cost()
-        found = [(bound, pod) for pod, bound in best.items() if bound > 0]
-        self._order = [pod for _, pod in sorted(found, key=lambda each: (-each[0], each[1]))]
+        pods = np.fromiter(best, np.int32, len(best))
+        worth = np.fromiter(best.values(), np.float64, len(best))
+        order = np.lexsort((pods, -worth))[: int((worth > 0).sum())]
+        self._order: list[int] = pods[order].tolist()
         self._best = best
         self._copy = copy
         self._allowances = Allowances(copy.snapshot, copy.limits)

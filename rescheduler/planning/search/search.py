@@ -1,26 +1,27 @@
 """The search: the candidate that gains most, again and again, on a working copy."""
 
-import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
+import numpy as np
+
 from rescheduler.model.problem import Problem
+from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.search_summary import SearchSummary, Stop
 from rescheduler.planning.search.best import Best
+from rescheduler.planning.search.bounds import Bounds
 from rescheduler.planning.search.chains import Chains
 from rescheduler.planning.search.effort import UNHURRIED, Effort, never
 from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
 from rescheduler.planning.search.evaluator import ONLY_WHOLE, UNSEEN, Evaluator
+from rescheduler.planning.search.queue import Pods, Queue
 from rescheduler.planning.search.rooms import Rooms
-from rescheduler.planning.search.strategy import AllMoves, Candidate, Strategy
+from rescheduler.planning.search.strategy import Candidate, Strategy, GangMoves
 from rescheduler.planning.search.ties import tie_break
 
 _MOST_LAST = 32
 """How many of those evaluated before are evaluated again for the plan when a search must end."""
-_NEVER = -1
-_Pods = tuple[int, ...]
-_Key = tuple[float, float, bytes]
 
 
 @dataclass(slots=True)
@@ -31,7 +32,7 @@ class SearchResult:
     """
 
     accepted: list[JointEvaluation] = field(default_factory=list)
-    refused: dict[_Pods, Problem] = field(default_factory=dict)
+    refused: dict[Pods, Problem] = field(default_factory=dict)
     summary: SearchSummary | None = None
 
     @property
@@ -65,6 +66,9 @@ def search(
 ) -> SearchResult:
     """The moves of one pass, committed in the working copy, until nothing more passes the gate.
 
+    strategy: where the candidates come from; else each candidate of the policies is one alone, and
+    whole gangs are.
+
     Greedy and lazy: candidates wait in a heap by the most that they could gain per disruption; the
     first is evaluated, and taken if no other could be better. A round that took something is
     followed by another, because each move changes what the rest is worth, and before that moves
@@ -78,7 +82,7 @@ def search(
     It ends: what is taken lowers the cost of the working copy, what is taken back does not raise
     it, and what was taken back twice stays.
     """
-    return _Search(evaluator, strategy or AllMoves(), effort).run()
+    return _Search(evaluator, strategy, effort).run()
 
 
 class _Search:
@@ -90,19 +94,20 @@ class _Search:
     which is in no bound of a single move.
     """
 
-    def __init__(self, evaluator: Evaluator, strategy: Strategy, effort: Effort) -> None:
+    def __init__(self, evaluator: Evaluator, strategy: Strategy | None, effort: Effort) -> None:
         self._began, self._last_step = evaluator.steps, evaluator.steps + effort.steps
         self._expired = effort.expired
         self._stopped: Stop = "complete"
         self._evaluator = evaluator
         self._copy = evaluator.copy
-        self._strategy = strategy
+        self._singly = strategy is None
+        self._strategy: Strategy = strategy or GangMoves()
         self._rooms: Strategy = Rooms()
         self._last: Strategy = Chains()
         self._result = SearchResult()
         self._asked: set[int] = set()
-        self._needless: set[_Pods] = set()
-        self._dropped: dict[_Pods, Problem] = {}
+        self._needless: set[Pods] = set()
+        self._dropped: dict[Pods, Problem] = {}
         self._alone: float | None = None
         self._room = sum(
             each.policy.weight * gang.pods
@@ -153,20 +158,42 @@ class _Search:
         bounds = self._evaluator.bounds()
         self._result.refused = {(pod,): refusal for pod, refusal in bounds.refusals.items()}
         self._asked.update(bounds.refusals)
+        queue = self._queue()
+        if self._singly:
+            self._add_singles(queue, bounds)
         candidates = chain(
             self._strategy.candidates(self._evaluator), self._rooms.candidates(self._evaluator)
         )
-        passing = list(self._passing(candidates, bounds.gate))
+        for each in self._passing(candidates, bounds.gate):
+            self._add(queue, each)
         closed = self._copy.budgets.closed()
         if closed is not None:
             self._stopped = "full"
-            for each in passing:
-                refusal = self._evaluator.refuse_pods(each.pods, closed=False)
-                self._result.refused[each.pods] = refusal or closed
+            for pods in queue.pods():
+                refusal = self._evaluator.refuse_pods(pods, closed=False)
+                self._result.refused[pods] = refusal or closed
             return False
-        heap = [self._waiting(each) for each in passing]
-        heapq.heapify(heap)
-        return self._take(heap, bounds.gate)
+        return self._take(queue, bounds.gate)
+
+    def _add_singles(self, queue: Queue, bounds: Bounds) -> None:
+        """Each candidate of the policies alone: what `_passing` does, for all of them at once."""
+        gate, refused = bounds.gate, self._result.refused
+        self._asked.update(bounds.best)
+        dropped = {pods[0]: why for pods, why in self._dropped.items() if len(pods) == 1}
+        best = {pod: bound for pod, bound in bounds.best.items() if pod not in dropped}
+        refused.update(((pod,), why) for pod, why in dropped.items() if pod in bounds.best)
+        pods = np.fromiter(best, np.int32, len(best))
+        gains = np.fromiter(best.values(), np.float64, len(best))
+        disruptions = self._disruptions(pods, gains)
+        go = gate.passing(gains, disruptions)
+        queue.add_singles(pods[go], gains[go] / disruptions[go], disruptions[go])
+        stay = zip(*(each[~go].tolist() for each in (pods, gains, disruptions)), strict=True)
+        known: dict[tuple[float, float], Problem | None] = {}
+        for pod, gain, disruption in stay:
+            if (gain, disruption) not in known:
+                known[gain, disruption] = gate.refusal(gain, disruption, landed=False)
+            if (why := known[gain, disruption]) is not None:
+                refused[pod,] = why
 
     def _chain(self) -> bool:
         """Where no single move is left: take swaps and chains. They are not reported one by one.
@@ -179,10 +206,10 @@ class _Search:
         refused = dict(self._result.refused)
         gained = sum(move.gain for move in self._result.moves)
         candidates = self._last.candidates(self._evaluator)
-        passing = list(self._passing(candidates, gate, chain=True))
-        heap = [self._waiting(each) for each in passing]
-        heapq.heapify(heap)
-        taken = self._take(heap, gate)
+        queue = self._queue()
+        for each in self._passing(candidates, gate, chain=True):
+            self._add(queue, each)
+        taken = self._take(queue, gate)
         if taken and self._alone is None:
             self._alone = gained
         tried = {pods: why for pods, why in self._result.refused.items() if pods not in refused}
@@ -205,20 +232,25 @@ class _Search:
             else:
                 self._result.refused[pods] = refusal
 
-    def _waiting(self, candidate: Candidate) -> tuple[_Key, _Pods, int]:
-        disruption = self._disruption(candidate)
-        key = self._key(candidate.bound / disruption, disruption, candidate.pods)
-        return key, candidate.pods, _NEVER
+    def _queue(self) -> Queue:
+        seed, all_pods = self._copy.seed, self._copy.snapshot.pods
+        return Queue(
+            lambda pods: tie_break(seed, "/".join(all_pods[pod].metadata.uid for pod in pods))
+        )
 
-    def _take(self, heap: list[tuple[_Key, _Pods, int]], gate: Gate) -> bool:
-        """Take from the heap until it is empty or the plan is full; answers whether it took any."""
+    def _add(self, queue: Queue, candidate: Candidate) -> None:
+        disruption = self._disruption(candidate)
+        queue.push(candidate.pods, candidate.bound / disruption, disruption)
+
+    def _take(self, queue: Queue, gate: Gate) -> bool:
+        """Take from the queue until it is empty or the plan is full; whether it took any."""
         copy, result = self._copy, self._result
-        latest: dict[_Pods, JointEvaluation] = {}
+        latest: dict[Pods, JointEvaluation] = {}
         taken = False
-        while heap and copy.budgets.closed() is None:
+        while queue and copy.budgets.closed() is None:
             if self._ended():
-                return self._take_known(heap, latest, gate) or taken
-            key, pods, version = heapq.heappop(heap)
+                return self._take_known(queue, latest, gate) or taken
+            _, pods, version = queue.pop()
             if not copy.moved.isdisjoint(pods):
                 continue
             if version != copy.version:
@@ -227,26 +259,24 @@ class _Search:
                     result.refused[pods] = found.refusal
                     continue
                 latest[pods] = found
-                key = self._key(found.value, found.disruption, pods)
-                if heap and heap[0][0] < key:
-                    heapq.heappush(heap, (key, pods, copy.version))
+                if queue.push_unless_first(pods, found.value, found.disruption, copy.version):
                     continue
             result.accepted.append(copy.commit(latest[pods]))
             result.refused.pop(pods, None)
             taken = True
             for each in self._passing(self._partners(pods), gate):
-                heapq.heappush(heap, self._waiting(each))
+                self._add(queue, each)
         return taken
 
-    def _partners(self, pods: _Pods) -> Iterator[Candidate]:
+    def _partners(self, pods: Pods) -> Iterator[Candidate]:
         """The pods that may be worth more now than they were when they were last evaluated."""
         for pod, bound in self._evaluator.partners(pods).items():
             yield Candidate((pod,), bound)
 
     def _take_known(
         self,
-        heap: list[tuple[_Key, _Pods, int]],
-        latest: dict[_Pods, JointEvaluation],
+        queue: Queue,
+        latest: dict[Pods, JointEvaluation],
         gate: Gate,
     ) -> bool:
         """Where no more may be evaluated: take the best of what was; answers whether it took any.
@@ -255,9 +285,9 @@ class _Search:
         one that was never evaluated could be better.
         """
         copy, refused, taken = self._copy, self._result.refused, False
-        known = sorted(each for each in heap if each[1] in latest)[:_MOST_LAST]
+        known = queue.among(latest)[:_MOST_LAST]
         self._evaluator.ended = never
-        refused.update((pods, UNSEEN) for _, pods, _ in heap if copy.moved.isdisjoint(pods))
+        refused.update((pods, UNSEEN) for pods in queue.pods() if copy.moved.isdisjoint(pods))
         for _, pods, version in known:
             if copy.budgets.closed() is not None or not copy.moved.isdisjoint(pods):
                 continue
@@ -299,6 +329,13 @@ class _Search:
                 gone = Problem(code="FEA003", message=text)
                 refused[pod,] = self._evaluator.refuse_always(pod) or gone
 
+    def _disruptions(self, pods: IntArray, gains: FloatArray) -> FloatArray:
+        """(k,) what each pod alone disrupts; one that can gain nothing is not asked for it."""
+        answer, gaining = np.ones(len(pods)), np.flatnonzero(gains > NOTHING)
+        known = self._copy.disruptions
+        answer[gaining] = [known[pod] for pod in pods[gaining].tolist()]
+        return answer
+
     def _disruption(self, candidate: Candidate) -> float:
         """What it disrupts, in pods; one that can gain nothing is not asked for it."""
         if candidate.bound <= NOTHING:
@@ -307,15 +344,10 @@ class _Search:
             return self._copy.disruptions[candidate.pods[0]]
         return sum(self._copy.disruptions[pod] for pod in candidate.pods)
 
-    def _key(self, value: float, disruption: float, pods: _Pods) -> _Key:
-        """Best first: value, then the smaller disruption, then the seed. Rounded, so equals tie."""
-        names = "/".join(self._copy.snapshot.pods[pod].metadata.uid for pod in pods)
-        return (-round(value, 9), round(disruption, 9), tie_break(self._copy.seed, names))
 
-
-def _of_stuck(alone: dict[_Pods, Problem], chains: dict[_Pods, Problem]) -> dict[_Pods, Problem]:
+def _of_stuck(alone: dict[Pods, Problem], chains: dict[Pods, Problem]) -> dict[Pods, Problem]:
     """Why pods that cannot be moved alone are not moved with others that make room: the first."""
-    answer: dict[_Pods, Problem] = {}
+    answer: dict[Pods, Problem] = {}
     for pods, why in chains.items():
         last = pods[-1:]
         if last in alone and last not in answer and not why.code.startswith("FEA"):

@@ -41,15 +41,6 @@ class Strategy(Protocol):
         ...
 
 
-class SingleMoves:
-    """Each candidate of the policies alone."""
-
-    def candidates(self, evaluator: Evaluator) -> Iterator[Candidate]:
-        """The pods that may be moved, with what each could gain at best."""
-        for pod, bound in evaluator.bounds().best.items():
-            yield Candidate((pod,), bound)
-
-
 class GangMoves:
     """Each gang of which a policy would move a pod: all its pods, in the order of their names.
 
@@ -81,12 +72,3 @@ def _costs(copy: WorkingCopy) -> dict[Gang, float]:
                 if gang is not None:
                     cost[gang] = cost.get(gang, 0.0) + weighted
     return cost
-
-
-class AllMoves:
-    """Each candidate of the policies alone, and whole gangs."""
-
-    def candidates(self, evaluator: Evaluator) -> Iterator[Candidate]:
-        """Pods that may be moved alone, then gangs that may be moved as a whole."""
-        yield from SingleMoves().candidates(evaluator)
-        yield from GangMoves().candidates(evaluator)
