@@ -72,11 +72,10 @@ class Disruptions(dict[int, float]):
             each, usual = snapshot.pods[pod], found.usual.seconds
             if found.works:
                 self[pod] = disruption_cost(each, found.ready, self.restart(pod))
-            elif each.ready:
-                seconds = own_start(each) if usual is None else usual
-                self[pod] = found.base + found.lost + _start(seconds)
-            else:
-                self[pod] = found.base
+                continue
+            seconds = own_start(each) if usual is None else usual
+            serves = each.ready if usual is not None or seconds is None else True
+            self[pod] = found.base + found.lost + _start(seconds) if serves else found.base
 
     def restart(self, pod: int) -> RestartCost:
         """The part of it that starts anew, as reports show it."""

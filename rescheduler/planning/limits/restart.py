@@ -50,11 +50,13 @@ def works(pod: Pod, controllers: Sequence[ObjectMeta]) -> bool:
 
 def own_start(pod: Pod) -> float | None:
     """From its start until it was Ready; None while it is not, or where a time is missing."""
-    start, condition = _started(pod), pod.condition("Ready")
-    if start is None or condition is None or condition.status != "True":
+    condition = pod.condition("Ready")
+    if condition is None or condition.status != "True":
         return None
-    since = condition.lastTransitionTime
-    return None if since is None else max((since - start).total_seconds(), 0.0)
+    start, since = _started(pod), condition.lastTransitionTime
+    if start is None or since is None:
+        return None
+    return max((since - start).total_seconds(), 0.0)
 
 
 def _started(pod: Pod) -> datetime | None:

@@ -6,7 +6,6 @@ the scheduler puts a replacement that is steered there.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from rescheduler.planning.limits.landing_trust import kept_share
 from rescheduler.planning.search.destinations import refuse_landing
 from rescheduler.planning.search.evaluation import NOTHING, Choice
 from rescheduler.planning.search.pending_pods import Waiting
-from rescheduler.planning.search.ties import precedence
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.steering import Steering
 from rescheduler.scheduler.plugin import Steer
@@ -211,7 +209,7 @@ class Chooser:
         relieved[snapshot.pod_node[sorted(self._copy.moved)]] = True
         order = np.lexsort(
             (
-                self._precedence[nodes],
+                self._copy.precedence[nodes],
                 -liked[nodes],
                 self._copy.told[nodes],
                 relieved[nodes],
@@ -341,8 +339,3 @@ class Chooser:
         """The share of what a node alone gains that several must reach, to be as acceptable."""
         copy = self._copy
         return _AS_GOOD * kept_share(copy.history, copy.limits, copy.snapshot.cluster.version)
-
-    @cached_property
-    def _precedence(self) -> IntArray:
-        names = [node.metadata.name for node in self._copy.snapshot.nodes]
-        return precedence(self._copy.seed, names)

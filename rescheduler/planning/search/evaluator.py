@@ -3,14 +3,13 @@
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
 from rescheduler.model.gangs import Gang
 from rescheduler.model.move import Landing
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.readings import FloatArray
 from rescheduler.planning.binding import gained
 from rescheduler.planning.search.bounds import Bounds, bounds, greatest
 from rescheduler.planning.search.choosing import Chooser
@@ -19,7 +18,6 @@ from rescheduler.planning.search.effort import never
 from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
 from rescheduler.planning.search.pending_pods import Waiting
 from rescheduler.planning.search.stability import Stability
-from rescheduler.planning.search.ties import precedence
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.base import NO_ROOM
 
@@ -308,13 +306,7 @@ class Evaluator:
         likely = chances >= chances.max() - NOTHING
         worth = change[elsewhere][likely]
         best = nodes[likely][worth <= worth.min() + NOTHING]
-        return int(best[self._precedence[best].argmin()])
-
-    @cached_property
-    def _precedence(self) -> IntArray:
-        """(nodes,) where each node stands in the fixed order of equals."""
-        names = [node.metadata.name for node in self.copy.snapshot.nodes]
-        return precedence(self.copy.seed, names)
+        return int(best[self.copy.precedence[best].argmin()])
 
     def _refuse_gain(self, found: JointEvaluation, gate: Gate) -> Problem | None:
         copy, count = self.copy, len(found.moves)

@@ -31,7 +31,8 @@ class Waiting:
     def _groups(self) -> list[tuple[int, int, BoolArray]]:
         """Priority, a pod and its feasible nodes: one per owner and priority, highest first."""
         chosen: dict[tuple[int, str], int] = {}
-        for index, pod in enumerate(self._snapshot.pods):
+        for index in np.flatnonzero(self._snapshot.pod_node < 0).tolist():
+            pod = self._snapshot.pods[index]
             if to_be_placed(pod):
                 owner = pod.controller
                 key = (pod_priority(pod.spec), owner.uid if owner else pod.metadata.uid)

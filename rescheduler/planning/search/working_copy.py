@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from itertools import count
 
 import numpy as np
@@ -27,6 +28,7 @@ from rescheduler.planning.search.evacuation import Leaving, Ways
 from rescheduler.planning.search.evaluation import Evaluation, JointEvaluation
 from rescheduler.planning.search.justification import Justifications
 from rescheduler.planning.search.reversals import Reversals
+from rescheduler.planning.search.ties import precedence
 from rescheduler.policies.base import ROOM, Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.config.scheduler import Scheduler
@@ -92,6 +94,11 @@ class WorkingCopy:
         self._landings: dict[tuple[str, int, int], Landing] = {}
         self._versions = count()
         self._start_pass([each for each in self.bindings if each.enforced])
+
+    @cached_property
+    def precedence(self) -> IntArray:
+        """(nodes,) where each node stands in the fixed order of equals."""
+        return precedence(self.seed, [node.metadata.name for node in self.snapshot.nodes])
 
     def _start_pass(self, bindings: list[Binding]) -> None:
         self.active = tuple(

@@ -174,9 +174,11 @@ class RequiredPodAffinity:
     def most(self, pods: IntArray) -> FloatArray:
         """(k,) at most how much moving each pod could lower what other pods are charged."""
         broken = [int(required_term.broken.sum()) for required_term in self.required_terms]
-        about = (self.about.get(pod, ()) for pod in pods.tolist())
-        most = [sum(broken[number] for number in numbers) for numbers in about]
-        return np.array(most, dtype=np.float64)
+        most = np.zeros(len(pods))
+        if any(broken):
+            about = (self.about.get(pod, ()) for pod in pods.tolist())
+            most[:] = [sum(broken[number] for number in numbers) for numbers in about]
+        return most
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""

@@ -79,6 +79,8 @@ class FreeCapacity:
         self.cpu, self.memory, self.gpus = amounts("cpu"), amounts("memory"), amounts(devices.whole)
         self._pods: list[set[int]] = [set() for _ in rooms]
         self._floating = np.zeros(len(rooms), dtype=np.int64)
+        self._whole = np.zeros(len(rooms), dtype=np.int64)
+        self._sharing = np.zeros(len(rooms), dtype=np.int64)
         self._left = Rows(
             np.arange(len(rooms), dtype=np.int32),
             self.cpu.copy(),
@@ -91,7 +93,9 @@ class FreeCapacity:
         np.subtract.at(self._left.memory, self._home[bound], asked[:, 1])
         for pod in bound[asked[:, 2:].any(axis=1)].tolist():
             self._hold(pod, int(self._home[pod]), 1)
-        for node in range(len(rooms)):
+        nodes = np.arange(len(rooms))
+        self._left.devices[:] = self._whole_left(nodes, self._whole)
+        for node in np.flatnonzero(self._sharing).tolist():
             self._left.devices[node] = self._layout(node, self._pods[node])
 
     def afresh(self) -> "FreeCapacity":
@@ -136,14 +140,30 @@ class FreeCapacity:
         rows = self._left.take(nodes)
         asked = self._asked(pods)
         cpu, memory, devices = rows.cpu + asked[:, 0], rows.memory + asked[:, 1], rows.devices
+        simple = np.flatnonzero((asked[:, 2] > 0) & (self._sharing[nodes] == 0))
+        there = nodes[simple]
+        devices[simple] = self._whole_left(there, self._whole[there] - asked[simple, 2])
         known: dict[tuple[int, int, int], Amounts] = {}
-        for row in np.flatnonzero(asked[:, 2] + asked[:, 3]).tolist():
+        shared = (asked[:, 2] + asked[:, 3] > 0) & (self._sharing[nodes] > 0)
+        for row in np.flatnonzero(shared).tolist():
             pod, node = int(pods[row]), int(nodes[row])
             key = (int(self.of_pod[pod]), node, self.device(pod, node))
             if key not in known:
                 known[key] = self._layout(node, self._pods[node] - {pod})
             devices[row] = known[key]
         return Rows(rows.nodes, cpu, memory, devices)
+
+    def alike(self, pods: IntArray, nodes: IntArray) -> tuple[IntArray, IntArray]:
+        """Places of pods of which no two leave the same behind; (k,) which of them is like each.
+
+        nodes: (k,) where the pods are.
+        """
+        key = nodes.astype(np.int64) * len(self.demands) + self.of_pod[pods]
+        if self._annotated:
+            own = np.isin(pods, list(self._annotated))
+            key[own] = -1 - pods[own]
+        _, firsts, places = np.unique(key, return_index=True, return_inverse=True)
+        return firsts.astype(np.int32), places.astype(np.int32)
 
     def having(self, number: int, nodes: IntArray) -> Rows:
         """(rows,) what the nodes would have left with one more pod of that demand."""
@@ -195,8 +215,16 @@ class FreeCapacity:
             self._pods[node].add(pod)
         else:
             self._pods[node].discard(pod)
+        self._whole[node] += sign * asked.gpus
+        self._sharing[node] += sign * bool(asked.share)
         if asked.share and self.device(pod, node) == UNKNOWN:
             self._floating[node] += sign
+
+    def _whole_left(self, nodes: npt.NDArray[np.integer], taken: Amounts) -> Amounts:
+        """(rows, most GPUs) what is left of each GPU where nobody shares one: `_layout` of many."""
+        gpu = np.arange(self._left.devices.shape[1])
+        free = (gpu >= taken[:, None]) & (gpu < self.gpus[nodes][:, None])
+        return np.where(free, WHOLE, 0)
 
     def _layout(self, node: int, pods: set[int], more: Demand | None = None) -> Amounts:
         """(most GPUs,) what is left of each GPU of the node with these pods on it."""

@@ -98,16 +98,19 @@ class FragmentationTerm:
         """(k,) what leaving gains, and coming to the best of all nodes."""
         unknown = pods[np.isnan(self._leaving[pods])]
         if len(unknown):
-            nodes = self._node[unknown]
-            left = self._free_capacity.without(unknown, nodes)
-            self._leaving[unknown] = self._measure(left) - self._now[nodes]
-            self._freeing[unknown] = self._pending.gains(left) if self._pending.waiting else 0.0
+            firsts, like = self._free_capacity.alike(unknown, self._node[unknown])
+            some = unknown[firsts]
+            nodes = self._node[some]
+            left = self._free_capacity.without(some, nodes)
+            self._leaving[unknown] = (self._measure(left) - self._now[nodes])[like]
+            self._freeing[unknown] = 0.0
+            if self._pending.waiting:
+                self._freeing[unknown] = self._pending.gains(left)[like]
         numbers = self._free_capacity.of_pod[pods]
-        best = {
-            number: min(0.0, float(self._arrivals(number).min(initial=0.0)))
-            for number in np.unique(numbers).tolist()
-        }
-        arriving = np.array([best[number] for number in numbers.tolist()])
+        best: FloatArray = np.zeros(len(self._free_capacity.demands))
+        for number in np.unique(numbers).tolist():
+            best[number] = self._arrivals(number).min(initial=0.0)
+        arriving = best[numbers]
         for place in np.flatnonzero(self._node[pods] != self._home[pods]).tolist():
             pod = int(pods[place])
             if self._free_capacity.keeps_device(pod):

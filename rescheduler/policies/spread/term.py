@@ -48,7 +48,9 @@ class SpreadTerm:
             if each.needed():
                 if number not in self._candidates:
                     places = each.eligible_domains.codes[self._node[each.pods]]
-                    self._candidates[number] = each.pods[np.isin(places, each.givers())]
+                    giving = np.zeros(len(each.eligible_domains.names) + 1, dtype=np.bool_)
+                    giving[each.givers()] = True  # OUTSIDE, -1, has the last place
+                    self._candidates[number] = each.pods[giving[places]]
                 found.append(self._candidates[number])
         return np.unique(np.concatenate(found))
 
@@ -57,11 +59,12 @@ class SpreadTerm:
         best, led = np.zeros(len(self._node)), np.zeros(len(self._node))
         for each in self._spread_counts:
             # Of the pods of one place each could lower the cost as much.
-            places, place_of = np.unique(
-                each.eligible_domains.codes[self._node[each.pods]], return_inverse=True
-            )
-            least = np.array([each.weight * each.best(place) for place in places.tolist()])
-            best[each.pods] += least[place_of]
+            places = each.eligible_domains.codes[self._node[each.pods]]
+            least = np.zeros(len(each.eligible_domains.names) + 1)
+            for place, count in each.places.items():
+                if count:
+                    least[place] = each.weight * each.best(place)
+            best[each.pods] += least[places]
         for pod, following in self._led_by.items():
             led[pod] = sum(each.weight * each.needed() for each in following)
         return np.asarray((led - best)[pods], dtype=np.float64)

@@ -158,6 +158,8 @@ class UtilizationTerm:
     def candidates(self) -> IntArray:
         """The pods that take load off a hot node when they leave, and whose usage is known."""
         pods = np.flatnonzero(self._movable & (self._node >= 0)).astype(np.int32)
+        full = np.flatnonzero(self._too_full(self._amounts, self._limits, self._hot).any(axis=0))
+        pods = pods[np.isin(self._node[pods], full)]
         return np.asarray(pods[self._excess_removed(pods).any(axis=0)], dtype=np.int32)
 
     def _excess_removed(self, pods: IntArray) -> FloatArray:
@@ -166,13 +168,17 @@ class UtilizationTerm:
         if not len(nodes):
             return np.zeros((len(self._begins), 0))
         amounts, limits = self._amounts[:, nodes], self._limits[:, :, nodes]
-        hot = self._hot[:, nodes] | (amounts - limits[1] > _LEAST * self._unit[:, np.newaxis])
+        hot = self._too_full(amounts, limits, self._hot[:, nodes])
         left = amounts - self._leaving(pods)
         before, after = self._excess(amounts, limits) * hot, self._excess(left, limits) * hot
         removed = np.maximum.reduceat(before, self._begins) - np.maximum.reduceat(
             after, self._begins
         )
         return np.where(removed > _LEAST * np.maximum.reduceat(before, self._begins), removed, 0.0)
+
+    def _too_full(self, amounts: FloatArray, limits: FloatArray, hot: BoolArray) -> BoolArray:
+        """(resource targets, k) where the load counts: on hot nodes, and above the high limit."""
+        return np.asarray(hot | (amounts - limits[1] > _LEAST * self._unit[:, np.newaxis]))
 
     def bounds(self, pods: IntArray) -> FloatArray:
         """(k,) how much of its node's cost leaves with each pod; where it goes, it can only add."""
