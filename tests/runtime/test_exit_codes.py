@@ -1,5 +1,7 @@
 """The exit code is 0 only if all was done, or held on purpose."""
 
+from functools import cache
+
 import pytest
 from msgspec import structs
 
@@ -16,6 +18,7 @@ from tests.runtime.test_telemetry import lines
 SUCCESS = "rescheduler_cycle_last_success_timestamp_seconds"
 
 
+@cache
 def planned() -> Plan:
     made = run_cycle(parts())
     assert isinstance(made, Plan)
