@@ -1,6 +1,7 @@
 """The JSON Schema accepts exactly what the models accept."""
 
 from copy import deepcopy
+from functools import cache
 from typing import Any
 
 import jsonschema
@@ -23,7 +24,11 @@ from rescheduler.policies.utilization.policy import Utilization
 from tests.draws import tries
 from tests.policies.scheduler_documents import CONTRADICTIONS, SCHEDULERS
 
-VALIDATOR = jsonschema.Draft7Validator(json_schema())
+
+@cache
+def validator() -> jsonschema.Draft7Validator:
+    return jsonschema.Draft7Validator(json_schema())
+
 
 COMPARISONS = (
     "low must not be above high",
@@ -210,10 +215,10 @@ def test_the_schema_accepts_exactly_what_the_models_accept(document: dict[str, A
     )
     accepted = made is not None or only_compared
     event("accepted" if accepted else "refused")
-    errors = [each.message for each in VALIDATOR.iter_errors(document)]
+    errors = [each.message for each in validator().iter_errors(document)]
     assert accepted == (not errors), (file_problems, errors)
 
 
 def test_valid_documents_are_valid() -> None:
     for document in VALID:
-        VALIDATOR.validate(document)
+        validator().validate(document)
