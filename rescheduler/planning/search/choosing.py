@@ -6,6 +6,7 @@ the scheduler puts a replacement that is steered there.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 

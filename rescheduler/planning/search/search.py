@@ -17,7 +17,7 @@ from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, Jo
 from rescheduler.planning.search.evaluator import ONLY_WHOLE, UNSEEN, Evaluator
 from rescheduler.planning.search.queue import Pods, Queue
 from rescheduler.planning.search.rooms import Rooms
-from rescheduler.planning.search.strategy import Candidate, Strategy, GangMoves
+from rescheduler.planning.search.strategy import Candidate, GangMoves, Strategy
 from rescheduler.planning.search.ties import tie_break
 
 _MOST_LAST = 32
