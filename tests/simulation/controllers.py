@@ -15,10 +15,12 @@ from tests.simulation.objects import (
     admits,
     condition,
     cpu_of,
+    is_hard,
     is_ready,
     leaving,
     owner_uid,
     reference,
+    taints_of,
     uid_of,
 )
 from tests.simulation.virtual_time import Timeline
@@ -180,7 +182,7 @@ class Controlled(World):
             name = node["metadata"]["name"]
             room = float(node["status"]["allocatable"]["cpu"]) - self.requested(name)
             fits = room + 1e-9 >= cpu_of(pod) and admits(node, pod)
-            if fits and is_ready(node) and not node["spec"].get("taints"):
+            if fits and is_ready(node) and not any(map(is_hard, taints_of(node))):
                 answer.append(name)
         return answer
 
@@ -189,8 +191,15 @@ class Controlled(World):
         return sum(cpu_of(pod) for pod in self.of("pods") if pod["spec"].get("nodeName") == node)
 
     def least_requested(self, _: Object, nodes: list[str]) -> str:
-        """What a plain scheduler does."""
-        return min(nodes, key=lambda name: (self.requested(name), name))
+        """What a plain scheduler does; of the feasible nodes those with a soft taint come last."""
+        return min(
+            nodes,
+            key=lambda name: (
+                bool(taints_of(self.objects["nodes", "", name])),
+                self.requested(name),
+                name,
+            ),
+        )
 
     def bind(self, pod: Object, node: str) -> None:
         """Put a pod on a node."""

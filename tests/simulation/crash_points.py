@@ -39,8 +39,8 @@ class At:
         return FAULTS[self.fault](process, phase, process.universe.chance)
 
 
-def play(number: int, fault: str) -> tuple[Run, At]:
-    run = sure(SEED, Counter(), nodes=5)
+def play(number: int, fault: str, *, tainting: bool = False) -> tuple[Run, At]:
+    run = sure(SEED, Counter(), nodes=5, tainting=tainting)
     weather = At(number, fault)
     process = run.process()
     process.weather = weather
@@ -51,18 +51,22 @@ def play(number: int, fault: str) -> tuple[Run, At]:
     return run, weather
 
 
-def calls_of_a_calm_cycle() -> int:
-    run, weather = play(-1, "killed")
+def calls_of_a_calm_cycle(*, tainting: bool = False) -> int:
+    run, weather = play(-1, "killed", tainting=tainting)
     assert run.ground.evicted
+    assert bool(run.universe.reached["tainted"]) == tainting
     return weather.calls
 
 
-def broken(fault: str, first: int = 0, step: int = 1) -> Iterator[str]:
-    """What is wrong after this fault at each call from the first on, in steps."""
+def broken(fault: str, first: int = 0, step: int = 1, *, tainting: bool = False) -> Iterator[str]:
+    """What is wrong after this fault at each call from the first on, in steps.
+
+    tainting: whether replacements are steered by soft taints.
+    """
     with simulated():
-        for number in range(first, calls_of_a_calm_cycle(), step):
-            run, weather = play(number, fault)
-            where = f"{fault} at call {number} ({weather.path})"
+        for number in range(first, calls_of_a_calm_cycle(tainting=tainting), step):
+            run, weather = play(number, fault, tainting=tainting)
+            where = f"{fault} at call {number} ({weather.path}){', tainting' * tainting}"
             yield from (f"{where}: {each}" for each in run.ground.broken)
             uids = [each.uid for each in run.ground.evicted]
             if len(set(uids)) < len(uids) or not uids:
@@ -71,7 +75,12 @@ def broken(fault: str, first: int = 0, step: int = 1) -> Iterator[str]:
 
 def main() -> int:
     """Every fault at every call; 1 where something is broken."""
-    found = [each for fault in AT_EVERY_CALL for each in broken(fault)]
+    found = [
+        each
+        for fault in AT_EVERY_CALL
+        for tainting in (False, True)
+        for each in broken(fault, tainting=tainting)
+    ]
     sys.stdout.write("".join(f"{each}\n" for each in found))
     sys.stdout.write(f"crash points: {len(found)} broken\n")
     return 1 if found else 0

@@ -9,7 +9,16 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from tests.fakes.world import stamp
-from tests.simulation.objects import STATE, Object, is_ready, leaving, owner_uid, uid_of
+from tests.simulation.objects import (
+    STATE,
+    Object,
+    is_hard,
+    is_ready,
+    leaving,
+    owner_uid,
+    taints_of,
+    uid_of,
+)
 from tests.simulation.process import Process
 
 Fault = Callable[[Process, str, random.Random], str | None]
@@ -101,7 +110,8 @@ def _drain(process: Process, phase: str, chance: random.Random) -> str | None:
     process.ask_to_stop("SIGTERM was received")
     node = chance.choice(cluster.of("nodes"))
     name = node["metadata"]["name"]
-    node["spec"] = {**node["spec"], "unschedulable": True, "taints": [_CORDON]}
+    soft = [each for each in taints_of(node) if not is_hard(each)]
+    node["spec"] = {**node["spec"], "unschedulable": True, "taints": [*soft, _CORDON]}
     process.universe.forbid(f"node/{name}")
     cluster.bump(node)
     for pod in list(cluster.of("pods")):

@@ -112,6 +112,8 @@ class Ground:
         self.known: dict[str, Knowledge] = defaultdict(Knowledge)
         self.since: dict[str, float] = {}
         """Since when something has been so that forbids evictions: `node/n1`, `owner/UID`, ..."""
+        self.maintained: set[str] = set()
+        """Nodes that bear a soft taint of somebody else."""
         self.paused: float | None = None
         self.fences: list[int] = [0]
         self.stood: set[str] = set()

@@ -8,12 +8,12 @@ with where they are tested.
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from rescheduler.actions.soft_taints import REVIEWS
+from rescheduler.actions.soft_taints import NODES, REVIEWS
 from rescheduler.model.plan import Outcome, plan_in
 from rescheduler.model.reasons import CATALOG
 from tests.simulation.ground import RE_READ, Ground
 from tests.simulation.invariants_of_evictions import overdue
-from tests.simulation.objects import leaving, takes_pods
+from tests.simulation.objects import MAINTENANCE, is_ours, leaving, taints_of, takes_pods
 from tests.simulation.process import DEADLINE, Cycle, Process
 from tests.simulation.universe import Request
 
@@ -34,10 +34,28 @@ def i04_evict_only(ground: Ground, process: Process, request: Request) -> Found:
         exact = (request.body or {}).get("preconditions") or {}
         if "/workloads/" not in request.path or set(exact) != {"uid", "resourceVersion"}:
             yield f"DELETE {request.path}, where it is {exact}"
+    elif request.method == "PATCH":
+        yield from _only_our_taint(ground, request)
     elif request.path == REVIEWS:
         return  # only a question
     elif request.method not in ("POST", "PUT") or not set(OUR_KINDS) & set(parts):
         yield f"{request.method} {request.path}"
+
+
+def _only_our_taint(ground: Ground, request: Request) -> Found:
+    """A patch of a node sets or removes a taint of ours, holds for one version, and no more."""
+    body, name = request.body or {}, request.path.removeprefix(f"{NODES}/")
+    node = ground.universe.cluster.objects.get(("nodes", "", name))
+    pinned = set(body.get("metadata") or {}) == {"uid", "resourceVersion"}
+    if not pinned or set(body.get("spec") or {}) != {"taints"} or set(body) != {"metadata", "spec"}:
+        yield f"PATCH {request.path} with {body}"
+    if request.status >= 300 or node is None:
+        return
+    ours = [each for each in taints_of(node) if is_ours(each)]
+    ground.reached["tainted"] += bool(ours)
+    ground.reached["untainted"] += not ours
+    if name in ground.maintained and MAINTENANCE not in taints_of(node):
+        yield f"the taint of somebody else is gone from {name}"
 
 
 def i09_fences(ground: Ground, process: Process, request: Request) -> Found:
@@ -160,8 +178,8 @@ def i23_strict(ground: Ground, process: Process, cycle: Cycle) -> Found:
 
 
 def i24_dry_run(ground: Ground, process: Process, request: Request) -> Found:
-    """In Audit mode there is only get and list."""
-    if process.mode == "Audit":
+    """In Audit mode there is only get and list; it may ask what it were allowed to do."""
+    if process.mode == "Audit" and request.path != REVIEWS:
         yield f"{request.method} {request.path} in Audit"
 
 

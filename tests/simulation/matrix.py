@@ -16,8 +16,10 @@ from dataclasses import dataclass, field
 
 from rescheduler.model.plan import Outcome, plan_in
 from tests.simulation.loads import constant
+from tests.simulation.policies import POLICIES, TAINTED
 from tests.simulation.process import Cycle
 from tests.simulation.scenario import Run, recovered, simulated
+from tests.simulation.tainting import favor_the_first
 from tests.simulation.weather import CELLS, PHASES, Strike
 
 _CALLS = {"lock": 3, "state": 3, "snap": 24, "metric": 6, "evict": 2, "watch": 3, "report": 2}
@@ -72,12 +74,14 @@ def class_of(cycle: Cycle) -> str:
     return "c"
 
 
-def sure(seed: int, reached: Counter[str], nodes: int) -> Run:
+def sure(seed: int, reached: Counter[str], nodes: int, *, tainting: bool = False) -> Run:
     """A cluster in which a calm cycle surely moves something: one hot node, room elsewhere.
+
+    tainting: the replacements would come back, unless a soft taint keeps them away.
 
     One cycle was there before, so that there is a state, and older answers to every read.
     """
-    run = Run(seed, reached)
+    run = Run(seed, reached, text=POLICIES.replace(*TAINTED) if tainting else POLICIES)
     names = [f"n{number}" for number in range(nodes)]
     for number, name in enumerate(names):
         run.cluster.add_node(name, zone="ab"[number % 2])
@@ -87,10 +91,12 @@ def sure(seed: int, reached: Counter[str], nodes: int) -> Run:
         run.cluster.add_pdb(app)
     run.cluster.add_workload("Deployment", "alone", [names[0]], cpu=0.25)
     run.metrics.loads = dict.fromkeys(heat, constant(0.1))
+    if tainting:
+        favor_the_first(run.universe, run.ground)
     run.metrics.begin()
     run.warm()
     run.process().run()
-    run.metrics.loads = {app: constant(value) for app, value in heat.items()}
+    run.metrics.loads |= {app: constant(value) for app, value in heat.items()}
     run.metrics.scrape()
     run.cluster.timeline.advance(900.0)
     return run

@@ -4,11 +4,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rescheduler.kube.steered import REQUIRED
+from rescheduler.kube.tolerations import SOFT_TAINT
+from rescheduler.model.soft_taints import read
 from tests.fakes.world import stamp
 from tests.simulation.virtual_time import START
 
 Object = dict[str, Any]
 LONG_AGO = stamp(START - timedelta(days=2))
+MAINTENANCE = {"key": "example.com/maintenance", "effect": "PreferNoSchedule"}
+"""A soft taint of somebody else."""
 STATE = ("configmaps", "rescheduler", "rescheduler-state")
 LEASE = ("leases", "rescheduler", "rescheduler")
 
@@ -79,6 +83,22 @@ def is_ready(thing: Object) -> bool:
         each["type"] == "Ready" and each["status"] == "True"
         for each in thing["status"].get("conditions", ())
     )
+
+
+def taints_of(node: Object) -> list[Object]:
+    """spec.taints of a node."""
+    return list(node["spec"].get("taints") or ())
+
+
+def is_hard(taint: Object) -> bool:
+    """Whether nothing may be put on a node that bears it."""
+    return bool(taint["effect"] != "PreferNoSchedule")
+
+
+def is_ours(taint: Object) -> bool:
+    """Whether it is a soft taint that the rescheduler has set."""
+    ours = (taint["key"], taint["effect"]) == (SOFT_TAINT.key, SOFT_TAINT.effect)
+    return ours and read(str(taint.get("value") or "")) is not None
 
 
 def cpu_of(pod: Object) -> float:

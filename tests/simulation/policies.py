@@ -40,6 +40,8 @@ def with_kueue(text: str) -> str:
     return text
 
 
+TAINTED = ("  minPodAge: 2m\n", "  minPodAge: 2m\n  steering: {by: SoftTaint}\n")
+"""What to replace, and by what, so that replacements are steered by soft taints."""
 SPREAD = """---
 apiVersion: rescheduler.io/v1alpha1
 kind: Spread

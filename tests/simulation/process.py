@@ -149,13 +149,15 @@ class Process:
         if takes_pods(path):
             self._sent |= self._going(path, body)
             return "evict"
-        if self.section == "act" and method == "GET":
-            if "/pods/" in path:
-                before, self.evicting = self.evicting, path
-                return "watch" if before == path else "evict"
-            if "/namespaces/" in path and path.endswith("/pods"):
-                return "watch"
-        return "snap"
+        if method == "PATCH":  # a taint, which is written once the intent is
+            return "wal"
+        return self._read_phase(path) if self.section == "act" and method == "GET" else "snap"
+
+    def _read_phase(self, path: str) -> str:
+        if "/pods/" in path:
+            before, self.evicting = self.evicting, path
+            return "watch" if before == path else "evict"
+        return "watch" if "/namespaces/" in path and path.endswith("/pods") else "snap"
 
     def _going(self, path: str, body: bytes | None) -> set[str]:
         """The UIDs of the pods that a request takes away."""

@@ -11,6 +11,7 @@ OFTEN = (
     "eviction 429",
     "killed",
     "takeover",
+    "tainted",
     "second instance",
     "clock step",
     "GRD001",
@@ -29,7 +30,12 @@ OFTEN = (
 _OF_KUEUE = {"gang stopped": 30, "stopped gang waits": 12, "admission refused": 150} | {
     f"Workload: {each}": 8 for each in ("touch", "preempt", "deactivate", "delete")
 }
-LEAST = dict.fromkeys(FAULTS, 5) | {"ACT014": 15} | dict.fromkeys(OFTEN, 50) | _OF_KUEUE
+LEAST = (
+    dict.fromkeys(FAULTS, 5)
+    | {"ACT014": 15, "a taint outlived its cycle": 5}
+    | dict.fromkeys(OFTEN, 50)
+    | _OF_KUEUE
+)
 """How often each comes in 10,000 cycles at least, on average."""
 
 

@@ -15,9 +15,19 @@ from tests.simulation.ground import Ground
 from tests.simulation.kueue import Kueue
 from tests.simulation.loads import constant, load
 from tests.simulation.metrics import LIES
-from tests.simulation.objects import STATE, Object, is_ready, leaving, owner_uid, uid_of
+from tests.simulation.objects import (
+    STATE,
+    Object,
+    is_hard,
+    is_ready,
+    leaving,
+    owner_uid,
+    taints_of,
+    uid_of,
+)
 from tests.simulation.policies import POLICIES
 from tests.simulation.process import Cycle, Process, stand_ins
+from tests.simulation.tainting import tainted
 from tests.simulation.universe import Universe, parsed
 from tests.simulation.virtual_time import installed, running
 
@@ -305,7 +315,8 @@ class Run:
 
     def _heal_nodes(self) -> None:
         for node in self.cluster.of("nodes"):
-            node["spec"] = {}
+            soft = [each for each in taints_of(node) if not is_hard(each)]
+            node["spec"] = {"taints": soft} if soft else {}
             self.cluster.set_ready(node, ready=True)
 
     def heal(self) -> None:
@@ -358,6 +369,8 @@ def recovered(run: Run) -> None:
         run.cluster.timeline.advance(PERIOD)
         cycle = run.process().run()
     if _good(cycle):
+        for node in tainted(run.universe):
+            run.ground.break_("I33", f"a taint of ours is left on {node} after all faults")
         return
     said = cycle.error or getattr(cycle.report, "verdict", "")
     run.ground.break_("I33", f"exit {cycle.code} two periods after all faults: {said}")

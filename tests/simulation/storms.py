@@ -6,13 +6,16 @@ from collections import Counter
 import msgspec
 
 from tests.simulation.objects import STATE
-from tests.simulation.policies import POLICIES, SPREAD, with_kueue
+from tests.simulation.policies import POLICIES, SPREAD, TAINTED, with_kueue
 from tests.simulation.process import Process
 from tests.simulation.scenario import PERIOD, Run, recovered
+from tests.simulation.tainting import favor_the_first, tainted
 from tests.simulation.weather import Meddling, Storm
 
 KUEUE_SHARE = 1 / 8
 """In so many of them Kueue runs gangs; the others are as if there was no Kueue."""
+TAINTED_SHARE = 1 / 5
+"""In so many of the others replacements are steered by soft taints."""
 
 
 def storm(seed: int, reached: Counter[str], cycles: int = 8, policies: str = POLICIES) -> Run:
@@ -40,6 +43,7 @@ def storm(seed: int, reached: Counter[str], cycles: int = 8, policies: str = POL
             other = run.process()
             cluster.timeline.after(chance.uniform(0.1, 3.0), _started(lasting, other))
         lasting.run()
+        reached["a taint outlived its cycle"] += bool(tainted(universe))
         if run.saved is None and STATE in cluster.objects:
             run.saved = msgspec.json.encode(cluster.objects[STATE])
         if not lasting.lasting or lasting.stop.reason():
@@ -54,10 +58,14 @@ def _begun(seed: int, reached: Counter[str], policies: str, chance: random.Rando
     text = policies + (SPREAD if chance.random() < 0.4 else "")
     queued = random.Random(f"kueue {seed}")
     with_gangs = queued.random() < KUEUE_SHARE
+    tainting = random.Random(seed ^ 0x7A2).random() < TAINTED_SHARE and not with_gangs
+    text = text.replace(*TAINTED) if tainting else text
     run = Run(seed, reached, text=with_kueue(text) if with_gangs else text)
     if with_gangs:
         run.with_kueue(queued)
     run.populate()
+    if tainting:
+        favor_the_first(run.universe, run.ground)
     run.choose_scheduler()
     if chance.random() < 0.8 or with_gangs:
         run.warm()

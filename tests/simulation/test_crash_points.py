@@ -11,3 +11,9 @@ STEP = 4
 @pytest.mark.parametrize(("first", "fault"), list(enumerate(AT_EVERY_CALL)))
 def test_at_every_fourth_call(first: int, fault: str) -> None:
     assert list(broken(fault, first, STEP)) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("first", "fault"), list(enumerate(AT_EVERY_CALL)))
+def test_at_every_fourth_call_while_nodes_are_tainted(first: int, fault: str) -> None:
+    assert list(broken(fault, first, STEP, tainting=True)) == []

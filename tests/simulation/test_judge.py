@@ -9,6 +9,7 @@ import pytest
 
 from rescheduler.actions import ledger
 from rescheduler.actions.events import EventWriter
+from rescheduler.actions.soft_taints import SoftTaints
 from rescheduler.model.history import History
 from rescheduler.model.selection import SelectionRecord
 from rescheduler.planning.eligibility import back_off, eligibility, workload_checks
@@ -16,6 +17,7 @@ from rescheduler.planning.limits import guards
 from rescheduler.planning.plan import decision
 from rescheduler.runtime.enforce import attempt
 from rescheduler.sources.prometheus import measuring
+from tests.simulation.crash_points import play
 from tests.simulation.matrix import sure
 from tests.simulation.objects import STATE
 from tests.simulation.policies import POLICIES
@@ -192,6 +194,15 @@ def test_a_broken_promise_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -
             if seen[number]:
                 return
     pytest.fail(f"{name} was not seen as {number}, but as {seen}")
+
+
+def test_a_taint_that_nobody_takes_off_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with simulated():
+        run, _ = play(-1, "killed", tainting=True)
+        assert run.ground.broken == []
+        monkeypatch.setattr(SoftTaints, "remove", never)
+        run, _ = play(-1, "killed", tainting=True)
+    assert "I33 a taint of ours is left on n0 after all faults" in run.ground.broken
 
 
 def test_nothing_is_named_where_nothing_is_taken_out() -> None:
