@@ -17,7 +17,7 @@ from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, Jo
 from rescheduler.planning.search.evaluator import ONLY_WHOLE, UNSEEN, Evaluator
 from rescheduler.planning.search.queue import Pods, Queue
 from rescheduler.planning.search.rooms import Rooms
-from rescheduler.planning.search.strategy import Candidate, GangMoves, Strategy
+from rescheduler.planning.search.strategy import AllMoves, Candidate, Strategy
 from rescheduler.planning.search.ties import tie_break
 
 _MOST_LAST = 32
@@ -101,7 +101,7 @@ class _Search:
         self._evaluator = evaluator
         self._copy = evaluator.copy
         self._singly = strategy is None
-        self._strategy: Strategy = strategy or GangMoves()
+        self._strategy: Strategy = strategy or AllMoves()
         self._rooms: Strategy = Rooms()
         self._last: Strategy = Chains()
         self._result = SearchResult()

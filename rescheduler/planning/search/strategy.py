@@ -72,3 +72,11 @@ def _costs(copy: WorkingCopy) -> dict[Gang, float]:
                 if gang is not None:
                     cost[gang] = cost.get(gang, 0.0) + weighted
     return cost
+
+
+class AllMoves:
+    """What is tried beside each candidate of the policies alone: whole gangs."""
+
+    def candidates(self, evaluator: Evaluator) -> Iterator[Candidate]:
+        """The gangs that may be moved as a whole."""
+        yield from GangMoves().candidates(evaluator)
