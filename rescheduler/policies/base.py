@@ -178,7 +178,7 @@ class Bounding(Protocol):
     """A term that bounds cheaply how much moves could gain, for thousands of pods at once."""
 
     def bounds(self, pods: IntArray) -> FloatArray:
-        """(k,) at most how much moving each pod could lower the cost, wherever it went."""
+        """(k,) at most how much moving each pod to another node could lower the cost."""
         ...
 
 

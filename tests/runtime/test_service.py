@@ -10,7 +10,9 @@ from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
+import structlog
 from apscheduler.triggers.interval import IntervalTrigger
+from structlog.testing import CapturingLogger
 
 from rescheduler.actions.lease import Durations, Lease
 from rescheduler.actions.ledger import Ledger
@@ -116,16 +118,18 @@ def test_a_failed_cycle_is_reported_and_the_next_one_is_better(stop: Stop) -> No
 
 @pytest.mark.parametrize("code", ["STR005", "STR007", "STR014", "ACT022"])
 def test_what_a_person_must_mend_shows_in_the_health_and_in_the_log(
-    stop: Stop, code: str, capfd: pytest.CaptureFixture[str]
+    stop: Stop, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    lines = CapturingLogger()
+    logger = structlog.wrap_logger(lines, processors=[], wrapper_class=structlog.BoundLogger)
+    monkeypatch.setattr(service_cycles, "logger", lambda: logger)
     note = Problem(code=code, message="node n1 bears a taint of ours, or a right is missing")
     noting = replace(parts(), recall=lambda: (History(), [note]))
     running = service(stop, noting, lambda _: stop.request("enough"))
     assert running.run() == 0
     assert running.health.ready() == note.message
-    said = capfd.readouterr()
-    assert "not ready" in said.out + said.err
-    assert note.message in said.out + said.err
+    warnings = [call for call in lines.calls if call.method_name == "warning"]
+    assert [call.kwargs for call in warnings] == [{"event": "not ready", "reason": note.message}]
 
 
 def test_a_process_out_of_memory_does_not_go_on(stop: Stop) -> None:

@@ -53,7 +53,10 @@ def bounds(
 
 
 def greatest(copy: WorkingCopy, pods: IntArray, *, steered: bool) -> FloatArray:
-    """(k,) at most how much moving each pod could lower the weighted cost, wherever it went."""
+    """(k,) at most how much moving each pod to another node could lower the weighted cost.
+
+    A replacement that may come back gains no more than that, or nothing.
+    """
     stable = np.flatnonzero(~copy.eligibility.unstable).astype(np.int32)
     total = np.zeros(len(pods))
     for binding in copy.active:

@@ -105,13 +105,13 @@ class HealthTerm:
         return np.flatnonzero(self._movable() > 0).astype(np.int32)
 
     def bounds(self, pods: IntArray) -> FloatArray:
-        """(k,) what each pod would no longer suffer elsewhere; at least 0, as it may stay."""
+        """(k,) what each pod would no longer suffer on another node, or -1 where it would more."""
         felt = self._felt[:, :-1]
         everywhere = np.where(self._with_gpus[pods], (felt[0] | felt[1]).all(), felt[0].all())
         at_home = self._node[pods] == self._home[pods]
         back = self._suffers(pods, self._home[pods])
         least = np.where(everywhere & self._counted[pods] & (at_home | (back > 0)), 1.0, 0.0)
-        return np.maximum(self._movable()[pods] - least, 0.0)
+        return np.asarray(self._movable()[pods] - least)
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""

@@ -61,7 +61,8 @@ class SpreadTerm:
             # Of the pods of one place each could lower the cost as much.
             places = each.eligible_domains.codes[self._node[each.pods]]
             least = np.zeros(len(each.eligible_domains.names) + 1)
-            for place, count in each.places.items():
+            # To ask for a place's best may enter it.
+            for place, count in list(each.places.items()):
                 if count:
                     least[place] = each.weight * each.best(place)
             best[each.pods] += least[places]

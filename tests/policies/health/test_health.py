@@ -122,9 +122,12 @@ def test_a_report_does_not_add_to_the_gain_of_others() -> None:
     assert proposed(before, policy, apart) == proposed(before, apart)
 
 
-def test_where_every_node_is_broken_a_pod_is_bound_to_gain_nothing_by_staying() -> None:
-    for action in ("Report", "Drain"):
+def test_where_every_node_is_broken_a_pod_gains_nothing_on_another() -> None:
+    for action, most in (("Report", -1), ("Drain", 0)):
         policy = health(action)
         before = four(policy, dict.fromkeys(ONE_BROKEN, 79))
-        pods = np.arange(len(before.pods), dtype=np.int32)
-        np.testing.assert_array_equal(bound(before, policy).bounds(pods), 0)
+        term = bound(before, policy)
+        for pod in range(len(before.pods)):
+            others = np.delete(np.arange(4, dtype=np.int32), before.pod_node[pod])
+            assert (-term.deltas(pod, others) <= term.bounds(np.array([pod], np.int32))).all()
+        assert term.bounds(np.array([0], np.int32)).tolist() == [most]
