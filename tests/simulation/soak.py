@@ -9,11 +9,14 @@ too little came to pass for that to say something.
 import argparse
 import gc
 import json
+import logging
 import sys
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+
+import structlog
 
 from tests.simulation.reach import too_seldom
 from tests.simulation.scenario import simulated
@@ -36,10 +39,12 @@ def some(first: int, count: int) -> tuple[Counter[str], Broken]:
     return reached, broken
 
 
-def _collect_seldom() -> None:
-    """Look for garbage a hundred times less often than usual; a cycle leaves little."""
+def _prepare() -> None:
+    """Look for garbage a hundred times less often, as a cycle leaves little; log nothing."""
     gc.freeze()
     gc.set_threshold(70_000, 10, 10)
+    nothing = structlog.make_filtering_bound_logger(logging.CRITICAL)
+    structlog.configure(wrapper_class=nothing)
 
 
 def _say(text: object) -> None:
@@ -58,7 +63,7 @@ def main() -> int:
     reached: Counter[str] = Counter()
     broken: Broken = []
     began, seed, told = time.monotonic(), given.first, 0
-    with ProcessPoolExecutor(given.jobs, initializer=_collect_seldom) as pool:
+    with ProcessPoolExecutor(given.jobs, initializer=_prepare) as pool:
         while reached["cycles"] < given.cycles:
             firsts = [seed + CHUNK * number for number in range(8)]
             seed += CHUNK * len(firsts)

@@ -74,6 +74,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
                     # Later ones may meet taints of this very run.
                     found += sweep_strays(actor, snapshot) if number == 0 else []
                     _carry_out(plan, batch, attempts, actor, snapshot)
+                _locked(actor)
             finally:
                 attempts.unsteer()
                 found += attempts.still_pending()
@@ -125,6 +126,12 @@ def _unguarded(plan: Plan) -> None:
         raise Halted(guard.code, guard.message)
 
 
+def _locked(actor: Actor) -> None:
+    """Stop where the lock is lost."""
+    if not actor.lease.held:
+        raise Halted("ACT015")
+
+
 def _trusted(history: History, actor: Actor, version: str) -> None:
     """Stop where replacements landed elsewhere than predicted too often."""
     problem = distrust(history, actor.limits, version)
@@ -149,8 +156,7 @@ def _observed(plan: Plan, actor: Actor) -> Snapshot:
     reason = actor.stop()
     if reason:
         raise Halted("ACT014", reason)
-    if not actor.lease.held:
-        raise Halted("ACT015")
+    _locked(actor)
     snapshot = actor.observe()
     if snapshot.cluster.uid != plan.cluster.uid:
         raise Halted(
@@ -204,8 +210,7 @@ def _behind(plan: Plan, move: PlannedMove) -> list[PlannedMove]:
 
 def _go_on(entries: list[PastMove], actor: Actor) -> None:
     """Stop unless the slot of every move of the batch is free again."""
-    if not actor.lease.held:
-        raise Halted("ACT015")
+    _locked(actor)
     for code, found in (
         ("GRD003", [past for past in entries if past.state == "lost" and not past.no_worse]),
         (STAYS, [past for past in entries if past.state == "evicted" and past.code == STAYS]),

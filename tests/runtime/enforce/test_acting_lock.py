@@ -8,6 +8,7 @@ from msgspec import structs
 
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.enforce.acting import act
+from rescheduler.runtime.enforce.freeing import FreeingAttempts
 from tests.actions.state import past
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import Process, Stage, warm
@@ -51,6 +52,20 @@ def test_a_lock_that_is_lost_as_replacements_are_awaited_is_the_reason(stage: St
     made = plan_of(stage.world, [planned(web(stage))], expires=timedelta(hours=1))
     outcome = act(made, replace(actor, sleep=lose))
     assert [move.result for move in outcome.moves] == ["evicted"]
+    assert outcome.verdict.code == "ACT015"
+
+
+def test_a_lock_that_is_lost_while_nothing_is_to_be_evicted_is_the_reason(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = Process(stage, "a")
+
+    def lose(_: FreeingAttempts) -> None:
+        process.lease.renew_at = None
+        stage.seconds += 100
+
+    monkeypatch.setattr(FreeingAttempts, "free_left", lose)
+    outcome = act(plan_of(stage.world, [], expires=timedelta(hours=1)), process.actor())
     assert outcome.verdict.code == "ACT015"
 
 
