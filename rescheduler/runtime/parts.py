@@ -163,7 +163,7 @@ def _actor(
             pods=lambda namespace, labels, name: read_pods(connection, namespace, labels, name),
             reread=lambda namespace, name: read_surroundings(connection, namespace, name),
             queues=lambda: read_queues(connection),
-            workload=lambda namespace, name: read_workload(connection, namespace, name),
+            workload=lambda *asked: read_workload(connection, *asked),
             sleep=stop.sleep,
             stop=stop.within(settings.cycle_deadline),
             limits=policies.limits,

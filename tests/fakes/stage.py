@@ -245,7 +245,7 @@ class Process:
             pods=self._pods,
             reread=lambda namespace, name: read_surroundings(self, namespace, name),
             queues=lambda: read_queues(cast("Connection", self)),
-            workload=lambda namespace, name: read_workload(self, namespace, name),
+            workload=lambda *asked: read_workload(self, *asked),
             evict=self._evict,
             dry_run=self._dry_run,
             announce=lambda move, became, _: self.announced.append(

@@ -68,8 +68,8 @@ def i12_told(ground: Ground, process: Process, cycle: Cycle) -> Found:
     """A gang that was stopped and has not come back in time holds the cycle, which says so."""
     if ground.universe.kueue is None or not isinstance(cycle.report, Outcome):
         return
-    # Once it has been asked for the lock or the state, or to stop, it says that instead.
-    if cycle.report.verdict.code in ("GRD004", "GRD005", "ACT014", "ACT015", "ACT016"):
+    # Once it cannot trust the lock, the state or a clock, or is to stop, it says that instead.
+    if cycle.report.verdict.code in ("GRD004", "GRD005", "GRD007", "ACT014", "ACT015", "ACT016"):
         return
     waiting = [e for e in overdue(ground, cycle.began) if e.stop and e.at < cycle.began]
     ground.reached["stopped gang waits"] += bool(waiting)

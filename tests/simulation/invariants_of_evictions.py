@@ -177,7 +177,7 @@ def overdue(ground: Ground, seen: float) -> list[Evicted]:
     now = ground.universe.timeline.now()
     # Whose replacement has come and stood is not what its workload lacks, also beside an old pod
     # that does not go, or when others end it later; and one whose eviction was found out later is
-    # waited for from then on.
+    # waited for from then on. What is awaited counts from when the evicted pod is gone.
     stand = {
         move.podUid
         for move in (state.history.moves if state else ())
@@ -185,7 +185,7 @@ def overdue(ground: Ground, seen: float) -> list[Evicted]:
             move.readySince is not None
             and (pod(move.replacement) or move.replacement in ground.stood)
         )
-        or (now - move.at).total_seconds() <= late
+        or (now - (move.gone or move.at)).total_seconds() <= late
     }
     return [
         each

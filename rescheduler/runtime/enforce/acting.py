@@ -30,7 +30,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.attempt import Halted, problem
-from rescheduler.runtime.enforce.awaiting import STAYS, await_replacements, awaited
+from rescheduler.runtime.enforce.awaiting import STAYS, await_placed, await_replacements, awaited
 from rescheduler.runtime.enforce.confirming import misses
 from rescheduler.runtime.enforce.freeing import FreeingAttempts
 from rescheduler.runtime.enforce.reconcile import holding
@@ -179,9 +179,11 @@ def _carry_out(
     try:
         for group, moves in groupby(batch, key=lambda move: move.group):
             if group:
+                _wait(attempts, actor)
                 attempts.attempt_group(list(moves))
                 continue
             for move in moves:
+                _wait(attempts, actor)
                 if move.room:
                     attempts.attempt_in_room(move, _of_room(plan, move.room))
                 elif behind := _behind(plan, move):
@@ -208,15 +210,30 @@ def _behind(plan: Plan, move: PlannedMove) -> list[PlannedMove]:
     return [e for e in plan.moves if move.pod.uid in e.after and e.mode == "Enforce"]
 
 
+def _wait(attempts: FreeingAttempts, actor: Actor) -> None:
+    """Wait until no node is tainted for an earlier replacement; stop where one is lost."""
+    await_placed(actor, attempts.history)
+    _none_lost([past for _, past in attempts.evicted])
+
+
+def _none_lost(entries: list[PastMove]) -> None:
+    lost = [past for past in entries if past.state == "lost" and not past.no_worse]
+    if lost:
+        raise Halted("GRD003", f"{_names(lost)}.")
+
+
+def _names(entries: list[PastMove]) -> str:
+    return ", ".join(f"{past.namespace}/{past.pod}" for past in entries)
+
+
 def _go_on(entries: list[PastMove], actor: Actor) -> None:
     """Stop unless the slot of every move of the batch is free again."""
     _locked(actor)
+    _none_lost(entries)
     for code, found in (
-        ("GRD003", [past for past in entries if past.state == "lost" and not past.no_worse]),
         (STAYS, [past for past in entries if past.state == "evicted" and past.code == STAYS]),
         ("ACT014", awaited(entries)),
     ):
         if found:
-            names = ", ".join(f"{past.namespace}/{past.pod}" for past in found)
             said = f"{actor.stop()}; awaited: " if code == "ACT014" else ""
-            raise Halted(code, f"{said}{names}.")
+            raise Halted(code, f"{said}{_names(found)}.")

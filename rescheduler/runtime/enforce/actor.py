@@ -191,8 +191,8 @@ class Actor:
     reread: a pod by namespace and name with all that decides whether it may be evicted, read now:
     see `read_surroundings`; raises SourceError.
     queues: the Workloads of Kueue that have not finished and its queues, read now, however long
-    that takes; raises SourceError. workload: one by namespace and name, see `read_workload`; raises
-    SourceError.
+    that takes; raises SourceError. workload: one by namespace and name, and nodes, see
+    `read_workload`; raises SourceError.
     evict: asks for one eviction, with the id of the plan and the fence. dry_run: the same in a dry
     run, which does nothing, and is answered by whoever has a say.
     announce: reports to the cluster what became of a move of the plan with that id; never fails.
@@ -216,7 +216,7 @@ class Actor:
     pods: Callable[[str, str, str], list[Pod]]
     reread: Callable[[str, str], Snapshot]
     queues: Callable[[], Snapshot]
-    workload: Callable[[str, str], Snapshot]
+    workload: Callable[[str, str, Sequence[str]], Snapshot]
     evict: Callable[[PlannedMove, str, int], EvictionAnswer]
     dry_run: Callable[[PlannedMove, str, int], EvictionAnswer]
     announce: Callable[[PlannedMove, MoveResult, str], None]

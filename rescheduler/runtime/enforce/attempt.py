@@ -18,7 +18,7 @@ from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.plan.surroundings import Around, refuse_changed
 from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.actor import Actor, Checks
-from rescheduler.runtime.enforce.awaiting import MOST_KNOWN, await_placed, follow, watch_closely
+from rescheduler.runtime.enforce.awaiting import MOST_KNOWN, follow, watch_closely
 from rescheduler.runtime.enforce.concluding import chances, concluded
 from rescheduler.runtime.enforce.sparing import not_spared
 from rescheduler.runtime.enforce.steering import close, enter, steering_of
@@ -86,7 +86,6 @@ class Attempts:
         """
         checks = self._begun_checks()
         self._keep_pace()
-        await_placed(self._actor, self.history)
         made = [past for _, past in self.evicted]
         # Where the others of the batch have landed decides where this one can.
         follow(self._actor, self.history, [past for past in made if not past.landedOn])

@@ -11,7 +11,6 @@ from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.attempt import Halted, problem
-from rescheduler.runtime.enforce.awaiting import await_placed
 from rescheduler.runtime.enforce.steering import enter
 from rescheduler.runtime.enforce.stopping import StopAttempts, of_member
 
@@ -36,7 +35,6 @@ class GroupAttempts(StopAttempts):
                 closed by UID in the next run.
         """
         self._keep_pace()
-        await_placed(self._actor, self.history)
         checked = self._all_checked(moves)
         if isinstance(checked, Problem):
             self._refuse_all(moves, checked)

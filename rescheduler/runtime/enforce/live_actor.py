@@ -1,7 +1,7 @@
 """The parts that act on a real cluster, behind the ports of `Actor`."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -91,7 +91,7 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
     pods: Callable[[str, str, str], list[Pod]],
     reread: Callable[[str, str], Snapshot],
     queues: Callable[[], Snapshot],
-    workload: Callable[[str, str], Snapshot],
+    workload: Callable[[str, str, Sequence[str]], Snapshot],
     sleep: Callable[[float], None],
     stop: Callable[[], str],
     limits: Limits,

@@ -13,7 +13,6 @@ from rescheduler.model.problem import Problem
 from rescheduler.policies.base import NO_ROOM
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.attempt import Halted, problem
-from rescheduler.runtime.enforce.awaiting import await_placed
 from rescheduler.runtime.enforce.groups import GroupAttempts
 
 
@@ -37,7 +36,6 @@ class RoomAttempts(GroupAttempts):
             Halted, ActionError, SourceError: as `attempt`.
         """
         self._keep_pace()
-        await_placed(self._actor, self.history)
         refused = self._any_refused(behind, [move])
         if refused is not None:
             which, found = refused

@@ -66,15 +66,19 @@ class StopAttempts(Attempts):
         """The Workload, to be stopped now that the intents are stored; or why it must not be.
 
         listed: all Workloads and queues, of which these are read again: the gang's Workload, the
-        LocalQueues of its namespace, and the ClusterQueues, which tell whether others wait.
+        LocalQueues of its namespace, and the ClusterQueues, which tell whether others wait; and the
+        nodes of all its pods.
         """
         self._may_send()
         began, namespace = self._actor.steady(), moves[0].pod.namespace
+        sources = {move.source for move in moves}
         try:
-            now = self._actor.workload(namespace, stops.name)
+            now = self._actor.workload(namespace, stops.name, sorted(sources))
         except SourceError as error:
             return _unread(error)
         fresh = _with_queues(self._around(moves), _renewed(listed, now, (namespace, stops.name)))
+        others = [node for node in fresh.nodes if node.metadata.name not in sources]
+        fresh = replace(fresh, nodes=[*others, *now.nodes])
         found = self._as_it_is(moves, fresh, stops)
         self._may_send()
         age = self._actor.steady() - began

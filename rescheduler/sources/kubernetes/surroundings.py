@@ -1,6 +1,7 @@
 """A pod with all that decides whether it may be evicted, read again right before the request."""
 
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
@@ -88,10 +89,10 @@ def read_surroundings(connection: Fetches, namespace: str, name: str) -> Snapsho
     )
 
 
-def read_workload(connection: Fetches, namespace: str, name: str) -> Snapshot:
-    """A Workload of Kueue, the LocalQueues of its namespace and all ClusterQueues, and no more.
+def read_workload(connection: Fetches, namespace: str, name: str, nodes: Iterable[str]) -> Snapshot:
+    """A Workload of Kueue, the LocalQueues of its namespace, all ClusterQueues, and these nodes.
 
-    A Workload that does not exist is left out; what cannot be decoded is in `undecodable`.
+    A Workload or node that does not exist is left out; what cannot be decoded is in `undecodable`.
 
     Raises:
         ClusterUnavailable: something could not be read, or not in time.
@@ -104,7 +105,11 @@ def read_workload(connection: Fetches, namespace: str, name: str) -> Snapshot:
         each.apiVersion = _KUEUE.removeprefix("/apis/")
     return reading.snapshot(
         [],
-        [],
+        [
+            node
+            for each in nodes
+            for node in reading.optional(f"/api/v1/nodes/{each}", Node, "Node")
+        ],
         [],
         gang_objects=found,
         cluster_queues=reading.every(f"{_KUEUE}/clusterqueues", ClusterQueue, "ClusterQueue"),

@@ -274,6 +274,20 @@ def test_a_workload_that_changes_between_its_reading_and_the_request_is_left_alo
     assert not any(past.charged for past in history(stage))
 
 
+def test_the_node_of_each_of_its_pods_is_read_again(stage: Stage) -> None:
+    moves = gang(stage)
+    process = Process(stage, "a", limits=ROOM)
+
+    def cordoned(_: int, method: str, path: str) -> None:
+        if method == "GET" and "/workloads" in path and history(stage):
+            stage.world.objects["nodes", "", moves[-1].source]["spec"]["unschedulable"] = True
+
+    process.before = cordoned
+    assert len({move.source for move in moves}) == len(moves)
+    assert results(run(stage, *moves, process=process)) == [("refused", "DRF005")] * 3
+    assert written(process) == []
+
+
 def test_without_the_right_nothing_is_stopped_and_it_is_said(stage: Stage) -> None:
     stage.world.kueue.may = False
     outcome = run(stage, *gang(stage))

@@ -148,6 +148,15 @@ def test_one_replacement_is_steered_at_a_time(stage: Stage) -> None:
     assert tainted(stage) == []
 
 
+def test_where_one_is_lost_while_it_is_awaited_nothing_follows(stage: Stage) -> None:
+    stage.world.place = lambda _: ""
+    process = Process(stage, "a")
+    process.limits = Limits.model_validate({**WIDE, "readyTimeout": "30s"})
+    outcome = run(stage, steered(web(stage)), steered(web(stage, "api-1", "rs-2")), process=process)
+    assert [move.result for move in outcome.moves] == ["evicted", "skipped"]
+    assert (outcome.verdict.code, tainted(stage)) == ("GRD003", [])
+
+
 def test_an_unsteered_move_waits_for_taints_to_go_too(stage: Stage) -> None:
     seen: list[list[str]] = []
     process = Process(stage, "a", before=at_eviction(lambda: seen.append(tainted(stage))))
