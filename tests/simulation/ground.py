@@ -153,7 +153,11 @@ class Ground:
         One that has come since its gang was last looked at stands for the one that it replaces.
         """
         before = [self._evicted(pod, {}) for pod in pods]
-        found = [e for e in before if e.move or self.age(e.pod) > RE_READ + self.slack()]
+        unseen = RE_READ + self.slack()
+        if before:
+            process, cycle = before[0].process, before[0].cycle
+            unseen += cycle.apart - self.known[process.name].apart
+        found = [e for e in before if e.move or self.age(e.pod) > unseen]
         for each in found:
             each.stop, each.peers = uid_of(workload), tuple(e.pod for e in found)
         if uid_of(workload) in self.stops:
