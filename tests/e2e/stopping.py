@@ -30,8 +30,10 @@ def stop_and_continue(
     stopped: list[subprocess.Popen[bytes]] = []
 
     def hold(effect: Effect, when: When) -> None:
-        intended = Effect("state", 2) in crashes.between.effects
-        if effect.kind == "lease" and when == "after" and intended and not stopped:
+        # The first state of a run has no intent yet, and what policies select may follow it.
+        written = Effect("state", 2) in crashes.between.effects
+        noted = effect.kind == "lease" and when == "after" and written and not stopped
+        if noted and intents(cluster):
             first.send_signal(signal.SIGSTOP)
             stopped.append(first)
 

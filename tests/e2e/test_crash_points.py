@@ -17,7 +17,8 @@ from tests.e2e.stopping import stop_and_continue
 pytestmark = pytest.mark.e2e
 
 # Write by write: the lock 1; the fence 1, noted on lock 2; then each move: its intent 2, noted on
-# lock 3, the eviction, its events, the answer 3, noted on lock 4, where it landed 4.
+# lock 3, the eviction, its events, the answer 3, noted on lock 4, where it landed 4. In the first
+# run what policies select is written and noted before the first intent.
 # Those that leave an intent that was not carried out come first: it is closed two minutes later.
 POINTS = (
     (Point("state", 2, "after"), ONCE),
