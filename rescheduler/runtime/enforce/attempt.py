@@ -200,20 +200,19 @@ class Attempts:
 
     def _answered(self, move: PlannedMove, past: PastMove, answer: EvictionAnswer) -> None:
         self._keep(move, past, answer)
+        self._actor.announce(move, self.results[move.pod.uid], self._plan)
         self._actor.ledger.write(self.history)
 
     def _keep(self, move: PlannedMove, past: PastMove, answer: EvictionAnswer) -> None:
         """Take an answer into the history, which is to be stored then."""
-        actor = self._actor
-        actor.record(trail_records.answered(move, self._plan, answer))
+        self._actor.record(trail_records.answered(move, self._plan, answer))
         self._report(move, answer.result, Problem(code=answer.code, message=answer.message))
         if answer.result == "evicted":
             past.state, past.code = "evicted", answer.code
             self.evicted.append((move, past))
         elif answer.result == "refused":
-            past.refuse(answer.code, actor.clock())
-            close(actor, [past])
-        actor.announce(move, self.results[move.pod.uid], self._plan)
+            past.refuse(answer.code, self._actor.clock())
+            close(self._actor, [past])
 
     def _keep_pace(self) -> None:
         if self._last is not None:

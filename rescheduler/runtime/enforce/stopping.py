@@ -137,6 +137,8 @@ class StopAttempts(Attempts):
         for move, past in moves:
             self._keep(move, past, answer)
         actor.ledger.write(self.history)
+        for move, _ in moves:
+            actor.announce(move, self.results[move.pod.uid], self._plan)
         self._heed(moves[0][0], answer)
 
     def _stopped_after_all(

@@ -1,5 +1,6 @@
 """A gang that Kueue runs: one request for all of it, after all that its pods hang on allows it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,9 +9,10 @@ from msgspec import structs
 from rescheduler.model.plan import LandingShare, PlannedMove
 from rescheduler.model.restarting import StopRef
 from rescheduler.policies.limits import Limits
+from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes import kueue
-from tests.fakes.moves import planned
+from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import WIDE, Process, Stage, warm
 from tests.runtime.enforce.stopping import (
     ROOM,
@@ -44,6 +46,18 @@ def test_one_request_stops_all_of_it_and_its_new_pods_are_awaited(stage: Stage) 
     assert len({past.replacement for past in history(stage)}) == 3
     assert the_workload(stage)["metadata"]["uid"] != before
     assert exit_code(outcome) == 0
+
+
+def test_what_became_of_all_of_it_is_stored_before_events_tell_of_it(stage: Stage) -> None:
+    moves = gang(stage)
+
+    def out_of_memory(*_: object) -> None:
+        raise MemoryError
+
+    actor = replace(Process(stage, "a", limits=ROOM).actor(), announce=out_of_memory)
+    with pytest.raises(MemoryError):
+        act(plan_of(stage.world, moves), actor)
+    assert "intended" not in {past.state for past in history(stage)}
 
 
 def test_which_of_like_pods_is_placed_first_is_not_foretold(stage: Stage) -> None:
