@@ -182,15 +182,16 @@ def queued(world: World) -> dict[str, Any]:
     return made[0]
 
 
-def test_one_workload_is_read_with_its_queues_and_no_more(server: FakeServer) -> None:
+def test_one_workload_is_read_with_its_queues_and_nodes_and_no_more(server: FakeServer) -> None:
     name = queued(server.world)["metadata"]["name"]
-    found = read_workload(Connection(server.client(), "here"), "default", name)
+    found = read_workload(Connection(server.client(), "here"), "default", name, ["n2", "gone"])
     assert [(each.metadata.name, each.group) for each in found.gang_objects] == [
         (name, "kueue.x-k8s.io")
     ]
     assert [each.metadata.namespace for each in found.local_queues] == ["default"]
     assert [each.status.pendingWorkloads for each in found.cluster_queues] == [2]
-    assert len(server.requests) == 3
+    assert names(found.nodes) == ["n2"]
+    assert len(server.requests) == 5
 
 
 def test_workloads_that_have_finished_say_nothing(server: FakeServer) -> None:
@@ -204,14 +205,14 @@ def test_workloads_that_have_finished_say_nothing(server: FakeServer) -> None:
 
 def test_a_workload_that_is_gone_is_left_out(server: FakeServer) -> None:
     queued(server.world)
-    found = read_workload(Connection(server.client(), "here"), "default", "other")
+    found = read_workload(Connection(server.client(), "here"), "default", "other", [])
     assert found.gang_objects == []
 
 
 def test_a_workload_that_cannot_be_decoded_is_named(server: FakeServer) -> None:
     name = queued(server.world)["metadata"]["name"]
     server.world.objects["workloads", "default", name]["spec"]["podSets"] = "three"
-    found = read_workload(Connection(server.client(), "here"), "default", name)
+    found = read_workload(Connection(server.client(), "here"), "default", name, [])
     assert [(each.kind, each.name) for each in found.undecodable] == [
         ("Workload.kueue.x-k8s.io", name)
     ]
@@ -241,5 +242,5 @@ def test_all_workloads_may_take_long_and_one_may_not(server: FakeServer) -> None
     read_queues(connection)
     assert all(SECONDS * 2 < each <= DEADLINE for each in connection.allowed)
     connection.allowed.clear()
-    read_workload(connection, "default", "train")
+    read_workload(connection, "default", "train", ["n1", "n2"])
     assert all(each <= SECONDS for each in connection.allowed)
