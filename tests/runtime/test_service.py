@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -65,9 +66,19 @@ def count(running: Service, verdict: str) -> float:
     return value
 
 
-def test_it_runs_three_cycles_and_stops_on_sigterm(
-    stop: Stop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def outliving(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing ends this process some seconds after a signal."""
+    listening: list[socket.socket] = []
+    monkeypatch.setattr(stopping, "_watch", listening.append)
+    yield
+    os.close(signal.set_wakeup_fd(-1))
+    for end in listening:
+        end.close()
+
+
+@pytest.mark.usefixtures("outliving")
+def test_it_runs_three_cycles_and_stops_on_sigterm(stop: Stop) -> None:
     plans: list[Report] = []
 
     def report(plan: Report) -> None:
@@ -75,7 +86,6 @@ def test_it_runs_three_cycles_and_stops_on_sigterm(
         if len(plans) == 3:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(stopping, "GRACE", 10**6)  # this process must outlive the signal
     stop.on_signals()
     running = service(stop, parts(), report)
     assert running.run() == 0
