@@ -73,11 +73,11 @@ def digest_of(plan: Plan) -> str:
     covered = {name: each for name, each in structs.asdict(plan).items() if _covers("plan", name)}
     if not plan.ownReadings:
         del covered["ownReadings"]  # as in a plan of an older version, whose digest still holds
+    for name in ("policies", "schedulers", "guards"):
+        covered[name] = [_covered(structs.asdict(each), name) for each in covered[name]]
     whole = msgspec.to_builtins(covered)
     if not plan.totals.unsteered:
         del whole["totals"]["unsteered"]  # likewise
-    for name in ("policies", "schedulers", "guards"):
-        whole[name] = [_covered(each, name) for each in whole[name]]
     whole["moves"] = [_deciding(move) for move in whole["moves"]]
     whole["totals"] = canonical(whole["totals"], _DECIMALS)
     return checksum(whole)
