@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from rescheduler.model.finding_history import FindingHistory
 from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.steering import Steering
@@ -125,8 +126,15 @@ def steered(fleet: Untimed, watch: Watch) -> None:
 
 
 def _plan(fleet: Untimed, watch: Watch, **limits: object) -> "Plan":
-    from rescheduler.planning.plan.planner import plan  # noqa: PLC0415
+    """Timed apart: the model, and from when it stands until the plan is there."""
+    from rescheduler.planning.plan.planner import plan_and_observations  # noqa: PLC0415
+    from rescheduler.planning.plan.result import Outline  # noqa: PLC0415
+    from rescheduler.planning.search.effort import UNHURRIED, Effort  # noqa: PLC0415
     from rescheduler.sources.policy_files import load_policies  # noqa: PLC0415
+
+    def begun() -> Effort:
+        watch.seconds["model"] = time.process_time() - start
+        return UNHURRIED
 
     snapshot = watch.decode(fleet)
     usual, networks = load_policies(POLICIES), load_policies(NETWORKS)
@@ -140,10 +148,13 @@ def _plan(fleet: Untimed, watch: Watch, **limits: object) -> "Plan":
     )
     asked = {request for policy in policies.policies for request in policy.requests()}
     measured = readings(snapshot, asked)
-    made = watch.time(
-        "plan",
-        lambda: plan(replace(snapshot, readings=measured), policies, History(), mode="Audit"),
+    read = replace(snapshot, readings=measured)
+    outline = Outline(mode="Audit", seed=0, tool="", recorded=False)
+    start = time.process_time()
+    made, _ = plan_and_observations(
+        read, policies, History(), FindingHistory(), outline, effort=begun
     )
+    watch.seconds["plan"] = time.process_time() - start - watch.seconds["model"]
     watch.facts["candidates"] = made.totals.candidates
     watch.facts["moves"] = len(made.moves)
     watch.facts["steps"] = made.search.steps if made.search is not None else 0
