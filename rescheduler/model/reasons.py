@@ -95,7 +95,11 @@ _ALL = (
     Reason("GRD004", "The ConfigMap with the budgets and moves of earlier runs is missing, damaged or an older one.", "Read the message: it says how to start it anew."),
     Reason("GRD005", "Another instance holds the lock.", "Nothing to do: one instance acts at a time."),
     Reason("GRD006", "Evictions are paused.", "Set `paused` to `false` in the state ConfigMap."),
-    Reason("GRD007", "The clocks of this host and of the API server differ.", "Synchronize the clocks."),
+    Reason(
+        "GRD007",
+        "The clocks of this host and of the API server differ, or were set back.",
+        "Synchronize the clocks; where one was ahead before, wait until the time that is named.",
+    ),
     Reason("GRD008", "Pods of the same or a higher priority are Pending.", "Free or add capacity for them first."),
     Reason("GRD009", "Too many replacements landed elsewhere than predicted.", "Find out why; then set `landings` to `forget` in the state ConfigMap, or lower `minLandingHitRate`."),
     Reason("GRD010", "The configuration of the running scheduler could not be read.", "Check `--scheduler-url`, its certificate and the right to get /configz and /metrics; or declare it in YAML."),
