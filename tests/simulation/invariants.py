@@ -87,7 +87,9 @@ def i16_no_undoing(ground: Ground, process: Process, cycle: Cycle) -> Found:
         for other in moves:
             to, back = _likeliest(one), _likeliest(other)
             same = one.owner.uid == other.owner.uid
-            if one is not other and same and (one.source, to) == (back, other.source):
+            # Both may come back, as far as the moves before them leave it open: nobody changes.
+            swapped = one.source != to and (one.source, to) == (back, other.source)
+            if one is not other and same and swapped:
                 yield f"{one.pod.name} and {other.pod.name} change places"
 
 
