@@ -150,13 +150,16 @@ def test_an_answer_that_is_not_whole_leaves_open_whose_series_there_are() -> Non
 def test_no_reading_is_believed_once_the_question_of_the_clusters_has_failed() -> None:
     made = stub().series("node.memory.peak", [(N1, 0.5)])
     question = fill(QUESTION, 0, "")
-    made.fail = lambda request: Reply(422, b"{}") if request.query["query"] == question else None
+    made.fail = lambda request: Reply(b"{}", 422) if request.query["query"] == question else None
     with serving(made) as served:
         prometheus = Prometheus(served.url)
         wanted = [ReadingRequest(name) for name in ("node.memory", "node.memory.peak")]
         found = read_readings(prometheus, wanted, cluster.snapshot([cluster.node("n1")], []))
         prometheus.close()
-    assert [each.problem and each.problem.code for each in found.entries] == ["RDG001"] * 2
+    for each in found.entries:
+        assert each.problem is not None
+        assert each.problem.code == "RDG001"
+        assert "answered 422" in each.problem.message
 
 
 def test_a_reading_that_has_too_few_values_is_not_evaluated_where_the_clusters_are_in_doubt() -> (
