@@ -54,7 +54,7 @@ class Controlled(World):
         """Whether admission refuses every new pod, as a quota or a webhook may."""
         super().__init__(lambda: timeline.now() + timedelta(seconds=self.ahead))
         self.put("namespaces", "", "rescheduler", {})
-        self.frozen: set[str] = set()
+        self.held: set[str] = set()
         """UIDs of pods that never go, as with a finalizer or an unreachable node."""
         self._syncing = False
         self._bound: dict[str, float] = {}
@@ -86,7 +86,7 @@ class Controlled(World):
         self.sync_soon()
 
     def _vanish(self, uid: str) -> None:
-        if uid in self.frozen:
+        if uid in self.held:
             self.timeline.after(600, lambda: self._vanish(uid))
             return
         for key, value in self.objects.items():

@@ -239,7 +239,7 @@ class Run:
 
     def hinder(self) -> None:
         """A pod that never goes; or nothing is admitted."""
-        self.cluster.frozen ^= {uid_of(self.chance.choice(self.cluster.of("pods")))}
+        self.cluster.held ^= {uid_of(self.chance.choice(self.cluster.of("pods")))}
         self.cluster.quota_refuses = self.chance.random() < 0.2
 
     def pause(self) -> None:
@@ -332,7 +332,7 @@ class Run:
         cluster.disruption, cluster.scheduling, cluster.quota_refuses = 0.2, 0.3, False
         cluster.starting, cluster.grace = 4.0, 3.0
         cluster.pick, cluster.sound = self.as_predicted, lambda _: True
-        cluster.frozen.clear()
+        cluster.held.clear()
         for name in self.metrics.exporters:
             self.metrics.set_exporter(name, "well")
         self._heal_nodes()
