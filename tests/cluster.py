@@ -42,7 +42,7 @@ def reading(
     capacity: Iterable[float] | None = None,
     age: float = 10.0,
     unit: str = "ratio",
-    **request: float,
+    **request: Any,
 ) -> Reading:
     """A reading with these values in the order of the snapshot; NaN is absent."""
     array = np.array(list(values), dtype=np.float64)

@@ -31,7 +31,7 @@ def picture(
     *,
     requests: Mapping[str, Mapping[str, Any]] | None = None,
     specs: Mapping[str, Mapping[str, Any]] | None = None,
-    readings: Mapping[str, Mapping[str, Any]] | None = None,
+    readings: Mapping[str, Any] | None = None,
     budgets: Mapping[str, int] | None = None,
     zones: Mapping[str, Mapping[str, Any]] | None = None,
     policies: Iterable[Policy] = (),

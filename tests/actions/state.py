@@ -32,7 +32,8 @@ def past(uid: str, **more: Any) -> PastMove:
 
 def note(stage: Stage) -> dict[str, Any]:
     """What the Lease remembers."""
-    return json.loads(stage.world.objects[LEASE]["metadata"]["annotations"][NOTE])
+    found: dict[str, Any] = json.loads(stage.world.objects[LEASE]["metadata"]["annotations"][NOTE])
+    return found
 
 
 def stored_state(stage: Stage) -> dict[str, Any]:
@@ -40,7 +41,9 @@ def stored_state(stage: Stage) -> dict[str, Any]:
 
 
 def unpacked(stored: dict[str, Any]) -> dict[str, Any]:
-    return json.loads(gzip.decompress(base64.b64decode(stored["binaryData"]["state"])))
+    state = gzip.decompress(base64.b64decode(stored["binaryData"]["state"]))
+    found: dict[str, Any] = json.loads(state)
+    return found
 
 
 def begun(stage: Stage, name: str = "a") -> Process:
@@ -62,7 +65,7 @@ def taken_over(stage: Stage, name: str = "b") -> Process:
     return process
 
 
-def packed(state: object) -> dict:
+def packed(state: object) -> dict[str, Any]:
     data = gzip.compress(json.dumps(state).encode())
     return {
         "data": {"checksum": hashlib.sha256(data).hexdigest()},

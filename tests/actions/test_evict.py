@@ -32,6 +32,7 @@ def test_a_pod_is_named_by_uid_and_keeps_its_grace_period(server: FakeServer) ->
     move, answer = ask(server)
     assert (answer.result, answer.code) == ("evicted", "ACT001")
     (body,) = server.sent("POST", EVICTION)
+    assert body is not None
     assert body["apiVersion"] == "policy/v1"
     assert body["deleteOptions"] == {"preconditions": {"uid": move.pod.uid}}
     assert body["metadata"]["annotations"] == {

@@ -3,6 +3,7 @@
 import re
 import time
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -16,8 +17,9 @@ from tests.fakes.stage import LEASES, Killed, Process, Stage
 KEY = ("leases", "rescheduler", "rescheduler")
 
 
-def spec(stage: Stage) -> dict:
-    return stage.world.objects[KEY]["spec"]
+def spec(stage: Stage) -> dict[str, Any]:
+    found: dict[str, Any] = stage.world.objects[KEY]["spec"]
+    return found
 
 
 def test_the_first_one_gets_the_lock_and_makes_what_is_missing() -> None:
@@ -191,15 +193,17 @@ def test_the_lock_counts_from_before_the_request_since_the_server_stamps_it_afte
     stage = Stage()
     a = Process(stage, "a")
 
-    def slow(_: int, method: str, __: str) -> None:
-        stage.seconds += 10 if method == "POST" else 0
+    slow = "POST"
 
-    a.before = slow
+    def before(_: int, method: str, __: str) -> None:
+        stage.seconds += 10 if method == slow else 0
+
+    a.before = before
     a.lease.acquire()
     took = stage.seconds
     assert took >= 10
     assert not a.lease.valid_for(60 - took + 0.01)
-    a.before = lambda _, method, __: (slow(_, "POST", __), None)[1] if method == "PUT" else None
+    slow = "PUT"
     assert a.lease.renew()
     assert not a.lease.valid_for(60 - 10)
 
@@ -284,9 +288,9 @@ def test_after_the_renewal_deadline_it_stops_even_if_the_server_comes_back() -> 
     a.lease.start()
     a.before = lambda *_: "lost"
     a.sleep(30)
-    assert a.lease.held
+    before = a.lease.held
     a.sleep(25)
-    assert not a.lease.held
+    assert (before, a.lease.held) == (True, False)
     a.before = lambda *_: None
     assert not a.lease.renew()
 
@@ -297,9 +301,9 @@ def test_a_renewal_that_finds_another_holder_gives_the_lock_up_at_once() -> None
     a.lease.acquire()
     stored = stage.world.objects[KEY]
     stage.world.put(*KEY, {**stored, "spec": {**stored["spec"], "holderIdentity": "thief"}})
-    assert a.lease.held, "it has not looked yet"
+    before = a.lease.held
     assert not a.lease.renew()
-    assert not a.lease.held
+    assert (before, a.lease.held) == (True, False), "it had not looked before"
     assert spec(stage)["holderIdentity"] == "thief"
 
 

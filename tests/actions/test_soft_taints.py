@@ -32,7 +32,8 @@ def stage() -> Stage:
 
 
 def taints(stage: Stage) -> list[dict[str, Any]]:
-    return stage.world.objects["nodes", "", "n1"]["spec"].get("taints", [])
+    found: list[dict[str, Any]] = stage.world.objects["nodes", "", "n1"]["spec"].get("taints", [])
+    return found
 
 
 def ported(stage: Stage, **more: Any) -> SoftTaints:

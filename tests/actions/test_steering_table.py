@@ -218,10 +218,15 @@ def test_a_write_that_arrives_after_it_was_taken_back_is_not_stored(
             return "lost"
         return None
 
-    body: list[Any] = []
+    bodies: list[dict[str, Any]] = []
     store = made._store
     real = store.replace
-    store.replace = lambda asked: body.append(asked) or real(asked)  # type: ignore[method-assign]
+
+    def seen(body: dict[str, Any]) -> dict[str, Any] | None:
+        bodies.append(body)
+        return real(body)
+
+    store.replace = seen  # type: ignore[method-assign]
     process.before = late
     with pytest.raises(ActionError):
         made.add([entry(pod="p1")], 1)
@@ -229,7 +234,7 @@ def test_a_write_that_arrives_after_it_was_taken_back_is_not_stored(
         made.remove({"p1"}, 1)
     else:
         table(process).sweep(1, surely=True)
-    status, *_ = stage.world.handle("PUT", held[0], body[0])
+    status, *_ = stage.world.handle("PUT", held[0], bodies[0])
     assert status == 409
     assert made.read()[0] == []
 

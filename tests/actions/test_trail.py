@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from rescheduler.actions import trail as trail_module
-from rescheduler.actions import trail_file
 from rescheduler.actions.trail import Trail
 from rescheduler.actions.trail_file import TrailFile, TrailStream
 from rescheduler.model.errors import TrailUnwritable
@@ -81,7 +80,12 @@ def test_what_must_survive_is_on_the_disk_before_the_next_thing_happens(
 ) -> None:
     synced: list[int] = []
     real = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda file: synced.append(file) or real(file))
+
+    def fsync(file: int) -> None:
+        synced.append(file)
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", fsync)
     made = trail(tmp_path / "t")
     counts = []
     for each in (START, INTENT, ANSWER):
@@ -210,7 +214,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], None]:
         room[0] -= written
         return written
 
-    monkeypatch.setattr(trail_file.os, "write", write)
+    monkeypatch.setattr(os, "write", write)
 
     def fill(left: int | None) -> None:
         room[0] = left

@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection
 
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Match
 from rescheduler.policies.idlegpus.policy import IdleGPUs
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests.cluster import NOW, node, pod, snapshot
@@ -134,7 +135,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.bench_idle")
     parser.add_argument("--nodes", type=int, default=5000)
     options = parser.parse_args()
-    policy = IdleGPUs(name="idle", match={"all": True})
+    policy = IdleGPUs(name="idle", match=Match(all=True))
     with prometheus(options.nodes) as (url, asked):
         before = fleet(options.nodes)
         base = _peak()

@@ -10,7 +10,9 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +44,9 @@ _DEVICES = Devices("nvidia.com/gpu", SHARE, WHOLE)
 
 def limits(moves: int) -> Limits:
     """As many moves as that, and nothing else in the way."""
-    many = dict.fromkeys(("movesPerNode", "movesPerNamespace", "movesPerWorkload"), 1000)
+    many: dict[str, Any] = dict.fromkeys(
+        ("movesPerNode", "movesPerNamespace", "movesPerWorkload"), 1000
+    )
     return Limits(
         movesPerCycle=moves,
         movesPerHour=1000,
@@ -159,7 +163,13 @@ def bench_m3(folder: Path) -> None:
     """Gained affinity with K moves."""
     for moves in (35, 105, 350):
         for name, how in (("unsteered", _m3_unsteered), ("steered", _m3_steered)):
-            _say(f"M3 K={moves} {name}", lambda how=how, moves=moves: how(m3(folder), moves))
+            _say(f"M3 K={moves} {name}", partial(_of_m3, how, folder, moves))
+
+
+def _of_m3(
+    how: Callable[[Snapshot, int], tuple[float, int]], folder: Path, moves: int
+) -> tuple[float, int]:
+    return how(m3(folder), moves)
 
 
 def _m3_unsteered(before: Snapshot, moves: int) -> tuple[float, int]:
@@ -197,7 +207,7 @@ def bench_openb(folder: Path) -> None:
         name = f"openb Random 90, {share:.0%} of {len(placed)} pods"
         _say(f"{name}, steered", run)
         if moves:
-            _say(f"{name}, unsteered", lambda moves=moves: _openb_unsteered(before, moves, total))
+            _say(f"{name}, unsteered", partial(_openb_unsteered, before, moves, total))
 
 
 def _openb_unsteered(before: Snapshot, moves: int, gpus: int) -> tuple[float, int]:

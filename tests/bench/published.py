@@ -15,8 +15,12 @@ import numpy as np
 from rescheduler.kube.objects import Node, Pod
 from rescheduler.model.readings import Reading
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.fragmentation.policy import Fragmentation
+from rescheduler.policies.base import Match
+from rescheduler.policies.fragmentation.policy import Fragmentation, SharedGpus
+from rescheduler.policies.locality.domain_tree import Level
 from rescheduler.policies.locality.policy import Locality
+from rescheduler.policies.locality.traffic_fields import Traffic
+from rescheduler.policies.own_readings.pairs import End
 from tests.bench.packed import text_of
 from tests.cluster import deployment, node, pod, snapshot
 
@@ -27,19 +31,19 @@ SHARE = "alibabacloud.com/gpu-milli"
 
 Row = dict[str, str]
 
-_TRAFFIC = {
-    "series": "traffic",
-    "source": {"namespace": "a", "name": "b"},
-    "destination": {"namespace": "c", "name": "d"},
-}
+_TRAFFIC = Traffic(
+    series="traffic",
+    source=End(namespace="a", name="b"),
+    destination=End(namespace="c", name="d"),
+)
 
 
 def m3_policy() -> Locality:
     """Traffic alone, and hosts alone: the cost is then what gained affinity leaves."""
     return Locality(
         name="traffic",
-        match={"all": True},
-        levels=[{"name": "host", "labels": ["kubernetes.io/hostname"]}],
+        match=Match(all=True),
+        levels=[Level(name="host", labels=["kubernetes.io/hostname"])],
         traffic=_TRAFFIC,
     )
 
@@ -53,7 +57,8 @@ def rasa(path: Path) -> Snapshot:
     """Services as Deployments, containers as pods; capacities in units of 1e-9 of the total."""
     data: dict[str, Any] = json.loads(text_of(path))
     unit = 1e9
-    nodes, where = [], {}
+    nodes = []
+    where: dict[str, str] = {}
     for machine in data["MachineList"]:
         room = {
             "cpu": str(round(machine["TotalCPU"] * unit)),
@@ -72,7 +77,7 @@ def rasa(path: Path) -> Snapshot:
             "memory": str(round(service["RequestMem"] * unit)),
         }
         labels = {"app": service["Service"].lower()}
-        spec = {}
+        spec: dict[str, Any] = {}
         if service["CompatibleMachines"] != "*":
             named = [
                 {"key": "metadata.name", "operator": "In", "values": [each]}
@@ -104,14 +109,14 @@ def rasa(path: Path) -> Snapshot:
     return snapshot(nodes, pods, controllers=controllers, readings=[traffic])
 
 
-def openb_policy(popularity: str = "All") -> Fragmentation:
+def openb_policy() -> Fragmentation:
     """GPUs alone, with shares of them; every type of pod has a say, as in the paper."""
     return Fragmentation(
         name="gpus",
-        match={"all": True},
+        match=Match(all=True),
         resources=["gpu"],
-        popularity=popularity,
-        sharedGpus={"resource": SHARE},
+        popularity="All",
+        sharedGpus=SharedGpus(resource=SHARE),
     )
 
 

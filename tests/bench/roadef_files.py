@@ -139,7 +139,8 @@ def policy(instance: Instance) -> tuple[Allocation, float]:
 
 def _averages(instance: Instance) -> npt.NDArray[np.float64]:
     asking = np.maximum((instance.demand > 0).sum(axis=0), 1)
-    return np.maximum(instance.demand.sum(axis=0), 1) / asking
+    made: npt.NDArray[np.float64] = np.maximum(instance.demand.sum(axis=0), 1) / asking
+    return made
 
 
 def cluster(instance: Instance) -> Snapshot:

@@ -151,7 +151,7 @@ def pod_text(template: Template) -> str:
 
 def _managed() -> dict[str, Any]:
     """The bookkeeping of server-side apply that every object carries."""
-    fields = {f"f:field{n}": {"f:nested": {}} for n in range(20)}
+    fields: dict[str, Any] = {f"f:field{n}": {"f:nested": {}} for n in range(20)}
     return {"manager": "kubelet", "operation": "Update", "time": CREATED, "fieldsV1": fields}
 
 

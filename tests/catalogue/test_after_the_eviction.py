@@ -9,6 +9,7 @@ import pytest
 from rescheduler.kube import annotations as names
 from rescheduler.model.dependencies import Dependencies
 from rescheduler.model.history import History
+from rescheduler.model.plan import Outcome
 from rescheduler.planning.plan.planner import plan as planned
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.policy_set import policy_set
@@ -87,11 +88,13 @@ def test_f36_images_that_cannot_be_pulled_stop_the_run() -> None:
     """The registry throttles; each further replacement only joins the herd."""
     run = hot()
     run.cluster.sound = lambda _: False
-    run.cluster.crash = throttled
+    run.cluster.crashing = throttled
     made = cycles(run, 4)
     assert len(moved(run)) <= 2
     assert made[0].code == 3
-    assert {move.code for move in made[0].report.moves if move.result == "evicted"} == {"ACT011"}
+    outcome = made[0].report
+    assert isinstance(outcome, Outcome)
+    assert {move.code for move in outcome.moves if move.result == "evicted"} == {"ACT011"}
     assert "GRD003" in codes(made[-1].report)
 
     own = {app: f"{app}:1" for app in "abcd"}
@@ -161,7 +164,7 @@ def pulling(images: dict[str, str]) -> Run:
         node["status"]["images"].append({"names": [image], "sizeBytes": 2**20})
         return True
 
-    cluster.sound, cluster.crash, cluster.pick = sound, throttled, run.as_predicted
+    cluster.sound, cluster.crashing, cluster.pick = sound, throttled, run.as_predicted
     return run
 
 
@@ -227,16 +230,15 @@ def test_f40_requests_in_flight_are_left_the_time_that_the_pod_asks_for() -> Non
     slow = stage.world.add_pod("db-0", "n1", owner=("StatefulSet", "db"), app="db")
     slow["spec"]["terminationGracePeriodSeconds"] = 600
     other = stage.world.add_pod("web-1", "n1", owner=("ReplicaSet", "web"), app="web")
-    times: list[float] = []
-    bodies: list[dict[str, Any]] = []
-    stage.world.on_accept = lambda _, body: (times.append(stage.seconds), bodies.append(body))
+    sent: list[tuple[float, Object]] = []
+    stage.world.on_accept = lambda _, body: sent.append((stage.seconds, body))
     process = Process(stage, "a")
     plan = [moves.planned(slow), moves.planned(other, batch=2)]
     act(moves.plan_of(stage.world, plan, expires=timedelta(hours=9)), process.actor())
-    assert len(times) == 2
+    (first, _), (second, _) = sent
     enough = stage.world.grace + process.limits.minReadyTime.total_seconds()
-    assert times[1] - times[0] >= enough, "also where no readiness probe says when it serves"
-    assert all(set(body["deleteOptions"]) == {"preconditions"} for body in bodies)
+    assert second - first >= enough, "also where no readiness probe says when it serves"
+    assert all(set(body["deleteOptions"]) == {"preconditions"} for _, body in sent)
 
     night = "*/15 22-23,0-4 * * mon-fri"
     for day in NIGHTS["Europe/Paris"]:
@@ -338,6 +340,7 @@ def test_an_autoscaler_and_it_come_to_rest_beside_each_other() -> None:
         assert scaler.removed
         bought[mode] = len(scaler.added)
         for each in run.ground.evicted:
+            assert each.move is not None, each
             known = {each.node, *each.move.landing}
             young = {n for n, at in scaler.added.items() if each.at - 600 <= at <= each.at}
             leaving = {n for n, at in scaler.removed.items() if at <= each.at}

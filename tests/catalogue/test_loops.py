@@ -1,5 +1,7 @@
 """F01-F10: loops and oscillation."""
 
+from collections.abc import Callable
+
 import pytest
 
 from rescheduler.policies.conformity.policy import Conformity
@@ -8,6 +10,7 @@ from tests.cluster import deployment, node, pod, snapshot
 from tests.picture import proposed
 from tests.planning.test_compromises import ROOMY
 from tests.simulation.loads import constant
+from tests.simulation.objects import Object
 from tests.simulation.policies import POLICIES, SPREAD
 from tests.simulation.quiescence import POLICIES as DEFAULTS
 from tests.simulation.quiescence import watch
@@ -34,14 +37,16 @@ def test_f01_a_pod_that_always_comes_back_is_left_alone_ever_longer() -> None:
         crowd = {f"a{n}": ("n0", f"n{2 + n}") for n in range(6)}
         crowd |= {f"b{n}": ("n1", f"n{2 + n}") for n in range(6)}
         run = drawn(crowd, dict.fromkeys(crowd, 0.5), text=DEFAULTS, nodes=12)
-        run.cluster.pick = lambda _pod, _nodes, run=run, sign=sign: sign(
-            ("n0", "n1"), key=run.metrics.true_load
-        )
+        run.cluster.pick = leaning(run, sign)
         cycles(run, 24, every=HOUR)
         assert len(moved(run)) > 4
         most = max(most_in_a_day(evicted_at(run, app)) for app in crowd)
         assert most <= 2, "nor does a pod go from one hot node to another for ever"
         assert run.ground.broken == []
+
+
+def leaning(run: Run, sign: Callable[..., str]) -> Callable[[Object, list[str]], str]:
+    return lambda _pod, _nodes: sign(("n0", "n1"), key=run.metrics.true_load)
 
 
 def evicted_at(run: Run, app: str) -> list[float]:

@@ -20,7 +20,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 from rescheduler.actions.lease import Durations
 from rescheduler.kube.quantity import units
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.model.plan import MoveResult, Outcome, Plan, Report
+from rescheduler.model.plan import MoveResult, Outcome, Plan, Report, Result
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
@@ -343,13 +343,13 @@ def test_f59_counters_follow_what_is_reported() -> None:
     plan = run_cycle(parts())
     assert isinstance(plan, Plan)
     telemetry = Telemetry("Enforce")
-    results = ["evicted", "refused", "unknown", "evicted"]
-    for each in results:
-        move = MoveResult.of(plan.moves[0], each, Problem("ACT001", ""))
+    results: list[Result] = ["evicted", "refused", "unknown", "evicted"]
+    for result in results:
+        move = MoveResult.of(plan.moves[0], result, Problem("ACT001", ""))
         now = datetime(2026, 11, 21, tzinfo=UTC)
         telemetry.observe(
             Outcome(
-                started=now, finished=now, verdict=Problem("ACT013", ""), plan=plan, moves=[move]
+                started=now, finished=now, verdict=Problem("ACT013", ""), plan=plan, moves=(move,)
             )
         )
     name = "rescheduler_moves_total"
@@ -359,8 +359,9 @@ def test_f59_counters_follow_what_is_reported() -> None:
     }
     assert counted == {"evicted": 2, "refused": 1, "unknown": 1}
     run, whole = hot(), Telemetry("Enforce")
-    for each in cycles(run, 4):
-        whole.observe(each.report)
+    for cycle in cycles(run, 4):
+        assert cycle.report is not None
+        whole.observe(cycle.report)
     done = whole.registry.get_sample_value(name, {"outcome": "evicted", "policy": "hot"})
     assert done == len(moved(run)) > 0, "as many as the API server has accepted"
 

@@ -22,7 +22,8 @@ RUN = ("run", "--once", "--policies", "spread.yaml", "--snapshot", "cluster.snap
 def history(*arguments: str, **more: Any) -> dict[str, Any]:
     result = call("history", "-o", "json", *arguments, **more)
     assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
 
 
 @pytest.mark.parametrize("trail", ["t.jsonl", "folder/"])

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def side_by_side(
     """The gain without steering, and then with it, of pods that begin at the same places."""
     install_policy(cluster)
     cluster.create(*(budget(each["metadata"]["name"], max_unavailable=8) for each, _ in movers()))
-    found = []
+    found: list[Gain] = []
     for limits in (swift(**_FAST), steered("Require", **_FAST)):
         cluster.arrange(movers(), deadline=180)
         wait()
@@ -71,9 +72,13 @@ def side_by_side(
         for each in cluster.api.items("apps/v1", "Deployment"):
             if each["metadata"]["name"] in names:
                 cluster.api.delete(each)
-        cluster.until(lambda names=names: not any(map(cluster.pods, names)), "their end", 180)
+        cluster.until(partial(_gone, cluster, names), "their end", 180)
     sys.stdout.write(f"unsteered: {found[0]}; steered: {found[1]}\n")
     return found[0], found[1]
+
+
+def _gone(cluster: Cluster, names: list[str]) -> bool:
+    return not any(map(cluster.pods, names))
 
 
 def _gain(

@@ -56,7 +56,7 @@ def _budgets(cluster: Cluster) -> list[Json]:
 
 
 def _counted(each: Json) -> bool:
-    return each.get("status", {}).get("disruptionsAllowed", 0) > 0
+    return int(each.get("status", {}).get("disruptionsAllowed", 0)) > 0
 
 
 def _label(cluster: Cluster, disk: str) -> None:

@@ -1,6 +1,6 @@
 """Clusters with hot nodes, for the tests of the loop and for the recording that the demo plays."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +25,7 @@ class LoadScenario:
 
     def load(self, cluster: Cluster) -> dict[str, float]:
         """Load of every node that has any, as a share of its capacity, as declared."""
-        total: Counter[str] = Counter()
+        total: defaultdict[str, float] = defaultdict(float)
         for pod in cluster.pods():
             app = pod["metadata"]["labels"].get("app", "")
             name = pod["spec"].get("nodeName")

@@ -78,7 +78,7 @@ class Budgets:
         )
         self._ready: dict[str, set[str]] = {app: set() for app in selectors}
         self._failed: list[Exception] = []
-        self._ended = False
+        self._ended = threading.Event()
         self._began = threading.Event()
         threading.Thread(target=self._watch, daemon=True).start()
         assert self._began.wait(30), "the pods could not be listed"
@@ -86,7 +86,7 @@ class Budgets:
     def _watch(self) -> None:
         try:
             path = self._api.resource("v1", "Pod").path()
-            while not self._ended:
+            while not self._ended.is_set():
                 listed = self._api.request("GET", path)
                 for ready in self._ready.values():
                     ready.clear()
@@ -101,7 +101,7 @@ class Budgets:
                     if event["type"] != "BOOKMARK":
                         app = self._take(event["object"], gone=event["type"] == "DELETED")
                         self._judge([app] if app else [])
-                    if self._ended:
+                    if self._ended.is_set():
                         return
         except Exception as error:  # noqa: BLE001 - `stop` raises it in the test's thread
             self._failed.append(error)
@@ -124,7 +124,7 @@ class Budgets:
 
     def stop(self) -> None:
         """End the watch; what went wrong in it is raised here."""
-        self._ended = True
+        self._ended.set()
         if self._failed:
             raise self._failed[0]
 

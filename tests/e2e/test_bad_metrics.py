@@ -35,7 +35,7 @@ def test_bad_metrics_evict_nothing(
 
     spoiled = Program(actor.binary, actor.kubeconfig, metrics.proxy.url, actor.environment)
     for mode in ("unavailable", "denied", "page", "truncated", "failed"):
-        metrics.proxy.mode = mode  # type: ignore[assignment]
+        metrics.proxy.mode = mode
         nothing_moves(cluster, spoiled, policies, {"RDG001"})
     metrics.proxy.mode = "warnings"
     nothing_moves(cluster, spoiled, policies, {"RDG002"})

@@ -5,6 +5,7 @@
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def test_a_state_that_went_back_stops_it(
         log = tmp_path / f"{what}.log"
         process = crashes.start(mode, log)
         try:
-            crashes.cluster.until(lambda log=log, what=what: what in _said(log), what, 60)
+            crashes.cluster.until(partial(_says, log, what), what, 60)
             if mode == SERVICE:
                 time.sleep(3)  # cycles that follow
                 assert process.poll() is None, _said(log)
@@ -102,6 +103,10 @@ def test_stopped_for_longer_than_its_lock_it_evicts_nothing_more(
     first = stop_and_continue(crashes, actor, ONCE, tmp_path / "first.log")
     assert first.continued == []
     assert first.code not in (0, 3), first.said
+
+
+def _says(log: Path, what: str) -> bool:
+    return what in _said(log)
 
 
 def _said(log: Path) -> str:

@@ -1,5 +1,6 @@
 """What `explain` reports, compared with what the real scheduler then does."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,10 @@ def test_an_evicted_pod_lands_where_explain_said(
     assert (table.code, table.stdout.splitlines()[0]) == (0, "NODE a1  zone a"), table.stderr
 
 
+def told(cluster: Cluster, name: str) -> bool:
+    return failed_scheduling(cluster, name) != ""
+
+
 def failed_scheduling(cluster: Cluster, name: str) -> str:
     """The text of the scheduler's last event about this pod, or ""."""
     selector = f"involvedObject.name={name},reason=FailedScheduling"
@@ -120,7 +125,7 @@ def test_the_reported_move_makes_room_for_a_pending_pod(
     cluster.until(lambda: len(cluster.pods("big")) == 1, "the Pending pod")
     big = cluster.pods("big")[0]["metadata"]["name"]
     for name in (big, "fussy"):
-        cluster.until(lambda name=name: failed_scheduling(cluster, name) != "", f"event of {name}")
+        cluster.until(partial(told, cluster, name), f"event of {name}")
     policies = write_policies(tmp_path / "policies", SPREAD, swift())
 
     reported = explain(reader, "pending", "--policies", policies)

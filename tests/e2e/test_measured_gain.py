@@ -1,7 +1,7 @@
 """Moves that help are found to help; a policy that does not is demoted; falling load is neither."""
 
 import json
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ def declared(manifest: Mapping[str, Any], key: str) -> float:
 
 def cores(cluster: Cluster) -> dict[str, float]:
     """Busy cores of every node, as the exporter has them."""
-    used: Counter[str] = Counter()
+    used: defaultdict[str, float] = defaultdict(float)
     for pod in cluster.pods():
         used[pod["spec"]["nodeName"]] += declared(pod, "cpu")
     return {

@@ -35,7 +35,7 @@ KUSTOMIZE = Path(__file__).parents[2] / "deploy" / "kustomize"
 READER = KUSTOMIZE / "scheduler-reading" / "scheduler-reader.yaml"
 CONFIGURATION = FOLDER / "kube-scheduler.yaml"
 NAMES = [each["schedulerName"] for each in yaml.safe_load(CONFIGURATION.read_text())["profiles"]]
-CONFIGURED = [name for name in NAMES if name != "default-scheduler"]
+CONFIGURED: list[str] = [name for name in NAMES if name != "default-scheduler"]
 SEEDS = range(11, 31)
 EACH, ENOUGH = 75, 60
 """Decisions in one cluster, and of one profile."""

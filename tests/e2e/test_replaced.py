@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from rescheduler.model.plan import Plan
 from rescheduler.model.plan_digest import sealed
 from rescheduler.reporting.machine import from_json, to_json
 from tests.e2e.builders.cluster import Cluster
@@ -81,6 +82,7 @@ def test_a_plan_of_another_cluster_is_refused(
     assert "changed: `cluster`" in refused.stderr
 
     made = from_json(done.stdout.encode())
+    assert isinstance(made, Plan)
     there = structs.replace(made.cluster, uid=elsewhere)
     foreign = tmp_path / "foreign.json"
     foreign.write_bytes(to_json(sealed(structs.replace(made, cluster=there))))

@@ -69,8 +69,10 @@ def test_three_cycles_a_clean_end_and_a_successor(
         cluster.until(lambda: first.cycles() >= 1, f"a cycle: {first.log}", 60)
         second = Replica(actor, policies, tmp_path, "second")
         cluster.until(lambda: first.cycles() >= 3, f"three cycles: {first.log}", 120)
-        assert first.get("/readyz").status_code == 200
-        assert first.get("/livez").status_code == 200
+        for path in ("/readyz", "/livez"):
+            answer = first.get(path)
+            assert answer is not None, path
+            assert answer.status_code == 200, path
         holder = lease(cluster)["spec"]["holderIdentity"]
         assert second.process.poll() is None
         assert second.cycles() == 0, "two replicas act at once"

@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -67,6 +68,10 @@ def pod(owner: str = OWNER, template: str = "abc", affinity: Any = None, **more:
     if affinity is not None:
         spec["affinity"] = affinity
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def steered_now(cluster: Cluster, owner: str) -> bool:
+    return made(cluster, pod(owner)) is not None
 
 
 def made(cluster: Cluster, manifest: Manifest) -> Any:
@@ -172,7 +177,7 @@ def test_only_the_pods_that_are_meant_are_steered(steering: Cluster) -> None:
     both = wanted(entries[:2], "abc", "")
     assert both is not None
     assert sorted(set(hosts(made(steering, pod())))) == sorted(both.hostnames)
-    stateful = {"labels": {"controller-revision-hash": "r1"}, "generateName": ""}
+    stateful: dict[str, Any] = {"labels": {"controller-revision-hash": "r1"}, "generateName": ""}
     assert hosts(made(steering, pod(db, name="db-1", **stateful))) == ["n1", "n2"]
     assert PREFERRED in made(steering, pod(db, name="db-2", **stateful))["nodeAffinity"]
     untouched = [
@@ -219,7 +224,7 @@ def test_no_table_keeps_a_pod_from_being_made(steering: Cluster) -> None:
         mark = entry(other, hostnames=("seen",))
         fill(steering, {OWNER: value, **written([mark])} if len(value) < 9999 else {OWNER: value})
         if len(value) < 9999:
-            steering.until(lambda who=other: made(steering, pod(who)) is not None, what, 10)
+            steering.until(partial(steered_now, steering, other), what, 10)
         else:
             time.sleep(1)
         began = time.monotonic()
@@ -239,12 +244,12 @@ def test_it_tells_which_table_it_steers_by(steering: Cluster) -> None:
         table = steering.api.read("v1", "ConfigMap", TABLE, NAMESPACE)
         path = f"{steering.api.path(table)}?dryRun=All"
 
-        def seen(body: Manifest = table, path: str = path) -> str:
+        def seen(body: Manifest = table, path: str = path) -> bool:
             notes = steering.api.request("PUT", path, body)["metadata"].get("annotations", {})
-            return str(notes.get("rescheduler.io/seen", ""))
+            version = body["metadata"]["resourceVersion"]
+            return bool(notes.get("rescheduler.io/seen", "") == version)
 
-        version = table["metadata"]["resourceVersion"]
-        steering.until(lambda v=version: seen() == v, "the new table", 5)  # type: ignore[misc]
+        steering.until(seen, "the new table", 5)
         assert f"n{number}" in str(made(steering, pod()))
     steering.api.request("PUT", steering.api.path(table), table)
     kept = steering.api.read("v1", "ConfigMap", TABLE, NAMESPACE)["metadata"]

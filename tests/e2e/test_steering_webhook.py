@@ -52,7 +52,7 @@ class Webhook:
     def start(self) -> None:
         self._logs += 1
         log = self.folder / f"webhook-{self._logs}.log"
-        files = [
+        files: list[str | Path] = [
             "--tls-cert-file",
             self.folder / "tls.crt",
             "--tls-key-file",

@@ -46,7 +46,7 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/rescheduler/leases"
 MAPS = "/api/v1/namespaces/rescheduler/configmaps"
 
 
-WIDE = {
+WIDE: dict[str, Any] = {
     "movesPerCycle": 100,
     "movesPerNode": 100,
     "movesPerNamespace": 100,

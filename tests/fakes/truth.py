@@ -5,7 +5,7 @@ import gzip
 
 import msgspec
 
-from rescheduler.actions.ledger import State
+from rescheduler.actions.ledger_format import State
 from tests.fakes.world import World
 
 STATE = ("configmaps", "rescheduler", "rescheduler-state")

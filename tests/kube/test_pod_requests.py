@@ -14,7 +14,7 @@ from tests.cluster import controller, node, pod, snapshot
 GPU = "nvidia.com/gpu"
 
 
-def container(name: str, restart: str | None = None, **resources: Any) -> dict[str, Any]:
+def container(name: str, restart: str | None = None, /, **resources: Any) -> dict[str, Any]:
     return {"name": name, "restartPolicy": restart, "resources": resources}
 
 
@@ -23,7 +23,7 @@ def spec(*containers: dict[str, Any], **more: Any) -> PodSpec:
 
 
 def test_a_sum_is_rounded_once() -> None:
-    half = {"requests": {"cpu": "100.5m"}}
+    half: dict[str, Any] = {"requests": {"cpu": "100.5m"}}
     made = spec(container("a", **half), container("b", **half))
     assert demand(made, Devices("")).cpu == 201
 
@@ -56,8 +56,8 @@ def test_a_quota_does_not_count_limits_of_devices() -> None:
 
 
 def test_an_init_container_wants_zones_beside_the_sidecars_before_it() -> None:
-    both = {"requests": {GPU: "1"}, "limits": {GPU: "1"}}
-    more = {"requests": {GPU: "2"}, "limits": {GPU: "2"}}
+    both: dict[str, Any] = {"requests": {GPU: "1"}, "limits": {GPU: "1"}}
+    more: dict[str, Any] = {"requests": {GPU: "2"}, "limits": {GPU: "2"}}
     made = pod("p", "a")
     made.spec = spec(
         container("c", **both),

@@ -19,7 +19,7 @@ EXPRESSION = st.fixed_dictionaries(
         "values": st.lists(st.sampled_from(["a", "b"]), min_size=1, max_size=2),
     }
 )
-TERM = st.one_of(
+TERM: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.just({}),
     st.lists(EXPRESSION, min_size=1, max_size=2).map(lambda each: {"matchExpressions": each}),
 )

@@ -86,7 +86,7 @@ def test_memory_that_no_zones_have_is_refused_under_any_policy(policy: str) -> N
 def test_what_an_ended_init_container_holds_is_not_free(policy: str) -> None:
     # One of node-1's two GPUs is held by nobody that is listed, and lies in either zone.
     holder = job("p", "n1", sure(), inits=[box("i", sure(gpu=1))])
-    zones = [{GPU: 2, "cpu": (8, 7)}, {GPU: 2, "cpu": (8, 8)}]
+    zones: list[ZoneAmounts] = [{GPU: 2, "cpu": (8, 7)}, {GPU: 2, "cpu": (8, 8)}]
     assert not refused(job("x", "", sure(gpu=1)), *zones, policy=policy, there=(holder,))
     # With two in either zone one of the zones has both.
     assert not refused(job("x", "", sure(gpu=2)), *zones, policy=policy, there=(holder,))
@@ -105,7 +105,7 @@ def test_cpus_of_an_ended_init_container_are_not_free() -> None:
 def test_more_than_eight_zones_are_judged_by_those_that_have_the_resource() -> None:
     busy = [{"cpu": (16.0, 4.0), GPU: (2.0, 1.0)}, {"cpu": (16.0, 4.0), GPU: (2.0, 1.0)}]
     there = tuple(job(f"p{n}", "n1", sure(gpu=1)) for n in range(2))
-    wide = [*busy, *[{"example.com/hbm": 1.0}] * 30]
+    wide: list[ZoneAmounts] = [*busy, *[{"example.com/hbm": 1.0}] * 30]
     assert refused(job("x", "", sure(gpu=2)), *wide, policy="restricted", there=there)
     assert not refused(job("x", "", sure(gpu=1)), *wide, policy="restricted", there=there)
 

@@ -1,6 +1,7 @@
 """What moves have brought: sums of bounded length, and demotions whose time doubles."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,8 +14,8 @@ from rescheduler.policies.limits import Limits
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
-def record(*pairs: tuple[float, float], **fields: object) -> GainRecord:
-    made = GainRecord(policy="p", **fields)  # type: ignore[arg-type]
+def record(*pairs: tuple[float, float], **fields: Any) -> GainRecord:
+    made = GainRecord(policy="p", **fields)
     for each in pairs:
         made.add(*each)
     return made

@@ -65,9 +65,9 @@ def test_each_replica_of_a_leader_worker_set_is_a_gang() -> None:
             for worker in "01"
         )
     )
-    assert [made.gangs.of(n).name for n in range(4)] == ["default/llm/0"] * 2 + [
-        "default/llm/1"
-    ] * 2
+    gangs = [made.gangs.of(n) for n in range(4)]
+    named = [each and each.name for each in gangs]
+    assert named == ["default/llm/0"] * 2 + ["default/llm/1"] * 2
     assert (facts(made, 2).members.tolist(), facts(made, 2).minimum) == ([2, 3], 2)
 
 
@@ -135,7 +135,7 @@ def test_a_workload_of_kueue_owns_what_it_is_for_also_above_what_is_known() -> N
         "x", owner=controller("JobSet", "above")
     ).metadata.ownerReferences
     pods = [pod(f"c{n}", "n1", owner=job) for n in range(2)]
-    (above,) = job.metadata.ownerReferences
+    (above,) = job.metadata.ownerReferences or []
     api = "kueue.x-k8s.io/v1beta1"
     owned = described("w", api=api, owner=above.uid, podSets=[{"count": 2}])
     made = cluster(*pods, controllers=[job], objects=[owned])

@@ -42,10 +42,12 @@ class Case:
 
     def rename(self, namespace: str) -> None:
         """Let all of it be in another namespace."""
-        for each in (*self.snapshot.pods, *self.snapshot.controllers):
+        for each in self.snapshot.pods:
             each.metadata.namespace = namespace
-        for each in self.snapshot.namespaces:
-            each.metadata.name = namespace
+        for owner in self.snapshot.controllers:
+            owner.metadata.namespace = namespace
+        for known in self.snapshot.namespaces:
+            known.metadata.name = namespace
 
     def annotate(self, **values: str) -> None:
         self.pod.metadata.annotations = dict(values)
@@ -108,7 +110,7 @@ class Case:
 
     def past(self, **changed: Any) -> None:
         """A move of the same workload, ten minutes ago and settled, unless said otherwise."""
-        fields = {
+        fields: dict[str, Any] = {
             "plan": "earlier",
             "podUid": "gone",
             "namespace": "default",
@@ -131,7 +133,7 @@ class Case:
         return found.code
 
 
-def settled(change: Callable[[Case], None] = lambda case: None) -> Case:
+def settled(change: Callable[[Case], object] = lambda case: None) -> Case:
     """The stable case, changed."""
     top, owner = deployment("web")
     pods = [pod(f"web-{i}", f"n{i + 1}", owner=owner, labels={"app": "web"}) for i in range(3)]

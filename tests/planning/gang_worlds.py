@@ -110,11 +110,11 @@ def ring(
     """
     term = {"matchExpressions": [{"key": "rack", "operator": "In", "values": [likes]}]}
     preferred = [{"weight": 100, "preference": term}] if likes else []
-    spec = {"affinity": {"nodeAffinity": {PREFERRED: preferred}}}
+    affinity = {"nodeAffinity": {PREFERRED: preferred}}
     top, owner = deployment(name, replicas=len(where))
     pods = [
         pod(f"{name}-{n}", on, owner=owner, labels={"app": name, GROUP: name},
-            requests={"cpu": cpu}, **spec)
+            requests={"cpu": cpu}, affinity=affinity)
         for n, on in enumerate(where)
     ]  # fmt: skip
     return [top, owner], pods, [] if least is None else [pod_group(name, least)]

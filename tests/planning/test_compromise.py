@@ -1,19 +1,19 @@
 """Two policies that pull in opposite directions: one objective, a plan that converges, reasons."""
 
-from typing import Any
-
 import msgspec
 import pytest
 
+from rescheduler.documents.label_selector import Selector
 from rescheduler.model.history import History
 from rescheduler.model.plan import Plan
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
-from rescheduler.policies.base import Policy
+from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.locality.policy import Locality
+from rescheduler.policies.locality.domain_tree import Level
+from rescheduler.policies.locality.policy import Locality, Pair
 from rescheduler.policies.spread.policy import Spread
 from tests.picture import picture
 
@@ -21,8 +21,8 @@ ZONE = "topology.kubernetes.io/zone"
 FREE = Limits(
     movesPerCycle=50, movesPerHour=50, movesPerNode=50, movesPerNamespace=50, movesPerWorkload=50
 )
-WEB: dict[str, Any] = {"labels": {"matchLabels": {"app": "web"}}}
-DB: dict[str, Any] = {"labels": {"matchLabels": {"app": "db"}}}
+WEB = Match(labels=Selector(matchLabels={"app": "web"}))
+DB = Match(labels=Selector(matchLabels={"app": "db"}))
 
 
 def planned(before: Snapshot, *policies: Policy) -> Plan:
@@ -68,8 +68,8 @@ def near(weight: float) -> Locality:
         name="near",
         match=WEB,
         weight=weight,
-        levels=[{"name": "zone", "labels": [ZONE]}],
-        pairs=[{"pods": WEB, "near": DB}],
+        levels=[Level(name="zone", labels=[ZONE])],
+        pairs=[Pair(pods=WEB, near=DB)],
     )
 
 
@@ -127,8 +127,8 @@ def halves() -> Snapshot:
 def test_packing_against_spread_converges_where_the_weights_say(weight: float, moves: int) -> None:
     """Packing wants a whole node for large pods, spread wants one small pod in each zone."""
     before = halves()
-    pack = Fragmentation(name="pack", match={"all": True})
-    spread = Spread(name="even", match={"all": True}, topologyKey=ZONE, weight=weight)
+    pack = Fragmentation(name="pack", match=Match(all=True))
+    spread = Spread(name="even", match=Match(all=True), topologyKey=ZONE, weight=weight)
     made = planned(before, pack, spread)
     assert len(made.moves) == moves
     reported = costs(made)

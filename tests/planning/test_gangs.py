@@ -2,11 +2,13 @@
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from rescheduler.kube.controllers import Owner
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
+from rescheduler.model.gangs import Gang
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import Plan
 from rescheduler.model.snapshot import Snapshot
@@ -137,7 +139,7 @@ def test_what_a_gang_may_not_do_alone_it_may_not_do_under_surplus() -> None:
     ],
     ids=lambda each: next(iter(each)),
 )
-def test_a_gang_that_is_greater_than_a_limit_is_never_begun(limit: dict[str, int]) -> None:
+def test_a_gang_that_is_greater_than_a_limit_is_never_begun(limit: dict[str, Any]) -> None:
     made = planned(scattered(), in_one_rack(), gangs="Whole", **limit)
     assert made.moves == []
     assert codes(made) == {"ELG030": 3}
@@ -220,8 +222,8 @@ def test_without_the_workloads_of_kueue_what_waits_in_its_queues_is_a_gang() -> 
     before = crowded(least=1)
     for each in before.pods:
         each.metadata.labels = {"app": "ring"}
-    for each in before.controllers:
-        each.metadata.labels = {"kueue.x-k8s.io/queue-name": "users"}
+    for owner in before.controllers:
+        owner.metadata.labels = {"kueue.x-k8s.io/queue-name": "users"}
     assert planned(before, over_racks(groupBy="Workload"), gangs="Spare").moves
     before = replace(before, unread=["Workload.kueue.x-k8s.io"])
     for how, code in (("Spare", "ELG016"), ("Surplus", "ELG029"), ("Whole", "ELG029")):
@@ -245,8 +247,8 @@ def test_a_job_of_a_job_set_moves_with_its_gang_only() -> None:
     above = OwnerReference(kind="JobSet", name="train", uid="train", controller=True)
     job.metadata.ownerReferences = [above]
     before.owners.append(Owner(kind="JobSet", metadata=ObjectMeta(name="train", uid="train")))
-    for each in before.pods:
-        (each.metadata.ownerReferences or [])[0].kind = "Job"
+    for member in before.pods:
+        (member.metadata.ownerReferences or [])[0].kind = "Job"
     assert len(planned(before, in_one_rack(), gangs="Whole").moves) == 3
     before.pods[0].metadata.labels = {"app": "ring"}
     limits = Limits.model_validate({"gangs": "Surplus"})
@@ -260,7 +262,7 @@ def assert_whole_or_spared(made: Plan, before: Snapshot) -> None:
     gangs = before.gangs
     groups: dict[str, set[int]] = {}
     batches: dict[int, set[str]] = {}
-    alone: Counter[object] = Counter()
+    alone: Counter[Gang] = Counter()
     for each in made.moves:
         pod = before.pod_index[each.pod.uid]
         batches.setdefault(each.batch, set()).add(each.group)
@@ -279,8 +281,8 @@ def assert_whole_or_spared(made: Plan, before: Snapshot) -> None:
     assert jobset & {m.pod.uid for m in made.moves} in (set(), jobset), "a JobSet needs all"
     for number, held in batches.items():
         assert len(held) == 1 or held == {""}, f"batch {number} holds {held}"
-    for gang, count in alone.items():
-        facts = gangs.facts(gang)  # type: ignore[arg-type]
+    for spared, count in alone.items():
+        facts = gangs.facts(spared)
         size = len(facts.members)
         ready = sum(before.pods[pod].ready and not before.leaving[pod] for pod in facts.members)
         if size == 1 and facts.minimum in (None, 1):

@@ -107,7 +107,8 @@ def test_its_job_need_not_ignore_disruptions_as_a_suspended_one_counts_no_failur
 
 
 def test_it_is_asked_for_by_its_own_limit() -> None:
-    for limits in ({"kueue": "Leave"}, {"kueue": "Leave", "gangs": "Surplus"}):
+    chosen: list[dict[str, Any]] = [{"kueue": "Leave"}, {"kueue": "Leave", "gangs": "Surplus"}]
+    for limits in chosen:
         assert made(**limits).moves == []
         assert set(made(**limits).totals.refused) == {"ELG029"}
 
@@ -117,6 +118,9 @@ def test_a_budget_must_allow_all_of_it_at_once() -> None:
         held = cluster(state(), budgets=[budget("train", "train", allowed=allowed, healthy=3)])
         plan = planned(held, in_one_rack(), gangs="Whole", kueue="Restart")
         assert len(plan.moves) == (3 if allowed == 3 else 0)
+
+
+NO_FLAVORS: list[Any] = [None, [], [{}], [{"flavors": None}], [{"flavors": {}}]]
 
 
 def of(which: str, *path: str, value: Any) -> Callable[[State], None]:
@@ -223,7 +227,7 @@ def test_a_workload_that_might_not_come_back_as_it_was_is_left_alone(
             {"name": "default", "resources": [{"name": "cpu", "total": "8001m"}]}]), "holds more"),
         *(
             (of("workload", "status", "admission", "podSetAssignments", value=value), "flavors of")
-            for value in (None, [], [{}], [{"flavors": None}], [{"flavors": {}}])
+            for value in NO_FLAVORS
         ),
         (of("workload", "spec", "podSets", value=[{"count": 2}, {"count": 1}]), "flavors of"),
     ],
@@ -337,8 +341,8 @@ def of_a_jobset(size: int, labelled: int, mode: str | None = "Indexed") -> Snaps
     before.owners.append(Owner(kind="JobSet", metadata=ObjectMeta(name="set", uid="uid-set")))
     (of_other,) = before.pods[2].metadata.ownerReferences or []
     of_other.name, of_other.uid = "other", "job-other"
-    for each in before.pods[3 - labelled :]:
-        each.metadata.labels = {"app": "train", JOBSET: "set"}
+    for member in before.pods[3 - labelled :]:
+        member.metadata.labels = {"app": "train", JOBSET: "set"}
     return before
 
 
@@ -357,7 +361,7 @@ def test_a_jobset_of_something_that_kueue_runs_is_not_evicted_pod_by_pod() -> No
     before.owners[0].metadata.ownerReferences = [above]
     before.gang_objects[0].metadata.ownerReferences = [above]
     for chosen in ("Leave", "Restart"):
-        limits = {"gangs": "Whole", "kueue": chosen, "otherOwners": "Allow"}
+        limits: dict[str, Any] = {"gangs": "Whole", "kueue": chosen, "otherOwners": "Allow"}
         plan = planned(before, in_one_rack(), **limits)
         assert plan.moves == []
         assert set(plan.totals.refused) == {"ELG029"}

@@ -11,6 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from rescheduler.kube import annotations as names
+from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Condition, Pod, Taint
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.problem import Problem
@@ -83,12 +84,13 @@ def clusters(draw: st.DrawFn) -> tuple[Snapshot, History]:
     for app in ("web", "api")[: draw(st.integers(1, 2))]:
         kind, size = draw(st.sampled_from(KINDS)), draw(st.integers(1, 6))
         wanted = draw(st.sampled_from([1, 1, size]))
+        owner: Controller | None
         if kind == "Deployment":
             top, owner = deployment(app, replicas=wanted)
             controllers += [top, owner]
         else:
             owner = controller(kind, app, replicas=wanted) if kind else None
-            controllers += [owner] if owner and kind != "Node" else []
+            controllers += [owner] if owner is not None and kind != "Node" else []
         more: dict[str, Any] = draw(
             st.sampled_from(
                 [{}, {}, {}, {"tolerations": [{"operator": "Exists"}]}, {"priority": 2_000_000_000}]
@@ -105,9 +107,9 @@ def clusters(draw: st.DrawFn) -> tuple[Snapshot, History]:
             pods[-1].spec.nodeName = place  # as the API server has it
             assert sharing.pod(pods[-1]) is None
         budgets += [budget(f"{app}-{n}", app) for n in range(draw(st.sampled_from([0, 0, 1, 2])))]
-    made = snapshot(nodes, pods, controllers=controllers, budgets=budgets)
+    whole = snapshot(nodes, pods, controllers=controllers, budgets=budgets)
     moved = draw(st.sets(st.integers(0, len(pods) - 1), max_size=2))
-    return made, History([past(made, each) for each in sorted(moved)])
+    return whole, History([past(whole, each) for each in sorted(moved)])
 
 
 def past(before: Snapshot, index: int) -> PastMove:
@@ -151,8 +153,8 @@ def every_way() -> tuple[Snapshot, History]:
         made.status.conditions = [msgspec.convert(READY, Condition)]
         pods.append(changed(made, state))
         assert sharing.pod(pods[-1]) is None
-    made = snapshot(nodes, pods, controllers=[top, owner])
-    return made, History([past(made, each) for each in range(0, len(pods), 2)])
+    whole = snapshot(nodes, pods, controllers=[top, owner])
+    return whole, History([past(whole, each) for each in range(0, len(pods), 2)])
 
 
 @pytest.mark.parametrize("loops", ["Refuse", "Allow"])
@@ -212,7 +214,7 @@ def test_the_gate_lets_pass_what_it_does_not_refuse(
     gains: list[float], margin: float, share: float, removable: float
 ) -> None:
     gate = Gate(margin=margin, share=share, removable=removable, disruption=7.3)
-    disruptions: FloatArray = 1.0 + 0.7 * np.arange(len(gains))
+    disruptions: FloatArray = 1.0 + 0.7 * np.arange(len(gains), dtype=np.float64)
     alone: list[Problem | None] = [
         gate.refusal(gain, disruption, landed=False)
         for gain, disruption in zip(gains, disruptions.tolist(), strict=True)

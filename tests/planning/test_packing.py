@@ -13,6 +13,7 @@ from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.utilization.policy import Utilization
+from rescheduler.policies.utilization.targets import PressedTarget, Targets
 from rescheduler.scheduler.config.scheduler import Scheduler
 from tests.picture import picture
 
@@ -23,7 +24,7 @@ PACK = Utilization(
     match=EVERYTHING,
     strategy="Pack",
     cold=0.3,
-    targets={"cpu": {"high": "80%"}},  # type: ignore[arg-type]
+    targets=Targets(cpu=PressedTarget(high=0.8)),
 )
 FULL_FIRST = Scheduler.model_validate(
     {

@@ -19,7 +19,7 @@ from rescheduler.policies.locality.policy import Locality
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 SHARE = "example.com/gpu-milli"
-EVERYTHING: dict[str, Any] = {"all": True}
+EVERYTHING: Any = {"all": True}
 
 _REQUESTS: tuple[dict[str, str], ...] = (
     {"cpu": "100m"},

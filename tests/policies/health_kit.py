@@ -1,7 +1,7 @@
 """How the conformance kit draws broken nodes and policies for Health."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
@@ -11,6 +11,7 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.health.policy import Health
 from tests.cluster import pod, reading
 
+T = TypeVar("T")
 ODD = (float("nan"), float("inf"), -1.0, 1e30)
 
 
@@ -59,7 +60,7 @@ class Ailing:
 def ailing(draw: st.DrawFn, nodes: int, pods: int) -> Ailing:
     """Some sound nodes, some broken ones, some of which nothing is known."""
 
-    def many(values: st.SearchStrategy[Any]) -> list[float]:
+    def many(values: st.SearchStrategy[T]) -> list[T]:
         return draw(st.lists(values, min_size=nodes, max_size=nodes))
 
     return Ailing(

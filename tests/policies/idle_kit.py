@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rescheduler.kube.objects import Container
 from rescheduler.model.readings import instants
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import Policy
+from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.idlegpus.policy import IdleGPUs
 from tests.cluster import NOW, reading
 
@@ -33,7 +33,7 @@ class Used:
             made.status = msgspec.structs.replace(
                 made.status, startTime=NOW - timedelta(hours=hours)
             )
-        (request,) = IdleGPUs(name="i", match={"all": True}, minCoverage=0.0).requests()
+        (request,) = IdleGPUs(name="i", match=Match(all=True), minCoverage=0.0).requests()
         entry = reading("pod.gpu", self.use)
         past = np.tile(entry.values, (len(instants(request.span)), 1))
         entry = replace(entry, request=request, range_samples=past)

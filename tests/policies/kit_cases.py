@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from hypothesis import strategies as st
 
+from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import ContainerStatus, Pod
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading, ReadingRequest
@@ -56,7 +57,9 @@ class Blueprint:
 
     def built(self, name: Callable[[str], str] = str) -> Snapshot:
         """The snapshot, with every name put through `name`."""
-        owners = {each: deployment(name(each))[::-1] for each in WORKLOADS[:2]}
+        owners: dict[str, tuple[Controller, ...]] = {
+            each: deployment(name(each))[::-1] for each in WORKLOADS[:2]
+        }
         owners["logs"] = (controller("DaemonSet", name("logs")),)
         nodes = []
         for number, (zone, cordoned, ready) in enumerate(self.nodes):
@@ -191,7 +194,7 @@ def blueprints(draw: st.DrawFn, kind: str) -> Blueprint:
 
 
 def _spreads() -> st.SearchStrategy[Policy]:
-    everything: dict[str, Any] = {"all": True}
+    everything: Any = {"all": True}
     key = st.sampled_from([ZONE, HOST, "none"])
     skew = st.integers(1, 3)
     short = st.builds(

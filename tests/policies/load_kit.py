@@ -17,7 +17,7 @@ from rescheduler.policies.utilization.policy import Utilization
 from tests.cluster import NOW, reading
 
 ODD = (float("nan"), float("inf"), -1.0, 1e30)
-EVERYTHING: dict[str, Any] = {"all": True}
+EVERYTHING: Any = {"all": True}
 PEAKS = ("cpu", "network.receive", "network.transmit")
 
 
@@ -80,14 +80,14 @@ class Stirred:
             made.spec = msgspec.structs.replace(
                 made.spec, containers=[*made.spec.containers, *wants]
             )
-            node = before.node_index.get(made.node, -1)
-            if holder >= 0 and node >= 0 and self.gpus[node]:
-                found.setdefault((node, holder % len(self.gpus[node])), []).append(number)
+            on = before.node_index.get(made.node, -1)
+            if holder >= 0 and on >= 0 and self.gpus[on]:
+                found.setdefault((on, holder % len(self.gpus[on])), []).append(number)
         devices = [
             DeviceValue(
-                node, f"GPU-{node}-{place}", load, str(place), tuple(found.get((node, place), ()))
+                on, f"GPU-{on}-{place}", load, str(place), tuple(found.get((on, place), ()))
             )
-            for node, loads in enumerate(self.gpus)
+            for on, loads in enumerate(self.gpus)
             for place, load in enumerate(loads)
         ]
         shares = [sum(loads) / len(loads) if loads else np.nan for loads in self.gpus]

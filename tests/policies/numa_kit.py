@@ -73,9 +73,9 @@ class Zoned:
         for node, kinds in enumerate(self.devices):
             name = before.nodes[node].metadata.name
             for kind, zones in zip(("gpu", "nic"), kinds, strict=True):
-                made = on_zones(kind, *zones)
-                slices.append(offered(name, f"{kind}.test", *made))
-                free[node, kind] = [each["name"] for each in made]
+                devices = on_zones(kind, *zones)
+                slices.append(offered(name, f"{kind}.test", *devices))
+                free[node, kind] = [each["name"] for each in devices]
         claims = []
         for number, (sort, last) in enumerate(self.claims):
             made, on = before.pods[number], int(before.pod_node[number])
@@ -100,7 +100,7 @@ class Zoned:
             "resource_slices": slices,
             "resource_claims": claims,
             "claim_templates": [
-                template(name, **wanted) for name, wanted in TEMPLATES.items() if name != "odd"
+                template(name, "", **wanted) for name, wanted in TEMPLATES.items() if name != "odd"
             ],
         }
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import FloatArray, IntArray
-from rescheduler.policies.base import Term
+from rescheduler.policies.base import Match, Term
 from rescheduler.policies.registry import KINDS
 from rescheduler.policies.spread.policy import Spread
 from tests.draws import tries
@@ -169,7 +169,7 @@ def _on_cases(kind: str, check: Callable[[kit_cases.Case], None], *, examples: i
         max_examples=examples,
         deadline=None,
         # Whether a mutant is found must not hang on luck.
-        derandomize=settings.default.derandomize or examples > 100,
+        derandomize=settings().derandomize or examples > 100,
         phases=[Phase.generate] if examples > 100 else [Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
@@ -201,7 +201,7 @@ def test_weight_zero_decides_nothing_in_a_plan() -> None:
         zone b | n2 | -
     """)
     near, far = (
-        Spread(name=name, match={"all": True}, topologyKey=key)
+        Spread(name=name, match=Match(all=True), topologyKey=key)
         for name, key in (
             ("near", "kubernetes.io/hostname"),
             ("far", "topology.kubernetes.io/zone"),

@@ -8,17 +8,19 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from rescheduler.policies.base import Policy
+from rescheduler.documents.label_selector import Selector
+from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.conformity.required_pod_affinity import RequiredPodAffinity
+from rescheduler.policies.conformity.rules import NodeTaints, Restarts
 from rescheduler.policies.conformity.term import ConformityTerm
-from rescheduler.policies.health.policy import Health
+from rescheduler.policies.health.policy import Health, Signs
 from rescheduler.policies.health.term import HealthTerm
 from rescheduler.policies.numa.device_use import DeviceUse
 from rescheduler.policies.numa.policy import Numa
 from rescheduler.policies.spread.domain_counts import DomainCounts
 from rescheduler.policies.spread.follow import Following
-from rescheduler.policies.spread.policy import Spread
+from rescheduler.policies.spread.policy import Spread, SpreadConstraint
 from rescheduler.policies.spread.term import SpreadTerm
 from tests.policies import kit, kit_cases
 
@@ -50,25 +52,29 @@ def half_done(method: Method) -> Method:
     return lambda self, source, destination: method(self, -1, destination)
 
 
-ALL: dict[str, Any] = {"all": True}
+ALL: Any = {"all": True}
 EVEN = Spread(name="s", match=ALL)
 TIERS = Spread(
     name="s",
     match=ALL,
     constraints=[
-        {"topologyKey": "topology.kubernetes.io/zone"},
-        {"topologyKey": "kubernetes.io/hostname", "within": "topology.kubernetes.io/zone"},
+        SpreadConstraint(topologyKey="topology.kubernetes.io/zone"),
+        SpreadConstraint(
+            topologyKey="kubernetes.io/hostname", within="topology.kubernetes.io/zone"
+        ),
     ],
 )
 FOLLOW = Spread(
     name="s",
-    match={"labels": {"matchLabels": {"part": "0"}}},
-    constraints=[{"topologyKey": "topology.kubernetes.io/zone", "follow": ALL}],
+    match=Match(labels=Selector(matchLabels={"part": "0"})),
+    constraints=[SpreadConstraint(topologyKey="topology.kubernetes.io/zone", follow=ALL)],
 )
 NUMA = Numa(name="n", nodes=ALL, match=ALL)
-DRAIN = Health(name="h", nodes=ALL, match=ALL, signs={"xid": True}, action="Drain", minCoverage=0.0)
+DRAIN = Health(
+    name="h", nodes=ALL, match=ALL, signs=Signs(xid=True), action="Drain", minCoverage=0.0
+)
 BESIDE = Conformity(name="c", match=ALL, podAntiAffinity=True, podAffinity=True)
-ALONE = Conformity(name="c", match=ALL, nodeTaints={}, restarts={"atLeast": 10})
+ALONE = Conformity(name="c", match=ALL, nodeTaints=NodeTaints(), restarts=Restarts(atLeast=10))
 
 MUTANTS: list[tuple[Policy, type, str, Callable[[Method], Method]]] = [
     (EVEN, DomainCounts, "departed", nothing),

@@ -1,5 +1,7 @@
 """Readings of single devices in a policy test."""
 
+from typing import Any
+
 import pytest
 
 from rescheduler.policytest.measured import with_devices
@@ -10,7 +12,7 @@ XID = {"node.gpu.xid": {"n1": 0}}
 
 
 def test_a_node_reads_what_the_worst_of_its_devices_reads() -> None:
-    reported = {
+    reported: dict[str, Any] = {
         "node.gpu.xid": {"n1": {"GPU-a": [0, "train-1"], "GPU-b": [79, "train-0", "train-1"]}}
     }
     [reading] = with_devices(picture(ONE, readings=XID), reported).readings.entries
@@ -31,8 +33,6 @@ def test_a_node_reads_what_the_worst_of_its_devices_reads() -> None:
         ({"node.gpu.xid": {"n1": {"a": [1, "web-0"]}}}, "n1.a: there is no pod `web-0`"),
     ],
 )
-def test_mistakes_are_named(
-    reported: dict[str, dict[str, dict[str, list[object]]]], message: str
-) -> None:
+def test_mistakes_are_named(reported: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         with_devices(picture(ONE, readings=XID), reported)

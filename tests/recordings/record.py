@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
 
 from tests.e2e.builders.cluster import Cluster, Places
 from tests.e2e.builders.kubelets import Kubelets
@@ -37,7 +38,7 @@ SHOPS = (
 Row = tuple[Manifest, Places]
 
 
-def on(pool: str) -> dict[str, object]:
+def on(pool: str) -> dict[str, Any]:
     """Where pods of GPUs go: to their pool, whose taint they tolerate."""
     return {"node_selector": {"pool": pool}, "tolerations": [TOLERATES]}
 
@@ -80,7 +81,7 @@ def training() -> Iterator[Row]:
                  load=Load(cpu=20.0), **on("training"))  # fmt: skip
     yield loader, ["train-16", "train-17"]
     small = Load(gpu=0.6, cpu=1.0, memory=8 << 30)
-    shape = {"cpu": 2, "memory": "16Gi", "gpus": 1, "namespace": "research-dev"}
+    shape: dict[str, Any] = {"cpu": 2, "memory": "16Gi", "gpus": 1, "namespace": "research-dev"}
     for name, home in (
         ("eval-mmlu", "train-16"),
         ("lora-legal", "train-17"),
@@ -105,7 +106,9 @@ def build(cluster: Cluster) -> None:
     zones = ["a", "b", "c"]
     for name in ("serving", "research", "research-dev", "simulation", "shop"):
         cluster.namespace(name)
-    gpu = {"cpu": 64, "memory": "512Gi", "load": base, "taints": [TAINT], "zones": zones}
+    gpu: dict[str, Any] = {
+        "cpu": 64, "memory": "512Gi", "load": base, "taints": [TAINT], "zones": zones,
+    }  # fmt: skip
     inference, train, hpc = {"pool": "inference"}, {"pool": "training"}, {"pool": "hpc"}
     cluster.create(
         *nodes(16, "inference-", gpus=16, labels={**SHARED, **inference}, **gpu),

@@ -23,12 +23,12 @@ from rescheduler.model.plan import (
     ReadingResult,
     Refusal,
     Report,
-    RestartCost,
     Result,
     Totals,
 )
 from rescheduler.model.plan_digest import sealed
 from rescheduler.model.problem import Problem
+from rescheduler.model.restarting import RestartCost
 from rescheduler.model.selection import SelectionResult
 from tests.reporting import brought
 from tests.reporting.sample_nodes import COOL, DOCUMENTS, HOT, node_views

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from rescheduler.model.found import Found
 from rescheduler.model.idle import IdleHolder
-from rescheduler.model.plan import Cost, GainsResult, Outcome, Plan, PolicyResult
+from rescheduler.model.plan import Cost, GainsResult, Outcome, Plan, PolicyResult, Result
 from rescheduler.model.room import GangRoom
 from rescheduler.reporting.headline import headline
 from rescheduler.reporting.view import view
@@ -93,8 +93,12 @@ def test_moves_that_only_audit_policies_want_are_not_made() -> None:
     )
 
 
-def outcome(*results: tuple[int, str, str, str | None, float | None]) -> Outcome:
-    """Of a plan that cools five GPUs: index, result, code, where it landed, seconds to Ready."""
+Became = tuple[int, Result, str, str | None, float | None]
+"""Index of a move, its result, code, where it landed, seconds to Ready."""
+
+
+def outcome(*results: Became) -> Outcome:
+    """Of a plan that cools five GPUs."""
     made = of(HOT, moves=len(results))
     moves = [structs.replace(each, mode="Enforce") for each in made.moves]
     made = structs.replace(made, moves=moves)
@@ -107,7 +111,7 @@ def outcome(*results: tuple[int, str, str, str | None, float | None]) -> Outcome
     )
 
 
-WELL = (0, "evicted", "ACT001", "gpu-b-17", 38.0)
+WELL: Became = (0, "evicted", "ACT001", "gpu-b-17", 38.0)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,8 @@ def poisoned(name: str, payload: str) -> Report:
             return {(k + payload if free else k): poison(each, k) for k, each in value.items()}
         return value
 
-    return msgspec.convert(poison(msgspec.to_builtins(SAMPLES[name]())), Report)
+    report: Report = msgspec.convert(poison(msgspec.to_builtins(SAMPLES[name]())), Report)
+    return report
 
 
 class Live(HTMLParser):

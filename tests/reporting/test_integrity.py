@@ -222,7 +222,7 @@ def named(path: Path) -> str:
     return "".join("[]" if isinstance(key, int) else f".{key}" for key in path).lstrip(".")
 
 
-def edited(document: Json, path: Path, value: Any) -> Json:
+def edited(document: Any, path: Path, value: Any) -> Json:
     """The document with this value at the place; all that is beside the path is shared."""
     copy = inner = dict(document)
     for key in path[:-1]:

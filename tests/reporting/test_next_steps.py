@@ -1,6 +1,7 @@
 """What to type next reads from the same places as what was typed before."""
 
 import shlex
+from typing import Any
 
 import pytest
 
@@ -11,8 +12,8 @@ OPTIONS = (("--prometheus-url", "http://p:9090"), ("--prometheus-selector", 'clu
 SHOWN = "--prometheus-url http://p:9090 --prometheus-selector 'cluster=\"a\"'"
 
 
-def commands(*arguments: object, **more: bool) -> dict[str, str]:
-    return {step.label: step.command for step in next_steps(*arguments, **more)}  # type: ignore[arg-type]
+def commands(*arguments: Any, **more: Any) -> dict[str, str]:
+    return {step.label: step.command for step in next_steps(*arguments, **more)}
 
 
 def test_a_plan_that_was_only_shown_is_saved_first() -> None:

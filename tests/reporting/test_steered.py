@@ -1,5 +1,7 @@
 """What reports say about steered moves, swaps and chains, and how good a plan is."""
 
+from typing import Any
+
 import pytest
 from msgspec import structs
 
@@ -13,10 +15,10 @@ from tests.reporting.samples import plan
 SUMMARY = SearchSummary(stopped="full", steps=1234, gain=24.0, bound=25.0, chained=2)
 
 
-def told(**steered: object) -> Plan:
+def told(**steered: Any) -> Plan:
     full = plan()
     nodes = ["n7", "n8", "n9", "n10"]
-    chosen = Steered(**{"by": "Webhook", "strength": "Require", "nodes": nodes, **steered})  # type: ignore[arg-type]
+    chosen = Steered(**{"by": "Webhook", "strength": "Require", "nodes": nodes, **steered})
     shares = [LandingShare(node=f"n{n}", probability=p) for n, p in ((1, 0.75), (2, 0.25))]
     first = structs.replace(full.moves[0], steered=chosen, unsteered=shares)
     return plan(moves=[first, *full.moves[1:]], search=SUMMARY)

@@ -4,7 +4,7 @@ import pytest
 
 from rescheduler.model.history import History
 from rescheduler.planning.plan.planner import plan
-from rescheduler.policies.base import Policy
+from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.spread.policy import Spread
@@ -15,8 +15,8 @@ from tests.picture import picture
 @pytest.mark.parametrize(
     ("policy", "text"),
     [
-        (Fragmentation(name="f", match={"all": True}), "evaluates 2 nodes"),
-        (Spread(name="s", match={"all": True}), "evaluates 3 pods"),
+        (Fragmentation(name="f", match=Match(all=True)), "evaluates 2 nodes"),
+        (Spread(name="s", match=Match(all=True)), "evaluates 3 pods"),
     ],
     ids=lambda each: each.kind if isinstance(each, Policy) else "",
 )

@@ -12,8 +12,8 @@ from rescheduler.reporting.heat_map import MOST, heat_map, zones
 from rescheduler.reporting.page import batches, budgets
 from rescheduler.reporting.view import view
 from tests.reporting.brought import changed
+from tests.reporting.sample_nodes import DOCUMENTS
 from tests.reporting.samples import (
-    DOCUMENTS,
     SAMPLES,
     TAKEN,
     became,

@@ -44,6 +44,7 @@ def test_it_is_moved_to_where_it_becomes_ready(stage: Stage) -> None:
     outcome = run(stage, leaving(crashing(stage)))
     (move,) = outcome.moves
     assert (move.result, move.code, move.landedOn) == ("evicted", "ACT001", "spare")
+    assert move.readySeconds is not None
     assert 3 <= move.readySeconds <= 7
     (past,) = history(stage)
     assert (past.state, past.crashLooping) == ("ready", True)

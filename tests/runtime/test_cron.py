@@ -22,7 +22,8 @@ NIGHTS = {
 
 def firings(cron: Cron, begin: datetime, end: datetime) -> list[datetime]:
     """Every firing in that time, in local time."""
-    found, at = [], begin
+    at = begin
+    found: list[datetime] = []
     while True:
         following = cron.next_after(at)
         if following is None or following >= end:

@@ -1,5 +1,6 @@
 """A cycle is one path: Audit ends before acting, and what is wrong decides the exit code."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -27,7 +28,7 @@ from tests.fakes.stage import START, Process, Stage, warm
 from tests.runtime.skewed import hot, parts, skewed, spread
 
 
-def enforcing(stage: Stage, process: Process, observe: Any = skewed) -> Parts:
+def enforcing(stage: Stage, process: Process, observe: Callable[[], Snapshot] = skewed) -> Parts:
     """Parts whose actor is this process; its cluster is the skewed one."""
 
     def fresh(_: Any = None) -> Snapshot:
@@ -155,6 +156,7 @@ def test_with_a_damaged_ledger_a_cycle_reports_only_and_fails() -> None:
     stored["binaryData"]["state"] = "AAAA"
     process = Process(stage, "two")
     outcome = run_cycle(enforcing(stage, process))
+    assert isinstance(outcome, Outcome)
     assert outcome.verdict.code == "GRD004"
     assert "budgets" in outcome.verdict.message, "it tells how to go on"
     assert {move.result for move in outcome.moves} == {"skipped"}
@@ -168,6 +170,7 @@ def test_clocks_that_differ_hold_a_cycle_before_open_moves_are_judged(wall: floa
     stage = warm(Stage())
     populate(stage)
     outcome = run_cycle(enforcing(stage, Process(stage, "one", wall=wall)))
+    assert isinstance(outcome, Outcome)
     assert outcome.verdict.code == "GRD007"
     assert exit_code(outcome) != 0
     assert stage.world.accepted == []
@@ -187,6 +190,7 @@ def test_a_pod_that_the_fresh_snapshot_shows_elsewhere_is_not_evicted() -> None:
     observations = iter([skewed(), skewed(moved=2)])
     outcome = run_cycle(enforcing(stage, Process(stage, "one"), observe=lambda: next(observations)))
     assert stage.world.accepted == []
+    assert isinstance(outcome, Outcome)
     assert [move.result for move in outcome.moves] == ["refused"]
     assert exit_code(outcome) == 3
 
@@ -200,6 +204,7 @@ def test_what_is_not_set_up_to_steer_is_told_in_audit_and_makes_the_exit_code_1(
     missing = Problem(code="STR001", message="nothing is steered")
     told = replace(parts(), unsteered=lambda _policies: [missing])
     report = run_cycle(told)
+    assert isinstance(report, Plan)
     assert missing in report.notes
     assert exit_code(report) == 1
     assert exit_code(run_cycle(parts())) == 0

@@ -27,7 +27,7 @@ from rescheduler.actions.lease import LONGEST_RELEASE
 from rescheduler.runtime import stopping
 from tests.fakes.apiserver import FakeServer, Fault
 from tests.fakes.apiserver import serving as acting_server
-from tests.fakes.world import Reply as WorldReply
+from tests.fakes.manners import Reply as WorldReply
 from tests.fakes.world import World
 from tests.sources.objects import Api, node, pod
 from tests.sources.server import Reply, Request, serving

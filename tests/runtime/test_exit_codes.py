@@ -41,8 +41,8 @@ def ended(verdict: str, *moves: tuple[Result, str]) -> Outcome:
     )
 
 
-UNTRIED = ("skipped", "ACT010")
-DONE = ("evicted", "ACT001")
+UNTRIED: tuple[Result, str] = ("skipped", "ACT010")
+DONE: tuple[Result, str] = ("evicted", "ACT001")
 GUARDS = {
     "GRD001": 3,
     "GRD002": 3,

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from rescheduler.actions.finding_history_store import FindingHistoryStore
-from rescheduler.model.plan import Report, plan_in
+from rescheduler.model.plan import Outcome, Plan, Report, plan_in
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet, policy_from_document, policy_set
@@ -66,6 +66,7 @@ def test_audit_watches_and_the_first_enforcing_process_after_the_wait_acts() -> 
     assert (len(early.moves), refused(early)) == (0, {"STB001": 4})
     later(stage, STABLE / 2)
     outcome = run_cycle(of(Process(stage, "ripe"), acts=True))
+    assert isinstance(outcome, Outcome)
     assert [move.result for move in outcome.moves] == ["evicted"]
     assert stage.world.accepted == [move.pod.uid for move in outcome.moves]
 
@@ -84,6 +85,7 @@ def test_a_plan_from_where_nothing_was_remembered_waits() -> None:
     stage = warm(Stage())
     plan = run_cycle(of(Process(stage, "laptop"), remembers=False))
     assert refused(plan) == {"STB001": 4}
+    assert isinstance(plan, Plan)
     assert plan.notes == []
 
 
@@ -96,6 +98,7 @@ def test_what_may_not_be_read_counts_as_new_and_is_reported() -> None:
     run_cycle(of(Process(stage, "audit")))
     later(stage, STABLE)
     plan = run_cycle(of(Process(stage, "blind", before=forbid({"GET"})), remembers=False))
+    assert isinstance(plan, Plan)
     assert (plan.moves, refused(plan)) == ([], {"STB001": 4})
     assert [each.code for each in plan.notes] == ["DAT002"]
     assert "every finding counts as new" in plan.notes[0].message
@@ -104,6 +107,7 @@ def test_what_may_not_be_read_counts_as_new_and_is_reported() -> None:
 def test_what_may_not_be_written_is_reported_and_harms_nothing() -> None:
     stage = warm(Stage())
     plan = run_cycle(of(Process(stage, "mute", before=forbid({"PUT", "POST"}))))
+    assert isinstance(plan, Plan)
     assert refused(plan) == {"STB001": 4}
     assert "could not be remembered" in plan.notes[0].message
 
@@ -125,6 +129,7 @@ def test_a_memory_that_is_lost_between_plan_and_eviction_stops_it() -> None:
     process.before = lose
     outcome = run_cycle(made)
     assert stage.world.accepted == []
+    assert isinstance(outcome, Outcome)
     assert [(move.result, move.code) for move in outcome.moves] == [("refused", "STB001")]
 
 

@@ -242,8 +242,8 @@ def test_any_selector_of_devices_protects_its_pod(expression: str) -> None:
     lists[f"{DEVICES}/deviceclasses"] = [named("gpu", spec={})]
     capacity = {"memory": {"value": "1e400"}}
     devices = [{"name": "d", "attributes": {"a": {"string": "x"}}, "capacity": capacity}]
-    slices = {"driver": "gpu.example.com", "nodeName": "n2", "devices": devices}
-    slices |= {"pool": {"name": "n2", "generation": 1, "resourceSliceCount": 1}}
+    pool = {"name": "n2", "generation": 1, "resourceSliceCount": 1}
+    slices = {"driver": "gpu.example.com", "nodeName": "n2", "devices": devices, "pool": pool}
     lists[f"{DEVICES}/resourceslices"] = [named("s", spec=slices)]
     lists["/api/v1/pods"][1]["spec"]["resourceClaims"] = [{"name": "g", "resourceClaimName": "c"}]
     snapshot = read(lists)

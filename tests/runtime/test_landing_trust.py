@@ -7,7 +7,7 @@ from msgspec import structs
 
 from rescheduler.model.calibration import LandingRecord
 from rescheduler.model.history import History
-from rescheduler.model.plan import Calibration, LandingShare, Outcome, PlannedMove, Report
+from rescheduler.model.plan import Calibration, LandingShare, Outcome, Plan, PlannedMove, Report
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.enforce.acting import act
@@ -132,6 +132,8 @@ def test_audit_goes_on_and_says_that_nothing_would_be_evicted() -> None:
     assert problem is not None
     assert problem.code == "GRD009"
     trusting = run_cycle(parts())
+    assert isinstance(plan, Plan)
+    assert isinstance(trusting, Plan)
     assert plan.digest == trusting.digest, "it decides nothing about the plan"
 
 

@@ -79,18 +79,19 @@ def outliving(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("outliving")
 def test_it_runs_three_cycles_and_stops_on_sigterm(stop: Stop) -> None:
-    plans: list[Report] = []
+    reports: list[Report] = []
 
-    def report(plan: Report) -> None:
-        plans.append(plan)
-        if len(plans) == 3:
+    def report(made: Report) -> None:
+        reports.append(made)
+        if len(reports) == 3:
             os.kill(os.getpid(), signal.SIGTERM)
 
     stop.on_signals()
     running = service(stop, parts(), report)
     assert running.run() == 0
     assert stop.reason() == "SIGTERM was received"
-    assert len(plans) >= 3
+    plans = [each for each in reports if isinstance(each, Plan)]
+    assert len(plans) == len(reports) >= 3
     assert {plan.digest for plan in plans} == {plans[0].digest}
     assert count(running, "good") == len(plans)
     assert running.health.ready() == ""

@@ -57,6 +57,7 @@ def test_the_process_is_reported_and_times_of_creation_are_not() -> None:
 def test_a_plan_shows_its_figures_and_takes_the_old_ones_away() -> None:
     telemetry = Telemetry()
     plan = run_cycle(parts(policies=lambda: policy_set([spread(), hot()])))
+    assert isinstance(plan, Plan)
     telemetry.observe(plan)
     found = lines(telemetry)
     assert found['rescheduler_policy_cost{kind="Spread",policy="zones",policy_mode="Enforce"}'] == 2
@@ -108,7 +109,8 @@ def test_no_label_names_a_pod_or_a_node() -> None:
     plan = run_cycle(parts())
     telemetry.observe(plan)
     values = set(re.findall(r'"([^"]*)"', telemetry.text().decode()))
-    names = {each.metadata.name for each in [*skewed().pods, *skewed().nodes]}
+    names = {each.metadata.name for each in skewed().pods}
+    names |= {each.metadata.name for each in skewed().nodes}
     assert not values & names
     assert not set(re.findall(r"(\w+)=", telemetry.text().decode())) & {
         "pod",

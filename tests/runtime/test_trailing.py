@@ -33,9 +33,10 @@ from rescheduler.model.trail import (
 )
 from rescheduler.model.trail_chain import TrailChain
 from rescheduler.policies.files.policy_set import policy_set
-from rescheduler.runtime.cycle import Parts, exit_code, run_cycle
+from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.enforce.reconcile import holding
+from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.sources.trail import read_lines
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import Killed, Process, Stage
@@ -88,19 +89,17 @@ def test_a_cycle_leaves_all_that_it_did(tmp_path: Path) -> None:
     outcome = run_cycle(with_trail(enforcing(stage, process), process, made.record))
     assert isinstance(outcome, Outcome)
     records = written(tmp_path / "t")
-    assert [type(each) for each in records] == [
-        CycleStart,
-        Observed,
-        Planned,
-        PlannedStep,
-        Intent,
-        Answer,
-        Landing,
-        Ready,
-        Became,
-        CycleEnd,
-    ]
     start, seen, plan, move, intent, answer, landing, ready, became, end = records
+    assert isinstance(start, CycleStart)
+    assert isinstance(seen, Observed)
+    assert isinstance(plan, Planned)
+    assert isinstance(move, PlannedStep)
+    assert isinstance(intent, Intent)
+    assert isinstance(answer, Answer)
+    assert isinstance(landing, Landing)
+    assert isinstance(ready, Ready)
+    assert isinstance(became, Became)
+    assert isinstance(end, CycleEnd)
     (result,) = outcome.moves
     assert (start.mode, len(start.policies)) == ("Enforce", 64)
     assert (seen.nodes, seen.pods) == (3, 4)
@@ -127,8 +126,10 @@ def test_an_audit_cycle_says_what_it_would_have_done_and_how_good_its_readings_w
     kinds = [type(each) for each in records]
     assert kinds[0] is CycleStart
     assert kinds[-2:] == [PlannedStep, CycleEnd]
-    assert records[-1].verdict == "partly"
-    assert records[-1].exit == exit_code(plan) == 1
+    end = records[-1]
+    assert isinstance(end, CycleEnd)
+    assert end.verdict == "partly"
+    assert end.exit == exit_code(plan) == 1
     states = {
         each.name: each.problem
         for each in next(r for r in records if isinstance(r, Planned)).policies
@@ -152,7 +153,7 @@ def reading() -> Reading:
 def test_readings_are_recorded_with_what_is_missing() -> None:
     records: list[Record] = []
     observe = replace(skewed(), readings=Readings((reading(),)))
-    run_cycle(replace(parts(observe=lambda _=None: observe), record=records.append))
+    run_cycle(replace(parts(observe=lambda *_: observe), record=records.append))
     (found,) = [each for each in records if isinstance(each, Input)]
     assert (found.reading, found.series, found.missing) == ("node.cpu", 2, 1)
     assert found.maxAgeSeconds == 30.0
@@ -168,6 +169,7 @@ def test_policies_that_cannot_be_used_are_a_failed_cycle() -> None:
         run_cycle(replace(parts(policies=load), record=records.append))
     start, end = records
     assert isinstance(start, CycleStart)
+    assert isinstance(end, CycleEnd)
     assert (end.verdict, end.exit) == ("failed", 2)
     assert "zones.yaml" in end.message
 
@@ -236,7 +238,8 @@ def test_i26_each_accepted_eviction_has_its_answer_wherever_a_process_dies(
         if at == number:
             raise Killed
 
-    first = Process(stage, "first", **{when: die})
+    first = Process(stage, "first")
+    setattr(first, when, die)
     made = trail(tmp_path / "t", stage)
     try:
         act(plan, replace(first.actor(), record=made.record))
@@ -265,7 +268,9 @@ def test_a_lost_replacement_and_its_late_return_are_recorded() -> None:
     first = moves(stage)[:1]
     act(plan_of(stage.world, first), replace(process.actor(), record=records.append))
     assert [type(each) for each in records] == [Intent, Answer, Lost]
-    assert records[-1].code == "ACT011"
+    lost = records[-1]
+    assert isinstance(lost, Lost)
+    assert lost.code == "ACT011"
 
 
 def test_a_refused_eviction_has_an_answer_and_the_plan_is_named() -> None:
@@ -279,5 +284,6 @@ def test_a_refused_eviction_has_an_answer_and_the_plan_is_named() -> None:
     plan = plan_of(stage.world, moves(stage)[:1])
     act(plan, replace(process.actor(), record=records.append))
     intent, answer = records
+    assert isinstance(answer, Answer)
     assert (answer.result, answer.code, answer.plan) == ("refused", "ACT007", plan.id)
     assert structs.asdict(intent)["source"] == "n1"

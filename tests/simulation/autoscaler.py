@@ -6,7 +6,7 @@ and all fit elsewhere, goes after 10 minutes, and none within 10 minutes of a ne
 
 from dataclasses import dataclass, field
 
-from tests.fakes.world import stamp
+from tests.fakes.manners import stamp
 from tests.simulation.metrics import Exporter
 from tests.simulation.objects import Object, cpu_of, is_ready, leaving
 from tests.simulation.scenario import Run

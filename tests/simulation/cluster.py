@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from tests.fakes.world import status
+from tests.fakes.manners import status
 from tests.simulation.controllers import Controlled
 from tests.simulation.objects import (
     LONG_AGO,

@@ -7,9 +7,11 @@ a real cluster.
 import random
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 
+from tests.fakes.manners import stamp
 from tests.fakes.steering import steer
-from tests.fakes.world import World, stamp
+from tests.fakes.world import World
 from tests.simulation.objects import (
     Object,
     admits,
@@ -46,12 +48,14 @@ class Controlled(World):
         self.starting = 4.0
         self.disruption = 0.2
         self.pick: Callable[[Object, list[str]], str] = self.least_requested
-        self.removed: list[Callable[[Object], None]] = []
+        self.removed: list[Callable[[Object], object]] = []
         """Told of each pod that is gone."""
         self.changed: list[Callable[[], None]] = []
         """Told whenever pods come, go or change."""
         self.quota_refuses = False
         """Whether admission refuses every new pod, as a quota or a webhook may."""
+        self.crashing: Callable[[Object], object] = self.crash
+        """What becomes of a pod that is not sound."""
         super().__init__(lambda: timeline.now() + timedelta(seconds=self.ahead))
         self.put("namespaces", "", "rescheduler", {})
         self.held: set[str] = set()
@@ -130,7 +134,7 @@ class Controlled(World):
         for name in missing:
             pod = self.make_pod(kind, controller, name, stamp(self.now()))
             uid = uid_of(pod)
-            self.timeline.after(self.scheduling, lambda uid=uid: self.schedule(uid))
+            self.timeline.after(self.scheduling, partial(self.schedule, uid))
         if missing:
             self.touched()
 
@@ -213,7 +217,7 @@ class Controlled(World):
         if self.sound(pod):
             self.start(pod, stamp(self.now()))
         else:
-            self.crash(pod)
+            self.crashing(pod)
             self.bump(pod)
         self.touched()
 

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable
 from datetime import timedelta
 
-from tests.fakes.world import stamp
+from tests.fakes.manners import stamp
 from tests.simulation.objects import (
     STATE,
     Object,
@@ -67,17 +67,20 @@ def _two_budgets(process: Process, phase: str, chance: random.Random) -> str | N
 
 def _nonsense(process: Process, phase: str, chance: random.Random) -> str | None:
     """Exporters report what cannot be: of all nodes, or of the one that is hottest."""
-    return _lie(process, chance, ("nan", "infinite", "negative", "hundredfold"))
+    _lie(process, chance, ("nan", "infinite", "negative", "hundredfold"))
+    return None
 
 
 def _old(process: Process, phase: str, chance: random.Random) -> str | None:
-    return _lie(process, chance, ("old",))
+    _lie(process, chance, ("old",))
+    return None
 
 
 def _twice(process: Process, phase: str, chance: random.Random) -> str | None:
     if phase == "snap":
         return "twice"
-    return _lie(process, chance, ("twice",))
+    _lie(process, chance, ("twice",))
+    return None
 
 
 def _lie(process: Process, chance: random.Random, how: tuple[str, ...]) -> None:

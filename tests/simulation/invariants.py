@@ -240,12 +240,10 @@ def i29_explained(ground: Ground, process: Process, cycle: Cycle) -> Found:
         if not move.reasons:
             yield f"{move.pod.name} is moved for no reason"
     if isinstance(cycle.report, Outcome):
-        codes |= {cycle.report.verdict.code, *(move.code for move in cycle.report.moves)}
-        for each in cycle.report.moves:
-            ground.reached[each.code] += 1
-        ground.reached[cycle.report.verdict.code] += 1
-    for each in plan.guards:
-        ground.reached[each.code] += 1
+        done = [cycle.report.verdict.code, *(move.code for move in cycle.report.moves)]
+        codes.update(done)
+        ground.reached.update(done)
+    ground.reached.update(each.code for each in plan.guards)
     if unknown := codes - CATALOG.keys():
         yield f"codes without a meaning: {sorted(unknown)}"
 

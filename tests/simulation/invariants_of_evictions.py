@@ -1,6 +1,6 @@
 """What must hold of every eviction that the API server accepts; see `invariants.py`."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from rescheduler.policies.utilization.policy import Utilization
@@ -197,12 +197,12 @@ def overdue(ground: Ground, seen: float) -> list[Evicted]:
     ]
 
 
-def _measured_still(ground: Ground, seen: float) -> Counter[str]:
+def _measured_still(ground: Ground, seen: float) -> dict[str, float]:
     """CPUs by node that its mean still has of pods that were evicted, when the pods were read.
 
     The program knows what each of them used and takes just that off; no more makes a node cool.
     """
-    stale: Counter[str] = Counter()
+    stale: defaultdict[str, float] = defaultdict(float)
     for each in ground.evicted:
         ends = ground.universe.cluster.by_uid(each.uid) is not None
         unseen = 1 - (seen - each.at - SCRAPE) / WINDOW

@@ -93,7 +93,7 @@ class SimMetrics:
         """The nodes whose values were unfit all the while that they were last asked for."""
         self._doubtful: set[str] = set()
         self._scraped = -1.0
-        cluster.removed.append(lambda pod: self.pods.pop(uid_of(pod), None) and None)
+        cluster.removed.append(lambda pod: self.pods.pop(uid_of(pod), None))
 
     def begin(self) -> None:
         """As if everything had run as it does for a long time."""

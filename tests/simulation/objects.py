@@ -6,7 +6,7 @@ from typing import Any
 from rescheduler.kube.steered import REQUIRED
 from rescheduler.kube.tolerations import SOFT_TAINT
 from rescheduler.model.soft_taints import read
-from tests.fakes.world import stamp
+from tests.fakes.manners import stamp
 from tests.simulation.virtual_time import START
 
 Object = dict[str, Any]

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
 from rescheduler.model.errors import ReschedulerError
-from rescheduler.model.plan import Plan, Report
+from rescheduler.model.plan import Mode, Plan, Report
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.cycle import carry_out, run_cycle
 from rescheduler.runtime.enforce.live_actor import State
@@ -62,7 +63,7 @@ class Process:
         universe: "Universe",
         name: str,
         *,
-        mode: str = "Enforce",
+        mode: Mode = "Enforce",
         lasting: bool = False,
         offset: float = 0.0,
     ) -> None:
@@ -116,7 +117,8 @@ class Process:
         """The whole process stands still, as after SIGSTOP, its threads too."""
         self.stalled = True
         try:
-            self.apart(lambda: (self.universe.timeline.advance(seconds), then()))
+            self.apart(partial(self.universe.timeline.advance, seconds))
+            self.apart(then)
         finally:
             self.stalled = False
 
@@ -277,11 +279,7 @@ class Process:
         return report, exit_code(report)
 
     def _put_together(self) -> Any:
-        settings = Settings(
-            mode=self.mode,  # type: ignore[arg-type]
-            prometheus_url=PROMETHEUS,
-            cycle_deadline=DEADLINE,
-        )
+        settings = Settings(mode=self.mode, prometheus_url=PROMETHEUS, cycle_deadline=DEADLINE)
         self.stop._event = Event(self)
         Session.current = self
         connection = self._connection()
@@ -315,10 +313,11 @@ class Process:
         return policies
 
 
-class Event:
+class Event(threading.Event):
     """Stands for `threading.Event`: waiting lets virtual time pass."""
 
     def __init__(self, process: Process | None = None) -> None:
+        super().__init__()
         self.process = process
         self._set = False
 
@@ -346,8 +345,6 @@ class Event:
 
 class Heart:
     """Stands for the thread that renews the lock: it beats as an event of the timeline."""
-
-    process: Process | None = None
 
     def __init__(self, *, target: Callable[[], None], daemon: bool = True, **_: Any) -> None:
         self._lease: Any = target.__self__  # type: ignore[attr-defined]

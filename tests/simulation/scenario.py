@@ -9,8 +9,9 @@ from contextlib import ExitStack, contextmanager
 import msgspec
 
 from rescheduler.model.history import RAMP_CYCLES
+from rescheduler.model.plan import Mode
 from rescheduler.policies.limits import Limits
-from tests.fakes.world import stamp
+from tests.fakes.manners import stamp
 from tests.simulation.ground import Ground
 from tests.simulation.kueue import Kueue
 from tests.simulation.loads import constant, load
@@ -61,7 +62,7 @@ class Run:
         self.apps: list[str] = []
         self.saved: bytes | None = None
 
-    def process(self, mode: str = "Enforce", *, offset: float = 0.0) -> Process:
+    def process(self, mode: Mode = "Enforce", *, offset: float = 0.0) -> Process:
         """A new process."""
         self.number += 1
         return Process(self.universe, f"p{self.number}", mode=mode, offset=offset)

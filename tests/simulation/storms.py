@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Callable
 
 import msgspec
 
@@ -78,7 +79,7 @@ def _begun(seed: int, reached: Counter[str], policies: str, chance: random.Rando
     return run
 
 
-def _started(first: Process, other: Process) -> object:
+def _started(first: Process, other: Process) -> Callable[[], None]:
     def start() -> None:
         if first.cycle is not None and not first.busy and not other.dead:
             first.apart(other.run)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.actions.ledger import State
+from rescheduler.actions.ledger_format import State
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.sources.policy_files import load_policies
 from tests.simulation.cluster import SimCluster
@@ -182,8 +182,8 @@ class Universe:
         """Keep the latest state of those that are lost until people put it right."""
         if lost is None:
             return
-        latest = self.backup and self.state_in(self.backup)
-        if latest is None or self.state_in(lost).sequence > latest.sequence:
+        kept = self.backup
+        if kept is None or self.state_in(lost).sequence > self.state_in(kept).sequence:
             self.backup = lost
 
     def digest(self) -> str:

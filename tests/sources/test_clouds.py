@@ -55,8 +55,8 @@ class Botocore:
 @pytest.fixture
 def botocore(monkeypatch: pytest.MonkeyPatch) -> Botocore:
     made = Botocore()
-    monkeypatch.setitem(sys.modules, "botocore", made)  # type: ignore[arg-type]
-    monkeypatch.setitem(sys.modules, "botocore.session", made)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "botocore", made)
+    monkeypatch.setitem(sys.modules, "botocore.session", made)
     return made
 
 
@@ -150,7 +150,7 @@ def test_credentials_that_end_and_cannot_be_renewed_are_the_reason(
 def test_without_its_extra_the_command_that_installs_it_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "botocore.session", None)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "botocore.session", None)
     with pytest.raises(SettingsError) as caught:
         CloudAuth("aws", WORKSPACE)
     assert "pip install 'rescheduler[aws]'" in caught.value.hint

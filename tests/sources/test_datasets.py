@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from rescheduler.model.readings import Reading
-from rescheduler.policies.locality.policy import Locality
+from rescheduler.policies.base import Match
+from rescheduler.policies.locality.policy import Datasets, Locality
 from rescheduler.sources.datasets import Catalogs
 from tests.cluster import snapshot
 from tests.sources.server import Reply, Request, serving
@@ -27,8 +28,8 @@ def at(url: str) -> Catalogs:
 
 
 def read(catalogs: Catalogs, name: str = "lake", **more: Any) -> Reading:
-    data = {"catalog": name, **more}
-    [request] = Locality(name="l", match={"all": True}, datasets=data).requests()
+    data = Datasets.model_validate({"catalog": name, **more})
+    [request] = Locality(name="l", match=Match(all=True), datasets=data).requests()
     [reading] = catalogs.read([request], snapshot([], []))
     return reading
 
@@ -98,7 +99,13 @@ def test_the_last_answer_counts_for_a_while() -> None:
 
 def test_a_policy_cannot_choose_the_address() -> None:
     with pytest.raises(ValueError, match="catalog"):
-        Locality(name="l", match={"all": True}, datasets={"catalog": "http://169.254.169.254/"})
+        Locality.model_validate(
+            {
+                "name": "l",
+                "match": {"all": True},
+                "datasets": {"catalog": "http://169.254.169.254/"},
+            }
+        )
     reading = read(Catalogs({"other": "http://127.0.0.1:1"}))
     assert reading.problem is not None
     assert reading.problem.code == "RDG001"

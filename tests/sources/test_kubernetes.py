@@ -5,7 +5,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,10 +32,8 @@ def small(pods: int = 3, page: int = 500) -> Api:
 def connected(api: Api, tmp_path: Path) -> Iterator[tuple[Connection, Served]]:
     with serving(api) as served:
         connection = connect(kubeconfig(tmp_path, served.url), None)
-        try:
+        with closing(connection.api):
             yield connection, served
-        finally:
-            connection.api.close()
 
 
 def kubeconfig(folder: Path, url: str) -> Path:
@@ -91,7 +89,8 @@ def test_a_compressed_answer_is_inflated(tmp_path: Path) -> None:
 
 
 def test_an_expired_list_is_begun_again_and_not_doubled(tmp_path: Path) -> None:
-    api, expired = small(pods=5, page=2), []
+    api = small(pods=5, page=2)
+    expired: list[Request] = []
 
     def fail(request: Request) -> Reply | None:
         if request.query.get("continue") == "4" and not expired:
@@ -115,7 +114,8 @@ def test_a_list_that_always_expires_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_asked_to_wait_it_waits_and_goes_on(status: int, tmp_path: Path) -> None:
-    api, asked = small(), []
+    api = small()
+    asked: list[Request] = []
 
     def fail(request: Request) -> Reply | None:
         if request.path == PODS and len(asked) < 2:

@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,10 +55,8 @@ def scheduler(folder: Path, **replies: Reply) -> Iterator[tuple[ObservedSchedule
 
     with serving(answer) as served, serving(nothing) as api:
         connection = connect(kubeconfig(folder, api.url), None)
-        try:
+        with closing(connection.api):
             yield read_scheduler(connection, served.url, timeout=0.5), served, api
-        finally:
-            connection.api.close()
 
 
 def test_a_scheduler_reports_its_configuration_version_and_gates(tmp_path: Path) -> None:
@@ -118,16 +116,16 @@ def test_anything_else_is_a_problem_with_its_words(
 
 def test_nobody_there_is_a_problem(tmp_path: Path) -> None:
     connection = connect(kubeconfig(tmp_path, "http://127.0.0.1:1"), None)
-    reported = read_scheduler(connection, "http://127.0.0.1:1", timeout=0.5)
-    connection.api.close()
+    with closing(connection.api):
+        reported = read_scheduler(connection, "http://127.0.0.1:1", timeout=0.5)
     assert reported.problem is not None
     assert "127.0.0.1:1/configz cannot be read" in reported.problem.message
 
 
 def test_a_certificate_file_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     connection = connect(kubeconfig(tmp_path, "http://127.0.0.1:1"), None)
-    reported = read_scheduler(connection, "https://127.0.0.1:1", ca_file=tmp_path / "none.crt")
-    connection.api.close()
+    with closing(connection.api):
+        reported = read_scheduler(connection, "https://127.0.0.1:1", ca_file=tmp_path / "none.crt")
     assert reported.problem is not None
     assert "none.crt" in reported.problem.message
 

@@ -9,7 +9,9 @@ import pytest
 
 from rescheduler.model.readings import Reading, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Match
 from rescheduler.policies.locality.policy import Locality
+from rescheduler.policies.locality.traffic_fields import Traffic
 from rescheduler.sources.prometheus.catalog import fill
 from rescheduler.sources.prometheus.pairs import queries
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
@@ -26,7 +28,8 @@ def wanted(**more: Any) -> ReadingRequest:
     traffic = {"series": "sent_total", "source": END, "destination": OTHER, "window": "5m", **more}
     if "destinationDomain" in traffic:
         del traffic["destination"]
-    [request] = Locality(name="l", match={"all": True}, traffic=traffic).requests()
+    asked = Traffic.model_validate(traffic)
+    [request] = Locality(name="l", match=Match(all=True), traffic=asked).requests()
     return request
 
 

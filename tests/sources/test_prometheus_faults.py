@@ -125,7 +125,8 @@ def test_a_cycle_has_a_deadline() -> None:
 
 @pytest.mark.parametrize("status", [429, 502, 503])
 def test_asked_to_try_again_it_does(status: int) -> None:
-    stub, refused = memory(0.25, 0.5), []
+    stub = memory(0.25, 0.5)
+    refused: list[Request] = []
 
     def fail(request: Request) -> Reply | None:
         if len(refused) < 2:

@@ -152,7 +152,7 @@ def test_pods_have_a_past_too() -> None:
             ({"Hostname": "n1", "UUID": u, "exported_namespace": "default", "exported_pod": p}, v)
             for u, p, v in (("A", "a", 0.0), ("B", "b", 1.0 if 200 < ago < 400 else 0.02))
         ]
-        answers = {
+        answers: dict[str, Rows] = {
             fill(load.value, WINDOW, ""): [(labels, value * 10) for labels, value in found],
             fill(load.weight, WINDOW, ""): [(labels, 10) for labels, _ in found],
             fill(load.fresh, WINDOW, ""): [(labels, at - 5) for labels, _ in found],

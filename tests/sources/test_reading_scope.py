@@ -35,8 +35,15 @@ def heat(*devices: tuple[dict[str, str], object]) -> Stub:
 
 def health(pool: str | None = None, sign: str = "ecc") -> Health:
     chosen = {"all": True} if pool is None else {"labels": {"matchLabels": {POOL: pool}}}
-    return Health(
-        name="h", nodes=chosen, match={"all": True}, signs={sign: True}, window="5m", maxAge="3m"
+    return Health.model_validate(
+        {
+            "name": "h",
+            "nodes": chosen,
+            "match": {"all": True},
+            "signs": {sign: True},
+            "window": "5m",
+            "maxAge": "3m",
+        }
     )
 
 

@@ -5,6 +5,7 @@ import gzip
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -112,7 +113,11 @@ def test_what_pods_and_nodes_have_alike_is_kept_once_and_nothing_is_lost(tmp_pat
 
     made = status()
     assert all(getattr(made, name) for name in made.__struct_fields__), "each is given"
-    alike = {"conditions": [{}], "containerStatuses": [{}], "initContainerStatuses": []}
+    alike: dict[str, Any] = {
+        "conditions": [{}],
+        "containerStatuses": [{}],
+        "initContainerStatuses": [],
+    }
     pods = [Pod(status=each) for each in (made, status(), status(**alike), PodStatus())]
     nodes = [cluster.node(f"n{n}") for n in range(2)]
     for each in nodes:

@@ -147,8 +147,9 @@ def test_rdma_is_expected_where_a_plugin_offers_it() -> None:
         cluster.node("n1", allocatable={"rdma/hca_shared_devices_a": "8"}),
         cluster.node("n2"),
     ]
-    asking = {"containers": [{"name": "c", "resources": {"limits": {"rdma/hca_a": "1"}}}]}
-    before = cluster.snapshot(nodes, [cluster.pod("p1", "n1", **asking), cluster.pod("p2", "n2")])
+    asking = [{"name": "c", "resources": {"limits": {"rdma/hca_a": "1"}}}]
+    pods = [cluster.pod("p1", "n1", containers=asking), cluster.pod("p2", "n2")]
+    before = cluster.snapshot(nodes, pods)
     stub = Stub().series("node.rdma.receive", [({"instance": "n1", "device": "mlx5_0"}, 5e9)])
     stub.beside("node.rdma.receive", [({"instance": "n1", "device": "mlx5_0"}, 1e10)])
     nodes_reading = read(stub, "node.rdma.receive", before)

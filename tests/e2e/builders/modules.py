@@ -1,6 +1,7 @@
 """What lies beside a program's sources in its Go module: its CRDs and its manifests."""
 
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -27,7 +28,7 @@ def define(cluster: Cluster, config: Path, api: str, *kinds: str) -> None:
     for path in sorted((config / "crd" / "bases").glob("*.yaml")):
         cluster.api.apply(yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader))
     for kind in kinds:
-        cluster.until(lambda kind=kind: _served(cluster, api, kind), f"{kind} is served")
+        cluster.until(partial(_served, cluster, api, kind), f"{kind} is served")
 
 
 def _served(cluster: Cluster, api: str, kind: str) -> bool:

@@ -13,6 +13,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.config.schedulers import schedulers_of
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugin import Steer
+from rescheduler.scheduler.shape import Shape
 from rescheduler.scheduler.verdicts import State, filter_verdicts, score_verdicts
 from rescheduler.sources.kubernetes.decode import Sharing, decode_page
 from tests.e2e.controlplane.api import Manifest
@@ -80,7 +81,7 @@ class Forecast:
         """The nodes in the order of the scan, as far as it is known."""
         return [self.names[index] for index in self._model._order]
 
-    def _shape(self):  # noqa: ANN202 - the model's own
+    def _shape(self) -> Shape:
         return self._model._shape(self._model._pod(self.pod), self._steer)
 
 

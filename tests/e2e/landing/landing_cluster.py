@@ -203,9 +203,7 @@ class LandingCluster:
                 return
             self.remove_owner(pending[0])
             gone = pending[0]["metadata"]["uid"]
-            self.watch.wait(
-                lambda pods, uid=gone: all(p["metadata"]["uid"] != uid for p in pods), 5
-            )
+            self.watch.wait(partial(_without, gone), 5)
         left = [pod["metadata"]["name"] for pod in self.watch.pods() if not bound(pod)]
         raise TimeoutError(f"pods that are neither bound nor gone: {left}")
 
@@ -269,6 +267,10 @@ class LandingCluster:
                     if error.code != 404:
                         raise
         return not left
+
+
+def _without(uid: str, pods: list[Manifest]) -> bool:
+    return all(each["metadata"]["uid"] != uid for each in pods)
 
 
 def _wanted(manifest: Manifest) -> int:

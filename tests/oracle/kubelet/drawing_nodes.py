@@ -63,7 +63,7 @@ def draw_machine(draw: Random) -> Machine:
         static_memory = False
         for zone in zones:
             zone["hugePages"] = {}
-    node = {
+    node: dict[str, Any] = {
         "zones": zones,
         "devices": _devices(draw, zones),
         "topologyPolicy": policy,

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.oracle.kubelet.drawing_nodes import ANYWHERE, BOTH, GIB, GPU, HUGE, VF, Machine
 
-Resources = dict[str, str]
+Resources = dict[str, Any]
 
 
 def draw_pod(draw: Random, machine: Machine, name: str) -> dict[str, Any]:
@@ -47,10 +47,10 @@ def draw_pod(draw: Random, machine: Machine, name: str) -> dict[str, Any]:
 
 
 def _container(draw: Random, name: str, limits: Resources) -> dict[str, Any]:
-    given = {"limits": limits}
+    given: dict[str, Any] = {"limits": limits}
     own = limits.pop("requests", None)
     if own is not None:
-        given["requests"] = own  # type: ignore[assignment]
+        given["requests"] = own
     elif draw.random() < 0.5:
         given["requests"] = dict(limits)
     return {"name": name, "image": "app:1", "resources": given}
@@ -75,7 +75,7 @@ def _guaranteed(draw: Random, machine: Machine, number: int) -> Resources:
 def _burstable(draw: Random, machine: Machine, number: int) -> Resources:
     limits = _some_devices(draw, machine, number)
     requests = {"cpu": f"{draw.randint(1, 20) * 100}m", "memory": str(draw.randint(1, 8) * 2**28)}
-    return {**limits, "requests": {**requests, **limits}}  # type: ignore[dict-item]
+    return {**limits, "requests": {**requests, **limits}}
 
 
 def _besteffort(draw: Random, machine: Machine, number: int) -> Resources:

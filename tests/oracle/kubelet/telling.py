@@ -1,6 +1,7 @@
 """What the judge answers, and what an exporter of NodeResourceTopology would make of it."""
 
 from collections import defaultdict
+from typing import Any
 
 import msgspec
 
@@ -132,9 +133,9 @@ def _counted(held: PodReport, zone_of: dict[int, int]) -> Amounts:
     return dict(answer)
 
 
-def _capacity(zone: dict[str, object], name: str, allocatable: int) -> int:
+def _capacity(zone: dict[str, Any], name: str, allocatable: int) -> int:
     if name == "cpu":
-        return sum(len(core) for core in zone["cores"])  # type: ignore[attr-defined]
+        return sum(len(core) for core in zone["cores"])
     if name == "memory":
-        return int(zone["memory"])  # type: ignore[call-overload, no-any-return]
+        return int(zone["memory"])
     return allocatable

@@ -11,6 +11,7 @@ from rescheduler.model.history import History
 from rescheduler.model.plan import Plan
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
+from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.spread.policy import Spread
@@ -35,7 +36,8 @@ def many(policy: str) -> NodeResourceTopology:
 def garbled(policy: str) -> NodeResourceTopology:
     """A zone with an amount that is no quantity."""
     made = topology("n2", ZONE, ZONE, policy=policy)
-    made.zones[1].resources[0].available = "two"  # type: ignore[index]
+    _, zone = made.zones or []
+    (zone.resources or [])[0].available = "two"
     return made
 
 
@@ -62,7 +64,7 @@ def cluster(
 
 
 def planned(before: Snapshot) -> Plan:
-    apart = Spread(name="s", match={"all": True}, topologyKey="kubernetes.io/hostname")
+    apart = Spread(name="s", match=Match(all=True), topologyKey="kubernetes.io/hostname")
     return plan(before, policy_set([apart], Limits()), History(), mode="Enforce")
 
 

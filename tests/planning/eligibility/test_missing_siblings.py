@@ -15,7 +15,7 @@ from rescheduler.planning.eligibility.eligibility import Eligibility, refusal
 from rescheduler.policies.limits import Limits
 from tests.cluster import NOW, controller, deployment, node, pod, snapshot
 
-IGNORES = {
+IGNORES: dict[str, Any] = {
     "podFailurePolicy": {
         "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
     }
@@ -23,7 +23,7 @@ IGNORES = {
 
 
 def not_ready(each: Pod) -> None:
-    (condition,) = each.status.conditions or ()
+    (condition,) = each.status.conditions or []
     each.status.conditions = [msgspec.structs.replace(condition, status="False")]
 
 
@@ -34,8 +34,8 @@ def cluster(wanted: int, *, ready: int, seen: int | None = None) -> Snapshot:
     pods = [pod(f"web-{i}", f"n{i % 3}", owner=owner, labels={"app": "web"}) for i in range(seen)]
     for each in pods[ready:]:
         not_ready(each)
-    for each in (top, owner):
-        each.status.readyReplicas = ready
+    for above in (top, owner):
+        above.status.readyReplicas = ready
     return snapshot([node(f"n{i}") for i in range(3)], pods, controllers=[top, owner])
 
 
@@ -108,7 +108,7 @@ def test_only_a_whole_workload_gives_a_pod(wanted: int, data: st.DataObject) -> 
 def test_only_our_own_awaited_moves_are_forgiven_and_no_more_than_may_be_awaited() -> None:
     before = cluster(5, ready=4, seen=4)
     assert verdict(before, moved(before)) == "ELG022"
-    two = {"inFlightPerWorkload": 2, "coolDown": "0s"}
+    two: dict[str, Any] = {"inFlightPerWorkload": 2, "coolDown": "0s"}
     assert verdict(before, moved(before), **two) == ""
     assert verdict(before, moved(before, state="lost"), **two) == "ELG024"
     # It was asked for and is still Ready: so another one is missing.

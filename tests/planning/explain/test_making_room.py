@@ -1,5 +1,7 @@
 """The single move that makes room for a Pending pod, and why there is none."""
 
+from typing import Any
+
 import pytest
 
 from rescheduler.model.explanation import Header, PendingPod
@@ -104,10 +106,10 @@ def test_room_is_more_than_resources(kind: str) -> None:
         "labelSelector": {"matchLabels": {"app": "holder"}},
     }
     anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    spec = {"containers": [port]} if kind == "port" else {}
+    spec: dict[str, Any] = {"containers": [port]} if kind == "port" else {}
     pods = [pod("holder-0", "a", owner=holder_set, labels={"app": "holder"}, **spec)]
     wants = {"nodeSelector": {"kubernetes.io/hostname": "a"}}
-    more = {**wants, **(spec if kind == "port" else {"affinity": anti})}
+    more: dict[str, Any] = {**wants, **(spec if kind == "port" else {"affinity": anti})}
     made = snapshot(nodes, [*pods, pod("late", **more)], controllers=[holder, holder_set])
     copy = working_copy(made, limits=Limits(minReplicas=1))
     found = make_room(copy, len(made.pods) - 1)

@@ -3,6 +3,7 @@
 A judge of its own decides, who reads the challenge's files and knows nothing of ours.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,8 @@ from rescheduler.planning.improve.descent import Descent
 from rescheduler.planning.improve.improve import Improvement, improve
 from rescheduler.planning.improve.placement import Placement
 from rescheduler.planning.search.working_copy import WorkingCopy
-from rescheduler.policies.allocation.policy import Allocation
+from rescheduler.policies.allocation.policy import Allocation, ResourceTarget
+from rescheduler.policies.base import Match, NodeMatch
 from rescheduler.policies.spread.policy import Spread
 from tests.bench import roadef_files as files
 from tests.bench.bench_published import limits
@@ -34,7 +36,7 @@ def placement(instance: files.Instance) -> tuple[Placement, float]:
     return made, scale
 
 
-def by_steps(most: int):  # noqa: ANN201
+def by_steps(most: int) -> Callable[[int], float]:
     return lambda steps: steps / most
 
 
@@ -119,7 +121,7 @@ def test_a_policy_that_is_no_sum_over_nodes_is_refused_by_name() -> None:
         zone a | n1 | web web
         zone b | n2 | -
     """)
-    spread = Spread(name="even", match={"all": True}, topologyKey="topology.kubernetes.io/zone")
+    spread = Spread(name="even", match=Match(all=True), topologyKey="topology.kubernetes.io/zone")
     copy = WorkingCopy(before, [spread], limits(3), History())
     found = compiled(copy)
     assert isinstance(found, Problem)
@@ -160,16 +162,15 @@ def test_no_pod_is_moved_that_others_select_where_one_is_selected_by_two_labels(
             owner=owner,
             labels=each,
             requests={"cpu": "2"},
-            **({"affinity": term(*next(iter(each.items())))} if "plain" not in each else {}),
+            affinity=term(*next(iter(each.items()))) if "plain" not in each else {},
         )
         for number, each in enumerate(labels)
     ]
-    everything = {"all": True}
     policy = Allocation(
         name="a",
-        match=everything,
-        nodes=everything,
-        resources=[{"resource": "cpu", "target": 0.5}],
+        match=Match(all=True),
+        nodes=NodeMatch(all=True),
+        resources=[ResourceTarget(resource="cpu", target=0.5)],
     )
 
     def movable(pods: list[Pod]) -> list[int]:

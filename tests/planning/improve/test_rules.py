@@ -1,10 +1,12 @@
 """Rules as counters: where pods may go while others come and go, against the rule read out loud."""
 
+from collections.abc import Callable
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rescheduler.planning.improve.rules import Apart, Beside, LeastDomains
+from rescheduler.planning.improve.rules import Apart, Beside, LeastDomains, Rule
 
 DOMAIN = np.array([0, 0, 1, 2], dtype=np.int32)
 NODES = np.arange(4, dtype=np.int32)
@@ -43,11 +45,12 @@ def test_what_is_allowed_is_what_keeps_the_rule(
 ) -> None:
     groups, where = [each[0] for each in pods], [each[1] for each in pods]
     group, at = np.array(groups, dtype=np.int32), np.array(where, dtype=np.int32)
-    made, kept = {
+    rules: dict[str, tuple[Callable[[], Rule], Callable[[list[int], list[int]], bool]]] = {
         "apart": (lambda: Apart(group, 4, at), apart),
         "beside": (lambda: Beside(group, np.array(NEEDS, dtype=np.int32), DOMAIN, at), beside),
         "wide": (lambda: LeastDomains(group, np.array(LEAST, dtype=np.int32), DOMAIN, at), wide),
-    }[rule]
+    }
+    made, kept = rules[rule]
     if not kept(groups, where):
         return
     counters = made()

@@ -161,8 +161,8 @@ def test_plans_send_who_pulls_one_image_one_after_the_other() -> None:
             zone b | n2 | -
             zone b | n3 | -
         """)
-        for each in before.nodes:
-            each.status.images = [ContainerImage(names=["pause:1"], sizeBytes=1)]
+        for there in before.nodes:
+            there.status.images = [ContainerImage(names=["pause:1"], sizeBytes=1)]
         for each in before.pods:
             name = image or (each.metadata.labels or {})["app"]
             each.spec.containers[0].image = name

@@ -37,7 +37,7 @@ def lost(world: World, ready: int = 5, **changed: Any) -> None:
     """A pod of `train-0` was evicted an hour ago, and its owner has so many Ready of 5."""
     (top,) = [c for c in world.snapshot.controllers if c.metadata.name == "train-0"]
     top.status.readyReplicas = ready
-    fields = {
+    fields: dict[str, Any] = {
         "plan": "p",
         "podUid": "gone",
         "namespace": "default",
@@ -75,7 +75,7 @@ def stopped(
     world: World, *, stops: str = "job-batch-1a2b3", ready: int = 0, ended: bool = False
 ) -> None:
     """A Job of three pods that is suspended, by Kueue where `stops`, since we moved its gang."""
-    spec = {"parallelism": 3, "completions": 3, "completionMode": "Indexed"}
+    spec: dict[str, Any] = {"parallelism": 3, "completions": 3, "completionMode": "Indexed"}
     job = controller("Job", "batch", suspend=True, **spec)
     job.status.ready = ready
     if ended:

@@ -23,8 +23,14 @@ WEB = controller("ReplicaSet", "web")
 JOB = controller("Job", "train")
 
 
-def started(ago: timedelta, *, owner: Any = WEB, ready_after: float = 30.0, **notes: str) -> Pod:
-    """A pod that started so long ago, and was Ready some seconds later."""
+def started(
+    ago: timedelta,
+    notes: dict[str, str] | None = None,
+    *,
+    owner: Any = WEB,
+    ready_after: float = 30.0,
+) -> Pod:
+    """A pod that started so long ago with these annotations, and was Ready some seconds later."""
     made = pod("a", "n1", owner=owner, annotations=notes)
     made.status.startTime = NOW - ago
     since = NOW - ago + timedelta(seconds=ready_after)
@@ -32,9 +38,11 @@ def started(ago: timedelta, *, owner: Any = WEB, ready_after: float = 30.0, **no
     return made
 
 
-def noted(owner: Any = JOB, ago: timedelta = HOUR, **notes: str) -> RestartCost:
+def noted(
+    owner: Any = JOB, ago: timedelta = HOUR, notes: dict[str, str] | None = None
+) -> RestartCost:
     names = {"at": AT, "every": EVERY}
-    made = started(ago, owner=owner, **{names[key]: value for key, value in notes.items()})
+    made = started(ago, {names[key]: value for key, value in (notes or {}).items()}, owner=owner)
     return restart_cost(made, NOW)
 
 
@@ -75,7 +83,7 @@ def test_past_moves_tell_more_than_the_pods_own_start() -> None:
 def test_a_start_that_is_not_known_costs_most() -> None:
     made = started(HOUR)
     long = disruption_cost(made, 10, restart_cost(made, NOW, Usual(6000.0, 1)))
-    (condition,) = made.status.conditions or ()
+    (condition,) = made.status.conditions or []
     condition.lastTransitionTime = None
     unknown = restart_cost(made, NOW)
     assert unknown.readySeconds is None
@@ -84,9 +92,9 @@ def test_a_start_that_is_not_known_costs_most() -> None:
 
 def test_work_counts_since_the_checkpoint_and_not_since_the_start() -> None:
     assert noted() == RestartCost(readySeconds=30.0, workSeconds=3600.0)
-    saved = noted(at="2026-11-21T11:48:00Z")
+    saved = noted(notes={"at": "2026-11-21T11:48:00Z"})
     assert saved == RestartCost(readySeconds=30.0, workSeconds=720.0, checkpoint=True)
-    offset = noted(at="2026-11-21T12:48:00+01:00")
+    offset = noted(notes={"at": "2026-11-21T12:48:00+01:00"})
     assert offset == saved
     made = started(HOUR, owner=JOB)
     costs = [disruption_cost(made, 10, each) for each in (noted(), saved)]
@@ -116,7 +124,7 @@ def test_what_annotations_tell_of_checkpoints(
     notes: dict[str, str], seconds: float, checkpoint: bool
 ) -> None:
     for owner in (JOB, WEB):
-        found = noted(owner, **notes)
+        found = noted(owner, notes=notes)
         assert (found.workSeconds, found.checkpoint) == (seconds, checkpoint)
 
 
@@ -133,10 +141,10 @@ def test_the_pods_own_annotation_comes_before_its_controllers() -> None:
     above = [ObjectMeta(annotations={AT: "2026-11-21T11:50:00Z"}), ObjectMeta()]
     made = started(HOUR, owner=WEB)
     assert restart_cost(made, NOW, controllers=above).workSeconds == 600
-    made = started(HOUR, owner=WEB, **{AT: "2026-11-21T11:59:00Z"})
+    made = started(HOUR, {AT: "2026-11-21T11:59:00Z"}, owner=WEB)
     assert restart_cost(made, NOW, controllers=above).workSeconds == 60
     # A time tells more than an interval, wherever it stands.
-    made = started(HOUR, owner=WEB, **{EVERY: "1m"})
+    made = started(HOUR, {EVERY: "1m"}, owner=WEB)
     assert restart_cost(made, NOW, controllers=above).workSeconds == 600
 
 
@@ -148,7 +156,7 @@ def test_the_pods_own_annotation_comes_before_its_controllers() -> None:
 def test_no_annotation_makes_a_move_free_or_dearer_than_all_its_work(
     ago: int, seconds: float | None, notes: dict[str, str]
 ) -> None:
-    made = started(timedelta(seconds=ago), owner=JOB, **notes)
+    made = started(timedelta(seconds=ago), notes, owner=JOB)
     cost = restart_cost(made, NOW, Usual(seconds, 1 if seconds is not None else 0))
     assert cost.workSeconds is not None
     assert 0 <= cost.workSeconds <= ago

@@ -11,14 +11,16 @@ from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import LandingShare, OwnerRef, PlannedMove, PodRef
+from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.measuring import Measured, measure
-from rescheduler.policies.base import Policy
+from rescheduler.policies.base import Match, NodeMatch, Policy, Term
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.utilization.policy import Utilization
+from rescheduler.policies.utilization.targets import PressedTarget, Targets
 from tests.cluster import NOW, controller, node, pod, snapshot
 
 CORES = 8.0
@@ -27,10 +29,17 @@ WINDOW = 300.0
 
 EVEN = Utilization(
     name="even",
-    nodes={"all": True},
-    match={"all": True},
-    targets={"cpu": {"high": "70%", "low": "60%"}},
+    nodes=NodeMatch(all=True),
+    match=Match(all=True),
+    targets=Targets(cpu=PressedTarget(high=0.7, low=0.6)),
 )
+
+
+def bound(policy: Policy, seen: Snapshot) -> Term:
+    """The policy's term, where all that it needs is known."""
+    term = policy.compile(seen)
+    assert not isinstance(term, Problem), term
+    return term
 
 
 @dataclass
@@ -125,11 +134,11 @@ class Laboratory:
         index = seen.pod_index[uid]
         found, gains = seen.pods[index], {}
         for policy in self.policies:
-            term = policy.compile(seen)
+            term = bound(policy, seen)
             there = np.array([seen.node_index[name] for name in expected], dtype=np.int32)
             change = np.average(term.deltas(index, there), weights=list(expected.values()))
             gains[policy.name] = -float(change)
-        owner = found.metadata.ownerReferences[0]
+        (owner,) = found.metadata.ownerReferences or []
         return PlannedMove(
             pod=PodRef(namespace="default", name=found.metadata.name, uid=uid),
             owner=OwnerRef(kind="ReplicaSet", name=owner.name, uid=owner.uid),
@@ -189,9 +198,9 @@ class Laboratory:
         if self.sticks:
             for move in moves:
                 loads[move.source] -= self.use[move.replacement] * self.scale
-        with_moves = policy.compile(self.snapshot(noise=0.0)).cost()
+        with_moves = bound(policy, self.snapshot(noise=0.0)).cost()
         seen = replace(self.snapshot(loads, noise=0.0), pods=undone)
-        return policy.compile(seen).cost() - with_moves
+        return bound(policy, seen).cost() - with_moves
 
     def wait(self, minutes: float = 30) -> None:
         """Let time pass."""

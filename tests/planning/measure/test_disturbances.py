@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from msgspec import structs
 
+from rescheduler.kube.objects import Pod
 from rescheduler.model.history import PastMove
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.groups import PATIENCE
@@ -38,12 +39,16 @@ def test_nothing_is_measured_before_the_windows_have_passed() -> None:
     assert gain(move) > 0.3
 
 
+def workload(of: Pod) -> str:
+    (owner,) = of.metadata.ownerReferences or []
+    return owner.uid
+
+
 def test_growth_of_the_moved_workload_is_seen_in_its_other_pods() -> None:
     lab = Laboratory()
     move = lab.move(POD, "n12")
-    workload = lab.pods[0].metadata.ownerReferences[0].uid
     for each in lab.pods:
-        if each.metadata.ownerReferences[0].uid == workload:
+        if workload(each) == workload(lab.pods[0]):
             lab.use[each.metadata.uid] = 1.5
     truth = lab.truth([move])
     lab.wait()
@@ -82,8 +87,7 @@ def test_pods_that_came_since_would_have_come_in_any_case() -> None:
 def test_a_workload_that_is_scaled_shares_its_load_among_more_or_fewer(factor: float) -> None:
     lab = Laboratory()
     move = lab.move(POD, "n12")
-    workload = lab.pods[0].metadata.ownerReferences[0].uid
-    theirs = [each for each in lab.pods if each.metadata.ownerReferences[0].uid == workload]
+    theirs = [each for each in lab.pods if workload(each) == workload(lab.pods[0])]
     for number, each in enumerate(theirs):
         lab.use[each.metadata.uid] = factor
         if factor < 1:

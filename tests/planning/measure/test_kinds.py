@@ -11,19 +11,21 @@ from msgspec import structs
 from rescheduler.model.gains import Baseline
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import LandingShare, OwnerRef, PlannedMove, PodRef
+from rescheduler.model.problem import Problem
 from rescheduler.model.readings import DeviceValue, Reading, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.measuring import measure
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
-from rescheduler.policies.health.policy import Health
+from rescheduler.policies.health.policy import Health, Signs
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.utilization.policy import Utilization
+from rescheduler.policies.utilization.targets import PressedTarget, Targets
 from tests.cluster import NOW, deployment, node, pod, snapshot
 from tests.planning.measure.laboratory import Laboratory
 
-ALL: dict[str, Any] = {"all": True}
+ALL: Any = {"all": True}
 LATER = NOW + timedelta(hours=1)
 
 PACK = Utilization(
@@ -31,8 +33,8 @@ PACK = Utilization(
     nodes=ALL,
     match=ALL,
     strategy="Pack",
-    cold="30%",
-    targets={"cpu": {"high": "80%", "low": "70%"}},
+    cold=0.3,
+    targets=Targets(cpu=PressedTarget(high=0.8, low=0.7)),
 )
 ZONES = Spread(name="zones", match=ALL, topologyKey="topology.kubernetes.io/zone", maxSkew=1)
 
@@ -119,7 +121,7 @@ def test_where_the_skew_has_gone_by_itself_a_move_counts_for_nothing() -> None:
     assert move.gain.neutral == ["zones"]
 
 
-SICK = Health(name="sick", nodes=ALL, match=ALL, action="Drain", signs={"xid": True})
+SICK = Health(name="sick", nodes=ALL, match=ALL, action="Drain", signs=Signs(xid=True))
 
 
 def broken(on: str, uid: str, value: float, *users: int) -> Snapshot:
@@ -150,6 +152,7 @@ def broken(on: str, uid: str, value: float, *users: int) -> Snapshot:
 def test_the_drain_of_a_broken_device_brings_what_it_promised(now: float) -> None:
     before = broken("g1", "old", 1.0, 0)
     term = SICK.compile(before)
+    assert not isinstance(term, Problem), term
     gain = -float(term.deltas(0, np.array([1], dtype=np.int32))[0])
     move = PlannedMove(
         pod=PodRef(namespace="default", name="train-0", uid="old"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rescheduler.model.history import PastMove
-from rescheduler.model.plan import Change, Cost, Plan, PolicyResult
+from rescheduler.model.plan import Change, Cost, Mode, Plan, PolicyResult
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Undecodable
@@ -27,9 +27,9 @@ from tests.planning.scenarios import SWIFT, coming_back, gpu_below, hot_gpus
 from tests.planning.world import World
 
 
-def planned(world: World, mode: str = "Audit", **more: Any) -> Plan:
+def planned(world: World, mode: Mode = "Audit", **more: Any) -> Plan:
     policies = policy_set(world.policies, world.limits)
-    return plan(world.snapshot, policies, world.history, mode=mode, **more)  # type: ignore[arg-type]
+    return plan(world.snapshot, policies, world.history, mode=mode, **more)
 
 
 def audited(world: World, *policies: Policy) -> World:

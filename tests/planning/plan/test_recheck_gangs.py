@@ -91,7 +91,7 @@ def test_a_move_of_a_group_whose_others_are_not_known_is_not_made() -> None:
 
 def restarted(change: Callable[[dict[str, Any]], Any]) -> list[PlannedMove | Problem]:
     """The same of a gang that Kueue stops and starts."""
-    limits = {"gangs": "Whole", "kueue": "Restart"}
+    limits: dict[str, Any] = {"gangs": "Whole", "kueue": "Restart"}
     made = planned(queued(state()), in_one_rack(), **limits)
     assert len(made.moves) == 3
     objects = state()

@@ -46,7 +46,7 @@ def full(*, room: str = "0", third: bool = False, allowed: int = 2) -> Snapshot:
     places = [("ssd", "slow", "4"), ("hdd", "fast", "3")] + [("web", "hub", "2")] * third
     pods = [
         pod(f"{name}-0", on, owner=made[name][1], labels={"app": name}, requests={"cpu": cpu},
-            **({"nodeSelector": {"disk": "ssd"}} if name == "ssd" else {}))
+            nodeSelector={"disk": "ssd"} if name == "ssd" else {})
         for name, on, cpu in places
     ]  # fmt: skip
     return snapshot(

@@ -237,8 +237,8 @@ def asking(name: str, harmless: bool = True, **extender: Any) -> Scheduler:
     )
 
 
-BOTH = {"filterVerb": "filter", "prioritizeVerb": "prioritize"}
-RACK = {"managedResources": [{"name": "example.com/rack"}]}
+BOTH: dict[str, Any] = {"filterVerb": "filter", "prioritizeVerb": "prioritize"}
+RACK: dict[str, Any] = {"managedResources": [{"name": "example.com/rack"}]}
 OURS = "default-scheduler"
 
 

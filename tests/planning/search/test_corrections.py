@@ -17,7 +17,7 @@ WINDOW = 300.0
 
 def move(**past: Any) -> PastMove:
     """A move of 2 GPUs from n1, 75 seconds ago."""
-    fields = {
+    fields: dict[str, Any] = {
         "plan": "p",
         "podUid": "u",
         "namespace": "default",
@@ -34,7 +34,7 @@ def move(**past: Any) -> PastMove:
 def loads(**past: Any) -> list[float]:
     """The corrected loads of n1 to n3 (0.5 of 8 GPUs each) after that move."""
     made = corrected(before(), History([move(**past)]))
-    return made.readings.entries[0].values.tolist()
+    return [float(each) for each in made.readings.entries[0].values]
 
 
 def before(*values: float) -> Snapshot:

@@ -7,15 +7,17 @@ from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.base import Match, NodeMatch
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.utilization.policy import Utilization
+from rescheduler.policies.utilization.targets import PressedTarget, Targets
 from tests.picture import picture
 
 POLICY = Utilization(
     name="u",
-    match={"all": True},  # type: ignore[arg-type]
-    nodes={"all": True},  # type: ignore[arg-type]
-    targets={"cpu": {"high": "80%"}},  # type: ignore[arg-type]
+    match=Match(all=True),
+    nodes=NodeMatch(all=True),
+    targets=Targets(cpu=PressedTarget(high=0.8)),
 )
 FREE = Limits(movesPerNamespace=9, movesPerNode=9, movesPerWorkload=9, gainShare=0.0, minReplicas=1)
 

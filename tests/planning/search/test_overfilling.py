@@ -12,16 +12,18 @@ from rescheduler.planning.search.destinations import refuse_counted
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.base import Match
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.utilization.policy import Utilization
+from rescheduler.policies.utilization.targets import PressedTarget, Targets
 from tests.picture import picture
 
 LOOKED_AT: Any = {"labels": {"matchLabels": {"topology.kubernetes.io/zone": "a"}}}
 POLICY = Utilization(
     name="u",
     nodes=LOOKED_AT,
-    match={"all": True},  # type: ignore[arg-type]
-    targets={"cpu": {"high": "80%"}},  # type: ignore[arg-type]
+    match=Match(all=True),
+    targets=Targets(cpu=PressedTarget(high=0.8)),
 )
 
 

@@ -6,12 +6,12 @@ import pytest
 from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.steering import Strength
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import SearchResult, search
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality.policy import Locality
-from rescheduler.policies.steering import Strength
 from tests.cluster import deployment, node, pod, snapshot
 
 

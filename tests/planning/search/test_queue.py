@@ -28,7 +28,7 @@ def test_the_best_comes_first(
     queue = Queue(tie)
     values, disruptions = (np.array([each[side] for each in singles]) for side in (0, 1))
     queue.add_singles(np.arange(len(singles), dtype=np.int32), values, disruptions)
-    known = [
+    known: list[tuple[float, float, bytes, Pods, int]] = [
         (-round(value, 9), round(disruption, 9), tie((pod,)), (pod,), NEVER)
         for pod, (value, disruption) in enumerate(singles)
     ]

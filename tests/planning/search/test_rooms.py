@@ -15,6 +15,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.limits import Limits
@@ -22,7 +23,10 @@ from tests.cluster import budget, controller, deployment, node, pod, snapshot
 
 GPU = "nvidia.com/gpu"
 ROOM = Fragmentation(
-    name="room", match={"namespaces": ["default"]}, resources=[], room={"namespaces": ["ml"]}
+    name="room",
+    match=Match(namespaces=["default"]),
+    resources=[],
+    room=Match(namespaces=["ml"]),
 )
 FREE: dict[str, Any] = {
     "movesPerNamespace": 20, "movesPerCycle": 20, "movesPerHour": 20, "movesPerNode": 9,

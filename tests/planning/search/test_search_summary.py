@@ -1,5 +1,7 @@
 """A search that ends early says so, and every plan says how far from the best it is at most."""
 
+from typing import Any
+
 import pytest
 
 from rescheduler.model.history import History
@@ -12,10 +14,10 @@ from tests.planning.scenarios import SWIFT, hot_gpus
 from tests.planning.search.test_chains import full, planned
 
 
-def found(limits: Limits = SWIFT, **given: object) -> SearchResult:
+def found(limits: Limits = SWIFT, **given: Any) -> SearchResult:
     world = hot_gpus(limits=limits)
     copy = WorkingCopy(world.snapshot, world.policies, limits, History())
-    return search(Evaluator(copy), **given)  # type: ignore[arg-type]
+    return search(Evaluator(copy), **given)
 
 
 def test_a_search_that_may_evaluate_little_says_so_and_keeps_what_it_found() -> None:

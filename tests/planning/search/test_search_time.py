@@ -77,10 +77,11 @@ def stuck(pairs: int) -> Snapshot:
         for name, on, cpu in (("ssd", "slow", "4"), ("hdd", "fast", "3")):
             made = deployment(f"{name}-{number}", replicas=1)
             owners += list(made)
-            selector = {"nodeSelector": {"disk": f"ssd-{number}"}} if name == "ssd" else {}
+            selector = {"disk": f"ssd-{number}"} if name == "ssd" else {}
             pods.append(
                 pod(f"{name}-{number}-0", f"{on}-{number}", owner=made[1],
-                    labels={"app": f"{name}-{number}"}, requests={"cpu": cpu}, **selector)
+                    labels={"app": f"{name}-{number}"}, requests={"cpu": cpu},
+                    nodeSelector=selector)
             )  # fmt: skip
             budgets.append(budget(f"{name}-{number}", f"{name}-{number}", allowed=2, healthy=2))
     nodes.append(node("hub", allocatable={"cpu": "3"}))

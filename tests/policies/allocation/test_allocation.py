@@ -9,13 +9,14 @@ from pydantic import ValidationError
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.allocation.policy import Allocation
 from rescheduler.policies.allocation.term import AllocationTerm
+from rescheduler.policies.base import Match, NodeMatch
 from tests.picture import picture
 
 NOTE = "rescheduler.io/request-targets"
 
 
 def allocation(**more: Any) -> Allocation:
-    return Allocation(name="a", match={"all": True}, nodes={"all": True}, **more)
+    return Allocation(name="a", match=Match(all=True), nodes=NodeMatch(all=True), **more)
 
 
 def term(policy: Allocation, before: Snapshot) -> AllocationTerm:

@@ -11,6 +11,7 @@ from rescheduler.kube.objects import ContainerState, ContainerStateWaiting, Cont
 from rescheduler.kube.tolerations import SOFT_TAINT
 from rescheduler.model.move import Shift
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Match
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.conformity.term import ConformityTerm
 from tests.cluster import NOW, deployment, node, pod, snapshot
@@ -28,7 +29,7 @@ EVERY_RULE: dict[str, Any] = {
 
 
 def conformity(**rules: Any) -> Conformity:
-    return Conformity(name="c", match={"all": True}, **rules)
+    return Conformity(name="c", match=Match(all=True), **rules)
 
 
 def bound(before: Snapshot, **rules: Any) -> ConformityTerm:

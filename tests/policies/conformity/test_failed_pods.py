@@ -11,6 +11,7 @@ from rescheduler.kube.objects import Pod, PodStatus
 from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
+from rescheduler.policies.base import Match
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.conformity.term import ConformityTerm
 from rescheduler.policies.files.policy_set import policy_set
@@ -31,9 +32,12 @@ def failed(name: str, owner: Controller | None = None, hours: float = 24, **stat
 
 def bound(*pods: Pod, match: dict[str, Any] | None = None, **rule: Any) -> ConformityTerm:
     made = snapshot([node("n1")], [], failed=list(pods))
+    return reporting(match or {"all": True}, **rule).compile(made)
+
+
+def reporting(match: dict[str, Any], **rule: Any) -> Conformity:
     given = {"above": "1h"} | rule
-    policy = Conformity(name="c", match=match or {"all": True}, failed=given)  # type: ignore[arg-type]
-    return policy.compile(made)
+    return Conformity.model_validate({"name": "c", "match": match, "failed": given})
 
 
 def subjects(*pods: Pod, **rule: Any) -> list[str]:
@@ -101,19 +105,19 @@ def test_only_the_pods_that_match() -> None:
 
 
 def test_where_they_were_not_read_there_is_a_warning() -> None:
-    policy = Conformity(name="c", match={"all": True}, failed={"above": "1h"})  # type: ignore[arg-type]
+    policy = reporting({"all": True})
     made = Snapshot(
         taken=NOW, cluster=snapshot([], []).cluster, nodes=[node("n1")], pods=[], failed=None
     )
     term = policy.compile(made)
     assert list(term.findings()) == []
     assert [each.code for each in term.warnings()] == ["DAT002"]
-    silent = Conformity(name="c", match={"all": True}, podAffinity=True).compile(made)  # type: ignore[arg-type]
+    silent = Conformity(name="c", match=Match(all=True), podAffinity=True).compile(made)
     assert silent.warnings() == ()
 
 
 def test_a_plan_reports_them_and_moves_nothing() -> None:
-    policy = Conformity(name="c", match={"all": True}, failed={"above": "1h"})  # type: ignore[arg-type]
+    policy = reporting({"all": True})
     before = snapshot([node("n1"), node("n2")], [pod("web", "n1")], failed=[failed("lone")])
     made = plan(before, policy_set([policy], Limits()), History(), mode="Enforce")
     (result,) = made.policies

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rescheduler.documents.envelope import to_document
 from rescheduler.documents.strict_yaml import grown
 from rescheduler.documents.validation import validate
+from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.json_schema import json_schema
 from rescheduler.policies.fragmentation.policy import Fragmentation
@@ -45,108 +46,103 @@ COMPARISONS = (
 WORDS = {"operator": "In", "key": "tier", "values": ["train"]}
 SELECTOR = {"matchLabels": {"app": "web"}, "matchExpressions": [WORDS]}
 
+
+def document(kind: type[Policy], **fields: Any) -> dict[str, Any]:
+    return to_document(kind.model_validate(fields))
+
+
 VALID: list[dict[str, Any]] = [
     *SCHEDULERS,
-    to_document(
-        Conformity(
-            name="c",
-            match={"all": True},
-            nodeTaints={"only": ["a/"]},
-            nodeAffinity={"required": False, "preferred": True},
-            podAntiAffinity=True,
-            restarts={"atLeast": 5, "states": ["Running"]},
-            lifetime={"above": "7d"},
-        )
+    document(
+        Conformity,
+        name="c",
+        match=Match(all=True),
+        nodeTaints={"only": ["a/"]},
+        nodeAffinity={"required": False, "preferred": True},
+        podAntiAffinity=True,
+        restarts={"atLeast": 5, "states": ["Running"]},
+        lifetime={"above": "7d"},
     ),
     to_document(Limits()),
     to_document(Limits(movesPerCycle="0.5%", movesPerNode="100%", movesPerHour="10%")),
-    to_document(
-        Spread(
-            name="s",
-            match={"namespaces": ["ml"], "namespaceSelector": SELECTOR, "labels": SELECTOR},
-            nodes={"labels": SELECTOR},
-        )
+    document(
+        Spread,
+        name="s",
+        match={"namespaces": ["ml"], "namespaceSelector": SELECTOR, "labels": SELECTOR},
+        nodes={"labels": SELECTOR},
     ),
-    to_document(
-        Spread(
-            name="t",
-            match={"all": True},
-            groupBy="Gang",
-            constraints=[
-                {"topologyKey": "a", "maxPerDomain": 2, "matchLabelKeys": ["h"], "within": "b"},
-                {"topologyKey": "b", "minDomains": 2, "follow": {"all": True}},
-            ],
-        )
+    document(
+        Spread,
+        name="t",
+        match=Match(all=True),
+        groupBy="Gang",
+        constraints=[
+            {"topologyKey": "a", "maxPerDomain": 2, "matchLabelKeys": ["h"], "within": "b"},
+            {"topologyKey": "b", "minDomains": 2, "follow": {"all": True}},
+        ],
     ),
-    to_document(Spread(name="p", match={"all": True}, constraints="FromPods")),
-    to_document(
-        Spread(
-            name="e",
-            match={"all": True, "exclude": {"namespaces": ["ml"], "labels": SELECTOR}},
-            nodes={"all": True, "exclude": {"labels": SELECTOR}},
-        )
+    document(Spread, name="p", match=Match(all=True), constraints="FromPods"),
+    document(
+        Spread,
+        name="e",
+        match={"all": True, "exclude": {"namespaces": ["ml"], "labels": SELECTOR}},
+        nodes={"all": True, "exclude": {"labels": SELECTOR}},
     ),
-    to_document(
-        Spread(
-            name="e",
-            match={"labels": SELECTOR, "exclude": {"namespaceSelector": SELECTOR}},
-            nodes={"labels": SELECTOR, "exclude": {"labels": SELECTOR}},
-        )
+    document(
+        Spread,
+        name="e",
+        match={"labels": SELECTOR, "exclude": {"namespaceSelector": SELECTOR}},
+        nodes={"labels": SELECTOR, "exclude": {"labels": SELECTOR}},
     ),
-    to_document(
-        Utilization(
-            name="u",
-            nodes={"all": True},
-            match={"all": True},
-            targets={each: {"high": 0.5, "low": 0.4} for each in ("gpu", "cpu", "network")},
-        )
+    document(
+        Utilization,
+        name="u",
+        nodes=NodeMatch(all=True),
+        match=Match(all=True),
+        targets={each: {"high": 0.5, "low": 0.4} for each in ("gpu", "cpu", "network")},
     ),
-    to_document(
-        Utilization(
-            name="u",
-            nodes={"all": True},
-            match={"all": True},
-            targets={"cpu": {"high": 0.5, "pressure": 0.2, "floor": 0.4}, "rdma": {"high": 0.5}},
-            groups=[{"nodes": SELECTOR, "targets": {"memory": {"high": 0.5}}}],
-            strategy="Pack",
-            cold=0.2,
-            headroom={"window": "1h"},
-        )
+    document(
+        Utilization,
+        name="u",
+        nodes=NodeMatch(all=True),
+        match=Match(all=True),
+        targets={"cpu": {"high": 0.5, "pressure": 0.2, "floor": 0.4}, "rdma": {"high": 0.5}},
+        groups=[{"nodes": SELECTOR, "targets": {"memory": {"high": 0.5}}}],
+        strategy="Pack",
+        cold=0.2,
+        headroom={"window": "1h"},
     ),
-    to_document(Numa(name="n", nodes={"all": True}, match={"all": True}, crowded=0.9)),
-    to_document(
-        Health(
-            name="h",
-            nodes={"all": True},
-            match={"all": True},
-            action="Drain",
-            signs={"xid": True, "ecc": True, "remap": True, "drops": 0.01, "retransmits": 0.05},
-        )
+    document(Numa, name="n", nodes=NodeMatch(all=True), match=Match(all=True), crowded=0.9),
+    document(
+        Health,
+        name="h",
+        nodes=NodeMatch(all=True),
+        match=Match(all=True),
+        action="Drain",
+        signs={"xid": True, "ecc": True, "remap": True, "drops": 0.01, "retransmits": 0.05},
     ),
-    to_document(
-        Locality(
-            name="l",
-            match={"all": True},
-            pairs=[{"pods": {"labels": SELECTOR}, "near": {"all": True}}],
-            groups=[{"pods": {"all": True}, "by": "All", "together": "zone", "apart": "host"}],
-            traffic={
-                "series": "bytes_total",
-                "source": {"namespace": "a", "name": "b", "kind": "Pod"},
-                "destinationDomain": "c",
-            },
-            distances={"series": "s", "query": "q", "source": "a", "destination": "b"},
-            podAffinity=True,
-            datasets={"nodeLabel": "has/{dataset}", "catalog": "lake"},
-        )
+    document(
+        Locality,
+        name="l",
+        match=Match(all=True),
+        pairs=[{"pods": {"labels": SELECTOR}, "near": {"all": True}}],
+        groups=[{"pods": {"all": True}, "by": "All", "together": "zone", "apart": "host"}],
+        traffic={
+            "series": "bytes_total",
+            "source": {"namespace": "a", "name": "b", "kind": "Pod"},
+            "destinationDomain": "c",
+        },
+        distances={"series": "s", "query": "q", "source": "a", "destination": "b"},
+        podAffinity=True,
+        datasets={"nodeLabel": "has/{dataset}", "catalog": "lake"},
     ),
-    to_document(
-        Fragmentation(
-            name="f",
-            match={"all": True},
-            resources=["gpu", "cpu"],
-            room={"labels": SELECTOR},
-            sharedGpus={"resource": "a/b"},
-        )
+    document(
+        Fragmentation,
+        name="f",
+        match=Match(all=True),
+        resources=["gpu", "cpu"],
+        room={"labels": SELECTOR},
+        sharedGpus={"resource": "a/b"},
     ),
 ]
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rescheduler.documents.envelope import digest, to_document
 from rescheduler.model.errors import PolicyError
+from rescheduler.policies.base import Match, NodeMatch
 from rescheduler.policies.files.policy_set import (
     limits_from_document,
     policy_from_document,
@@ -18,6 +19,7 @@ from rescheduler.policies.files.policy_set import (
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.utilization.policy import Utilization
+from rescheduler.policies.utilization.targets import Target, Targets
 from rescheduler.sources.policy_files import load_policies
 
 HEAD = "apiVersion: rescheduler.io/v1alpha1\nkind: Spread\nmetadata: {name: s}\n"
@@ -189,12 +191,12 @@ def test_a_document_gives_the_same_policy_again(
 ) -> None:
     window = timedelta(seconds=seconds, microseconds=micros)
     for made in (
-        Spread(name="s", match={"namespaces": ["ml"]}, maxSkew=skew, weight=weight),
+        Spread(name="s", match=Match(namespaces=["ml"]), maxSkew=skew, weight=weight),
         Utilization(
             name="u",
-            nodes={"all": True},
-            match={"all": True},
-            targets={"gpu": {"high": high}},
+            nodes=NodeMatch(all=True),
+            match=Match(all=True),
+            targets=Targets(gpu=Target(high=high)),
             window=window,
         ),
     ):
@@ -214,7 +216,7 @@ def test_a_document_that_is_no_policy_is_refused(document: dict[str, Any]) -> No
 
 
 def test_a_set_that_comes_from_no_file_needs_unique_names() -> None:
-    made = Spread(name="s", match={"all": True})
+    made = Spread(name="s", match=Match(all=True))
     assert policy_set([made]).digests == {"s": digest(made)}
     with pytest.raises(PolicyError, match="the same name"):
         policy_set([made, made])

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rescheduler.documents.label_selector import Selector
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Match
 from rescheduler.policies.fragmentation.free_capacity import Rows
 from rescheduler.policies.fragmentation.pending_places import PendingPlaces, PendingShape
 from rescheduler.policies.fragmentation.policy import Fragmentation
@@ -24,7 +26,7 @@ GPU = "nvidia.com/gpu"
 
 
 def fragmentation(**more: Any) -> Fragmentation:
-    return Fragmentation(name="f", match={"all": True}, **more)
+    return Fragmentation(name="f", match=Match(all=True), **more)
 
 
 def term(policy: Fragmentation, before: Snapshot) -> FragmentationTerm:
@@ -123,7 +125,7 @@ def gang(count: int = 2) -> Snapshot:
     return snapshot(before.nodes, [*before.pods, *waiting], controllers=controllers)
 
 
-ROOM = {"labels": {"matchLabels": {"app": "gang"}}}
+ROOM = Match(labels=Selector(matchLabels={"app": "gang"}))
 
 
 def test_the_places_that_are_nearly_free_are_freed_first() -> None:
@@ -141,7 +143,7 @@ def test_the_places_that_are_nearly_free_are_freed_first() -> None:
 def test_nodes_that_could_never_be_freed_are_not_counted_on() -> None:
     policy = Fragmentation(
         name="f",
-        match={"labels": {"matchLabels": {"app": "rock"}}},
+        match=Match(labels=Selector(matchLabels={"app": "rock"})),
         resources=[],
         room=ROOM,
     )

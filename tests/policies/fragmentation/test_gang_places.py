@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rescheduler.model.move import Shift
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Match
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.fragmentation.term import FragmentationTerm
 from rescheduler.policies.shared.demand import Devices, demand
@@ -19,7 +20,7 @@ from tests.picture import picture, proposed
 
 GPU = "nvidia.com/gpu"
 ROOM: Any = {"namespaces": ["gangs"]}
-POLICY = Fragmentation(name="f", match={"all": True}, resources=[], room=ROOM)
+POLICY = Fragmentation(name="f", match=Match(all=True), resources=[], room=ROOM)
 
 Shape = tuple[int, int, str]
 """How many pods, the GPUs of each, and the pool that they select, if any."""
@@ -41,7 +42,7 @@ def asking(before: Snapshot, gangs: dict[str, list[Shape]], kind: str = "Job") -
                     owner=owner,
                     requests={"cpu": "1", GPU: str(gpus)},
                     labels={"app": name},
-                    **({"nodeSelector": {"pool": pool}} if pool else {}),
+                    nodeSelector={"pool": pool} if pool else {},
                 )
                 for _ in range(count)
             ]

@@ -8,7 +8,8 @@ import pytest
 from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.health.policy import Health
+from rescheduler.policies.base import Match, NodeMatch
+from rescheduler.policies.health.policy import Health, Signs
 from rescheduler.policies.health.term import HealthTerm
 from rescheduler.policies.spread.policy import Spread
 from tests.picture import picture, proposed, workloads
@@ -64,7 +65,10 @@ def test_by_default_it_is_reported_and_nothing_more() -> None:
     assert term.hot_nodes().tolist() == []
     assert "left there (action: Report)" in next(iter(term.findings())).message
     assert proposed(before, policy) == []
-    assert Health(name="h", nodes={"all": True}, match={"all": True}, signs={"xid": True}) == policy
+    assert (
+        Health(name="h", nodes=NodeMatch(all=True), match=Match(all=True), signs=Signs(xid=True))
+        == policy
+    )
 
 
 def test_what_lands_on_a_broken_node_is_charged_whatever_the_action() -> None:
@@ -118,7 +122,7 @@ def test_too_many_broken_nodes_hold_the_cycle() -> None:
 def test_a_report_does_not_add_to_the_gain_of_others() -> None:
     policy = health("Report")
     before = four(policy)
-    apart = Spread(name="s", match={"all": True}, topologyKey="kubernetes.io/hostname")
+    apart = Spread(name="s", match=Match(all=True), topologyKey="kubernetes.io/hostname")
     assert proposed(before, policy, apart) == proposed(before, apart)
 
 

@@ -90,7 +90,7 @@ def test_partitions_of_one_gpu_share_its_fate() -> None:
         "train": {"nvidia.com/mig-1g.10gb": "1"},
         "serve": {"nvidia.com/mig-1g.10gb": "1"},
     }
-    parts = {
+    parts: dict[str, Any] = {
         "GPU-a/1/1g.10gb": [79, "train-0"],
         "GPU-a/2/1g.10gb": [0, "serve-0"],
         "GPU-b/1/1g.10gb": [0, "train-1"],
@@ -180,8 +180,8 @@ def claimed(by: str, on: str, driver: str, device: str) -> ResourceClaim:
 def claiming(policy: Health, driver: str, devices: dict[str, str], reading: str) -> Snapshot:
     """Pods p0 and p1 of n1 that have d0 and d1 by a claim each, and p2 that has none."""
     names = [("p0", "d0"), ("p1", "d1")]
-    template = {"resourceClaims": [{"name": "d", "resourceClaimTemplateName": "t"}]}
-    pods = [pod(name, "n1", **template) for name, _ in names]
+    claims = [{"name": "d", "resourceClaimTemplateName": "t"}]
+    pods = [pod(name, "n1", resourceClaims=claims) for name, _ in names]
     made = snapshot(
         [node("n1"), node("n2")],
         [*pods, pod("p2", "n1")],
@@ -194,7 +194,7 @@ def claiming(policy: Health, driver: str, devices: dict[str, str], reading: str)
 def test_an_allocated_claim_shows_who_has_a_gpu() -> None:
     policy = health()
     before = claiming(policy, "gpu.nvidia.com", {"d0": "GPU-a", "d1": "GPU-b"}, "node.gpu.xid")
-    values = {"node.gpu.xid": {"n1": {"GPU-a": [0], "GPU-b": [79]}}}
+    values: dict[str, Any] = {"node.gpu.xid": {"n1": {"GPU-a": [0], "GPU-b": [79]}}}
     term = bound(with_devices(before, values), policy)
     assert [before.pods[each].metadata.name for each in term.candidates()] == ["p1"]
 
@@ -208,7 +208,7 @@ def test_a_claim_of_which_too_little_is_known_may_be_for_the_broken_gpu(name: st
     else:
         [_, nameless] = before.resource_slices[0].spec.devices or []
         nameless.attributes = None
-    values = {"node.gpu.xid": {"n1": {"GPU-a": [0], "GPU-b": [79]}}}
+    values: dict[str, Any] = {"node.gpu.xid": {"n1": {"GPU-a": [0], "GPU-b": [79]}}}
     term = bound(with_devices(before, values), policy)
     assert term.cost() == 1
     assert term.candidates().tolist() == []
@@ -227,6 +227,6 @@ def test_an_interface_belongs_to_its_claim_or_else_to_all() -> None:
     policy = health(signs={"drops": "2%"})
     before = claiming(policy, "dra.net", {"d0": "eth1", "d1": "eth2"}, "node.network.drops")
     for name, names in (("eth2", ["p1"]), ("eth0", ["p0", "p1", "p2"])):
-        values = {"node.network.drops": {"n1": {name: [0.03], "eth1": [0.0]}}}
+        values: dict[str, Any] = {"node.network.drops": {"n1": {name: [0.03], "eth1": [0.0]}}}
         term = bound(with_devices(before, values), policy)
         assert [before.pods[each].metadata.name for each in term.candidates()] == names

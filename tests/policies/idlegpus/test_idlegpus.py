@@ -15,6 +15,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
+from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.idlegpus.policy import IdleGPUs
 from rescheduler.policies.idlegpus.term import IdleGPUsTerm
@@ -23,7 +24,7 @@ from rescheduler.reporting.terminal import render_table
 from rescheduler.runtime.service.telemetry import Telemetry
 from tests.picture import picture
 
-POLICY = IdleGPUs(name="idle", match={"all": True}, stableFor="10h")
+POLICY = IdleGPUs(name="idle", match=Match(all=True), stableFor=timedelta(hours=10))
 DRAWN = """
     zone a | n1 gpu 8 | notebook notebook train
     zone a | n2 gpu 8 | train
@@ -57,13 +58,14 @@ def planned(before: Snapshot) -> Plan:
 def test_the_owner_is_told_with_the_hours() -> None:
     bound = term(fleet())
     (told,) = bound.idle()
+    assert (told.use, told.hours) == pytest.approx((0.02, 39.2))
     assert told == IdleHolder(
         namespace="default",
         owner="Deployment notebook",
         pods=2,
         gpus=4.0,
-        use=pytest.approx(0.02),
-        hours=pytest.approx(39.2),
+        use=told.use,
+        hours=told.hours,
     )
     (finding,) = bound.findings()
     assert finding.subject == "Deployment default/notebook"

@@ -22,8 +22,8 @@ from tests.policies.test_conformance import _run
 
 WEB = {"labels": {"matchLabels": {"app": "web"}}}
 DB = {"labels": {"matchLabels": {"app": "db"}}}
-HOST = [{"name": "host", "labels": ["kubernetes.io/hostname"]}]
-ZONE = [{"name": "zone", "labels": ["topology.kubernetes.io/zone"]}]
+HOST: list[dict[str, Any]] = [{"name": "host", "labels": ["kubernetes.io/hostname"]}]
+ZONE: list[dict[str, Any]] = [{"name": "zone", "labels": ["topology.kubernetes.io/zone"]}]
 END = {"namespace": "ns", "name": "workload"}
 
 
@@ -309,7 +309,7 @@ GPU_POOL = """
                   | n2 | db web
                   | n3 | -
 """
-ACCELERATOR = {"name": "accelerator", "labels": ["accelerator"]}
+ACCELERATOR: dict[str, Any] = {"name": "accelerator", "labels": ["accelerator"]}
 
 
 def test_a_host_without_the_label_of_a_level_is_at_no_distance_from_itself() -> None:

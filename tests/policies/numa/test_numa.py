@@ -13,6 +13,7 @@ from rescheduler.model.plan import Plan
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
+from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.numa.policy import Numa
@@ -103,8 +104,8 @@ def test_without_an_annotation_only_what_is_certain_counts() -> None:
 def test_a_zone_that_one_move_fills_does_not_serve_another() -> None:
     pods = [guaranteed(f"p{number}", "n1", {GPU: 3}, lies=SPLIT) for number in (0, 1)]
     before = cluster(two_zones("n1", 1, 1), two_zones("n2", 3, 0), pods=pods)
-    before.topologies[1].zones[0].resources[0].allocatable = "3"  # type: ignore[index]
-    before.topologies[1].zones[1].resources[0].allocatable = "0"  # type: ignore[index]
+    for zone, allocatable in zip(before.topologies[1].zones or (), "30", strict=True):
+        (zone.resources or [])[0].allocatable = allocatable
     term = bound(before)
     n2 = np.array([1], np.int32)
     assert term.deltas(1, n2) == [-1.0]
@@ -135,7 +136,7 @@ def test_a_landing_that_a_kubelet_would_refuse_is_refused_whatever_the_policy() 
     ]
     zones = [two_zones("n1", 0, 2), two_zones("n2", 1, 1, policy="single-numa-node")]
     before = cluster(*zones, pods=pods)
-    apart = Spread(name="s", match={"all": True}, topologyKey="kubernetes.io/hostname")
+    apart = Spread(name="s", match=Match(all=True), topologyKey="kubernetes.io/hostname")
     refused = [r for r in planned(before, apart).refused if r.pod.name.startswith("p")]
     assert len(refused) == 3
     assert {each.code for each in refused} == {"FEA007"}

@@ -90,7 +90,7 @@ def split(*slices: ResourceSlice, more: tuple[Any, ...] = ()) -> Snapshot:
 
 def deltas(before: Snapshot, pod: int = 0, policy: Numa | None = None) -> list[float]:
     nodes = np.arange(len(before.nodes), dtype=np.int32)
-    return bound(before, policy).deltas(pod, nodes).tolist()
+    return [float(each) for each in bound(before, policy).deltas(pod, nodes)]
 
 
 def test_a_gpu_and_a_nic_apart_move_to_where_the_first_free_are_together() -> None:

@@ -6,10 +6,11 @@ import msgspec
 import pytest
 from pydantic import ValidationError
 
+from rescheduler.documents.label_selector import Requirement, Selector
 from rescheduler.kube.controllers import Namespace
 from rescheduler.model.selection import Selection
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.base import Exclude, Match, NodeMatch, Policy
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.registry import KINDS
 from rescheduler.policies.shared.matching import select_nodes, select_pods, selection_of
@@ -92,14 +93,15 @@ def test_nodes(match: dict[str, Any], nodes: list[int]) -> None:
     assert select_nodes(NodeMatch(**match), cluster()).nonzero()[0].tolist() == nodes
 
 
-WITHOUT = {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}
+WITHOUT = Selector(matchExpressions=[Requirement(key="team", operator="DoesNotExist")])
 
 
 def test_a_namespace_that_is_not_known_is_never_selected_by_its_labels() -> None:
     made = cluster()
     made.namespaces[:] = [each for each in made.namespaces if each.metadata.name != "web"]
     assert not select_pods(Match(namespaceSelector=WITHOUT), made).any()
-    kept = Match(all=True, exclude={"namespaceSelector": {"matchLabels": {"team": "y"}}})
+    of_y = Exclude(namespaceSelector=Selector(matchLabels={"team": "y"}))
+    kept = Match(all=True, exclude=of_y)
     assert select_pods(kept, made).nonzero()[0].tolist() == [0, 1]
 
 
@@ -117,7 +119,8 @@ def test_an_exclude_that_leaves_nothing_or_is_empty(match: dict[str, Any], messa
 
 
 def test_a_part_of_a_namespace_may_be_excluded() -> None:
-    made = Match(namespaces=["ml"], exclude={"namespaces": ["ml"], "labels": TRAIN})
+    trained = Exclude(namespaces=["ml"], labels=Selector.model_validate(TRAIN))
+    made = Match(namespaces=["ml"], exclude=trained)
     assert select_pods(made, cluster()).nonzero()[0].tolist() == [1]
 
 

@@ -1,12 +1,16 @@
 """Spread, in policy tests."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pytest
 
+from rescheduler.documents.label_selector import Selector
 from rescheduler.model.move import Shift
 from rescheduler.policies.base import Match
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.spread.policy import Spread
+from rescheduler.policies.spread.policy import Spread, SpreadConstraint
 from rescheduler.policies.spread.term import SpreadTerm
 from tests.picture import move, picture, proposed, workloads
 
@@ -20,11 +24,11 @@ ROOMY = Limits(
 """Limits that no policy test reaches."""
 
 
-def spread(**spec: object) -> Spread:
-    return Spread(name="s", match={"all": True}, **spec)
+def spread(**spec: Any) -> Spread:
+    return Spread(name="s", match=Match(all=True), **spec)
 
 
-def term(text: str, **spec: object) -> SpreadTerm:
+def term(text: str, **spec: Any) -> SpreadTerm:
     return spread(**spec).compile(picture(text))
 
 
@@ -196,8 +200,9 @@ def test_greedy_single_moves_reach_the_least_in_the_least_steps() -> None:
         assert len(bound.candidates()) == 0
 
 
-def tiers(*constraints: dict[str, object], **spec: object) -> Spread:
-    return Spread(name="s", match={"all": True}, constraints=list(constraints), **spec)
+def tiers(*constraints: Mapping[str, Any], **spec: Any) -> Spread:
+    asked = [SpreadConstraint.model_validate(each) for each in constraints]
+    return Spread(name="s", match=Match(all=True), constraints=asked, **spec)
 
 
 ZONES = {"topologyKey": "topology.kubernetes.io/zone"}
@@ -326,7 +331,7 @@ def test_without_a_cache_there_is_nothing_to_follow() -> None:
 
 
 def only(app: str) -> Match:
-    return Match(labels={"matchLabels": {"app": app}})
+    return Match(labels=Selector(matchLabels={"app": app}))
 
 
 def test_a_gang_is_balanced_over_racks_whoever_owns_its_pods() -> None:
@@ -335,7 +340,8 @@ def test_a_gang_is_balanced_over_racks_whoever_owns_its_pods() -> None:
         rack r2 | n2 | -
     """)
     for each in before.pods:
-        each.metadata.labels = {**each.metadata.labels, "jobset.sigs.k8s.io/jobset-name": "t"}
+        given = each.metadata.labels or {}
+        each.metadata.labels = {**given, "jobset.sigs.k8s.io/jobset-name": "t"}
     racks = {"topologyKey": "rack"}
     assert tiers(racks).compile(before).cost() == 0
     bound = tiers(racks, groupBy="Gang").compile(before)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.base import Match
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.spread.term import SpreadTerm
 from tests.picture import picture, proposed
@@ -13,7 +14,7 @@ EITHER = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"
 
 
 def own(before: Snapshot) -> SpreadTerm:
-    return Spread(name="s", match={"all": True}, constraints="FromPods").compile(before)
+    return Spread(name="s", match=Match(all=True), constraints="FromPods").compile(before)
 
 
 def constraint(app: str, **more: object) -> dict[str, object]:
@@ -66,7 +67,7 @@ def test_pods_on_a_node_that_is_down_or_cordoned_are_still_counted(flag: str) ->
     """As matchNodeInclusionPolicies has it under `nodeTaintsPolicy: Ignore`, the default."""
     text = TWO_AND_ONE.format(flag=flag)
     before = picture(text, specs={"web": {"topologySpreadConstraints": [constraint("web")]}})
-    for policy in (spread(), Spread(name="s", match={"all": True}, constraints="FromPods")):
+    for policy in (spread(), Spread(name="s", match=Match(all=True), constraints="FromPods")):
         bound = policy.compile(before)
         assert bound.cost() == 0
         assert list(bound.findings()) == []
@@ -91,7 +92,7 @@ def test_a_soft_constraint_does_not_decide_which_nodes_count_for_a_hard_one() ->
             }
         },
     )
-    hard = Spread(name="s", match={"all": True}, constraints="HardFromPods").compile(before)
+    hard = Spread(name="s", match=Match(all=True), constraints="HardFromPods").compile(before)
     assert hard.cost() == 0
     [finding] = own(before).findings()
     assert finding.subject == "Deployment default/web in rack=r"

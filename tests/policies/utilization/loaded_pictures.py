@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Reading, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.utilization.policy import Utilization
@@ -20,7 +19,7 @@ COLD = """
     zone a | n3 | web web
     zone a | n4 | -
 """
-COLD_LOADS = {
+COLD_LOADS: dict[str, Any] = {
     "node.cpu": {"n1": "30%", "n2": "10%", "n3": "20%", "n4": 0},
     "pod.cpu": {"web": 0.8},
 }
@@ -29,7 +28,7 @@ COLD_LOADS = {
 def bound(before: Snapshot, policy: Utilization) -> UtilizationTerm:
     """The policy's term on that cluster."""
     made = policy.compile(before)
-    assert not isinstance(made, Problem), made
+    assert isinstance(made, UtilizationTerm), made
     return made
 
 
@@ -54,9 +53,7 @@ def packing(**spec: Any) -> Utilization:
     return Utilization(name="u", **given)
 
 
-def packed(
-    policy: Utilization, loads: Mapping[str, Mapping[str, Any]] = COLD_LOADS
-) -> tuple[Snapshot, Any]:
+def packed(policy: Utilization, loads: Mapping[str, Any] = COLD_LOADS) -> tuple[Snapshot, Any]:
     """The cluster with cold nodes under this load, and the policy bound to it."""
     before = picture(COLD, readings=loads, policies=[policy])
     return before, bound(before, policy)

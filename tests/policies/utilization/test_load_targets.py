@@ -129,7 +129,9 @@ def test_young_pods_count_by_their_requests_where_they_go_and_cast_a_shadow() ->
     before, _ = packed(policy)
     for each in before.pods[:2]:
         each.status.startTime = before.taken
-        each.spec.containers[0].resources.requests = {"cpu": "2"}  # type: ignore[union-attr]
+        asked = each.spec.containers[0].resources
+        assert asked is not None
+        asked.requests = {"cpu": "2"}
     young = np.array([True, True, *[False] * 4])
     [values] = [r.values for r in before.readings.entries if r.name == "pod.cpu"]
     before = altered(before, "pod.cpu", values=np.where(young, np.nan, values), expected=~young)
@@ -155,7 +157,7 @@ def test_a_hot_spot_that_fits_nowhere_stays() -> None:
     np.testing.assert_allclose(
         bound(before, policy).deltas(0, EVERYWHERE[:3]), [0, 0, 0], atol=1e-12
     )
-    assert proposed(before, policy, limits=Limits(maxHotShare="100%")) == []
+    assert proposed(before, policy, limits=Limits(maxHotShare=1.0)) == []
 
 
 def test_the_load_between_low_and_high_is_charged_wherever_it_is_and_makes_nobody_leave() -> None:
@@ -185,7 +187,7 @@ def test_the_unit_is_the_same_wherever_the_pods_are() -> None:
 
 
 TWO_POOLS = "zone a | n1 | web web\n| n2 | web\n| n3 | -"
-TWO_LOADS = {
+TWO_LOADS: dict[str, Any] = {
     "node.cpu": {"n1": "95%", "n2": "70%", "n3": "20%"},
     "pod.cpu": {"web": 3.0},
 }
@@ -206,7 +208,7 @@ ZONED = {"labels": {"matchLabels": {"topology.kubernetes.io/zone": "a"}}}
 def test_a_node_that_is_not_selected_is_not_filled_beyond_the_target(more: dict[str, Any]) -> None:
     targets = {"targets": {"cpu": {"high": "80%"}}, **more}
     policy = packing(strategy="Relieve", minCoverage="30%", **targets)
-    memory = {
+    memory: dict[str, Any] = {
         "node.memory": dict.fromkeys(["n1", "n2", "n3"], "10%"),
         "pod.memory": {"web": 1e9},
     }

@@ -26,7 +26,7 @@ FIVE = """
     zone a | n4 gpu 8 | -
     zone a | n5 gpu 8 | -
 """
-FIVE_HOT = {
+FIVE_HOT: dict[str, Any] = {
     "node.gpu": {"n1": "90%", "n2": "20%", "n3": 0, "n4": 0, "n5": 0},
     "pod.gpu": {"train": 2.4, "serve": 0.8},
 }
@@ -150,7 +150,7 @@ def test_pods_that_do_not_explain_their_node_are_not_blamed() -> None:
     [warning] = term.warnings()
     assert warning.code == "RDG010"
     assert "n1" in warning.message
-    assert proposed(before, utilization(), limits=Limits(maxHotShare="100%")) == []
+    assert proposed(before, utilization(), limits=Limits(maxHotShare=1.0)) == []
 
 
 def test_a_system_may_use_some_cpu_itself() -> None:
@@ -238,7 +238,7 @@ def test_moving_a_pod_cannot_make_another_node_hot_for_gain() -> None:
         },
     )
     assert bound(before).deltas(0, np.array([1], dtype=np.int32))[0] > 0
-    assert proposed(before, utilization(), limits=Limits(maxHotShare="100%")) == []
+    assert proposed(before, utilization(), limits=Limits(maxHotShare=1.0)) == []
 
 
 def test_move_is_a_plain_tuple() -> None:

@@ -51,6 +51,7 @@ def test_a_move_is_made_and_its_landing_told(stage: Stage) -> None:
         "spare",
         0.75,
     )
+    assert move.readySeconds is not None
     assert 3 <= move.readySeconds <= 7
     assert outcome.started < outcome.finished
     assert exit_code(outcome) == 0
@@ -68,7 +69,7 @@ def test_the_plan_itself_is_left_as_it_was(stage: Stage) -> None:
     assert outcome.plan is plan
     for made in (outcome, outcome.moves[0], plan, plan.moves[0]):
         with pytest.raises(AttributeError, match="immutable"):
-            made.code = "ACT013"  # type: ignore[union-attr]
+            made.code = "ACT013"  # type: ignore[union-attr, misc]
 
 
 def test_what_is_predicted_when_it_is_sent_is_reported_beside_what_was_planned(

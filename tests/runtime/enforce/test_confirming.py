@@ -169,7 +169,7 @@ def test_a_move_is_made_once_the_extender_has_its_entry(stage: Stage) -> None:
         if method == "GET" and path.endswith(NAME):
             extending.follow()
 
-    outcome = run(stage, Process(stage, "a", before=follows))  # type: ignore[arg-type]
+    outcome = run(stage, Process(stage, "a", before=follows))
     assert (outcome.moves[0].result, outcome.moves[0].landedOn) == ("evicted", "n5")
     assert seen == [1]
     assert exit_code(outcome) == 0
@@ -226,7 +226,7 @@ def test_nothing_is_evicted_where_the_extender_has_no_data(stage: Stage) -> None
         if method == "GET" and path.endswith(NAME):
             extending.follow()
 
-    outcome = run(stage, Process(stage, "a", before=follows))  # type: ignore[arg-type]
+    outcome = run(stage, Process(stage, "a", before=follows))
     assert (outcome.moves[0].result, outcome.moves[0].code) == ("refused", "STR002")
     assert stage.world.accepted == []
 

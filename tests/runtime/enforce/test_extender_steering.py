@@ -92,7 +92,7 @@ class Scheduling:
             )
             for number in range(pods)
         ]
-        process = Process(self.stage, "a", before=before, limits=FREE)  # type: ignore[arg-type]
+        process = Process(self.stage, "a", before=before, limits=FREE)
         return act(structs.replace(plan_of(world, moves), id="p"), process.actor())
 
 

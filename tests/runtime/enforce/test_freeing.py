@@ -158,7 +158,7 @@ def test_a_pending_one_is_not_freed_where_it_would_not_be_evicted_either(
             changed.append(path)
             MEANWHILE[fault](stage)
 
-    process = Process(stage, "a", before=changes)  # type: ignore[arg-type]
+    process = Process(stage, "a", before=changes)
     run(stage, steered(web(stage)), process=process)
     assert changed
     assert len(stage.world.accepted) == 1
@@ -192,7 +192,7 @@ def test_it_is_not_freed_by_what_was_read_too_long_ago(stage: Stage) -> None:
         if method == "GET" and "/pods/rs-1-r" in path:
             reread.append(path)
 
-    outcome = run(stage, steered(web(stage)), process=Process(stage, "a", before=stalls))  # type: ignore[arg-type]
+    outcome = run(stage, steered(web(stage)), process=Process(stage, "a", before=stalls))
     assert slow
     assert outcome.verdict.code == "ACT016"
     assert len(stage.world.accepted) == 1
@@ -207,7 +207,7 @@ def test_killed_while_it_is_freed_it_is_not_freed_again(stage: Stage) -> None:
             raise Killed
 
     with pytest.raises(Killed):
-        run(stage, steered(web(stage)), process=Process(stage, "a", after=dies))  # type: ignore[arg-type]
+        run(stage, steered(web(stage)), process=Process(stage, "a", after=dies))
     stage.seconds += 180
     run(stage, process=Process(stage, "b"))
     assert len(stage.world.accepted) == 2

@@ -63,7 +63,7 @@ def test_what_steers_one_that_is_asked_again_is_open_in_the_state_before_it_is_i
             opened = {past.podUid for past in history(stage) if past.steered and past.steered.open}
             seen.append((len(entered), entered <= opened))
 
-    process = Process(stage, "a", before=before, limits=ROOM)  # type: ignore[arg-type]
+    process = Process(stage, "a", before=before, limits=ROOM)
     busy = [EvictionAnswer("refused", "ACT005", "later", retry_after=2.0)]
     evict = process._evict
     process._evict = lambda *asked: busy.pop() if busy else evict(*asked)  # type: ignore[method-assign]

@@ -76,11 +76,13 @@ def test_the_time_for_which_it_must_stay_ready_begins_anew_after_a_break(
     assert first is not None
     stage.seconds += 20
     see(actor, move, unready if between == "not Ready" else None)
-    assert move.readySince is None
+    between_them = move.readySince
+    assert between_them is None
     stage.seconds += 20
     see(actor, move, ready)
-    assert move.readySince is not None
-    assert move.readySince > first
+    second = move.readySince
+    assert second is not None
+    assert second > first
 
 
 def test_where_the_pods_cannot_be_read_until_the_time_is_up_that_is_an_error(stage: Stage) -> None:

@@ -197,7 +197,7 @@ def test_stopped_while_it_is_awaited_leaves_nothing_in_the_table(stage: Stage) -
         if path.endswith("eviction"):
             process.stopped = "SIGTERM"
 
-    process.after = stops  # type: ignore[assignment]
+    process.after = stops
     run(stage, steered(web(stage, kind="StatefulSet")), process=process)
     assert table(stage) == []
     (past,) = history(stage)

@@ -19,7 +19,7 @@ ACCOUNT = ("serviceaccounts", "rescheduler", "rescheduler")
 USER = "system:serviceaccount:rescheduler:rescheduler"
 LEASE = ("leases", "rescheduler", NAME)
 
-Change = Callable[[FakeServer], None]
+Change = Callable[[FakeServer], object]
 
 
 def asking(by: str) -> PolicySet:
@@ -60,7 +60,7 @@ def test_nothing_is_told_where_all_is_set_up(server: FakeServer, by: str) -> Non
 
 
 def gone(*key: str) -> Change:
-    return lambda server: server.world.objects.pop((key[0], key[1], key[2])) and None
+    return lambda server: server.world.objects.pop((key[0], key[1], key[2]))
 
 
 def test_only_what_is_asked_for_is_looked_at(server: FakeServer) -> None:

@@ -54,7 +54,7 @@ def test_a_request_that_a_proxy_repeats_is_charged_and_followed(stage: Stage) ->
         if method == "DELETE":
             known = the_workload(stage)["metadata"]
             body = {"preconditions": {each: known[each] for each in ("uid", "resourceVersion")}}
-            status, _, _ = stage.world.handle("DELETE", path, body)
+            status = stage.world.handle("DELETE", path, body)[0]
             assert status == 200
             known["resourceVersion"] += "1"
 
@@ -194,7 +194,7 @@ def test_a_gang_that_never_gets_its_quota_back_holds_every_later_cycle(stage: St
 
     def suspend(_: Any) -> None:
         stage.world.objects[owner]["spec"]["suspend"] = True
-        stage.world._replacement = lambda _pod: None  # type: ignore[method-assign]
+        stage.world._replacement = lambda old: None  # type: ignore[method-assign]
 
     stage.world.kueue.on_stop = suspend
     first = run(stage, *moves, process=Process(stage, "a", limits=ROOM))

@@ -120,7 +120,7 @@ def test_a_taint_stays_until_the_replacement_is_placed_not_only_made(stage: Stag
             assert pods[0]["spec"]["nodeName"] or tainted(stage) == SHUNNED, (number, path)
             pods[0]["spec"]["nodeName"] = "n5"
 
-    run(stage, steered(web(stage)), process=Process(stage, "a", before=placed))  # type: ignore[arg-type]
+    run(stage, steered(web(stage)), process=Process(stage, "a", before=placed))
     assert history(stage)[0].landedOn == "n5"
     assert tainted(stage) == []
 
@@ -200,7 +200,8 @@ def test_nothing_is_evicted_where_nodes_cannot_be_tainted(stage: Stage, fault: s
     elif fault == "too many":
         process.limits = Limits.model_validate({**WIDE, "taintedNodes": 1})
     else:
-        move = structs.replace(move, steered=structs.replace(move.steered, shunned=[]))  # type: ignore[type-var]
+        assert move.steered is not None
+        move = structs.replace(move, steered=structs.replace(move.steered, shunned=[]))
     outcome = run(stage, move, process=process)
     assert (outcome.moves[0].result, outcome.moves[0].code) == ("refused", "STR014")
     assert exit_code(outcome) != 0
@@ -227,7 +228,7 @@ def test_where_nothing_is_evicted_taints_go_again(stage: Stage, answer: str) -> 
 def test_stopped_while_it_is_awaited_leaves_no_taint(stage: Stage) -> None:
     stage.world.grace = 60.0
     process = Process(stage, "a")
-    process.after = at_eviction(lambda: setattr(process, "stopped", "SIGTERM"))  # type: ignore[assignment]
+    process.after = at_eviction(lambda: setattr(process, "stopped", "SIGTERM"))
     run(stage, steered(web(stage, kind="StatefulSet")), process=process)
     assert tainted(stage) == []
     (past,) = history(stage)
@@ -247,7 +248,8 @@ def test_killed_at_any_point_the_next_start_sweeps(after: bool) -> None:
             if each == at:
                 raise Killed
 
-        process = Process(stage, "a", **{"after" if after else "before": dies})
+        process = Process(stage, "a")
+        setattr(process, "after" if after else "before", dies)
         with pytest.raises(Killed):
             run(stage, steered(web(stage)), process=process)
         reached.add(tuple(tainted(stage)))
@@ -286,7 +288,7 @@ def test_a_node_that_another_holder_tainted_later_is_not_written(stage: Stage) -
         if method == "GET" and path.endswith("nodes/n1") and stage.seconds > 0:
             stage.world.objects["nodes", "", "n1"]["spec"]["taints"] = [later]
 
-    outcome = run(stage, steered(manifest), process=Process(stage, "a", before=taints))  # type: ignore[arg-type]
+    outcome = run(stage, steered(manifest), process=Process(stage, "a", before=taints))
     assert outcome.verdict.code == "ACT015"
     assert stage.world.accepted == []
     assert marks(stage, "n1") == [mark._replace(until=mark.until.replace(microsecond=0))]

@@ -35,7 +35,7 @@ def divisible(name: str, memory: str = "80Gi", policy: Any = STEPS, **more: Any)
     return {"name": name, "allowMultipleAllocations": True, "capacity": capacity, **more}
 
 
-def part(count: int = 1, **asked: str) -> dict[str, Any]:
+def part(count: int = 1, /, **asked: str) -> dict[str, Any]:
     return one(count=count, capacity={"requests": asked}) if asked else one(count=count)
 
 
@@ -43,7 +43,7 @@ def holding(by: str, on: str, device: str, **consumed: str) -> ResourceClaim:
     claim = held(by, on, device)
     allocation = claim.status.allocation
     assert allocation is not None
-    (result,) = allocation.devices.results or ()
+    (result,) = allocation.devices.results or []
     result.shareID = f"{by}-{device}"
     result.consumedCapacity = dict(consumed)
     return claim
@@ -167,7 +167,8 @@ def test_an_exhaustive_search_finds_the_same_nodes() -> None:
         claims = list(_claims(draw, devices))
         made = cluster(template(*requests), [offered("a", *devices)], resource_claims=claims)
         model = SchedulerModel(made)
-        if model.landing(0).refusal is not None and model.landing(0).refusal.code == "FEA005":
+        refusal = model.landing(0).refusal
+        if refusal is not None and refusal.code == "FEA005":
             continue
         expected = Allocator(devices, requests, claims).fits()
         assert model.feasible(0).tolist() == [expected, False], (devices, requests, claims)
@@ -185,7 +186,9 @@ def _device(draw: random.Random, name: str) -> dict[str, Any]:
         {"default": "3", "validValues": ["1", "3", "6"]},
     ]
     made: dict[str, Any] = {"name": name}
-    capacity = {each: {"value": str(draw.randint(3, 12))} for each in draw.choice(["x", "xy"])}
+    capacity: dict[str, dict[str, Any]] = {
+        each: {"value": str(draw.randint(3, 12))} for each in draw.choice(["x", "xy"])
+    }
     if draw.random() < 0.8:
         made["allowMultipleAllocations"] = True
         for each in capacity.values():
@@ -197,7 +200,7 @@ def _requests(draw: random.Random) -> list[dict[str, Any]]:
     asked = draw.choice([{}, {"x": str(draw.randint(1, 7))}, {"x": "1500m"}, {"x": "2", "y": "2"}])
     if draw.random() < 0.5:
         return [part(draw.randint(1, 3), **asked)]
-    return [part(**asked)] * draw.randint(1, 3)
+    return [part(1, **asked)] * draw.randint(1, 3)
 
 
 def _claims(draw: random.Random, devices: list[dict[str, Any]]) -> Iterator[ResourceClaim]:

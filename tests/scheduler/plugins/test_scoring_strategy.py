@@ -13,7 +13,7 @@ from rescheduler.scheduler.plugins.node_resources.scoring_strategy import (
     most_allocated,
     scorer,
 )
-from rescheduler.scheduler.profile import ScoringStrategy
+from rescheduler.scheduler.profile import ScoringStrategy, Strategy
 
 RISING = ((0, 0), (100, 10))
 
@@ -132,8 +132,9 @@ def test_a_fuller_node_is_never_less_liked_by_most_allocated_nor_more_by_least(
     used: Any, room: Any, more: int
 ) -> None:
     fuller = [used[0] + more, *used[1:]]
-    for kind, sign in (("MostAllocated", 1), ("LeastAllocated", -1)):
-        score = scorer(ScoringStrategy(kind))  # type: ignore[arg-type]
+    signs: dict[Strategy, int] = {"MostAllocated": 1, "LeastAllocated": -1}
+    for kind, sign in signs.items():
+        score = scorer(ScoringStrategy(kind))
         before, after = (score(rows(*u), rows(*room), [1, 2, 3]) for u in (used, fuller))
         assert sign * int(after[0]) >= sign * int(before[0])
 
