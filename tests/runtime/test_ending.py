@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -200,26 +199,14 @@ WHERE: dict[str, Callable[[Path], Ended]] = {
     "silent service": partial(while_no_server_answers, SERVICE, dripping),
     "reading": partial(while_it_reads_under_the_lock, ENFORCE),
     "reading service": partial(while_it_reads_under_the_lock, ACTING_SERVICE),
-    "planning": while_it_plans,
     "lock": while_it_waits_for_the_lock,
     "between": between_two_cycles,
 }
-pytestmark = pytest.mark.xdist_group("ending")
-"""One worker runs them all: side by side, as each mostly waits."""
-
-
-@pytest.fixture(scope="module")
-def ends(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Ended]]]:
-    folders = {name: tmp_path_factory.mktemp(name.replace(" ", "-")) for name in WHERE}
-    with ThreadPoolExecutor(2) as pool:
-        yield {name: pool.submit(run, folders[name]) for name, run in WHERE.items()}
 
 
 @pytest.mark.parametrize("command", ["plan", "audit", "enforce", "service"])
-def test_it_ends_while_a_server_does_not_answer(
-    command: str, ends: dict[str, Future[Ended]]
-) -> None:
-    ended = ends[f"silent {command}"].result()
+def test_it_ends_while_a_server_does_not_answer(command: str, tmp_path: Path) -> None:
+    ended = WHERE[f"silent {command}"](tmp_path)
     assert ended.seconds < SOON
     assert "Traceback" not in ended.said
     if command in ("plan", "audit"):  # they may be left at any point, so at once
@@ -228,28 +215,24 @@ def test_it_ends_while_a_server_does_not_answer(
 
 
 @pytest.mark.parametrize("where", ["reading", "reading service"])
-def test_it_is_cut_off_while_it_reads_under_the_lock(
-    where: str, ends: dict[str, Future[Ended]]
-) -> None:
-    ended = ends[where].result()
+def test_it_is_cut_off_while_it_reads_under_the_lock(where: str, tmp_path: Path) -> None:
+    ended = WHERE[where](tmp_path)
     assert ended.code == 143
     assert ended.seconds < SOON
     assert "this was not done: reading the cluster or its metrics; it was cut off" in ended.said
 
 
-def test_it_ends_while_it_plans(ends: dict[str, Future[Ended]]) -> None:
-    ended = ends["planning"].result()
+def test_it_ends_while_it_plans(tmp_path: Path) -> None:
+    ended = while_it_plans(tmp_path)
     assert "this was not done: planning; it was cut off" in ended.said
     assert ended.code == 143
     assert ended.seconds < SOON
 
 
 @pytest.mark.parametrize("where", ["lock", "between", "renewal"])
-def test_it_ends_in_order_where_nothing_keeps_it(
-    where: str, ends: dict[str, Future[Ended]]
-) -> None:
+def test_it_ends_in_order_where_nothing_keeps_it(where: str, tmp_path: Path) -> None:
     """While it waits for the lock, between two cycles, and while a renewal of the lock hangs."""
-    ended = ends[where].result()
+    ended = WHERE[where](tmp_path)
     assert ended.code == 0
     assert ended.seconds < SOON
     assert "cut off" not in ended.said
