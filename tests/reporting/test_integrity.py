@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from msgspec import structs
 
-from rescheduler.model.errors import PlanEdited, PlanError
+from rescheduler.model.errors import PlanEdited, PlanError, PlanUnreadable
 from rescheduler.model.found import Found
 from rescheduler.model.idle import IdleHolder
 from rescheduler.model.plan import Outcome, Plan, Report
@@ -242,6 +242,27 @@ def edits(document: Json, path: Path) -> Iterator[Json]:
             yield edited(document, path, value)
 
 
+ENOUGH = 2
+"""Other values of a leaf's type that are tried with it: to a digest, one is like the other."""
+
+
+def answers(
+    document: Json, path: Path, made: Callable[[Json], Json] = lambda document: document
+) -> list[Report | PlanError]:
+    """What is read of each edit of the leaf, until so many were of its type.
+
+    made: what is done with each before it is read.
+    """
+    found: list[Report | PlanError] = []
+    fitting = 0
+    for each in edits(document, path):
+        found.append(read(made(each)))
+        fitting += not isinstance(found[-1], PlanUnreadable)
+        if fitting == ENOUGH:
+            break
+    return found
+
+
 def read(document: Json) -> Report | PlanError:
     try:
         return from_json(msgspec.json.encode(document), path="p.json")
@@ -272,9 +293,9 @@ def test_whatever_is_edited_the_file_is_refused_and_the_part_named(
     for path in leaves(document):
         if path in (("kind",), ("schemaVersion",), ("plan", "kind")):
             continue  # then it is no plan of this version at all
-        answers = [read(each) for each in edits(document, path)]
-        assert all(isinstance(each, PlanError) for each in answers), named(path)
-        refused = [str(each) for each in answers if isinstance(each, PlanEdited)]
+        told = answers(document, path)
+        assert all(isinstance(each, PlanError) for each in told), named(path)
+        refused = [str(each) for each in told if isinstance(each, PlanEdited)]
         if isinstance(document.get("plan"), dict) and named(path).endswith("moves[].pod.uid"):
             continue  # then the results are not those of the plan's moves, which is told first
         assert refused, f"no other value fits {named(path)}"
@@ -291,8 +312,7 @@ def test_the_digest_covers_all_that_decides_even_where_the_checksums_are_made_an
     for path in leaves(document):
         if path[0] in (CHECKSUMS, "kind", "schemaVersion"):
             continue
-        for each in edits(document, path):
-            answer = read(forged(each, document))
+        for answer in answers(document, path, lambda each: forged(each, document)):
             if isinstance(answer, PlanEdited):
                 refused.add(named(path))
             elif isinstance(answer, Plan):
@@ -328,9 +348,10 @@ def test_a_plan_in_an_outcome_is_covered_by_its_own_digest() -> None:
     for path in leaves(document["plan"]):
         if named(path) in NOT_COVERED or path[0] in ("kind", "schemaVersion"):
             continue
-        for each in edits(document["plan"], path):
-            answer = read(forged({**document, "plan": each}, document))
-            assert isinstance(answer, PlanError), named(path)
+        told = answers(
+            document["plan"], path, lambda each: forged({**document, "plan": each}, document)
+        )
+        assert all(isinstance(each, PlanError) for each in told), named(path)
 
 
 def test_a_field_that_nobody_knows_is_an_edit_too() -> None:
