@@ -3,6 +3,6 @@
 from hypothesis import settings
 
 
-def tries(number: int) -> int:
-    """So many where `make draw` draws them anew; a fifth in the suite that is always the same."""
-    return number // 5 if settings().derandomize else number
+def tries(number: int, share: int = 5) -> int:
+    """So many where `make draw` draws them anew; one in `share` in the suite that is the same."""
+    return number // share if settings().derandomize else number

@@ -174,7 +174,7 @@ def test_a_week_of_it_never_wedges_the_ledger(outcome: str, per_hour: int) -> No
     a = taken_over(stage, "a")
     a.ledger.open()
     history, largest, made = History(), 0, []
-    hours = 6  # between two writes
+    hours = 12  # between two writes
     for _ in range(24 * 7 // hours):
         for _ in range(hours * per_hour):
             at = stage.now() + timedelta(hours=hours * chance.random())

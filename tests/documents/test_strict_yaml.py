@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rescheduler.documents.file_problems import FileProblem, Mark
 from rescheduler.documents.strict_yaml import MAX_BYTES, MAX_DEPTH, grown, read
+from tests.draws import tries
 
 
 def only(text: str) -> Any:
@@ -116,7 +117,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=tries(200), deadline=None)
 @given(value=st.dictionaries(st.text("abc", min_size=1, max_size=3), VALUES, min_size=1))
 def test_what_another_writer_wrote_is_read_back(value: dict[str, Any]) -> None:
     class Plain(yaml.SafeDumper):

@@ -11,6 +11,7 @@ from rescheduler.kubelet.numa_zones import demands, read_zones, resources_of
 from rescheduler.kubelet.topology_manager import fewest, least_spread, place
 from rescheduler.policytest.topologies import topology
 from tests.cluster import node, pod, snapshot
+from tests.draws import tries
 from tests.policies.numa_drawing import GPU, NIC, guaranteed
 
 KINDS = (GPU, NIC)
@@ -72,7 +73,7 @@ def kubelet(zones: list[list[Zone]], wanted: list[int], policy: str) -> tuple[bo
 rooms = st.integers(0, 4).flatmap(lambda total: st.tuples(st.just(total), st.integers(0, total)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(500), deadline=None)
 @given(
     zones=st.integers(1, 3).flatmap(
         lambda count: st.tuples(*[st.lists(rooms, min_size=count, max_size=count)] * 2)

@@ -17,11 +17,15 @@ from rescheduler.model.reasons import CATALOG
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import search
 from rescheduler.planning.search.working_copy import WorkingCopy
+from tests.draws import tries
 from tests.planning.random_worlds import worlds
 from tests.planning.world import World
 
 quick = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
+    max_examples=tries(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    database=None,
 )
 
 
@@ -167,7 +171,7 @@ def test_planning_again_on_the_result_proposes_nothing(world: World) -> None:
     assert landed(world, history=True).plan().moves == []
 
 
-@settings(quick, max_examples=20)
+@settings(quick, max_examples=tries(60))
 @given(worlds())
 def test_cycles_come_to_rest(world: World) -> None:
     total = 0
@@ -215,7 +219,7 @@ def test_most_worlds_give_a_plan_something_to_do() -> None:
     """Where nothing moves, what is said here of moves holds of nothing."""
     found = []
 
-    @settings(quick, derandomize=True)
+    @settings(quick, max_examples=40, derandomize=True)
     @given(worlds())
     def count(world: World) -> None:
         found.append(bool(world.plan().moves))

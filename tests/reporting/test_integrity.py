@@ -20,6 +20,7 @@ from rescheduler.model.search_summary import SearchSummary
 from rescheduler.model.steering import Steered
 from rescheduler.reporting.integrity import CHECKSUMS, checksums
 from rescheduler.reporting.machine import from_json, to_json
+from tests.draws import tries
 from tests.planning.random_worlds import worlds
 from tests.planning.world import World
 from tests.reporting import brought
@@ -414,7 +415,7 @@ def test_the_plan_of_an_outcome_keeps_its_digest() -> None:
     assert made.plan == rich()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=tries(75), deadline=None)
 @given(worlds())
 def test_what_the_planner_makes_reads_back(world: World) -> None:
     made = world.plan()

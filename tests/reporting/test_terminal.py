@@ -14,6 +14,7 @@ from rescheduler.reporting.machine import from_json, to_json
 from rescheduler.reporting.page import render_page
 from rescheduler.reporting.phrasing import amount, change, percent, signed
 from rescheduler.reporting.terminal import render_table
+from tests.draws import tries
 from tests.reporting.samples import SAMPLES, move, plan, policies
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -140,7 +141,7 @@ def plans(draw: st.DrawFn) -> Plan:
     return plan(moves=moves, policies=judged, score=score)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(100), deadline=None)
 @given(plans())
 def test_the_table_has_nothing_that_the_json_has_not(drawn: Plan) -> None:
     data = to_json(drawn)

@@ -22,6 +22,7 @@ from rescheduler.planning.plan.result import Outline
 from rescheduler.sources.kubernetes.cluster import read_cluster
 from rescheduler.sources.kubernetes.transport import Answer
 from rescheduler.sources.policy_files import load_policies
+from tests.draws import tries
 from tests.sources.objects import Api, named, node, pod
 from tests.sources.server import Request
 
@@ -139,7 +140,7 @@ def good() -> dict[str, list[dict[str, Any]]]:
     }
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(max_examples=tries(300), deadline=None)
 @given(changes_of(POD_FIELDS), notes, changes_of(NODE_FIELDS), notes, quantities)
 def test_any_pod_and_node_are_read_and_planned_for(
     on_pod: Any, pod_notes: Any, on_node: Any, node_notes: Any, requests: Any
@@ -201,7 +202,7 @@ FIELDS = [
 body = st.one_of(inner, st.dictionaries(st.sampled_from(FIELDS), inner, max_size=3))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(max_examples=tries(300), deadline=None)
 @given(st.sampled_from(sorted(KINDS)), body, body, notes, moment)
 def test_any_other_object_is_read_and_planned_for(
     path: str, first: Any, second: Any, made_notes: Any, created: str

@@ -13,6 +13,7 @@ from rescheduler.scheduler.chances import chances
 from rescheduler.scheduler.normalizing import ByMaximum, ByRange, Relative
 from rescheduler.scheduler.plugins.spread_score import BySpread, SpreadCount
 from rescheduler.scheduler.windows import Windows
+from tests.draws import tries
 
 Maker = Callable[[Any], Relative]
 """Makes the score of some of the nodes, by their indices."""
@@ -70,7 +71,7 @@ def one_by_one(
     return answer
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(500), deadline=None)
 @given(st.data())
 def test_chances_are_those_of_scoring_every_window_by_itself(data: Any) -> None:
     nodes = data.draw(st.integers(1, 24))

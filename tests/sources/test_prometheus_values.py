@@ -16,6 +16,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.prometheus.definition import LINKS
 from rescheduler.sources.prometheus.measuring import ReadingProblems, Row, resolve
 from tests import cluster
+from tests.draws import tries
 from tests.sources.metrics import Rows, Stub, read
 
 MIB = 2**20
@@ -308,7 +309,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=tries(500))
 @given(ROWS)
 def test_whatever_the_rows_a_value_is_legal_fresh_and_explained(rows: list[Row]) -> None:
     problems = ReadingProblems()

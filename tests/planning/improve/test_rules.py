@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rescheduler.planning.improve.rules import Apart, Beside, LeastDomains, Rule
+from tests.draws import tries
 
 DOMAIN = np.array([0, 0, 1, 2], dtype=np.int32)
 NODES = np.arange(4, dtype=np.int32)
@@ -34,7 +35,7 @@ def wide(groups: list[int], where: list[int]) -> bool:
 placements = st.lists(st.tuples(st.integers(-1, 2), st.integers(0, 3)), min_size=1, max_size=7)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(500), deadline=None)
 @given(
     rule=st.sampled_from(["apart", "beside", "wide"]),
     pods=placements,

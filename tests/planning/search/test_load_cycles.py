@@ -5,11 +5,15 @@ from itertools import pairwise
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 
+from tests.draws import tries
 from tests.planning.search.load_cycles import Cycle, LoadedCluster, loaded_clusters
 
 CYCLES = 10
 quick = settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
+    max_examples=tries(75),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    database=None,
 )
 
 

@@ -20,6 +20,7 @@ from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.limits import Limits
 from tests.cluster import budget, controller, deployment, node, pod, snapshot
+from tests.draws import tries
 
 GPU = "nvidia.com/gpu"
 ROOM = Fragmentation(
@@ -257,7 +258,7 @@ def test_shapes_of_one_gang_get_room_together() -> None:
     assert planned(whole, movesPerCycle=2).moves == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(150), deadline=None)
 @given(
     held=st.lists(st.integers(0, 4), min_size=1, max_size=4),
     spare=st.lists(st.integers(0, 5), min_size=1, max_size=2),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from rescheduler.model.move import Shift
 from rescheduler.policies.fragmentation.whole_gangs import WholeGangs
+from tests.draws import tries
 from tests.picture import picture
 from tests.policies.fragmentation.test_gang_places import GPU, asking, term
 
@@ -23,7 +24,7 @@ def of(gangs: list[dict[int, int]]) -> WholeGangs:
     return WholeGangs(shapes)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(400), deadline=None)
 @given(GANGS, PLACES)
 def test_those_with_room_fit_together_and_no_other_fits_beside_them(
     gangs: list[dict[int, int]], places: tuple[int, int, int]

@@ -11,6 +11,7 @@ from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.kube.dra.device_needs import Need, Needs
 from rescheduler.policies.numa.device_choice import Places, narrowed, wanted_of
 from rescheduler.policies.numa.device_zones import NUMA_ATTRIBUTES, DeviceZones
+from tests.draws import tries
 from tests.policies.device_drawing import GPU, NIC, offered, on_zones
 
 ZONES = st.lists(st.integers(0, 2), min_size=1, max_size=5)
@@ -28,7 +29,7 @@ def allocations(needs: Sequence[Need], taken: frozenset[int]) -> Iterator[list[i
             yield [*chosen, *rest]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(400), deadline=None)
 @given(
     gpus=ZONES,
     nics=ZONES,

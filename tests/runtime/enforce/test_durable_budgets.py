@@ -19,6 +19,7 @@ from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.enforce.actor import Lock
 from rescheduler.runtime.enforce.reconcile import APPLY_DELAY, holding
 from tests.actions.state import past
+from tests.draws import tries
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import START, WIDE, Killed, Process, Stage, warm
 
@@ -243,7 +244,7 @@ def test_the_lock_must_outlast_the_whole_call(stage: Stage, short: float, sent: 
     assert outcome.verdict.code == ("ACT013" if sent else "ACT015")
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(tries(100)))
 def test_whatever_ends_a_run_no_window_holds_more_than_its_limit(seed: int) -> None:
     """Runs that are killed, stopped and go on, each with a plan of its own."""
     chance = random.Random(seed)
