@@ -198,7 +198,8 @@ class Reading:
     @property
     def age(self) -> float | None:
         """Age in seconds of the oldest value that is present, or None."""
-        return None if np.isnan(self.ages).all() else float(np.nanmax(self.ages))
+        present = self.ages[~np.isnan(self.ages)]
+        return float(present.max()) if len(present) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,9 @@ from typing import Any
 from rescheduler.model.errors import SettingsError
 from rescheduler.runtime.logs import logger
 
+_STOPS_WITHIN = 0.1
+"""Seconds after which a server sees that it is to stop."""
+
 
 class Server(ThreadingHTTPServer):
     """A thread for each connection, but no more than so many at a time.
@@ -137,7 +140,9 @@ class Listening:
                 f"--listen {listen} cannot be used: {error.strerror}",
                 "choose another port; 0 takes a free one.",
             ) from error
-        self._thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self._thread = threading.Thread(
+            target=self.server.serve_forever, args=(_STOPS_WITHIN,), daemon=True
+        )
 
     @property
     def port(self) -> int:

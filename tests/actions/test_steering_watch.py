@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from kubernetes.client import ApiClient, Configuration
 
+from rescheduler.actions import steering_watch
 from rescheduler.actions.steering_format import written
 from rescheduler.actions.steering_watch import SteeringWatch
 from rescheduler.actions.transport import ServerClock
@@ -126,6 +127,13 @@ ODD = [
 ]
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a watch does after its pause is looked at, and not how long that is."""
+    monkeypatch.setattr(steering_watch, "_PAUSE", 0.05)
+
+
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("events", ODD)
 def test_what_cannot_be_read_is_told_and_followed_on(events: bytes) -> None:
     """A thread that ended would leave the table as it was, and nobody would know."""
@@ -138,6 +146,7 @@ def test_what_cannot_be_read_is_told_and_followed_on(events: bytes) -> None:
         assert eventually(lambda: watch.problem == "")
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("table", [{"metadata": []}, "odd", {"metadata": {}, "data": {1: []}}])
 def test_a_list_of_another_shape_is_told_or_nothing(table: Any) -> None:
     made, entries = Answering(table=table), Entries(ServerClock().now)

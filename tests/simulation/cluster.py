@@ -64,6 +64,7 @@ _NEVER = frozenset(
 """Kinds of which these clusters have no object."""
 
 
+@lru_cache(maxsize=256)
 def _selector(query: str) -> Callable[[Object], bool]:
     """What a list is narrowed to by labels (`key=value`, and all of them) and by name."""
     given = dict(parse_qsl(query))

@@ -45,15 +45,16 @@ def eligible_domains(
     eligible = eligible & column.present
     outer = np.zeros(len(eligible), dtype=np.int32) if wider is None else wider.codes
     eligible = eligible & (outer >= 0)
-    pairs = np.stack([outer, column.codes], axis=1)[eligible]
-    found, codes_of = np.unique(pairs, axis=0, return_inverse=True)
-    codes = np.full(len(eligible) + 1, OUTSIDE, dtype=np.int32)
-    codes[:-1][eligible] = codes_of.reshape(-1)
     values = list(column.values)
-    parent = found[:, 0].astype(np.int32)
+    pairs = outer[eligible].astype(np.int64) * max(len(values), 1) + column.codes[eligible]
+    found, codes_of = np.unique(pairs, return_inverse=True)
+    codes = np.full(len(eligible) + 1, OUTSIDE, dtype=np.int32)
+    codes[:-1][eligible] = codes_of
+    wide, inner = np.divmod(found, max(len(values), 1))
+    parent = wide.astype(np.int32)
     return EligibleDomains(
         key=key,
-        names=[values[code] for code in found[:, 1].tolist()],
+        names=[values[code] for code in inner.tolist()],
         codes=codes,
         parent=parent,
         sizes=np.bincount(parent, minlength=1).astype(np.int32),

@@ -93,8 +93,9 @@ class NodeInclusion:
         """The domains that count and have no node on which one of these pods could be placed."""
         shapes = {self._acceptance.shape(spec): spec for spec in specs}
         passing = self._passing(shapes) & self._selected
-        places = np.arange(len(there.names), dtype=np.int32)
-        return places[~np.isin(places, there.codes[:-1][passing])]
+        reached = np.zeros(len(there.names) + 1, dtype=np.bool_)
+        reached[there.codes[:-1][passing]] = True  # the last stands for all that is outside
+        return np.flatnonzero(~reached[:-1]).astype(np.int32)
 
     def identity(self, constraint: TopologySpreadConstraint, specs: Iterable[PodSpec]) -> str:
         """The constraint, and which nodes these pods accept, as text."""

@@ -56,19 +56,15 @@ def test_no_move_is_made_that_gains_nothing_where_it_most_likely_lands(cluster: 
 
 
 @pytest.mark.parametrize("cap", [10, 33, 40])
-def test_nothing_is_worked_out_twice_in_one_state(cluster: Snapshot, cap: int) -> None:
+def test_nothing_is_worked_out_twice_and_the_refusals_are_true_of_the_plan(
+    cluster: Snapshot, cap: int
+) -> None:
+    """Asked again, in the working copy at the end, each candidate is refused for the same."""
     evaluator = watched(cluster, cap)
     found = search(evaluator)
     candidates = len(found.moves) + len(found.refusals)
     assert set(evaluator.worked_out.values()) == {1}
     assert len(evaluator.worked_out) <= 3 * candidates
-
-
-@pytest.mark.parametrize("cap", [10, 33, 40])
-def test_the_refusals_are_true_of_the_plan(cluster: Snapshot, cap: int) -> None:
-    """Asked again, in the working copy at the end, each candidate is refused for the same."""
-    evaluator = watched(cluster, cap)
-    found = search(evaluator)
     full = len(found.moves) == cap
     assert full or not any(each.code == "PAC001" for each in found.refusals.values())
     now = set(evaluator.copy.candidates())
