@@ -9,6 +9,8 @@ RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 # One more than there are cores, as some tests wait for processes and servers of theirs.
 WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Few tests at a time in their order, so that what takes long begins first and all end together.
+DIST := --dist load --maxschedchunk 4
 
 # Where nothing compiled is kept, each process of a suite compiles all of the program and of its tests.
 unexport PYTHONDONTWRITEBYTECODE
@@ -34,13 +36,13 @@ demo: $(READY) ## plan on a recorded cluster, and leave a report to look at
 	@echo "The same as a page: $(OUT)/report.html, and as data: $(OUT)/plan.json"
 
 test: $(READY) ## the fast suite: everything but real servers; the same in every run
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -q -n $(WORKERS) $(DIST)
 
 draw: SEED := $(or $(SEED),$(shell $(PYTHON) -c 'import secrets; print(secrets.randbelow(2**31))'))
 draw: $(READY) ## the fast suite with newly drawn cases, in a new order; SEED=N repeats a run
 # The simulation draws by seeds of its own; `make soak` plays others.
 	@echo "SEED=$(SEED)"
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --hypothesis-profile=free --hypothesis-seed=$(SEED) --randomly-seed=$(SEED) --ignore=tests/simulation --ignore=tests/mutants
+	$(BIN)/python -m pytest -q -n $(WORKERS) $(DIST) --hypothesis-profile=free --hypothesis-seed=$(SEED) --randomly-seed=$(SEED) --ignore=tests/simulation --ignore=tests/mutants
 
 check: $(READY) ## format, lint, types, import contracts, YAML
 	$(BIN)/ruff format --check .

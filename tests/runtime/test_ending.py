@@ -229,7 +229,9 @@ def test_it_ends_while_it_plans(tmp_path: Path) -> None:
     assert ended.seconds < SOON
 
 
-@pytest.mark.parametrize("where", ["lock", "between", "renewal"])
+@pytest.mark.parametrize(
+    "where", ["lock", "between", pytest.param("renewal", marks=pytest.mark.long)]
+)
 def test_it_ends_in_order_where_nothing_keeps_it(where: str, tmp_path: Path) -> None:
     """While it waits for the lock, between two cycles, and while a renewal of the lock hangs."""
     ended = WHERE[where](tmp_path)
