@@ -60,7 +60,8 @@ def steered_ref(snapshot: Snapshot, choice: Choice | None) -> Steered | None:
         by=choice.by,
         strength=choice.strength,
         nodes=[names[node] for node in choice.nodes.tolist()],
-        shunned=[] if tainted is None else [names[n] for n in np.flatnonzero(tainted).tolist()],
+        # By name, so that the plan's digest does not hang on the order in which nodes were listed.
+        shunned=[] if tainted is None else sorted(names[n] for n in np.flatnonzero(tainted)),
     )
 
 

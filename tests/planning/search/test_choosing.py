@@ -292,6 +292,16 @@ def test_no_more_nodes_are_tainted_than_the_limits_say(most: int) -> None:
     assert max(map(len, told), default=0) <= most
 
 
+def test_the_nodes_that_are_tainted_come_by_name_however_nodes_are_listed() -> None:
+    world = coming_back(limits=steered(by="SoftTaint", strength="Prefer"))
+    listed = list(reversed(world.snapshot.nodes))
+    turned = World(replace(world.snapshot, nodes=listed), world.policies, world.limits, world.use)
+    for each in (world, turned):
+        told = [move.steered.shunned for move in each.plan().moves if move.steered]
+        assert max(map(len, told), default=0) > 1
+        assert told == [sorted(names) for names in told]
+
+
 def test_an_explanation_says_what_a_pod_is_told_and_where_it_would_land_else() -> None:
     world = coming_back(limits=steered(strength="Require"))
     move = world.plan().moves[0]
