@@ -9,8 +9,8 @@ RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 # One more than there are cores, as some tests wait for processes and servers of theirs.
 WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-# Few tests at a time in their order, so that what takes long begins first and all end together.
-DIST := --dist load --maxschedchunk 4
+# One test after the other in their order, so that what takes long begins first and all end together.
+DIST := --dist load --maxschedchunk 1
 
 # Where nothing compiled is kept, each process of a suite compiles all of the program and of its tests.
 unexport PYTHONDONTWRITEBYTECODE
