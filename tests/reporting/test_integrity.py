@@ -10,22 +10,15 @@ from hypothesis import given, settings
 from msgspec import structs
 
 from rescheduler.model.errors import PlanEdited, PlanError, PlanUnreadable
-from rescheduler.model.found import Found
-from rescheduler.model.idle import IdleHolder
 from rescheduler.model.plan import Outcome, Plan, Report
 from rescheduler.model.problem import Problem
-from rescheduler.model.restarting import StopRef
-from rescheduler.model.room import GangRoom
-from rescheduler.model.search_summary import SearchSummary
-from rescheduler.model.steering import Steered
 from rescheduler.reporting.integrity import CHECKSUMS, checksums
 from rescheduler.reporting.machine import from_json, to_json
 from tests.draws import tries
 from tests.planning.random_worlds import worlds
 from tests.planning.world import World
-from tests.reporting import brought
-from tests.reporting.samples import TAKEN, became, outcome_of, plan
-from tests.reporting.trust import calibrated, schedulers
+from tests.reporting.full import acted_on, rich
+from tests.reporting.samples import plan
 
 Json = dict[str, Any]
 Path = tuple[str | int, ...]
@@ -152,56 +145,6 @@ CANDIDATES: list[Any] = [
     "full",
 ]
 """What may stand instead of a leaf; which of them fits is up to the leaf's type."""
-
-
-FOUND = Found(one="hot GPU", many="hot GPUs", before=5, after=1)
-ROOM = GangRoom(gang="ml/llama", pods=2, gpus=16.0, before=False, after=True)
-IDLE = IdleHolder(namespace="lab", owner="Pod nb", pods=1, gpus=2.0, use=0.01, hours=11.9)
-
-
-def rich() -> Plan:
-    """A plan in which every field has something to change."""
-    full = plan(
-        guards=[Problem(code="GRD001", message="hot")],
-        ownReadings=[{"kind": "Readings", "spec": {"presets": ["amd"]}}],
-        search=SearchSummary(stopped="steps", steps=9, gain=1.5, bound=2.5, chained=2, alone=0.5),
-        notes=[Problem(code="DAT001", message="odd")],
-        calibration=calibrated(trusted=False),
-        schedulers=schedulers(Problem(code="FEA005", message="odd")),
-        measuredMoves=[
-            structs.replace(each, problem=Problem(code="MSR003", message="odd"))
-            for each in brought.measured(TAKEN)[2:3]
-        ],
-    )
-    told = Steered(by="SoftTaint", strength="Prefer", nodes=["n"], shunned=["m"])
-    stops = StopRef(name="w", uid="u")
-    moves = [
-        structs.replace(each, steered=steered, unsteered=each.landing[:1], after=["u"], stops=stops)
-        for each, steered in zip(full.moves[2:4], (told, None), strict=True)
-    ]
-    short = {"nodes": full.nodes[:1], "refused": full.refused[:1], "moves": moves}
-    short["totals"] = structs.replace(full.totals, unsteered={"ELG031": 1})
-    policies = [
-        structs.replace(
-            each,
-            findings=each.findings[:1],
-            brought=brought.demoted(TAKEN),
-            selection=brought.changed(TAKEN),
-            idle=[IDLE],
-            found=[FOUND],
-            room=[ROOM],
-        )
-        for each in full.policies
-    ]
-    readings = [structs.replace(each, notes=["odd"]) for each in full.readings[:1]]
-    values = structs.asdict(full) | short | {"policies": policies, "readings": readings}
-    return plan(**{name: each for name, each in values.items() if name not in ("id", "digest")})
-
-
-def acted_on() -> Outcome:
-    """The outcome of that plan."""
-    told = became(2, "evicted", "ACT001", "", "gpu-b-17", 0.6, 38.0)
-    return outcome_of(rich(), told, became(3, "refused", "ACT004", "0 disruptions allowed"))
 
 
 def document_of(report: Report) -> Json:

@@ -158,7 +158,8 @@ class UtilizationTerm:
     def candidates(self) -> IntArray:
         """The pods that take load off a hot node when they leave, and whose usage is known."""
         pods = np.flatnonzero(self._movable & (self._node >= 0)).astype(np.int32)
-        full: BoolArray = self._too_full(self._amounts, self._limits, self._hot).any(axis=0)
+        too_full = self._too_full(self._amounts, self._limits, self._hot)
+        full = np.asarray(too_full.any(axis=0), dtype=np.bool_)
         pods = pods[full[self._node[pods]]]
         return np.asarray(pods[self._excess_removed(pods).any(axis=0)], dtype=np.int32)
 
