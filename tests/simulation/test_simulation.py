@@ -16,7 +16,7 @@ from tests.simulation.reach import too_seldom
 from tests.simulation.scenario import simulated
 from tests.simulation.storms import storm
 
-CYCLES = 8_200
+CYCLES = 7_400
 """With those of crashes, faults, chains and loads beside it, the suite plays 10,000; `.ci/run`
 plays as many others, by `make storms`."""
 PARTS = 4
