@@ -15,7 +15,7 @@ DIST := --dist load --maxschedchunk 1
 # Where nothing compiled is kept, each process of a suite compiles all of the program and of its tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test draw check format e2e e2e-again e2e-backends e2e-kueue gains-e2e faults-e2e controlplane bench bench-search bench-scheduler bench-published bench-landing numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
+.PHONY: help demo test draw check format e2e e2e-again e2e-backends e2e-kueue gains-e2e faults-e2e controlplane bench bench-search bench-better bench-scheduler bench-published bench-landing numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -92,6 +92,9 @@ bench: $(READY) ## time and memory at 5,000 nodes and 150,000 pods, and from 500
 
 bench-search: $(READY) ## planning time over 50 drawn clusters: the worst against the median
 	$(BIN)/python -m tests.bench.bench_search
+
+bench-better: $(READY) ## what plans of chosen destinations gain by moves that are proposed together
+	$(BIN)/python -m tests.bench.bench_better
 
 bench-scheduler: $(READY) ## how fast landings are predicted at full size
 	$(BIN)/python -m tests.bench.bench_landing

@@ -97,13 +97,16 @@ def test_only_the_port_of_readings_knows_a_metric_source(
     assert importers == {"rescheduler.runtime.reading_sources"}
 
 
-def test_no_plan_is_made_by_the_search_of_the_benchmarks(imports: grimp.ImportGraph) -> None:
-    """It knows no landings, budgets and refusals: see `rescheduler.planning.improve`."""
+def test_what_is_worked_out_on_arrays_is_only_a_proposal(imports: grimp.ImportGraph) -> None:
+    """It knows no landings and refusals, so nothing plans by it but what evaluates each move."""
     name = "rescheduler.planning.improve"
     own = {name, *imports.find_descendants(name)}
-    importers = {each for part in own for each in imports.find_modules_that_directly_import(part)}
-    assert importers
-    assert importers <= own
+    importers = {
+        (each, part) for part in own for each in imports.find_modules_that_directly_import(part)
+    }
+    assert {pair for pair in importers if pair[0] not in own} == {
+        ("rescheduler.planning.plan.decision", f"{name}.better")
+    }
 
 
 def test_acting_knows_the_cluster_by_its_ports_alone(imports: grimp.ImportGraph) -> None:

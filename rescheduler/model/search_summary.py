@@ -18,6 +18,8 @@ class SearchSummary(msgspec.Struct, frozen=True, kw_only=True):
     on the best node of all and no more of a workload, node or namespace than the limits allow.
     chained: how many of the moves are parts of swaps and chains. alone: what single moves gained
     until none of them was possible that gains: without swaps and chains it would have ended there.
+    singly: what moves gained that were found one by one, where others that were proposed together
+    gain more, or the same with fewer evictions; these are the plan.
     """
 
     stopped: Stop
@@ -26,6 +28,7 @@ class SearchSummary(msgspec.Struct, frozen=True, kw_only=True):
     bound: float
     chained: int = 0
     alone: float | None = None
+    singly: float | None = None
 
     @property
     def within(self) -> float | None:
@@ -45,5 +48,8 @@ def together(passes: Sequence[SearchSummary]) -> SearchSummary | None:
         chained=sum(each.chained for each in passes),
         alone=sum(each.gain if each.alone is None else each.alone for each in passes)
         if any(each.alone is not None for each in passes)
+        else None,
+        singly=sum(each.gain if each.singly is None else each.singly for each in passes)
+        if any(each.singly is not None for each in passes)
         else None,
     )

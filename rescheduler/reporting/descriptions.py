@@ -241,6 +241,8 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "bound": "What as many moves could gain at most, each as much as it could alone.",
         "chained": "How many of the moves are parts of swaps and chains.",
         "alone": "What single moves gained until no other one did; null: all moves are single.",
+        "singly": "What the plan found move by move gained, where another one is better; null: "
+        "this is that plan.",
     },
     "Steered": {
         "by": "What tells the replacement where to go.",

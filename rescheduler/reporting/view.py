@@ -281,6 +281,11 @@ class View:
         chained = f"; {search.chained} in swaps and chains" if search.chained else ""
         if search.alone is not None:
             chained += f", without which {amount(search.alone)} of {amount(search.gain)} is gained"
+        if search.singly is not None and amount(search.gain) != amount(search.singly):
+            chained += f"; found move by move, a plan gains {amount(search.singly)}"
+            chained += f", and this one {amount(search.gain)}"
+        elif search.singly is not None:
+            chained += "; found move by move, a plan that gains the same has more evictions"
         evaluated = counted(search.steps, "evaluation")
         return [Fact("Within", percent(search.within), f"{most}{chained}; {why} ({evaluated})")]
 

@@ -14,10 +14,13 @@ from rescheduler.model.history import History, PastMove
 from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
+from rescheduler.planning.improve.better import better
+from rescheduler.planning.search.effort import UNHURRIED
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import search
 from rescheduler.planning.search.working_copy import WorkingCopy
 from tests.draws import tries
+from tests.planning.gpu_worlds import gpu_worlds
 from tests.planning.random_worlds import worlds
 from tests.planning.world import World
 
@@ -27,6 +30,9 @@ quick = settings(
     suppress_health_check=[HealthCheck.too_slow],
     database=None,
 )
+
+ANY = st.one_of(worlds(), gpu_worlds())
+"""Moves found one by one, and such as gain together."""
 
 
 def working_copy(world: World) -> WorkingCopy:
@@ -39,7 +45,7 @@ def most(amount: int | str, pods: int) -> float:
 
 
 @quick
-@given(worlds())
+@given(ANY)
 def test_no_prefix_of_a_plan_overdraws_a_budget(world: World) -> None:
     made = world.plan()
     event(f"moves: {min(len(made.moves), 3)}")
@@ -118,7 +124,8 @@ def test_the_cost_after_is_that_of_the_pods_where_they_land(world: World) -> Non
 def landed(world: World, *, history: bool) -> World:
     """The world after its plan, with every pod where it was most likely to land."""
     desk = working_copy(world)
-    found = search(Evaluator(desk))
+    evaluator = Evaluator(desk)
+    found = better(evaluator, search(evaluator), UNHURRIED)
     event(f"moves: {min(len(found.moves), 3)}")
     pods = list(world.snapshot.pods)
     moves: list[PastMove] = []
@@ -166,13 +173,13 @@ def test_no_move_of_a_plan_is_needless_and_no_refusal_outdated(world: World) -> 
 
 
 @quick
-@given(worlds(("u", "s"), free=True))
+@given(st.one_of(worlds(("u", "s"), free=True), gpu_worlds(free=True)))
 def test_planning_again_on_the_result_proposes_nothing(world: World) -> None:
     assert landed(world, history=True).plan().moves == []
 
 
 @settings(quick, max_examples=tries(60))
-@given(worlds())
+@given(ANY)
 def test_cycles_come_to_rest(world: World) -> None:
     total = 0
     for _ in range(25):
@@ -186,13 +193,13 @@ def test_cycles_come_to_rest(world: World) -> None:
 
 
 @quick
-@given(worlds())
+@given(ANY)
 def test_the_same_seed_gives_the_same_plan(world: World) -> None:
     assert world.plan() == world.plan()
 
 
 @quick
-@given(worlds(), st.randoms(use_true_random=False))
+@given(ANY, st.randoms(use_true_random=False))
 def test_the_order_of_the_input_changes_nothing(world: World, order: random.Random) -> None:
     nodes, pods = list(world.snapshot.nodes), list(world.snapshot.pods)
     order.shuffle(nodes)

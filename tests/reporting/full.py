@@ -24,7 +24,9 @@ def rich() -> Plan:
     full = plan(
         guards=[Problem(code="GRD001", message="hot")],
         ownReadings=[{"kind": "Readings", "spec": {"presets": ["amd"]}}],
-        search=SearchSummary(stopped="steps", steps=9, gain=1.5, bound=2.5, chained=2, alone=0.5),
+        search=SearchSummary(
+            stopped="steps", steps=9, gain=1.5, bound=2.5, chained=2, alone=0.5, singly=1.0
+        ),
         notes=[Problem(code="DAT001", message="odd")],
         calibration=calibrated(trusted=False),
         schedulers=schedulers(Problem(code="FEA005", message="odd")),

@@ -105,7 +105,10 @@ NOT_COVERED = {
         )
     ),
     # How the moves were found; they are covered themselves.
-    *(f"search.{each}" for each in ("alone", "bound", "chained", "gain", "steps", "stopped")),
+    *(
+        f"search.{each}"
+        for each in ("alone", "bound", "chained", "gain", "singly", "steps", "stopped")
+    ),
     # What a policy says of the placement; the policy itself is covered as a whole.
     *(f"policies[].{each}" for each in ("cost.after", "cost.before", "problem", "scope", "source")),
     *(f"policies[].findings[].{each}" for each in ("code", "cost", "message", "subject")),

@@ -57,6 +57,15 @@ def test_the_headline_says_what_single_moves_alone_would_gain() -> None:
     assert said in flat(render_table(made, width=120, color=False))
 
 
+def test_the_headline_says_what_a_plan_that_was_made_better_gains_more() -> None:
+    made = plan(search=structs.replace(SUMMARY, chained=0, singly=22.5))
+    for text in (flat(render_table(made, width=120, color=False)), flat(render_page(made))):
+        assert "found move by move, a plan gains 22.5, and this one 24.0" in text
+    made = plan(search=structs.replace(SUMMARY, chained=0, singly=24.0))
+    same = "found move by move, a plan that gains the same has more evictions"
+    assert same in flat(render_table(made, width=120, color=False))
+
+
 def test_nothing_is_said_of_a_search_that_was_not_made() -> None:
     assert "could gain" not in render_table(plan(), width=120, color=False)
     none = plan(search=SearchSummary(stopped="complete", steps=0, gain=0.0, bound=0.0))
@@ -69,5 +78,7 @@ def test_the_passes_of_a_plan_are_one_search() -> None:
     assert both == SearchSummary(stopped="full", steps=1240, gain=25.0, bound=30.0, chained=2)
     chains = structs.replace(SUMMARY, alone=20.0)
     assert together([other, chains]) == structs.replace(both, alone=21.0)
+    improved = structs.replace(SUMMARY, singly=22.5)
+    assert together([other, improved]) == structs.replace(both, singly=23.5)
     assert together([]) is None
     assert both.within == pytest.approx(1 / 6)

@@ -52,6 +52,10 @@ def affinities(snapshot: Snapshot) -> Affinities:
     key = next((each.key for each in wants if each is not None and each.key), "")
     pods = snapshot.pods
     numbers = _numbered(snapshot, wants)
+    if not numbers:
+        nobody = np.full(len(pods), -1, dtype=np.int32)
+        known = np.array([each is not None for each in wants], dtype=np.bool_)[snapshot.pod_spec]
+        return Affinities(nobody, nobody, np.empty((0, 2), dtype=np.int32), key, known)
     keys = {label[1] for label in numbers}
     group = np.full(len(pods), -1, dtype=np.int32)
     apart = np.full(len(pods), -1, dtype=np.int32)
@@ -93,8 +97,9 @@ def affinities(snapshot: Snapshot) -> Affinities:
 def _numbered(snapshot: Snapshot, wants: list[_Wants | None]) -> dict[_Label, int]:
     """The labels by which terms select pods, numbered as they come up."""
     numbers: dict[_Label, int] = {}
-    for pod, place in zip(snapshot.pods, snapshot.pod_spec.tolist(), strict=True):
-        want = wants[place]
+    wanting = np.array([each is not None and each != _NOTHING for each in wants], dtype=np.bool_)
+    for number in np.flatnonzero(wanting[snapshot.pod_spec]).tolist():
+        pod, want = snapshot.pods[number], wants[int(snapshot.pod_spec[number])]
         for label in () if want is None else (*want.near, *([want.apart] if want.apart else [])):
             numbers.setdefault((pod.metadata.namespace, *label), len(numbers))
     return numbers

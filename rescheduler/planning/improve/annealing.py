@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rescheduler.model.readings import FloatArray, IntArray
-from rescheduler.planning.improve.placement import Placement
+from rescheduler.planning.improve.placement import NOTHING, Placement
 
 _BATCH = 32
 """Pods that are asked at once where to go."""
@@ -46,7 +46,8 @@ class Annealing:
     """One run from a placement that is within the cap.
 
     most: how many pods may be away from home. gains: what each move of the descent gained.
-    progress: 0 to 1, where it ends; of time or of steps.
+    progress: 0 to 1, where it ends; of time or of steps. heat: how hot it begins, as a share of
+    what is right where everything may yet change.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Annealing:
         gains: Sequence[float],
         random: np.random.Generator,
         progress: Callable[[int], float],
+        heat: float = 1.0,
     ) -> None:
         self._placement = placement
         self._most = most
@@ -66,7 +68,7 @@ class Annealing:
         self._worth = max(min(gains), _LEAST_WORTH * average) if capped else float(np.median(gains))
         self._price = self._worth if capped else 0.0
         self._capped = capped
-        self._hot = average * (_HOT if capped else _HOT_UNCAPPED)
+        self._hot = heat * average * (_HOT if capped else _HOT_UNCAPPED)
         self._cost = placement.cost()
         self.best = self._cost
         self.best_where = placement.where.copy()
@@ -110,7 +112,7 @@ class Annealing:
         pods = self._pool[np.searchsorted(self._weights, chance).clip(max=len(self._pool) - 1)]
         if many:
             pods = np.concatenate([pods, away[self._below(len(away), many)]])
-        pods.sort()
+        pods = self._placement.ranked(pods)
         first = np.ones(len(pods), dtype=np.bool_)
         np.not_equal(pods[1:], pods[:-1], out=first[1:])
         return self._random.permutation(pods[first])
@@ -133,8 +135,8 @@ class Annealing:
         home, where = placement.home[pods], placement.where[pods]
         nodes = placement.nodes
         if len(nodes) > _MOST_NODES:
-            some = self._below(len(nodes), _MOST_NODES)
-            nodes = np.unique(np.concatenate([some, home[home != where]]))
+            some = nodes[self._below(len(nodes), _MOST_NODES)]
+            nodes = placement.nodes_ranked(np.unique(np.concatenate([some, home[home != where]])))
         change = placement.arriving(pods, nodes)
         change += placement.leaving(pods)[:, None]
         priced = change
@@ -197,6 +199,6 @@ class Annealing:
         over = len(placement.moved) - self._most
         if self._capped:
             self._price *= float(np.exp(_PACE * len(made) * max(-5, min(5, over))))
-        if over <= 0 and self._cost < self.best:
+        if over <= 0 and self._cost < self.best - NOTHING:
             self.best = self._cost
             self.best_where[:] = placement.where

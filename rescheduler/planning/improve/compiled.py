@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from rescheduler.kube.objects import PodSpec
+from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
@@ -22,11 +23,16 @@ def compiled(
     held: Iterable[str] = (),
     rules: Sequence[Rule] = (),
     price: FloatArray | float = 0.0,
+    moved: Sequence[Shift] = (),
+    only: BoolArray | None = None,
 ) -> Placement | Problem:
     """The placement of the policies that decide now, or why they cannot be had as sums.
 
     held: resources that a pod keeps on its node until its replacement runs elsewhere.
     rules: what else holds. price: (pods,) what moving each costs, beside the margin.
+    moved: of what the working copy has moved, what may yet be moved otherwise or not at all; with
+    any, the order of the input changes nothing. only: (pods,) which may move at most, of those that
+    the cluster lets move; None: those that it does are worked out.
     """
     priced: list[Priced] = []
     movable = np.zeros(len(copy.snapshot.pods), dtype=np.bool_)
@@ -40,9 +46,16 @@ def compiled(
         movable |= kernel.movable if binding.below is None else kernel.movable & binding.below
     found = affinities(copy.snapshot)
     movable &= found.known
-    for pod in np.flatnonzero(movable).tolist():
-        movable[pod] = copy.eligibility.refusal(pod) is None
+    if only is None:
+        movable[list(copy.eligibility.refusals(np.flatnonzero(movable).astype(np.int32)))] = False
+    else:
+        movable &= only
+    movable[list(copy.moved - {shift.pod for shift in moved})] = False
     where = copy.scheduler.occupancy.where
+    home = where.astype(np.int32, copy=True)
+    for shift in moved:
+        if movable[shift.pod]:
+            home[shift.pod] = shift.source
     nodes = len(copy.snapshot.nodes)
     every: list[Rule] = [_room(copy, held, where), Apart(found.apart, nodes, where), *rules]
     if found.key:
@@ -52,7 +65,17 @@ def compiled(
     if accepted is not None:
         every.append(accepted)
     prices = np.full(len(movable), copy.limits.margin) + price
-    return Placement(where, movable, nodes, priced, every, prices)
+    order = _order(copy, movable) if moved else None
+    return Placement(home, movable, nodes, priced, every, prices, where=where, order=order)
+
+
+def _order(copy: WorkingCopy, movable: BoolArray) -> tuple[IntArray, IntArray]:
+    """The order of pods by their UIDs, of those that may move, and that of nodes by the seed."""
+    pods = copy.snapshot.pods
+    order = sorted(np.flatnonzero(movable).tolist(), key=lambda pod: pods[pod].metadata.uid)
+    ranks = np.zeros(len(pods), dtype=np.int32)
+    ranks[order] = np.arange(len(order))
+    return ranks, copy.precedence
 
 
 def _room(copy: WorkingCopy, held: Iterable[str], where: IntArray) -> Room:

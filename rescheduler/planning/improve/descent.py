@@ -9,10 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from rescheduler.model.readings import FloatArray, IntArray
-from rescheduler.planning.improve.placement import Placement
+from rescheduler.planning.improve.placement import NOTHING, Placement
 
-NOTHING = 1e-9
-"""A gain up to this is none: sums are no more exact."""
 AT_ONCE = 1 << 20
 """Pairs of pods and nodes that are asked for at once."""
 _MOST_NODES = 1_000

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.planning.improve.descent import AT_ONCE, NOTHING
-from rescheduler.planning.improve.placement import Placement
+from rescheduler.planning.improve.descent import AT_ONCE
+from rescheduler.planning.improve.placement import NOTHING, Placement
 
 
 class KindDescent:

@@ -10,6 +10,8 @@ from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.planning.improve.rules import Rule, Wide
 from rescheduler.policies.shared.separable import Attracting, Exchanging, Kernel, OfKinds
 
+NOTHING = 1e-9
+"""A gain up to this is none: sums are no more exact."""
 _FEW_OF_A_KIND = 4
 """With fewer pods of a kind than that on average, kinds save nothing."""
 _MOST_PAIRS = 1 << 24
@@ -28,11 +30,13 @@ class Placement:
     """A working copy of arrays.
 
     home: (pods,) their nodes at the start. movable: (pods,) which may move at all.
-    price: (pods,) what being elsewhere than at home costs by itself.
+    price: (pods,) what being elsewhere than at home costs by itself. where: (pods,) the nodes where
+    kernels and rules have them already; None: at home. order: (pods,) and (nodes,) where each
+    stands in an order that does not depend on its number; None: as they are numbered.
     exchanges: whether all kernels can tell what two pods that change places change.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - where pods are, may go, and what that costs
         self,
         home: IntArray,
         movable: BoolArray,
@@ -40,13 +44,19 @@ class Placement:
         kernels: Sequence[Priced],
         rules: Sequence[Rule],
         price: FloatArray | None = None,
+        *,
+        where: IntArray | None = None,
+        order: tuple[IntArray, IntArray] | None = None,
     ) -> None:
         self.home = home
-        self.where = home.astype(np.int32, copy=True)
-        self.movable = np.flatnonzero(movable & (home >= 0)).astype(np.int32)
-        self.nodes = np.arange(nodes, dtype=np.int32)
+        self.where = (home if where is None else where).astype(np.int32, copy=True)
+        every = (np.arange(len(home), dtype=np.int32), np.arange(nodes, dtype=np.int32))
+        self.ranks = every if order is None else order
+        self.movable = self.ranked(np.flatnonzero(movable & (home >= 0)).astype(np.int32))
+        self.nodes = self.nodes_ranked(every[1])
         self.price = np.zeros(len(home)) if price is None else price
-        self.moved: dict[int, None] = {}
+        away = np.flatnonzero(self.where != home).astype(np.int32)
+        self.moved: dict[int, None] = dict.fromkeys(self.ranked(away).tolist())
         self._kernels = tuple(kernels)
         self._rules = tuple(rules)
         self._wide = [each for each in rules if isinstance(each, Wide)]
@@ -59,6 +69,14 @@ class Placement:
             else:
                 self._other.append(each.kernel)
         self.exchanges = not self._other
+
+    def ranked(self, pods: IntArray) -> IntArray:
+        """The pods in their order."""
+        return pods[np.argsort(self.ranks[0][pods], kind="stable")]
+
+    def nodes_ranked(self, nodes: IntArray) -> IntArray:
+        """The nodes in their order."""
+        return nodes[np.argsort(self.ranks[1][nodes], kind="stable")]
 
     def kinds(self) -> IntArray | None:
         """(pods,) a number for pods that cost the same, and may go the same ways, from home.

@@ -97,6 +97,45 @@ class Budgets:
         """PAC001 or PAC005-PAC007: nothing more may be planned, whatever the pod."""
         return self._pace.closed(self._moves)
 
+    def left(self) -> int:
+        """How many more moves may be planned, whatever the pods."""
+        return self._pace.left(self._moves)
+
+    def shares(self) -> list[tuple[IntArray, IntArray]]:
+        """What limits the moves of each node, namespace, workload and PodDisruptionBudget.
+
+        Of each: (pods,) whose share each pod spends, by number, and (k,) how many more moves each
+        allows as the plan is now.
+        """
+        snapshot = self._snapshot
+        firsts, template = snapshot.pod_template
+        spaces = [snapshot.pods[each].metadata.namespace for each in firsts.tolist()]
+        names = sorted(set(spaces))
+        space = np.array([names.index(each) for each in spaces], dtype=np.int32)[template]
+        nodes, workloads = range(len(snapshot.nodes)), range(len(snapshot.workloads))
+        unbudgeted = len(snapshot.budgets)
+        selecting = [(self.budgets_of(each) or [unbudgeted])[0] for each in firsts.tolist()]
+        allowed = [self._allowed(each) for each in range(unbudgeted)]
+        of_nodes, of_spaces, of_workloads = self._pace.left_of(nodes, names, workloads)
+        return [
+            (number, np.array(left, dtype=np.int32))
+            for number, left in (
+                (snapshot.pod_node, [n - self._nodes[each] for each, n in enumerate(of_nodes)]),
+                (
+                    space,
+                    [n - self._namespaces[each] for each, n in zip(names, of_spaces, strict=True)],
+                ),
+                (
+                    snapshot.pod_workload,
+                    [n - self._workloads[each] for each, n in enumerate(of_workloads)],
+                ),
+                (
+                    np.array(selecting, dtype=np.int32)[template],
+                    [*allowed, len(snapshot.pods)],
+                ),
+            )
+        ]
+
     def permanent(self, pod: int) -> Problem | None:
         """BUD001 or BUD003: what no later cycle of this snapshot could change."""
         indices = self.budgets_of(pod)

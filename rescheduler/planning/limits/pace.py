@@ -6,7 +6,7 @@ when the pace was made.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 
@@ -82,6 +82,27 @@ class Pace:
         if full := self._full(day, self._day, planned, self._day_since):
             return Problem(code="PAC006", message=full)
         return None
+
+    def left(self, planned: int) -> int:
+        """How many more moves the cycle, the hour and the day allow, whatever the pods."""
+        allowances, cycle = self._allowances, self._cycle + planned
+        most = min(1, allowances.cycle.most) if self._ramp else allowances.cycle.most
+        hour, day = allowances.hour.most - self._hour, allowances.day.most - self._day
+        return max(0, min(most - cycle, hour - planned, day - planned))
+
+    def left_of(
+        self, nodes: Sequence[int], namespaces: Sequence[str], workloads: Sequence[int]
+    ) -> tuple[list[int], list[int], list[int]]:
+        """How many moves are allowed of each of these before anything is planned."""
+        allowances = self._allowances
+        return (
+            [allowances.node(each).most - self._nodes.get(each, 0) for each in nodes],
+            [
+                allowances.namespace(each).most - self._namespaces.get(each, 0)
+                for each in namespaces
+            ],
+            [allowances.workload(each).most - self._workloads.get(each, 0) for each in workloads],
+        )
 
     def refusal(
         self,

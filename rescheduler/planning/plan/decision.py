@@ -6,6 +6,7 @@ from rescheduler.model.finding_history import Observation
 from rescheduler.model.plan import Mode
 from rescheduler.model.problem import Problem
 from rescheduler.model.search_summary import SearchSummary
+from rescheduler.planning.improve.better import better
 from rescheduler.planning.limits.guards import holding
 from rescheduler.planning.search.effort import UNHURRIED, Effort
 from rescheduler.planning.search.evaluation import Evaluation
@@ -40,11 +41,11 @@ def decide(copy: WorkingCopy, effort: Effort = UNHURRIED) -> Decision:
     observations = evaluator.stability.observations
     if guards := guards_on(copy):
         return Decision(refusals=_hold(copy, guards[0]), guards=guards, observations=observations)
-    found = search(evaluator, effort=effort)
+    found = better(evaluator, search(evaluator, effort=effort), effort)
     searches = [found.summary]
     decision = Decision([("Enforce", found.moves)], found.refusals, observations=observations)
     if copy.start_audit():
-        audited = search(evaluator, effort=effort)
+        audited = better(evaluator, search(evaluator, effort=effort), effort)
         decision.passes.append(("Audit", audited.moves))
         decision.refusals = audited.refusals | decision.refusals
         searches.append(audited.summary)

@@ -5,7 +5,7 @@ is told. Elsewhere the nodes are chosen by the policies' own costs, and the move
 the scheduler puts a replacement that is steered there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -48,6 +48,7 @@ class Chooser:
 
     planned: pod to the nodes that a plan has chosen for it, None: to leave it unsteered. Of these
     the ones that still are acceptable are kept; where too few are, it is chosen anew.
+    proposed: pod to the node that comes first where it is acceptable, before better ones.
     """
 
     def __init__(self, copy: WorkingCopy, waiting: Waiting) -> None:
@@ -55,6 +56,7 @@ class Chooser:
         self._waiting = waiting
         self._steerable = Steerable(copy.snapshot)
         self.planned: dict[int, Sequence[int] | None] = {}
+        self.proposed: Mapping[int, int] = {}
 
     def problem(self, pod: int, *, whole: bool) -> Problem | None:
         """Why the replacement of this pod must not be steered, or None."""
@@ -90,7 +92,7 @@ class Chooser:
             gaining &= ~(binding.unknown[nodes] & (worth[binding.policy.name] < -NOTHING))
         if steering.by == "None" or not gaining.any():
             return None
-        nodes, gains = self._ranked(nodes[gaining], gains[gaining], unsteered)
+        nodes, gains = self._ranked(pod, nodes[gaining], gains[gaining], unsteered)
         if steering.by == "SoftTaint":
             if whole:
                 # Each has its own taints, and the replacements of a gang come at the same time.
@@ -195,7 +197,7 @@ class Chooser:
         return self._copy.schedulers.sampled(name, len(snapshot.nodes))
 
     def _ranked(
-        self, nodes: IntArray, gains: FloatArray, unsteered: Landing
+        self, pod: int, nodes: IntArray, gains: FloatArray, unsteered: Landing
     ) -> tuple[IntArray, FloatArray]:
         """The nodes, best first; of equals those that the scheduler likes, then by the seed.
 
@@ -215,6 +217,7 @@ class Chooser:
                 self._copy.told[nodes],
                 relieved[nodes],
                 -gains.round(9),
+                nodes != self.proposed.get(pod, -1),
             )
         )
         return nodes[order], gains[order]
@@ -230,8 +233,10 @@ class Chooser:
             if len(kept) >= least:
                 return [kept]
         sampled = not required and self._sampled(pod)
-        good = int(np.count_nonzero(self._as_good(gains)))
-        sizes = {least, max(least, min(good, MOST))}
+        sizes = {least}
+        if nodes[0] != self.proposed.get(pod):
+            good = int(np.count_nonzero(self._as_good(gains)))
+            sizes.add(max(least, min(good, MOST)))
         if sampled:
             sizes |= {min(len(nodes), size) for size in (MOST_SAMPLED // 4, MOST_SAMPLED)}
         return [nodes[:size] for size in sorted(sizes)]
@@ -247,7 +252,7 @@ class Chooser:
         copy = self._copy
         best: Choice | None = None
         value = -np.inf if helps else 0.0
-        if self.planned.get(pod) is None:
+        if self.planned.get(pod) is None and pod not in self.proposed:
             value = max(value, self._expected(pod, unsteered, steered=False))
         for each in found:
             landing = copy.scheduler.landing(pod, each.steer)

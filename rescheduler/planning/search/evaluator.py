@@ -1,6 +1,6 @@
 """The evaluation of candidates on a working copy: what they gain and cost, or why not."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -48,6 +48,11 @@ class Evaluator:
         self._strict: tuple[int, dict[int, list[str]]] | None = None
         self.steps = 0
         self.ended: Callable[[], bool] = never
+
+    def propose(self, nodes: Mapping[int, int]) -> None:
+        """From now on these pods are sent to these nodes, where that is possible and gains."""
+        self.chooser.proposed = nodes
+        self._version = -1  # what is known was worked out with others
 
     def bounds(self) -> Bounds:
         """What every candidate could gain at best by itself, in the working copy as it is now."""

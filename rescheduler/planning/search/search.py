@@ -17,7 +17,7 @@ from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, Jo
 from rescheduler.planning.search.evaluator import ONLY_WHOLE, UNSEEN, Evaluator
 from rescheduler.planning.search.queue import Pods, Queue
 from rescheduler.planning.search.rooms import Rooms
-from rescheduler.planning.search.strategy import AllMoves, Candidate, Strategy
+from rescheduler.planning.search.strategy import AllMoves, Candidate, Proposal, Strategy
 from rescheduler.planning.search.ties import tie_break
 
 _MOST_LAST = 32
@@ -63,11 +63,12 @@ def search(
     strategy: Strategy | None = None,
     *,
     effort: Effort = UNHURRIED,
+    proposal: Proposal | None = None,
 ) -> SearchResult:
     """The moves of one pass, committed in the working copy, until nothing more passes the gate.
 
     strategy: where the candidates come from; else each candidate of the policies is one alone, and
-    whole gangs are.
+    whole gangs are. proposal: what is tried before all else, and taken if it passes the gate.
 
     Greedy and lazy: candidates wait in a heap by the most that they could gain per disruption; the
     first is evaluated, and taken if no other could be better. A round that took something is
@@ -82,7 +83,7 @@ def search(
     It ends: what is taken lowers the cost of the working copy, what is taken back does not raise
     it, and what was taken back twice stays.
     """
-    return _Search(evaluator, strategy, effort).run()
+    return _Search(evaluator, strategy, effort).run(proposal)
 
 
 class _Search:
@@ -117,11 +118,13 @@ class _Search:
             if not gang.after
         )
 
-    def run(self) -> SearchResult:
+    def run(self, proposal: Proposal | None = None) -> SearchResult:
         if self._ended():
             return self._unbegun()
         self._evaluator.ended = self._ended
         best = Best(self._copy, self._evaluator.bounds().best)
+        if proposal is not None:
+            self._follow(proposal)
         while (self._round() or self._chain()) and not self._ended():
             self._take_back()
         if self._ended():
@@ -152,6 +155,19 @@ class _Search:
         elif self._stopped != "time" and self._expired():
             self._stopped = "time"
         return self._stopped in ("steps", "time")
+
+    def _follow(self, proposal: Proposal) -> None:
+        """Take of the proposal what passes, until nothing more of it does."""
+        self._evaluator.propose(proposal.nodes)
+        while not self._ended():
+            gate, queue = self._evaluator.bounds().gate, self._queue()
+            for each in proposal.candidates(self._evaluator):
+                for passing in self._passing([each], gate, chain=len(each.pods) > 1):
+                    self._add(queue, passing)
+            if not self._take(queue, gate, partners=False):
+                break
+            self._take_back()
+        self._evaluator.propose({})
 
     def _round(self) -> bool:
         """Take what passes; answers whether another round could find more."""
@@ -242,8 +258,11 @@ class _Search:
         disruption = self._disruption(candidate)
         queue.push(candidate.pods, candidate.bound / disruption, disruption)
 
-    def _take(self, queue: Queue, gate: Gate) -> bool:
-        """Take from the queue until it is empty or the plan is full; whether it took any."""
+    def _take(self, queue: Queue, gate: Gate, *, partners: bool = True) -> bool:
+        """Take from the queue until it is empty or the plan is full; whether it took any.
+
+        partners: whether pods join that are worth more by what is taken.
+        """
         copy, result = self._copy, self._result
         latest: dict[Pods, JointEvaluation] = {}
         taken = False
@@ -264,8 +283,9 @@ class _Search:
             result.accepted.append(copy.commit(latest[pods]))
             result.refused.pop(pods, None)
             taken = True
-            for each in self._passing(self._partners(pods), gate):
-                self._add(queue, each)
+            if partners:
+                for each in self._passing(self._partners(pods), gate):
+                    self._add(queue, each)
         return taken
 
     def _partners(self, pods: Pods) -> Iterator[Candidate]:

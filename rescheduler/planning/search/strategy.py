@@ -1,6 +1,6 @@
 """Strategies of the search: which placement changes are tried, alone or several together."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,6 +39,28 @@ class Strategy(Protocol):
     def candidates(self, evaluator: Evaluator) -> Iterable[Candidate]:
         """All that is worth evaluating in the working copy as it is now; no pod moved already."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Moves that may gain more together than what is found one by one.
+
+    nodes: pod to the node that it is to be sent to. together: which pods, of these alone, were
+    moved together before, as swaps and chains.
+    """
+
+    nodes: Mapping[int, int]
+    together: tuple[tuple[int, ...], ...] = ()
+
+    def candidates(self, evaluator: Evaluator) -> Iterator[Candidate]:
+        """What of it has not moved yet: each pod alone, and those that move together."""
+        best, moved = evaluator.bounds().best, evaluator.copy.moved
+        for pod in self.nodes:
+            if pod in best and pod not in moved:
+                yield Candidate((pod,), best[pod])
+        for pods in self.together:
+            if pods[-1] in best and moved.isdisjoint(pods):
+                yield Candidate(pods, sum(max(0.0, best.get(pod, 0.0)) for pod in pods))
 
 
 class GangMoves:

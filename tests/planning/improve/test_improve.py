@@ -180,7 +180,8 @@ def test_no_pod_is_moved_that_others_select_where_one_is_selected_by_two_labels(
             )
         )
         assert isinstance(found, Placement)
-        return found.movable.tolist()
+        answer: list[int] = found.movable.tolist()
+        return answer
 
     assert movable(made) == [3]
     top.status.readyReplicas = owner.status.readyReplicas = 3

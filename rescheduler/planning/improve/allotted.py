@@ -1,0 +1,42 @@
+"""How many pods of one node, namespace, workload or budget may be away from home."""
+
+import numpy as np
+
+from rescheduler.model.readings import BoolArray, IntArray
+
+
+class Allotted:
+    """Of each share no more pods are away from home than it allows.
+
+    share: (pods,) whose each pod spends, by number. left: (k,) how many more may go than are away
+    already. home, where: (pods,) nodes.
+    """
+
+    def __init__(self, share: IntArray, left: IntArray, home: IntArray, where: IntArray) -> None:
+        self.groups = len(left)
+        self._share, self._home = share, home
+        self._left = left.copy()
+        self._away: BoolArray = home != where
+
+    def allows(self, pods: IntArray, nodes: IntArray) -> BoolArray:
+        """(k, n) whether it is away already, comes home, or may go."""
+        free = self._away[pods] | (self._left[self._share[pods]] > 0)
+        return np.broadcast_to(free[:, None], (len(pods), len(nodes)))
+
+    def admits(self, pods: IntArray, nodes: IntArray, _: IntArray) -> BoolArray:
+        """(k,) whether it is away already, comes home, or may go, whoever else does."""
+        free: BoolArray = self._away[pods] | (nodes == self._home[pods])
+        free |= self._left[self._share[pods]] > 0
+        return free
+
+    def coupled(self, pods: IntArray, nodes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Of each share one goes at a time."""
+        going = ~self._away[pods] & (nodes != self._home[pods])
+        nobody = np.full(len(pods), -1)
+        return np.where(going, self._share[pods], -1), nobody, nobody
+
+    def commit(self, pods: IntArray, nodes: IntArray) -> None:
+        """Move the pods."""
+        away: BoolArray = nodes != self._home[pods]
+        np.subtract.at(self._left, self._share[pods], away.astype(np.int32) - self._away[pods])
+        self._away[pods] = away

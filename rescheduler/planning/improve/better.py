@@ -1,0 +1,136 @@
+"""The better of two plans: the one that was found move by move, and one that is proposed whole.
+
+A search that takes the best move, again and again, ends where no single move, swap or short chain
+gains any more. Annealing goes on from there on arrays: it gives up moves and makes others, many
+that gain only together. It knows room and costs, and neither landings nor all rules, so its moves
+are a proposal. The search is made once more with the proposal first, each move evaluated and
+gated like any other, and the better plan is kept.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from msgspec import structs
+
+from rescheduler.model.problem import Problem
+from rescheduler.planning.improve.allotted import Allotted
+from rescheduler.planning.improve.annealing import Annealing
+from rescheduler.planning.improve.compiled import compiled
+from rescheduler.planning.improve.placement import Placement
+from rescheduler.planning.search.effort import Effort
+from rescheduler.planning.search.evaluation import NOTHING, Evaluation, JointEvaluation
+from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.planning.search.search import SearchResult, search
+from rescheduler.planning.search.strategy import Proposal
+from rescheduler.planning.search.working_copy import WorkingCopy
+
+STEPS, STEPS_OF_POD = 4_000, 100
+"""How many pods annealing asks where to go for one plan, and for each that may move, at most."""
+_WHOLE = ("complete", "full")
+"""How a search stops that was not cut short."""
+_HEAT = 0.3
+"""It begins from a plan that is good already, so as much is not to be melted again."""
+_MOST_MISSED = 0.01
+"""A plan that is nearer to the bound than this is as good as the best."""
+_LEAST_GAIN = 1e-3
+"""What a move counts at least, where temperatures are taken from what moves gain on average."""
+
+
+def better(
+    evaluator: Evaluator, found: SearchResult, effort: Effort, steps: int = STEPS
+) -> SearchResult:
+    """The result of the search, or that of one with a proposal first, if it is better.
+
+    found: of a search that has just ended on the evaluator's working copy, which then has the moves
+    of the result that is kept. effort: of both searches together. steps: see `STEPS`.
+    """
+    summary = found.summary
+    if summary is None or not _improvable(evaluator, found):
+        return found
+    proposal = _proposal(evaluator, found, effort, steps)
+    if proposal is None:
+        return found
+    copy, left = evaluator.copy, effort.steps - summary.steps
+    _take_back(copy, found.accepted)
+    other = search(evaluator, effort=replace(effort, steps=left), proposal=proposal)
+    tried = other.summary
+    if tried is not None and tried.stopped in _WHOLE and _pays(found, other, copy.limits.margin):
+        steps_of_both = summary.steps + tried.steps
+        other.summary = structs.replace(tried, steps=steps_of_both, singly=summary.gain)
+        return other
+    _take_back(copy, other.accepted)
+    for each in found.accepted:
+        copy.commit(each)
+    return found
+
+
+def _improvable(evaluator: Evaluator, found: SearchResult) -> bool:
+    """Whether destinations are chosen, the search came to its end, and there is more to gain."""
+    summary = found.summary
+    if summary is None or summary.stopped not in _WHOLE or not evaluator.chooser.asked:
+        return False
+    if summary.stopped == "full":
+        return len(found.moves) > 1 and (summary.within or 0.0) > _MOST_MISSED
+    return bool(found.moves) and evaluator.copy.cost() > NOTHING
+
+
+def _proposal(
+    evaluator: Evaluator, found: SearchResult, effort: Effort, steps: int
+) -> Proposal | None:
+    """Where annealing would have the pods go instead; None where it finds nothing better."""
+    alone = [move for move in found.moves if not move.group and not move.room]
+    if not alone:
+        return None
+    copy, placement = evaluator.copy, _placement(evaluator, alone)
+    if isinstance(placement, Problem) or not placement.moved:
+        return None
+    before, most = placement.cost(), min(steps, STEPS_OF_POD * len(placement.movable))
+    annealing = Annealing(
+        placement,
+        copy.budgets.left() + len(placement.moved),
+        [max(move.gain - copy.limits.margin, _LEAST_GAIN) for move in alone],
+        np.random.default_rng(copy.seed),
+        lambda asked: 1.0 if effort.expired() else asked / most,
+        _HEAT,
+    )
+    annealing.run()
+    if annealing.best > before - NOTHING:
+        return None
+    nodes = {pod: int(placement.where[pod]) for pod in sorted(placement.moved)}
+    together = tuple(each.pods for each in found.accepted if each.chain)
+    return Proposal(nodes, together)
+
+
+def _placement(evaluator: Evaluator, moves: Iterable[Evaluation]) -> Placement | Problem:
+    """The placement with these moves made, which may be changed, within what budgets allow.
+
+    Beside them those may move that could gain by it alone, wherever they went.
+    """
+    copy, shifts = evaluator.copy, [move.shift for move in moves]
+    only = np.zeros(len(copy.snapshot.pods), dtype=np.bool_)
+    only[[pod for pod, gain in evaluator.bounds().best.items() if gain > NOTHING]] = True
+    only[[shift.pod for shift in shifts]] = True
+    where = copy.scheduler.occupancy.where
+    home = where.copy()
+    for shift in shifts:
+        home[shift.pod] = shift.source
+    rules = [Allotted(share, left, home, where) for share, left in copy.budgets.shares()]
+    return compiled(copy, rules=rules, moved=shifts, only=only)
+
+
+def _take_back(copy: WorkingCopy, accepted: list[JointEvaluation]) -> None:
+    for each in reversed(accepted):
+        copy.take_back(each)
+
+
+def _pays(found: SearchResult, other: SearchResult, margin: float) -> bool:
+    """Whether the other plan is better: it gains more, beside the margin of each eviction more.
+
+    Of two that gain the same the one with fewer evictions is.
+    """
+    gain = sum(move.gain for move in other.moves) - sum(move.gain for move in found.moves)
+    moves = len(other.moves) - len(found.moves)
+    if abs(gain) <= NOTHING:
+        return moves < 0
+    return gain > max(0, moves) * margin

@@ -1,0 +1,312 @@
+"""A plan of chosen destinations is made better by what gains together, and never worse by it."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from rescheduler.model.history import PastMove
+from rescheduler.model.move import Shift
+from rescheduler.model.plan import Plan
+from rescheduler.model.problem import Problem
+from rescheduler.planning.improve import better as module
+from rescheduler.planning.improve.allotted import Allotted
+from rescheduler.planning.improve.annealing import Annealing
+from rescheduler.planning.improve.better import better
+from rescheduler.planning.search.effort import UNHURRIED, Effort
+from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.planning.search.search import SearchResult, search
+from rescheduler.planning.search.strategy import Proposal
+from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.policies.limits import Limits
+from tests.bench.bench_better import filled
+from tests.cluster import deployment, node, pod, snapshot
+from tests.draws import tries
+from tests.planning.gpu_worlds import gpu_worlds, whole_gpus
+from tests.planning.random_worlds import FREE
+from tests.planning.scenarios import GPU
+from tests.planning.world import World
+
+quick = settings(
+    max_examples=tries(50, 2),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    database=None,
+)
+STEERED = {"steering": {"by": "AdmissionPolicy"}}
+
+
+def beaten(**more: object) -> World:
+    """Two moves are allowed, and the two that gain most one by one are not the best two.
+
+    n1 | 1 1 1
+    n2 | 3 3
+    n3 | 3 3
+    n4 | 3
+
+    The best single moves take ones off n1, where five GPUs are free, to fill n2 and n3. Better is
+    one of them off n1, and a three to it.
+    """
+    rows = [[1, 1, 1], [3, 3], [3, 3], [3]]
+    nodes = [node(f"n{number}", allocatable={GPU: "8"}) for number in range(1, 5)]
+    pods, controllers = [], []
+    for gpus in (1, 3):
+        name = f"of-{gpus}"
+        places = [f"n{row}" for row, asked in enumerate(rows, 1) for each in asked if each == gpus]
+        top, owner = deployment(name, replicas=len(places))
+        controllers += [top, owner]
+        pods += [
+            pod(f"{name}-{n}", at, owner=owner, labels={"app": name}, requests={GPU: str(gpus)})
+            for n, at in enumerate(places)
+        ]
+    limits = Limits.model_validate(FREE | STEERED | {"movesPerCycle": 2, "gainShare": 0.0} | more)
+    return World(snapshot(nodes, pods, controllers=controllers), [whole_gpus()], limits, {})
+
+
+def evaluator(world: World) -> Evaluator:
+    return Evaluator(
+        WorkingCopy(world.snapshot, world.policies, world.limits, world.history, seed=world.seed)
+    )
+
+
+def both(
+    world: World, effort: Effort = UNHURRIED, **given: int
+) -> tuple[SearchResult, SearchResult, Evaluator]:
+    """What is found move by move, what is kept, and where the moves of that are made."""
+    its = evaluator(world)
+    found = search(its, effort=effort)
+    return found, better(its, found, effort, **given), its
+
+
+def gain(found: SearchResult) -> float:
+    return sum(move.gain for move in found.moves)
+
+
+def best_pair(world: World) -> float:
+    """The most that any two moves gain: every pair is tried."""
+    term = world.policies[0].compile(world.snapshot)
+    assert not isinstance(term, Problem), term
+    pods, places, before = world.snapshot.pods, range(len(world.snapshot.nodes)), term.cost()
+    where, most = world.snapshot.pod_node.tolist(), 0.0
+    asked = [1 if (each.metadata.labels or {})["app"] == "of-1" else 3 for each in pods]
+    for pair in permutations(range(len(where)), 2):
+        for ends in product(places, repeat=2):
+            now, made = list(where), []
+            for pod_, end in zip(pair, ends, strict=True):
+                taken = sum(a for a, at in zip(asked, now, strict=True) if at == end)
+                if end != now[pod_] and taken + asked[pod_] <= 8:
+                    made.append(Shift(pod_, now[pod_], end))
+                    now[pod_] = end
+            for shift in made:
+                term.commit(shift)
+            most = max(most, before - term.cost())
+            for shift in reversed(made):
+                term.commit(shift.reversed())
+    return most
+
+
+def test_moves_that_gain_together_replace_the_best_single_moves() -> None:
+    found, kept, its = both(beaten())
+    assert gain(found) < best_pair(beaten()) - 0.1
+    assert gain(kept) == pytest.approx(best_pair(beaten()))
+    assert kept.summary is not None
+    assert kept.summary.singly == pytest.approx(gain(found))
+    assert kept.summary.gain == pytest.approx(gain(kept))
+    assert len(kept.moves) == 2
+    assert its.copy.moved == {move.pod for move in kept.moves}
+    assert not its.chooser.proposed
+
+
+def test_a_proposal_that_gains_less_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_MISSED", -1.0)
+    limits = Limits.model_validate(FREE | STEERED | {"movesPerCycle": 2, "gainShare": 0.0})
+    world = World(filled(16, 0.6, 1), [whole_gpus()], limits, {})
+    worse = 0
+    for seed in range(12):
+        draw = random.Random(seed)
+        proposal = Proposal({each: draw.randrange(16) for each in range(len(world.snapshot.pods))})
+        monkeypatch.setattr(module, "_proposal", lambda *_, given=proposal: given)
+        alone = search(evaluator(world), proposal=proposal)
+        found, kept, its = both(world)
+        assert gain(kept) >= gain(found) - 1e-9
+        assert its.copy.moved == {move.pod for move in kept.moves}
+        worse += gain(alone) < gain(found) - 1e-9
+    assert worse
+
+
+def test_the_plan_says_by_how_much_it_is_better() -> None:
+    made: Plan = beaten().plan()
+    assert made.search is not None
+    assert made.search.singly is not None
+    assert made.search.gain > made.search.singly + 0.1
+    assert {each.steered is not None for each in made.moves} == {True}
+
+
+def test_the_order_of_the_input_changes_nothing_where_annealing_decides() -> None:
+    cluster = filled(16, 0.6, 1)
+    limits = Limits.model_validate(FREE | STEERED | {"movesPerCycle": 8})
+    made = World(cluster, [whole_gpus()], limits, {}).plan()
+    assert made.search is not None
+    assert made.search.singly is not None, "nothing is shown by a plan that was found one by one"
+    for seed in range(3):
+        order = random.Random(seed)
+        pods, nodes = list(cluster.pods), list(cluster.nodes)
+        order.shuffle(pods)
+        order.shuffle(nodes)
+        other = World(replace(cluster, pods=pods, nodes=nodes), [whole_gpus()], limits, {}).plan()
+        assert [move.pod.uid for move in other.moves] == [move.pod.uid for move in made.moves]
+        assert other.digest == made.digest
+
+
+@pytest.mark.parametrize("given", [{"steering": {"by": "None"}}, {"movesPerCycle": 1}])
+def test_where_nothing_is_to_be_had_nothing_is_tried(
+    given: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("nothing is to be proposed")
+
+    monkeypatch.setattr(module, "_proposal", never)
+    found, kept, _ = both(beaten(**given))
+    assert kept is found
+    assert found.moves
+
+
+def test_a_search_that_was_cut_short_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_proposal", lambda *_: pytest.fail("its steps were spent"))
+    its = evaluator(beaten())
+    found = search(its, effort=Effort(steps=1))
+    assert better(its, found, Effort(steps=1)) is found
+
+
+def test_no_more_steps_are_taken_than_are_left() -> None:
+    found, _, its = both(beaten())
+    assert found.summary is not None
+    limited = Effort(steps=found.summary.steps + 1)
+    again, kept, its = both(beaten(), limited)
+    assert kept is again
+    assert [move.pod for move in kept.moves] == [move.pod for move in found.moves]
+    assert its.copy.moved == {move.pod for move in kept.moves}
+
+
+def test_annealing_asks_no_more_pods_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[Annealing] = []
+
+    def counted(*given: object, **named: object) -> Annealing:
+        runs.append(Annealing(*given, **named))  # type: ignore[arg-type]
+        return runs[-1]
+
+    monkeypatch.setattr(module, "Annealing", counted)
+    both(beaten(), steps=200)
+    assert 200 <= runs[0].steps < 200 + 100
+
+
+def test_time_that_is_up_ends_annealing() -> None:
+    asked = Counter[str]()
+
+    def expired() -> bool:
+        asked["times"] += 1
+        return asked["times"] > 60
+
+    found, kept, its = both(beaten(), Effort(expired=expired))
+    assert kept.summary is not None
+    assert asked["times"] < 200
+    assert its.copy.moved == {move.pod for move in kept.moves}
+    assert gain(kept) >= gain(found) - 1e-9
+
+
+@quick
+@given(gpu_worlds())
+def test_what_is_kept_is_never_worse_and_is_what_the_working_copy_has_made(world: World) -> None:
+    alone = evaluator(world)
+    found = search(alone)
+    first, kept, its = both(world)
+    event("better" if kept is not first else "kept")
+    assert [move.shift for move in first.moves] == [move.shift for move in found.moves]
+    more = max(0, len(kept.moves) - len(found.moves)) * world.limits.margin
+    assert gain(kept) >= gain(found) + more - 1e-9
+    assert its.copy.moved == {move.pod for move in kept.moves}
+    where = world.snapshot.pod_node.copy()
+    for move in kept.moves:
+        where[move.pod] = move.destination
+    assert np.array_equal(its.copy.scheduler.occupancy.where, where)
+    for binding in its.copy.bindings:
+        fresh = binding.policy.compile(its.copy.snapshot)
+        assert binding.term is not None
+        assert not isinstance(fresh, Problem), fresh
+        for move in kept.moves:
+            fresh.commit(move.shift)
+        assert fresh.cost() == pytest.approx(binding.term.cost(), abs=1e-9)
+    assert not its.chooser.proposed
+    assert not any(its.needless(each, kept.moves) for each in kept.accepted)
+    for pod_ in its.copy.candidates():
+        assert kept.refusals[pod_].code
+
+
+@quick
+@given(gpu_worlds())
+def test_the_kept_plan_spends_no_budget_twice(world: World) -> None:
+    _, kept, its = both(world)
+    assert its.copy.budgets.left() >= 0
+    spent = Counter(index for move in kept.moves for index in world.snapshot.budgets_of(move.pod))
+    for index, count in spent.items():
+        assert count <= world.snapshot.budgets[index].status.disruptionsAllowed
+    for share, left in its.copy.budgets.shares():
+        for move in kept.moves:
+            assert left[share[move.pod]] >= 0
+
+
+@settings(quick, max_examples=tries(45, 3))
+@given(st.integers(0, 10_000), st.integers(1, 3))
+def test_no_more_pods_of_a_share_are_away_than_it_allows(seed: int, most: int) -> None:
+    random = np.random.default_rng(seed)
+    home = random.integers(4, size=12).astype(np.int32)
+    share = random.integers(3, size=12).astype(np.int32)
+    where = home.copy()
+    rule = Allotted(share, np.full(3, most, dtype=np.int32), home, where)
+    for _ in range(40):
+        pods = random.integers(12, size=1).astype(np.int32)
+        nodes = random.integers(4, size=1).astype(np.int32)
+        allowed = bool(rule.admits(pods, nodes, np.array([-1]))[0])
+        away = np.bincount(share[(where != home)], minlength=3)[share[pods[0]]]
+        goes = where[pods[0]] == home[pods[0]] != nodes[0]
+        assert allowed == (not goes or away < most)
+        assert rule.allows(pods, nodes)[0, 0] == allowed or nodes[0] == home[pods[0]]
+        if allowed:
+            rule.commit(pods, nodes)
+            where[pods] = nodes
+    assert np.bincount(share[where != home], minlength=3).max() <= most
+
+
+def test_moves_of_the_past_leave_less() -> None:
+    world = beaten(movesPerCycle=9, movesPerHour=5)
+    assert evaluator(world).copy.budgets.left() == 5
+    world.history.moves.append(
+        PastMove(
+            plan="p", podUid="u", namespace="default", pod="p", workload="w", source="n1",
+            at=world.snapshot.taken - timedelta(minutes=30), state="ready",
+        )
+    )  # fmt: skip
+    assert evaluator(world).copy.budgets.left() == 4
+
+
+@quick
+@given(gpu_worlds())
+def test_as_many_moves_are_left_as_may_be_planned(world: World) -> None:
+    budgets, movable = evaluator(world).copy.budgets, range(len(world.snapshot.pods))
+    left = budgets.left()
+    shares = budgets.shares()
+    for pod_ in movable:
+        assert (budgets.closed() is None) == (budgets.left() > 0)
+        allowed = all(there[share[pod_]] > 0 for share, there in budgets.shares())
+        assert (budgets.used_up(pod_) is None) == allowed
+        if allowed and budgets.closed() is None:
+            budgets.spend(pod_)
+            left -= 1
+            assert budgets.left() == left
+    assert shares
