@@ -77,6 +77,7 @@ _ALL = (
     Reason("FEA012", "The pod makes room for another one, which gains by it.", "Read the move that comes after it."),
     Reason("FEA013", "The search ended before it came to this pod: its time was up, or as many moves were evaluated as one search may.", "A later cycle goes on; give policies a narrower `match`, or raise `gainShare`."),
     Reason("FEA014", "The pod moves with its gang, which gains by it as a whole.", "Read the other moves of its gang."),
+    Reason("FEA015", "No finding names the pod, and the policy gains by what it does to the node where it goes.", "Read the message: it names the node and the gain."),
     # Margin and limits
     Reason("MRG001", "The expected gain does not exceed the margin.", "Lower `margin` to let smaller gains count."),
     Reason("MRG002", "The gain is too small for the disruption that the move costs.", "Lower `gainShare`, or raise the policy's weight."),

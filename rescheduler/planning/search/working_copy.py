@@ -281,6 +281,15 @@ class WorkingCopy:
             found = [ask(move.pod, move.source, b, move.gains[b.policy.name]) for b in gaining]
             if reasons := tuple(reason for reason in found if reason is not None):
                 return reasons
-        if not move.group:
-            return ()
-        return (Problem(code="FEA014", message=f"it moves with the rest of gang {move.group}"),)
+        if move.group:
+            text = f"it moves with the rest of gang {move.group}"
+            return (Problem(code="FEA014", message=text),)
+        node = self.snapshot.nodes[move.destination].metadata.name
+        return tuple(
+            Problem(
+                code="FEA015",
+                message=f"nothing is wrong where it is, and it fits better on {node} "
+                f"({each.policy.name} {move.gains[each.policy.name]:+.2f})",
+            )
+            for each in gaining
+        )
