@@ -1,135 +1,207 @@
 """Steepest descent: the single move that lowers the cost most, again and again.
 
-For each pod the best node is kept. A move changes two nodes, so of all other nodes the best stays
-what it was; whoever wanted one of the two is asked anew only when it would be next.
+For each pod a few of its best nodes are kept, and a bound on what all others cost. A pod is asked
+for them only when its bound says that it might be next: of many pods most never are. A move changes
+two nodes; what is kept of others stays right, and who listed one of the two is told its new cost.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
-from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.planning.improve.placement import NOTHING, Placement
 
 AT_ONCE = 1 << 20
 """Pairs of pods and nodes that are asked for at once."""
-_MOST_NODES = 1_000
-"""Of more nodes so many are drawn, each time that a pod's best one is asked for."""
+_LISTED = 8
+"""Nodes that are kept for each pod."""
+_TRIED = 32
+"""Of so many nodes that cost a pod least rules are asked first; of all only if they allow none."""
+_ASKED = 1 << 14
+"""Pairs of pods and nodes that are asked for at first when bounds are not enough; then more."""
 _NODES_OF_MOVE, _NEARLY = 100, 0.8
 """Moves are made one by one, but on many nodes one for each so many at once: those that gain at
 least this share of what the best gains, each on two nodes of its own."""
+_NEAR, _RENEW = 4_000, 100
+"""Of the pods that were asked so many of the best are told of nodes that change; chosen anew each
+so many moves. The others are asked again when they might be next."""
+
+_Places = npt.NDArray[np.intp]
 
 
 class Descent:
-    """The best move of each of some pods, kept while the placement changes through it.
+    """The best moves of some pods, kept while the placement changes through it.
 
     pods: which; their places in it number the arrays. most: how many may be elsewhere than at home.
     """
 
     def __init__(self, placement: Placement, pods: IntArray, most: int) -> None:
-        self.placement = placement
-        self.pods = pods
-        self.most = most
+        self._placement, self._pods, self._most = placement, pods, most
         self._place = np.full(len(placement.home), -1, dtype=np.int32)
         self._place[pods] = np.arange(len(pods), dtype=np.int32)
-        self._random = np.random.default_rng(len(pods))
         self._batch = max(1, len(placement.nodes) // _NODES_OF_MOVE)
+        listed = min(_LISTED, len(placement.nodes))
+        self._nodes = np.full((len(pods), listed), -1, dtype=np.int32)
+        self._values = np.full((len(pods), listed), np.inf)
+        self._best = np.full(len(pods), np.inf)
+        self._asked = np.zeros(len(pods), dtype=np.bool_)
+        self._near = np.zeros(len(pods), dtype=np.bool_)
         self._leaving = placement.leaving(pods)
-        self._best = np.empty(len(pods))
-        self._to = np.empty(len(pods), dtype=np.int32)
-        self._stale = np.zeros(len(pods), dtype=np.bool_)
-        step = max(1, AT_ONCE // max(1, len(placement.nodes)))
-        for start in range(0, len(pods), step):
-            self._ask(np.arange(start, min(start + step, len(pods)), dtype=np.int32))
-
-    def _ask(self, places: IntArray) -> None:
-        """Find the best move of each anew; of very many nodes among some that are drawn."""
-        nodes = self.placement.nodes
-        if len(nodes) > _MOST_NODES:
-            nodes = self._random.choice(nodes, _MOST_NODES, replace=False, shuffle=False)
-        table = self.placement.arriving(self.pods[places], nodes)
-        which = table.argmin(axis=1)
-        self._to[places] = nodes[which]
-        self._best[places] = table[np.arange(len(places)), which]
-        self._stale[places] = False
-
-    def next(self) -> tuple[int, int, float] | None:
-        """The best move that is allowed, and its change of the cost; None if nothing gains."""
-        total = self._leaving + self._best
-        inside = None
-        if len(self.placement.moved) >= self.most:
-            inside = self._place[list(self.placement.moved)]
-            inside = inside[inside >= 0]
-            if not len(inside):
-                return None
-        while True:
-            place = int(total.argmin() if inside is None else inside[total[inside].argmin()])
-            if not total[place] < -NOTHING:
-                return None
-            pod, to = int(self.pods[place]), int(self._to[place])
-            if not self._stale[place] and self.placement.allows(pod, to):
-                return pod, to, float(total[place])
-            # What is kept is of a state that is past: the node has filled, or a rule holds now.
-            self._ask(np.array([place], dtype=np.int32))
-            total[place] = self._leaving[place] + self._best[place]
-
-    def _several(self, best: float) -> tuple[IntArray, IntArray, FloatArray]:
-        """Moves that gain nearly as much as the best, the best first, and share no node."""
-        placement = self.placement
-        total = self._leaving + self._best
-        count = min(4 * self._batch, len(total))
-        places = np.argpartition(total, count - 1)[:count]
-        places = places[np.argsort(total[places], kind="stable")]
-        stale = places[self._stale[places] & (total[places] <= _NEARLY * best)]
-        if len(stale):
-            self._ask(stale.astype(np.int32))
-            total[stale] = self._leaving[stale] + self._best[stale]
-        places = places[(total[places] <= _NEARLY * best) & ~self._stale[places]]
-        places = places[np.argsort(total[places], kind="stable")]
-        left = self.most - len(placement.moved)
-        pods, to = self.pods[places], self._to[places]
-        nobody = np.full(len(pods), -1, dtype=np.int32)
-        some = np.flatnonzero(placement.admits(pods, to, nobody))
-        some = some[placement.together(pods[some], to[some], nobody[some])]
-        some = some[: min(self._batch, left)]
-        return pods[some], to[some], total[places[some]]
-
-    def _move(self, pods: IntArray, to: IntArray) -> None:
-        """Make them, and keep the best moves right."""
-        placement = self.placement
-        ends = np.unique(np.concatenate([placement.where[pods], to]))
-        placement.move_all(pods, to, np.full(len(pods), -1, dtype=np.int32))
-        for start in range(0, len(self.pods), step := max(1, AT_ONCE // len(ends))):
-            some = slice(start, start + step)
-            table = placement.arriving(self.pods[some], ends)
-            which = table.argmin(axis=1)
-            best = table[np.arange(len(which)), which]
-            better = best <= self._best[some]
-            self._stale[some] |= np.isin(self._to[some], ends) & ~better
-            self._best[some] = np.where(better, best, self._best[some])
-            self._to[some] = np.where(better, ends[which], self._to[some])
-            self._stale[some] &= ~better
-        (changed,) = np.nonzero(np.isin(placement.where[self.pods], ends))
-        self._leaving[changed] = placement.leaving(self.pods[changed])
-        places = self._place[pods]
-        self._ask(places[places >= 0])
+        self._bound = placement.hopes(pods)
 
     def run(self) -> Iterator[FloatArray]:
         """Descend until nothing gains; yields what the moves changed, some at a time."""
-        while (found := self.next()) is not None:
-            pod, node, change = found
-            pods, to = np.array([[pod], [node]], dtype=np.int32)
-            changes = np.array([change])
-            if self._batch > 1 and len(self.placement.moved) < self.most:
-                pods, to, changes = self._several(change)
-            self._move(pods, to)
+        count = 0
+        while len(places := self._next()):
+            changes = self._leaving[places] + self._best[places]
+            to = self._nodes[places, self._values[places].argmin(axis=1)]
+            if count // _RENEW != (count + len(places)) // _RENEW:
+                self._choose_near()
+            self._move(self._pods[places], to)
+            count += len(places)
             yield changes
 
+    def _next(self) -> _Places:
+        """The places of pods whose best moves are made next, together; none if nothing gains."""
+        placement = self._placement
+        many = max(1, min(self._batch, self._most - len(placement.moved)))
+        share = 1.0 if many == 1 else _NEARLY
+        total = self._leaving + np.minimum(self._best, self._bound)
+        if len(placement.moved) >= self._most:
+            inside = self._place[list(placement.moved)]
+            outside = np.ones(len(total), dtype=np.bool_)
+            outside[inside[inside >= 0]] = False
+            total[outside] = np.inf
+        while True:
+            places = self._known(total, share)
+            if not len(places):
+                return places
+            pods, nobody = self._pods[places], np.full(len(places), -1, dtype=np.int32)
+            to = self._nodes[places, self._values[places].argmin(axis=1)]
+            allowed = np.flatnonzero(placement.admits(pods, to, nobody))
+            if len(allowed):
+                made = placement.together(pods[allowed], to[allowed], nobody[allowed])
+                found: _Places = places[allowed[made[:many]]]
+                return found
+            self._ask(places)  # rules that reach beyond nodes hold now
+            total[places] = self._leaving[places] + np.minimum(self._best, self._bound)[places]
 
-def candidates(placement: Placement, count: int) -> IntArray:
-    """At most so many pods that save most by leaving, ascending."""
-    pods = placement.movable
-    saved: FloatArray = placement.leaving(pods)
-    if len(pods) <= count:
-        return pods
-    return np.sort(pods[np.argpartition(saved, count)[:count]])
+    def _known(self, total: FloatArray, share: float) -> _Places:
+        """Places of pods that gain at least that share of the best gain, the best first.
+
+        Those are asked whose bounds are not enough to tell.
+        """
+        count = max(1, _ASKED // len(self._placement.nodes))
+        while True:
+            known = self._best <= self._bound
+            least = share * float(total[known].min(initial=0.0))
+            (some,) = np.nonzero(total <= min(least, -NOTHING))
+            asked = some[~known[some]]
+            if not len(asked):
+                return some[np.argsort(total[some], kind="stable")]
+            if len(asked) > count:
+                asked = asked[np.argpartition(total[asked], count - 1)[:count]]
+            count *= 2
+            self._ask(asked)
+            total[asked] = self._leaving[asked] + np.minimum(self._best, self._bound)[asked]
+
+    def _ask(self, places: _Places) -> None:
+        """Find the best nodes of each anew."""
+        placement = self._placement
+        step = max(1, AT_ONCE // len(placement.nodes))
+        for start in range(0, len(places), step):
+            some = places[start : start + step]
+            pods = self._pods[some]
+            table = placement.adding(pods, placement.nodes)
+            (left,) = np.nonzero(~self._list(some, table, _TRIED))
+            if len(left):
+                table = table[left]
+                placement.forbid(pods[left], placement.nodes, table)
+                self._list(some[left], table, self._nodes.shape[1])
+        self._asked[places] = self._near[places] = True
+
+    def _list(self, places: _Places, table: FloatArray, tried: int) -> BoolArray:
+        """Keep the least of those columns that are least in each row, and allowed.
+
+        (k,) whether one is, or none is anywhere.
+        """
+        order = _least(table, tried)
+        values = np.take_along_axis(table, order, axis=1)
+        nodes = self._placement.nodes[order]
+        bound = np.full(len(places), np.inf)
+        if table.shape[1] > tried:
+            bound = values.max(axis=1)
+        self._forbid(self._pods[places], nodes, values)
+        self._keep(places, nodes, values, bound)
+        found: BoolArray = np.isfinite(self._best[places]) | np.isinf(bound)
+        return found
+
+    def _keep(
+        self, places: _Places, nodes: IntArray, values: FloatArray, bound: FloatArray
+    ) -> None:
+        """Keep the best of these nodes. bound: (k,) what all others cost at least."""
+        order = _least(values, self._nodes.shape[1])
+        self._nodes[places] = np.take_along_axis(nodes, order, axis=1)
+        self._values[places] = kept = np.take_along_axis(values, order, axis=1)
+        self._best[places] = kept.min(axis=1)
+        np.put_along_axis(values, order, np.inf, axis=1)
+        self._bound[places] = np.minimum(bound, values.min(axis=1))
+
+    def _forbid(self, pods: IntArray, nodes: IntArray, values: FloatArray) -> None:
+        """Make what rules do not allow infinite. nodes, values: (k, few)."""
+        rows, columns = np.nonzero(np.isfinite(values))
+        nobody = np.full(len(rows), -1, dtype=np.int32)
+        allowed = self._placement.admits(pods[rows], nodes[rows, columns], nobody)
+        values[rows[~allowed], columns[~allowed]] = np.inf
+
+    def _choose_near(self) -> None:
+        (asked,) = np.nonzero(self._asked)
+        total = self._leaving[asked] + np.minimum(self._best, self._bound)[asked]
+        near = asked if len(asked) <= _NEAR else asked[np.argpartition(total, _NEAR)[:_NEAR]]
+        self._near[:] = False
+        self._near[near] = True
+
+    def _move(self, pods: IntArray, to: IntArray) -> None:
+        """Make them, and keep the best moves right."""
+        placement = self._placement
+        ends = np.concatenate([placement.where[pods], to])
+        touched = np.zeros(len(placement.nodes) + 1, dtype=np.bool_)  # the last is no node
+        touched[ends] = True
+        placement.move_all(pods, to, np.full(len(pods), -1, dtype=np.int32))
+        (changed,) = np.nonzero(touched[placement.where[self._pods]])
+        self._leaving[changed] = placement.leaving(self._pods[changed])
+        (near,) = np.nonzero(self._near)
+        step = max(1, AT_ONCE // len(ends))
+        for start in range(0, len(near), step):
+            self._renew(near[start : start + step], ends, touched)
+        (far,) = np.nonzero(self._asked & ~self._near)
+        far = far[touched[self._nodes[far]].any(axis=1)]
+        self._bound[far] = np.minimum(self._best[far], self._bound[far])
+        self._best[far] = np.inf
+        places = self._place[pods]
+        self._ask(places[places >= 0].astype(np.intp))
+
+    def _renew(self, places: _Places, ends: IntArray, touched: BoolArray) -> None:
+        """Put the new costs of these nodes into the lists of those pods."""
+        table = self._placement.adding(self._pods[places], ends)
+        listed = touched[self._nodes[places]]
+        better = table < self._bound[places][:, None]
+        (rows,) = np.nonzero(listed.any(axis=1) | better.any(axis=1))
+        places = places[rows]
+        new = np.where(better[rows], table[rows], np.inf)
+        ends = np.broadcast_to(ends, new.shape)
+        self._forbid(self._pods[places], ends, new)
+        old = np.where(listed[rows], np.inf, self._values[places])
+        values = np.concatenate([old, new], axis=1)
+        nodes = np.concatenate([self._nodes[places], ends], axis=1)
+        self._keep(places, nodes, values, self._bound[places])
+
+
+def _least(table: FloatArray, count: int) -> _Places:
+    """(k, count) the columns with the least numbers of each row."""
+    if table.shape[1] <= count:
+        return np.broadcast_to(np.arange(table.shape[1]), table.shape)
+    found: _Places = np.argpartition(table, count - 1, axis=1)[:, :count]
+    return found

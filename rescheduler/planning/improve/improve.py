@@ -11,13 +11,14 @@ import numpy as np
 
 from rescheduler.model.move import Shift
 from rescheduler.planning.improve.annealing import Annealing
-from rescheduler.planning.improve.descent import Descent, candidates
-from rescheduler.planning.improve.kinds import KindDescent
+from rescheduler.planning.improve.descent import Descent
+from rescheduler.planning.improve.kinds import KindDescent, candidates
 from rescheduler.planning.improve.partners import Partners
 from rescheduler.planning.improve.placement import Placement
 
 _ALL, _FEW = 20_000, 4_000
-"""Up to so many pods the descent considers all; of more so many, or twice as many as may move."""
+"""Up to so many pods a descent by kinds considers all; of more so many, or twice as many as may
+move."""
 
 _MOVES, _PARTS = 200, 6
 """Where it does not, it chooses them anew after so many moves, or so many times in all."""
@@ -79,7 +80,8 @@ def _descend(placement: Placement, most: int, progress: Callable[[int], float]) 
     while True:
         count = len(gains)
         every = len(placement.movable)
-        pods = candidates(placement, every if every <= _ALL else max(_FEW, 2 * most))
+        few = every if kinds is None or every <= _ALL else max(_FEW, 2 * most)
+        pods = candidates(placement, few)
         if not len(pods) or not most:
             return gains
         descent = (

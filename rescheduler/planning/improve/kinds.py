@@ -163,3 +163,12 @@ class KindOffers:
         best = np.where((to == where) | (to == home), np.inf, best)
         back = self._back < best
         self.best, self.to = np.where(back, self._back, best), np.where(back, home, to)
+
+
+def candidates(placement: Placement, count: int) -> IntArray:
+    """At most so many pods that save most by leaving, ascending."""
+    pods = placement.movable
+    saved: FloatArray = placement.leaving(pods)
+    if len(pods) <= count:
+        return pods
+    return np.sort(pods[np.argpartition(saved, count)[:count]])

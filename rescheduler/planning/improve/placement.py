@@ -142,6 +142,19 @@ class Placement:
 
     def arriving(self, pods: IntArray, nodes: IntArray) -> FloatArray:
         """(k, n) change of the cost if each pod came to each node; infinite where it may not."""
+        total = self.adding(pods, nodes)
+        self.forbid(pods, nodes, total)
+        return total
+
+    def forbid(self, pods: IntArray, nodes: IntArray, total: FloatArray) -> None:
+        """Make what the rules do not allow infinite. total: (k, n)."""
+        allowed = np.ones(total.shape, dtype=np.bool_)
+        for rule in self._rules:
+            allowed &= rule.allows(pods, nodes)
+        np.copyto(total, np.inf, where=~allowed)
+
+    def adding(self, pods: IntArray, nodes: IntArray) -> FloatArray:
+        """(k, n) the same, but for rules: infinite only where the pod is."""
         first, *others = self._kernels
         total = first.kernel.arriving(pods, nodes)
         total *= first.weight
@@ -149,11 +162,16 @@ class Placement:
             total += each.weight * each.kernel.arriving(pods, nodes)
         if self._priced:
             total += np.where(self.home[pods][:, None] == nodes, 0.0, self.price[pods][:, None])
-        allowed = self.where[pods][:, None] != nodes
-        for rule in self._rules:
-            allowed &= rule.allows(pods, nodes)
-        np.copyto(total, np.inf, where=~allowed)
+        np.copyto(total, np.inf, where=self.where[pods][:, None] == nodes)
         return total
+
+    def hopes(self, pods: IntArray) -> FloatArray:
+        """(k,) a bound: at least what coming anywhere adds to the cost."""
+        saved = np.zeros(len(self.home))
+        for each in self._kernels:
+            saved += each.weight * each.kernel.savings()
+        found: FloatArray = -saved[pods] - self.leaving(pods)
+        return found
 
     def allows(self, pod: int, node: int) -> bool:
         """Whether the pod may go there now."""
