@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rescheduler.model.move import Shift
+from rescheduler.model.readings import IntArray
 from rescheduler.planning.improve.annealing import Annealing
 from rescheduler.planning.improve.descent import Descent
 from rescheduler.planning.improve.kinds import KindDescent, candidates
@@ -18,10 +19,14 @@ from rescheduler.planning.improve.placement import Placement
 
 _ALL, _FEW = 20_000, 4_000
 """Up to so many pods a descent by kinds considers all; of more so many, or twice as many as may
-move."""
+move. So many, drawn, tell what a move gains where annealing towards partners undoes what was made.
+"""
 
 _MOVES, _PARTS = 200, 6
 """Where it does not, it chooses them anew after so many moves, or so many times in all."""
+
+_ENDING = 0.02
+"""The share of its time that the last descent may take in addition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +58,19 @@ def improve(
     before, bound = placement.cost(), placement.least(most)
     most = min(most, len(placement.movable))
     stopped = "nothing gains"
-    gains = _descend(placement, most, progress)
+    random = np.random.default_rng(seed)
+    by_partners = most == len(placement.movable) and len(placement.attracted) > 0
+    some = placement.movable
+    if by_partners and len(some) > _FEW:
+        some = np.sort(random.choice(some, _FEW, replace=False))
+    gains = _descend(placement, some, most, progress)
     if gains and progress(0) < 1.0:
-        random = np.random.default_rng(seed)
-        if most == len(placement.movable) and len(placement.attracted):
+        if by_partners:
             Partners(placement, gains, random, progress).run()
         else:
             Annealing(placement, most, gains, random, progress).run()
-        _descend(placement, most, _without_end)
+        if len(some) == len(placement.movable):
+            _descend(placement, some, most, lambda _: progress(0) - _ENDING)
         stopped = "its time is spent"
     shifts = tuple(
         Shift(pod, int(placement.home[pod]), int(placement.where[pod]))
@@ -69,19 +79,17 @@ def improve(
     return Improvement(shifts, before, placement.cost(), bound, stopped)
 
 
-def _without_end(_: int) -> float:
-    return 0.0
-
-
-def _descend(placement: Placement, most: int, progress: Callable[[int], float]) -> list[float]:
+def _descend(
+    placement: Placement, among: IntArray, most: int, progress: Callable[[int], float]
+) -> list[float]:
     """Descend among those that save most, until nothing gains; answers what each move gained."""
     gains: list[float] = []
     kinds = placement.kinds()
     while True:
         count = len(gains)
-        every = len(placement.movable)
+        every = len(among)
         few = every if kinds is None or every <= _ALL else max(_FEW, 2 * most)
-        pods = candidates(placement, few)
+        pods = candidates(placement, among, few)
         if not len(pods) or not most:
             return gains
         descent = (
@@ -95,5 +103,5 @@ def _descend(placement: Placement, most: int, progress: Callable[[int], float]) 
                 return gains
             if len(pods) < every and len(gains) - count >= max(_MOVES, most // _PARTS):
                 break  # by now others save more
-        if len(gains) == count or len(pods) == len(placement.movable):
+        if len(gains) == count or len(pods) == every:
             return gains

@@ -119,25 +119,26 @@ class Residents:
         return np.where(self._count[nodes] > 0, found, -1)
 
     def move(self, pods: IntArray, sources: IntArray, nodes: IntArray, others: IntArray) -> None:
-        """Each pod goes from its source to its node, and the other, if any, comes instead."""
-        every = (each.tolist() for each in (pods, sources, nodes, others))
-        for pod, source, node, other in zip(*every, strict=True):
-            self._drop(pod, source)
-            if other >= 0:
-                self._drop(other, node)
-                self._add(other, source)
-            self._add(pod, node)
+        """Each pod goes from its source to its node, and the other, if any, comes instead.
 
-    def _add(self, pod: int, node: int) -> None:
-        place = self._count[node]
-        if place == self._slots.shape[1]:
+        No two of the moves share a node.
+        """
+        (coming,) = np.nonzero(others >= 0)
+        self._drop(pods, sources)
+        self._drop(others[coming], nodes[coming])
+        self._add(others[coming], sources[coming])
+        self._add(pods, nodes)
+
+    def _add(self, pods: IntArray, nodes: IntArray) -> None:
+        places = self._count[nodes]
+        if places.max(initial=0) >= self._slots.shape[1]:
             self._slots = np.concatenate([self._slots, np.full_like(self._slots, -1)], axis=1)
-        self._slots[node, place] = pod
-        self._place[pod] = place
-        self._count[node] += 1
+        self._slots[nodes, places] = pods
+        self._place[pods] = places
+        self._count[nodes] += 1
 
-    def _drop(self, pod: int, node: int) -> None:
-        self._count[node] -= 1
-        place, last = self._place[pod], self._slots[node, self._count[node]]
-        self._slots[node, place] = last
-        self._place[last] = place
+    def _drop(self, pods: IntArray, nodes: IntArray) -> None:
+        self._count[nodes] -= 1
+        places, last = self._place[pods], self._slots[nodes, self._count[nodes]]
+        self._slots[nodes, places] = last
+        self._place[last] = places

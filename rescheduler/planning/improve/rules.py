@@ -184,10 +184,10 @@ class Apart:
         """Move the pods."""
         some = self._group[pods] > 0
         pods, nodes = pods[some], nodes[some]
-        group = self._group[pods]
-        for at, sign in ((self._where[pods], -1), (nodes, 1)):
+        first, count = self._group[pods] * self._count.shape[1], self._count.reshape(-1)
+        for at, sign in ((self._where[pods], np.int16(-1)), (nodes, np.int16(1))):
             placed = at >= 0
-            np.add.at(self._count, (group[placed], at[placed]), sign)
+            np.add.at(count, first[placed] + at[placed], sign)
         self._where[pods] = nodes
 
 

@@ -109,18 +109,41 @@ def test_pods_are_drawn_to_those_they_exchange_traffic_with(tmp_path: Path) -> N
 
 def test_residents_are_who_is_there() -> None:
     random = np.random.default_rng(5)
-    where: IntArray = random.integers(4, size=12).astype(np.int32)
-    residents = Residents(where, 4)
+    where: IntArray = random.integers(6, size=20).astype(np.int32)
+    residents = Residents(where, 6)
+    several = 0
     for _ in range(200):
-        one, other = random.choice(12, 2, replace=False).astype(np.int32)
-        source, node = where[one], where[other]
-        if source == node:
-            continue
-        other = other if random.random() < 0.5 else np.int32(-1)
-        residents.move(*(np.array([each]) for each in (one, source, node, other)))
-        where[one] = node
-        if other >= 0:
-            where[other] = source
-        drawn = residents.drawn(np.arange(4, dtype=np.int32), random)
-        for each, pod in enumerate(drawn.tolist()):
-            assert where[pod] == each if pod >= 0 else not (where == each).any()
+        moves = []
+        for source, node in random.permutation(6).reshape(-1, 2).astype(np.int32):
+            here, there = np.flatnonzero(where == source), np.flatnonzero(where == node)
+            if len(here) and random.random() < 0.8:
+                swapping = len(there) and random.random() < 0.5
+                moves.append(
+                    (random.choice(here), source, node, random.choice(there) if swapping else -1)
+                )
+        several += len(moves) > 1
+        pods, sources, nodes, others = np.array(moves, dtype=np.int32).reshape(-1, 4).T
+        residents.move(pods, sources, nodes, others)
+        where[pods] = nodes
+        where[others[others >= 0]] = sources[others >= 0]
+        for _ in range(3):
+            drawn = residents.drawn(np.arange(6, dtype=np.int32), random)
+            for each, pod in enumerate(drawn.tolist()):
+                assert where[pod] == each if pod >= 0 else not (where == each).any()
+    assert several > 100
+
+
+def test_where_pods_are_many_some_of_them_tell_what_a_move_gains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    better = 0
+    monkeypatch.setattr("rescheduler.planning.improve.improve._FEW", 4)
+    for seed in range(12):
+        path = drawn_traffic.write(tmp_path, seed)
+        short, _ = answered(path, steps=1)
+        found, made = answered(path, steps=400)
+        again, _ = answered(path, steps=400)
+        assert found == again
+        assert found.after == pytest.approx(made.cost())
+        better += found.after < short.after - 1e-9
+    assert better > 6
