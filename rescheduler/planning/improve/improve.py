@@ -62,14 +62,16 @@ def improve(
     by_partners = most == len(placement.movable) and len(placement.attracted) > 0
     some = placement.movable
     if by_partners and len(some) > _FEW:
-        some = np.sort(random.choice(some, _FEW, replace=False))
+        some = placement.attracted
+        some = np.sort(random.choice(some, min(_FEW, len(some)), replace=False))
     gains = _descend(placement, some, most, progress)
+    reached = placement.cost()
     if gains and progress(0) < 1.0:
         if by_partners:
             Partners(placement, gains, random, progress).run()
         else:
             Annealing(placement, most, gains, random, progress).run()
-        if len(some) == len(placement.movable):
+        if len(some) == len(placement.movable) and placement.cost() < reached:
             _descend(placement, some, most, lambda _: progress(0) - _ENDING)
         stopped = "its time is spent"
     shifts = tuple(
