@@ -6,7 +6,7 @@ import pytest
 from rescheduler.planning.improve import descent
 from rescheduler.planning.improve.descent import Descent
 from rescheduler.planning.improve.placement import Placement, Priced
-from rescheduler.planning.improve.rules import Apart, Room
+from rescheduler.planning.improve.rules import Apart, Room, Rule
 from rescheduler.policies.shared.hinges import Hinges
 
 
@@ -24,9 +24,10 @@ def drawn(seed: int, nodes: int = 12, pods: int = 80) -> Placement:
     slack = np.column_stack([target, chance.uniform(0.0, 5.0, size=nodes)])
     movable = chance.random(pods) < 0.9
     kernel = Hinges(parts, slack, home, movable)
-    rules = [
+    group = chance.integers(-1, 40, size=pods).astype(np.int32)
+    rules: list[Rule] = [
         Room(demands, free, np.array([False, True]), home),
-        Apart(chance.integers(-1, 40, size=pods), nodes, home),
+        Apart(group, nodes, home),
     ]
     return Placement(home, movable, nodes, [Priced(kernel, 0.5)], rules, chance.random(pods) / 4)
 
