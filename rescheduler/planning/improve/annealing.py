@@ -27,7 +27,9 @@ _POOL = 2_000
 _POOL_OF_CAP = 20
 """Pods that may be drawn: those that save most when they leave, or so many times the cap."""
 _HOT, _HOT_UNCAPPED, _COLD = 0.3, 1.0, 0.001
-"""The first temperature, in what a move of the descent gained on average; the last, in that."""
+"""The first temperature, in what a move of the descent gained on average; the last, in that. More
+pods than the least pool are drawn more seldom each, and begin cooler, by the root of their number.
+"""
 _LEAST_WORTH = 0.25
 """What a move must be worth under a cap at first, in the same: the least gain, or this."""
 _LEAST, _MOST = 0.1, 5.0
@@ -69,6 +71,7 @@ class Annealing:
         self._price = self._worth if capped else 0.0
         self._capped = capped
         self._hot = heat * average * (_HOT if capped else _HOT_UNCAPPED)
+        self._hot *= float(np.sqrt(_POOL / max(_POOL, self._drawable())))
         self._cost = placement.cost()
         self.best = self._cost
         self.best_where = placement.where.copy()
@@ -96,13 +99,16 @@ class Annealing:
         placement = self._placement
         pods = placement.movable
         saved = -placement.leaving(pods)
-        most = max(_POOL, _POOL_OF_CAP * self._most)
+        most = self._drawable()
         if len(pods) > most:
             chosen = np.argpartition(-saved, most)[:most]
             pods, saved = pods[chosen], saved[chosen]
         self._pool = pods
         self._weights = np.cumsum(np.clip(saved, _LEAST * self._worth, _MOST * self._worth))
         self._cost = placement.cost()  # without the errors of many sums
+
+    def _drawable(self) -> int:
+        return min(len(self._placement.movable), max(_POOL, _POOL_OF_CAP * self._most))
 
     def _drawn(self, count: int) -> IntArray:
         """Different pods: of the pool, the more they save, and of those that are away from home."""
