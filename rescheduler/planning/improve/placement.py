@@ -173,11 +173,6 @@ class Placement:
         found: FloatArray = -saved[pods] - self.leaving(pods)
         return found
 
-    def allows(self, pod: int, node: int) -> bool:
-        """Whether the pod may go there now."""
-        pods, nodes = np.array([pod], dtype=np.int32), np.array([node], dtype=np.int32)
-        return all(bool(rule.allows(pods, nodes)[0, 0]) for rule in self._rules)
-
     def move(self, pod: int, destination: int) -> None:
         """Move the pod for now."""
         shift = Shift(pod, int(self.where[pod]), destination)

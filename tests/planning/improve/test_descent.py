@@ -5,7 +5,7 @@ import pytest
 
 from rescheduler.planning.improve import descent
 from rescheduler.planning.improve.descent import Descent
-from rescheduler.planning.improve.placement import Placement, Priced
+from rescheduler.planning.improve.placement import NOTHING, Placement, Priced
 from rescheduler.planning.improve.rules import Apart, Room, Rule
 from rescheduler.policies.shared.hinges import Hinges
 
@@ -39,7 +39,7 @@ def best(placement: Placement, most: int) -> float:
         pods = np.array(sorted(placement.moved), dtype=np.int32)
     changes = placement.leaving(pods)[:, None] + placement.arriving(pods, placement.nodes)
     least = float(changes.min(initial=0.0))
-    return least if least < -descent.NOTHING else 0.0
+    return least if least < -NOTHING else 0.0
 
 
 @pytest.mark.parametrize("listed", [1, 3, 8])
