@@ -32,11 +32,15 @@ from rescheduler.actions.stored import config_map
 from rescheduler.model.errors import ActionError, ClocksDiffer, LedgerUnreadable, LockLost
 from rescheduler.model.history import LOOK_BACK, History
 from rescheduler.model.retention import MAX_BYTES, pruned
+from rescheduler.model.wording import instant
 from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 
 COLD_AFTER = timedelta(hours=26)
 """A state this old knows nothing of today, so that we start slowly. A day, and two hours for a
 daily run that starts late or on the day on which the clocks are put back."""
+
+MOST_SET_BACK = 2 * MOST_CLOCK_SKEW
+"""API servers that answer in turn may differ by so much; a clock further behind was set back."""
 
 
 class Marker(Protocol):
@@ -94,7 +98,7 @@ class Ledger:
 
         Raises:
             LedgerUnreadable: it is lost, damaged, older than it was, or newer than we are.
-            ClocksDiffer: the time is not known, and with it no budget.
+            ClocksDiffer: the time is not known, or was set back, and with it no budget.
             LockLost: somebody else wrote meanwhile.
             ActionError: the API server does not answer, or refuses.
         """
@@ -117,7 +121,8 @@ class Ledger:
         current, asked = asked_to_forget(current, "budgets")
         try:
             state = self._believed(current, noted)
-        except LedgerUnreadable:
+            self._not_set_back(state)
+        except (LedgerUnreadable, ClocksDiffer):
             if not asked:
                 raise
             last = noted or Note(fence=0, sequence=0)
@@ -152,6 +157,11 @@ class Ledger:
         state = self._decode(current)
         if state is None:
             raise LedgerUnreadable(f"ConfigMap {self._where} holds no state", RESET)
+        try:
+            self._not_set_back(state)
+        except ClocksDiffer:
+            self._object = None  # opening it anew heeds what people ask for
+            raise
         noted = self._noted()
         if noted is None or noted.sequence < state.sequence:
             self._note(note_of(state, packed_in(current)))
@@ -256,6 +266,16 @@ class Ledger:
                 f"the API server's clock steps, or differs from this host's, by {difference:.0f} s;"
                 f" at most {most:.0f} s may be",
                 "synchronize the clocks.",
+            )
+
+    def _not_set_back(self, state: State) -> None:
+        """Moves of a clock that is behind would be out of every budget too early."""
+        now, written = self._clock.now(), _last_known(state)
+        if written is not None and written - now > MOST_SET_BACK:
+            raise ClocksDiffer(
+                f"the API server's clock shows {instant(now)}, and the state was written at "
+                f"{instant(written)}, so it has been set back",
+                f"synchronize the clocks; if it was ahead before, wait until then, or {RESET}",
             )
 
     def _take(self, current: dict[str, Any], state: State) -> None:

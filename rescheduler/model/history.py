@@ -246,12 +246,6 @@ class History(msgspec.Struct, omit_defaults=True):
     gains: list[GainRecord] = []
     selections: list[SelectionRecord] = []
 
-    @property
-    def newest(self) -> datetime | None:
-        """The latest time that it knows of; None where nothing has been seen."""
-        moves = (move.last for move in self.moves)
-        return max((*moves, *(each.seen for each in self.selections)), default=None)
-
     def learn(self, move: PastMove, now: datetime) -> bool:
         """Count where a move landed, once: at its first node, or as Pending when it is lost.
 

@@ -99,7 +99,7 @@ _ALL = (
     Reason(
         "GRD007",
         "The clocks of this host and of the API server differ, or were set back.",
-        "Synchronize the clocks; where one was ahead before, wait until the time that is named.",
+        "Synchronize the clocks; where one was ahead before, wait until the time that is named, or forget the state as the message says.",
     ),
     Reason("GRD008", "Pods of the same or a higher priority are Pending.", "Free or add capacity for them first."),
     Reason("GRD009", "Too many replacements landed elsewhere than predicted.", "Find out why; then set `landings` to `forget` in the state ConfigMap, or lower `minLandingHitRate`."),

@@ -126,7 +126,7 @@ class SelectionRecord(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=T
 
 
 def _fresh(then: datetime, now: datetime) -> datetime:
-    return then if now - then < REFRESH else now
+    return then if timedelta(0) <= now - then < REFRESH else now
 
 
 def remembered(

@@ -256,6 +256,54 @@ def test_clocks_that_differ_hold_everything_before_it_is_judged(wall: float) -> 
     assert stored_state(stage)["fence"] == 1
 
 
+@pytest.mark.parametrize("back", [61.0, 3600.0])
+def test_clocks_that_were_all_set_back_hold_everything_until_then(back: float) -> None:
+    """What is counted meanwhile would be forgotten as early once the clocks are right again."""
+    stage = Stage()
+    begun(stage).lease.release()
+    stage.seconds -= back
+    b = taken_over(stage)
+    with pytest.raises(ClocksDiffer, match=r"written at .*, so it has been set back") as caught:
+        b.ledger.open()
+    assert '{"data":{"budgets":"forget"}}' in caught.value.hint
+    assert stored_state(stage)["fence"] == 1
+    later(b, back)
+    assert b.ledger.load().moves == []
+    assert stored_state(stage)["fence"] == 2
+
+
+def test_servers_that_answer_in_turn_may_differ_a_little() -> None:
+    stage = Stage()
+    begun(stage).lease.release()
+    stage.seconds -= 59
+    taken_over(stage).ledger.open()
+    assert stored_state(stage)["fence"] == 2
+
+
+def test_clocks_that_are_set_back_under_a_lasting_process_hold_it_too() -> None:
+    """By so little at a time that each step is believed."""
+    stage = Stage()
+    a = begun(stage)
+    for _ in range(3):
+        stage.seconds -= 25
+        a.lease.acquire()
+    with pytest.raises(ClocksDiffer, match="set back"):
+        a.ledger.load()
+    assert stored_state(stage)["fence"] == 1
+
+
+def test_people_may_forget_a_state_that_a_clock_wrote_a_year_ahead() -> None:
+    stage = warm(Stage())
+    stage.seconds -= 86400 * 365
+    a = taken_over(stage)
+    with pytest.raises(ClocksDiffer, match="set back"):
+        a.ledger.open()
+    stage.world.objects[KEY]["data"]["budgets"] = "forget"
+    assert a.ledger.load().ramp_left(stage.now()) == 3
+    assert "budgets" not in stage.world.objects[KEY]["data"]
+    assert a.ledger.load().moves == []
+
+
 def test_what_could_not_be_opened_is_opened_by_the_next_load() -> None:
     """A Deployment keeps its lock, and its cycles report until a person has decided."""
     stage = warm(Stage())

@@ -371,9 +371,9 @@ def recovered(run: Run) -> None:
     run.cluster.timeline.advance(700.0)
     # A state of a clock that was ahead holds the cycles (GRD007) until the right clock is as far.
     state = run.universe.state()
-    newest = None if state is None else state.history.newest
-    if newest is not None:
-        ahead = (newest - run.cluster.timeline.now()).total_seconds()
+    written = None if state is None else state.written
+    if written is not None:
+        ahead = (written - run.cluster.timeline.now()).total_seconds()
         run.cluster.timeline.advance(max(0.0, ahead))
     cycle = run.process().run()
     if not _good(cycle):

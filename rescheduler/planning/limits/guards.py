@@ -18,8 +18,6 @@ from rescheduler.scheduler.config.schedulers import Schedulers
 
 MOST_CLOCK_SKEW = timedelta(seconds=30)
 """Cool-downs and ages are compared with the API server's clock; evictions expire after 2 min."""
-MOST_STEP_BACK = timedelta(minutes=1)
-"""What the state holds may be so much later than the snapshot, which takes a while to be read."""
 _FEW_NODES = 3
 
 
@@ -37,7 +35,6 @@ def holding(
         *_not_ready(snapshot, limits),
         *_unreplaced(snapshot, eligibility, limits, history),
         *_skewed(snapshot),
-        *_set_back(snapshot, history),
         *schedulers.guards,
     ]
 
@@ -168,15 +165,4 @@ def _skewed(snapshot: Snapshot) -> Iterator[Problem]:
             code="GRD007",
             message=f"this host's clock and the API server's differ by {skew:.0f} s; at most "
             f"{MOST_CLOCK_SKEW.total_seconds():.0f} s may be",
-        )
-
-
-def _set_back(snapshot: Snapshot, history: History) -> Iterator[Problem]:
-    """GRD007, too. Moves of a clock that is behind would be out of every window too early."""
-    newest = history.newest
-    if newest is not None and newest - snapshot.taken > MOST_STEP_BACK:
-        yield Problem(
-            code="GRD007",
-            message=f"the API server's clock shows {instant(snapshot.taken)}, and the state is of "
-            f"{instant(newest)}, so it has been set back; nothing moves until then",
         )

@@ -12,7 +12,6 @@ from rescheduler.kube.controllers import Owner
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.objects import Condition, ObjectMeta, OwnerReference, Taint
 from rescheduler.model.history import PastMove
-from rescheduler.model.selection import Selection, SelectionRecord
 from rescheduler.policies.limits import Limits
 from tests.cluster import NOW, controller, pod
 from tests.fakes import kueue
@@ -130,13 +129,6 @@ def skew(world: World, seconds: float) -> None:
     world.snapshot = replace(world.snapshot, clock_skew=seconds)
 
 
-def selected(world: World, seconds: float) -> None:
-    """A run that went on for so many seconds from now has seen a policy."""
-    found = Selection(pods=1, nodes=1)
-    known = SelectionRecord.accepted("hot", "m", found, NOW + timedelta(seconds=seconds))
-    world.history.selections.append(known)
-
-
 TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
     ("GRD001", 0.08, lambda w: None),  # 5 of 60 are 8.3 %
     ("", 0.09, lambda w: None),
@@ -174,12 +166,6 @@ TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
     ),
     ("GRD007", 0.5, lambda w: skew(w, -31.0)),
     ("", 0.5, lambda w: skew(w, 29.0)),
-    # The state knows of a later time than the API server's clock shows.
-    ("GRD007", 0.5, lambda w: lost(w, at=NOW + timedelta(seconds=61))),
-    ("GRD007", 0.5, lambda w: lost(w, state="ready", settled=NOW + timedelta(seconds=61))),
-    ("GRD007", 0.5, lambda w: selected(w, 61.0)),
-    ("", 0.5, lambda w: lost(w, at=NOW + timedelta(seconds=59))),
-    ("", 0.5, lambda w: selected(w, 59.0)),
 ]
 
 
