@@ -285,7 +285,7 @@ class View:
             chained += f"; found move by move, a plan gains {amount(search.singly)}"
             chained += f", and this one {amount(search.gain)}"
         elif search.singly is not None:
-            chained += "; found move by move, a plan that gains the same has more evictions"
+            chained += "; no plan that is found move by move is as good"
         evaluated = counted(search.steps, "evaluation")
         return [Fact("Within", percent(search.within), f"{most}{chained}; {why} ({evaluated})")]
 

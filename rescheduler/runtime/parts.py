@@ -93,8 +93,12 @@ def parts_of(  # noqa: PLR0913 - who asks for a cycle, and what for
 
 def _effort(settings: Settings) -> Effort:
     """What the settings let one plan cost, from now on by our own steady clock."""
-    until = time.monotonic() + settings.search_time.total_seconds()
-    return Effort(settings.search_steps, lambda: time.monotonic() >= until)
+    began, seconds = time.monotonic(), settings.search_time.total_seconds()
+    return Effort(
+        settings.search_steps,
+        expired=lambda: time.monotonic() - began >= seconds,
+        half_spent=lambda: time.monotonic() - began >= seconds / 2,
+    )
 
 
 def policies_of(settings: Settings) -> PolicySet:

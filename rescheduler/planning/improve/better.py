@@ -8,7 +8,6 @@ gated like any other, and the better plan is kept.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 from msgspec import structs
@@ -19,7 +18,7 @@ from rescheduler.planning.improve.annealing import Annealing
 from rescheduler.planning.improve.compiled import compiled
 from rescheduler.planning.improve.placement import Placement
 from rescheduler.planning.search.effort import Effort
-from rescheduler.planning.search.evaluation import NOTHING, Evaluation, JointEvaluation
+from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import SearchResult, search
 from rescheduler.planning.search.strategy import Proposal
@@ -43,19 +42,22 @@ def better(
     """The result of the search, or that of one with a proposal first, if it is better.
 
     found: of a search that has just ended on the evaluator's working copy, which then has the moves
-    of the result that is kept. effort: of both searches together. steps: see `STEPS`.
+    of the result that is kept. effort: of both searches together; once half of its time is spent,
+    what was found is kept. steps: see `STEPS`.
     """
-    summary = found.summary
-    if summary is None or not _improvable(evaluator, found):
+    summary, gate = found.summary, found.gate
+    if summary is None or gate is None or not _improvable(evaluator, found):
         return found
-    proposal = _proposal(evaluator, found, effort, steps)
+    left = Effort(effort.steps - summary.steps, expired=effort.half_spent)
+    proposal = _proposal(evaluator, found, left, steps)
     if proposal is None:
         return found
-    copy, left = evaluator.copy, effort.steps - summary.steps
+    copy, cost = evaluator.copy, evaluator.copy.cost()
     _take_back(copy, found.accepted)
-    other = search(evaluator, effort=replace(effort, steps=left), proposal=proposal)
+    other = search(evaluator, effort=left, proposal=proposal)
     tried = other.summary
-    if tried is not None and tried.stopped in _WHOLE and _pays(found, other, copy.limits.margin):
+    whole = tried is not None and tried.stopped in _WHOLE
+    if tried is not None and whole and copy.cost() <= cost + NOTHING and _pays(found, other, gate):
         steps_of_both = summary.steps + tried.steps
         other.summary = structs.replace(tried, steps=steps_of_both, singly=summary.gain)
         return other
@@ -124,13 +126,16 @@ def _take_back(copy: WorkingCopy, accepted: list[JointEvaluation]) -> None:
         copy.take_back(each)
 
 
-def _pays(found: SearchResult, other: SearchResult, margin: float) -> bool:
+def _pays(found: SearchResult, other: SearchResult, gate: Gate) -> bool:
     """Whether the other plan is better: it gains more, beside the margin of each eviction more.
 
-    Of two that gain the same the one with fewer evictions is.
+    What it disrupts more must gain what the gate asks for that. Of two that gain the same the one
+    with fewer evictions is better.
     """
     gain = sum(move.gain for move in other.moves) - sum(move.gain for move in found.moves)
     moves = len(other.moves) - len(found.moves)
+    disruption = sum(each.disruption for each in other.accepted)
+    least = gate.least(max(0.0, disruption - sum(each.disruption for each in found.accepted)))
     if abs(gain) <= NOTHING:
-        return moves < 0
-    return gain > max(0, moves) * margin
+        return moves < 0 and least <= NOTHING
+    return gain > max(0, moves) * gate.margin and gain >= least

@@ -17,11 +17,13 @@ class Effort:
     """What one plan may cost to make.
 
     steps: evaluations of each search; with so many the same input gives the same plan.
-    expired: whether the time is up; the clock is the caller's.
+    expired: whether the time is up; the clock is the caller's. half_spent: whether half of it is:
+    what only makes a plan better leaves the other half to what comes after it.
     """
 
     steps: int = MOST_STEPS
     expired: Callable[[], bool] = never
+    half_spent: Callable[[], bool] = never
 
 
 UNHURRIED = Effort()

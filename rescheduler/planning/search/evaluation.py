@@ -185,6 +185,12 @@ class Gate:
             )
         return None
 
+    def least(self, disruption: float) -> float:
+        """What so much disruption must gain to pass, beside the margin."""
+        if self.removable <= 0 or self.disruption <= 0:
+            return 0.0
+        return self.share * self.removable * disruption / self.disruption
+
     def passing(self, gains: FloatArray, disruptions: FloatArray) -> BoolArray:
         """(k,) whether `refusal` lets each of these single moves pass."""
         passed: BoolArray = (gains > NOTHING) & (gains > self.margin)

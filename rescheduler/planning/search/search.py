@@ -28,12 +28,14 @@ _MOST_LAST = 32
 class SearchResult:
     """accepted: in their order. refused: every other candidate, and why: in the state at the end.
 
-    A candidate that was one no more once the others had moved is refused too.
+    A candidate that was one no more once the others had moved is refused too. gate: what the first
+    moves were measured against; None where nothing might be evaluated.
     """
 
     accepted: list[JointEvaluation] = field(default_factory=list)
     refused: dict[Pods, Problem] = field(default_factory=dict)
     summary: SearchSummary | None = None
+    gate: Gate | None = None
 
     @property
     def moves(self) -> list[Evaluation]:
@@ -122,7 +124,8 @@ class _Search:
         if self._ended():
             return self._unbegun()
         self._evaluator.ended = self._ended
-        best = Best(self._copy, self._evaluator.bounds().best)
+        bounds = self._evaluator.bounds()
+        self._result.gate, best = bounds.gate, Best(self._copy, bounds.best)
         if proposal is not None:
             self._follow(proposal)
         while (self._round() or self._chain()) and not self._ended():
@@ -220,7 +223,7 @@ class _Search:
         if copy.budgets.closed() is not None or self._ended():
             return False
         refused = dict(self._result.refused)
-        gained = sum(move.gain for move in self._result.moves)
+        gained = sum(each.gain for each in self._result.accepted if not each.chain)
         candidates = self._last.candidates(self._evaluator)
         queue = self._queue()
         for each in self._passing(candidates, gate, chain=True):

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
+from rescheduler.kube.annotations import DELETION_COST
 from rescheduler.model.history import PastMove
 from rescheduler.model.move import Shift
 from rescheduler.model.plan import Plan
@@ -20,6 +22,7 @@ from rescheduler.planning.improve.allotted import Allotted
 from rescheduler.planning.improve.annealing import Annealing
 from rescheduler.planning.improve.better import better
 from rescheduler.planning.search.effort import UNHURRIED, Effort
+from rescheduler.planning.search.evaluation import Evaluation, Gate, JointEvaluation
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import SearchResult, search
 from rescheduler.planning.search.strategy import Proposal
@@ -123,6 +126,84 @@ def test_moves_that_gain_together_replace_the_best_single_moves() -> None:
     assert not its.chooser.proposed
 
 
+def disruption(found: SearchResult) -> float:
+    return sum(move.disruption for move in found.moves)
+
+
+def unlike(seed: int) -> World:
+    """Of its pods some are disrupted ten times as much by a move as others."""
+    draw, cluster = random.Random(seed), filled(16, 0.6, seed)
+    pods = [
+        structs.replace(
+            each,
+            metadata=structs.replace(
+                each.metadata, annotations={DELETION_COST: str(draw.randrange(2**30))}
+            ),
+        )
+        for each in cluster.pods
+    ]
+    limits = Limits.model_validate(FREE | STEERED | {"movesPerCycle": 5, "gainShare": 0.3})
+    return World(replace(cluster, pods=pods), [whole_gpus()], limits, {})
+
+
+def test_what_is_kept_gains_its_share_for_what_it_disrupts_more() -> None:
+    kept_others = 0
+    for seed in range(12):
+        its = evaluator(unlike(seed))
+        gate = its.bounds().gate
+        found = search(its)
+        before = its.copy.cost()
+        kept = better(its, found, UNHURRIED)
+        more = max(0.0, disruption(kept) - disruption(found))
+        least = gate.share * gate.removable / gate.disruption * more
+        assert gain(kept) - gain(found) >= least - 1e-9, seed
+        assert its.copy.cost() <= before + 1e-9, seed
+        kept_others += kept is not found
+    assert kept_others
+
+
+def result(moves: int, gain: float, disruption: float) -> SearchResult:
+    made = [
+        Evaluation(number, 0, 1, gain=gain / moves, disruption=disruption / moves)
+        for number in range(moves)
+    ]
+    return SearchResult([JointEvaluation((each.pod,), (each,)) for each in made])
+
+
+@pytest.mark.parametrize(
+    ("gain", "moves", "disruption", "kept"),
+    [
+        (2.05, 5, 5.5, True),
+        (2.05, 5, 10.0, False),  # 4.5 pods more must gain 0.45
+        (2.46, 5, 10.0, True),
+        (2.05, 6, 5.5, False),  # beside the margin of one more
+        (2.15, 6, 5.5, True),
+        (2.0, 4, 5.5, True),
+        (2.0, 4, 6.5, False),
+        (2.0, 5, 5.0, False),
+        (1.95, 4, 4.0, False),
+    ],
+)
+def test_a_plan_is_better_by_what_it_gains_evicts_and_disrupts(
+    gain: float, moves: int, disruption: float, *, kept: bool
+) -> None:
+    gate = Gate(margin=0.1, share=0.5, removable=20.0, disruption=100.0)
+    assert module._pays(result(5, 2.0, 5.5), result(moves, gain, disruption), gate) == kept
+
+
+def test_a_better_plan_leaves_time_for_what_comes_after_it() -> None:
+    asked = Counter[str]()
+
+    def spent() -> bool:
+        asked["half"] += 1
+        return asked["half"] > 3
+
+    found, kept, its = both(beaten(), Effort(half_spent=spent))
+    assert kept is found
+    assert kept.summary is not None
+    assert its.copy.moved == {move.pod for move in kept.moves}
+
+
 def test_a_proposal_that_gains_less_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_MISSED", -1.0)
     limits = Limits.model_validate(FREE | STEERED | {"movesPerCycle": 2, "gainShare": 0.0})
@@ -206,16 +287,16 @@ def test_annealing_asks_no_more_pods_than_it_may(monkeypatch: pytest.MonkeyPatch
     assert 200 <= runs[0].steps < 200 + 100
 
 
-def test_time_that_is_up_ends_annealing() -> None:
+def test_half_of_the_time_ends_annealing() -> None:
     asked = Counter[str]()
 
-    def expired() -> bool:
+    def half_spent() -> bool:
         asked["times"] += 1
         return asked["times"] > 60
 
-    found, kept, its = both(beaten(), Effort(expired=expired))
+    found, kept, its = both(beaten(), Effort(half_spent=half_spent))
     assert kept.summary is not None
-    assert asked["times"] < 200
+    assert 60 < asked["times"] < 200
     assert its.copy.moved == {move.pod for move in kept.moves}
     assert gain(kept) >= gain(found) - 1e-9
 
