@@ -15,6 +15,7 @@ import msgspec
 
 from rescheduler.actions.lease import Store
 from rescheduler.actions.ledger_format import (
+    FORGET,
     RESET,
     Note,
     State,
@@ -275,7 +276,7 @@ class Ledger:
             raise ClocksDiffer(
                 f"the API server's clock shows {instant(now)}, and the state was written at "
                 f"{instant(written)}, so it has been set back",
-                f"synchronize the clocks; if it was ahead before, wait until then, or {RESET}",
+                f"synchronize the clocks; if it was ahead before, wait until then, or, {FORGET}.",
             )
 
     def _take(self, current: dict[str, Any], state: State) -> None:

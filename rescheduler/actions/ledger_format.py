@@ -30,9 +30,12 @@ _FIRST_MARK = "written"
 _MOST_PLAIN = 32 * 2**20
 """Bytes unpacked: many times what a state with room to be stored has; no more is ever unpacked."""
 _PATCH = '{"data":{"budgets":"forget"}}'
+FORGET = (
+    "to forget all budgets and cool-downs on purpose: kubectl -n rescheduler patch configmap "
+    f"rescheduler-state --type merge -p '{_PATCH}'"
+)
 RESET = (
-    "restore the newest state; or, to forget all budgets and cool-downs on purpose: kubectl -n "
-    f"rescheduler patch configmap rescheduler-state --type merge -p '{_PATCH}' "
+    f"restore the newest state; or, {FORGET} "
     "(where it is gone, make it first: kubectl -n rescheduler create configmap rescheduler-state)."
 )
 
