@@ -128,6 +128,9 @@ def planned(snapshot: Snapshot) -> Any:
     return plan_and_observations(snapshot, POLICIES, History(), FindingHistory(), outline)[0]
 
 
+VALUES = [*TEXTS, *TIMES, *NUMBERS, None, [], {}]
+
+
 def good() -> dict[str, list[dict[str, Any]]]:
     controller = named(
         "web", "team", spec={"replicas": 3, "selector": {"matchLabels": {"app": "web"}}}
@@ -138,6 +141,42 @@ def good() -> dict[str, list[dict[str, Any]]]:
         "/api/v1/pods": [pod("web-0", "n1"), pod("web-1", "n1")],
         "/apis/apps/v1/replicasets": [controller],
     }
+
+
+def told_or_read(lists: dict[str, list[dict[str, Any]]]) -> None:
+    """Plan for the lists, after each of their pods and nodes was read or is named as unreadable."""
+    snapshot = read(lists)
+    found = len(snapshot.pods) + len(snapshot.nodes) + len(snapshot.undecodable)
+    assert found == len(lists["/api/v1/pods"]) + len(lists["/api/v1/nodes"])
+    planned(snapshot)
+
+
+@pytest.mark.parametrize("note", sorted(annotations.READ))
+def test_each_annotation_may_say_anything(note: str) -> None:
+    lists = good()
+    for number, said in enumerate(VALUES):
+        made_pod, made_node = pod(f"pod-{number}", "n1"), node(f"node-{number}")
+        for made in (made_pod, made_node):
+            made["metadata"]["annotations"] = {note: said}
+        lists["/api/v1/pods"].append(made_pod)
+        lists["/api/v1/nodes"].append(made_node)
+    told_or_read(lists)
+
+
+@pytest.mark.parametrize("field", POD_FIELDS)
+def test_each_field_of_a_pod_may_hold_anything(field: tuple[str, str]) -> None:
+    lists = good()
+    for number, held in enumerate(VALUES):
+        lists["/api/v1/pods"].append(altered(pod(f"pod-{number}", "n1"), [(field, held)]))
+    told_or_read(lists)
+
+
+@pytest.mark.parametrize("field", NODE_FIELDS)
+def test_each_field_of_a_node_may_hold_anything(field: tuple[str, str]) -> None:
+    lists = good()
+    for number, held in enumerate(VALUES):
+        lists["/api/v1/nodes"].append(altered(node(f"node-{number}"), [(field, held)]))
+    told_or_read(lists)
 
 
 @settings(max_examples=tries(300), deadline=None)
@@ -200,6 +239,18 @@ FIELDS = [
     "accessModes",
 ]
 body = st.one_of(inner, st.dictionaries(st.sampled_from(FIELDS), inner, max_size=3))
+
+
+@pytest.mark.parametrize("path", sorted(KINDS))
+def test_each_field_of_another_object_may_hold_anything(path: str) -> None:
+    lists = good()
+    made = lists.setdefault(path, [named("kube-system")] if path.endswith("namespaces") else [])
+    for part in KINDS[path]:
+        held = [*VALUES, *({name: value} for name in FIELDS for value in VALUES)]
+        made += [named(f"{part}-{n}".lower(), "team", **{part: v}) for n, v in enumerate(held)]
+    snapshot = read(lists)
+    assert len(snapshot.pods) == 2
+    planned(snapshot)
 
 
 @settings(max_examples=tries(300), deadline=None)

@@ -1,9 +1,9 @@
 """What pods request and nodes have, as the hinges of which an Allocation is the sum."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from rescheduler.kube.annotations import REQUEST_TARGETS
@@ -113,9 +113,7 @@ def _targets(text: str) -> dict[str, float]:
     Raises:
         ValueError: it is no JSON object of quantities that are not negative.
     """
-    read = json.loads(text)
-    if not isinstance(read, dict) or not all(isinstance(each, str) for each in read.values()):
-        raise ValueError(text)
+    read = msgspec.json.decode(text, type=dict[str, str])
     found = {name: nanos(quantity) / NANO for name, quantity in read.items()}
     if any(amount < 0 for amount in found.values()):
         raise ValueError(text)
