@@ -8,7 +8,6 @@ to have held moves nothing. Of two writers one gets a conflict and merges its ob
 """
 
 import base64
-import binascii
 import gzip
 import zlib
 from collections.abc import Iterable
@@ -90,7 +89,7 @@ class FindingHistoryStore:
         try:
             plain = inflate(base64.b64decode(encoded, validate=True), MAX_INFLATED)
             state = msgspec.msgpack.decode(plain, type=_State)
-        except (binascii.Error, EOFError, OSError, zlib.error, msgspec.MsgspecError) as error:
+        except (ValueError, EOFError, OSError, RecursionError, zlib.error) as error:
             raise ActionError(
                 f"ConfigMap {self._where} cannot be decoded: {error}",
                 "nothing to do; the next cycle of `run` begins it anew.",

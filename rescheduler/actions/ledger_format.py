@@ -143,7 +143,7 @@ def note_in(text: str, where: str) -> Note | None:
         return Note(fence=1, sequence=0)
     try:
         return msgspec.json.decode(text, type=Note)
-    except msgspec.MsgspecError as error:
+    except (RecursionError, msgspec.MsgspecError) as error:
         raise LedgerUnreadable(
             f"the Lease's annotation rescheduler.io/ledger on ConfigMap {where} cannot be decoded: "
             f"{error}",

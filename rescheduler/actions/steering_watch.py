@@ -4,12 +4,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import msgspec
 import urllib3
 
 from rescheduler.actions.steering_format import read
 from rescheduler.actions.steering_table import TABLE
 from rescheduler.actions.transport import Api, ServerClock, call, steady
+from rescheduler.kube.nesting import decoded
 from rescheduler.model.steering import Entry
 from rescheduler.wire.answers import date_of
 
@@ -130,8 +130,6 @@ class SteeringWatch:
                 if len(rest) > _MOST:
                     raise OSError("an event is larger than a ConfigMap can be")
                 for line in lines:
-                    event = msgspec.json.decode(line)
-                    if isinstance(event, dict):
-                        yield event
+                    yield decoded(line, dict[str, Any])
         finally:
             response.close()

@@ -14,6 +14,7 @@ import msgspec
 import urllib3
 from kubernetes.client import ApiClient
 
+from rescheduler.kube.nesting import decoded
 from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 from rescheduler.wire.answers import date_of, read_body, within_wall_time
 
@@ -142,12 +143,10 @@ def call(
         return Answer(0, message=f"{method} {path}: no answer ({type(error).__name__}: {error})")
     status = int(response.status)
     try:
-        decoded: Any = msgspec.json.decode(content)
-    except (msgspec.DecodeError, RecursionError):
-        decoded = None
-    if not isinstance(decoded, dict):
+        said = decoded(content, dict[str, Any])
+    except msgspec.DecodeError:
         if 200 <= status < 300:
             return Answer(0, message=f"{method} {path}: answered {status} without a JSON object")
-        decoded = {}
-    said = str(decoded.get("message") or response.reason or "")
-    return Answer(status, decoded, response.headers, f"{method} {path}: {status} {said}".strip())
+        said = {}
+    message = str(said.get("message") or response.reason or "")
+    return Answer(status, said, response.headers, f"{method} {path}: {status} {message}".strip())

@@ -132,7 +132,7 @@ class ZoneAllocation:
                         if name in column:
                             amount = nanos(quantity) / NANO
                             amounts[rows[entry.zone], column[name]] += max(amount, 0.0)
-            except (msgspec.DecodeError, ValueError, KeyError) as error:
+            except (ValueError, KeyError, RecursionError) as error:
                 self.unreadable.append(f"pod {snapshot.pods[pod].key}: {error}")
                 continue
             if amounts.any():

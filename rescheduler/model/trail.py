@@ -279,7 +279,10 @@ def read_entry(line: bytes) -> Entry:
     Raises:
         ValueError: it is none, or one of another version.
     """
-    entry = _entry.decode(line)
+    try:
+        entry = _entry.decode(line)
+    except RecursionError as error:
+        raise ValueError("it nests too deeply") from error
     if entry.trail != VERSION:
         raise ValueError(f"its version is {entry.trail}, and this one reads {VERSION} only")
     if entry.at.tzinfo is None:
@@ -291,7 +294,7 @@ def read_record(entry: Entry) -> AnyRecord | None:
     """The record of an entry; None where it is of a type that this version does not know."""
     try:
         return _record.decode(entry.record)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, RecursionError):
         return None
 
 

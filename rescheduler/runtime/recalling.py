@@ -7,6 +7,7 @@ from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
 from rescheduler.kube.controllers import Namespace
+from rescheduler.kube.nesting import decoded
 from rescheduler.model.errors import ActionError, ClusterUnavailable
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
@@ -22,7 +23,7 @@ def cluster_uid(connection: Connection) -> str:
     """
     path = "/api/v1/namespaces/kube-system"
     try:
-        return msgspec.json.decode(connection.get(path), type=Namespace).metadata.uid
+        return decoded(connection.get(path), Namespace).metadata.uid
     except msgspec.MsgspecError as error:
         raise ClusterUnavailable(
             f"{path} is not a Namespace: {error}", "this is not a Kubernetes API server."

@@ -119,15 +119,19 @@ def test_a_reply_that_is_lost_is_no_fault() -> None:
     assert known(stage) == {ONE: timedelta(0)}
 
 
+DEEP = base64.b64encode(gzip.compress(b"\x81\xa1x" + b"\x91" * 5000)).decode()
+"""An object with a field that nobody knows, whose lists nest too deeply for a decoder."""
+
+
 def spoil(stage: Stage, data: Any) -> None:
     stage.world.objects[PATH]["binaryData"] = data
 
 
-@pytest.mark.parametrize("data", [{"finding_history": "AAAA"}, {"finding_history": "%%"}])
-def test_what_is_damaged_is_reported_and_begun_anew(data: Any) -> None:
+@pytest.mark.parametrize("encoded", ["AAAA", "%%", DEEP])
+def test_what_is_damaged_is_reported_and_begun_anew(encoded: str) -> None:
     stage = Stage()
     store(Process(stage, "one")).remember([observed(ONE)], START)
-    spoil(stage, data)
+    spoil(stage, {"finding_history": encoded})
     with pytest.raises(ActionError, match="cannot be decoded"):
         store(Process(stage, "two")).read()
     store(Process(stage, "two")).remember([observed(ONE)], START + MINUTE)

@@ -80,6 +80,14 @@ def test_a_state_that_no_lease_records_is_not_believed() -> None:
     assert NOTE not in stage.world.objects[LEASE]["metadata"].get("annotations", {})
 
 
+def test_a_record_that_nests_too_deeply_is_not_believed() -> None:
+    stage = Stage()
+    begun(stage).lease.release()
+    stage.world.objects[LEASE]["metadata"]["annotations"][NOTE] = '{"x":' * 5000
+    with pytest.raises(LedgerUnreadable, match="cannot be decoded"):
+        taken_over(stage).ledger.open()
+
+
 def test_manifests_that_were_applied_again_empty_are_noticed() -> None:
     stage = Stage()
     begun(stage).lease.release()

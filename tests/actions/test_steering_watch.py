@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -21,6 +21,7 @@ from rescheduler.actions.transport import ServerClock
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
 from rescheduler.model.steering import Entry
 from rescheduler.runtime.steering.entries import Entries
+from tests.fakes.quiet_server import QuietServer
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 ENTRY = Entry(
@@ -63,7 +64,7 @@ def answering(made: Answering) -> Iterator[Answering]:
 
         def log_message(self, *_: object) -> None: ...
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = QuietServer(("127.0.0.1", 0), Handler)
     made.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Literal
 
 from kubernetes.client import ApiClient, Configuration
 
 from tests.fakes.manners import Reply, status
+from tests.fakes.quiet_server import QuietServer
 from tests.fakes.world import World
 
 Kind = Literal["drop-before", "drop-after", "hang", "garbage"] | int
@@ -111,7 +112,7 @@ def serving(world: World | None = None) -> Iterator[FakeServer]:
     """Serve a world on a free loopback port until the block ends."""
     fake = FakeServer(world or World(lambda: datetime.now(UTC)))
     handler = type("Handler", (_Handler,), {"fake": fake})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = QuietServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     fake.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)

@@ -128,7 +128,7 @@ def planned(snapshot: Snapshot) -> Any:
     return plan_and_observations(snapshot, POLICIES, History(), FindingHistory(), outline)[0]
 
 
-VALUES = [*TEXTS, *TIMES, *NUMBERS, None, [], {}]
+VALUES: list[Any] = [*TEXTS, *TIMES, *NUMBERS, None, [], {}]
 
 
 def good() -> dict[str, list[dict[str, Any]]]:

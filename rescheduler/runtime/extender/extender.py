@@ -7,6 +7,7 @@ import msgspec
 
 from rescheduler.actions.steering_watch import SteeringWatch
 from rescheduler.actions.transport import ServerClock
+from rescheduler.kube.nesting import decoded
 from rescheduler.model.errors import SettingsError
 from rescheduler.runtime.enforce.live_actor import NAMESPACE, extender_lease
 from rescheduler.runtime.extender.answers import Answers
@@ -28,7 +29,6 @@ PERIOD = timedelta(minutes=1)
 MOST_BODY = 64 * 2**20
 """Bytes of one request: 5,000 whole nodes are about 50 MB."""
 
-_args = msgspec.json.Decoder(ExtenderArgs)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -93,6 +93,6 @@ def _present(server: JsonServer, settings: Settings) -> None:
 def answers_by_path(answers: Answers) -> dict[str, Answer]:
     """What answers each verb of the extender, from JSON to JSON."""
     return {
-        "/filter": lambda body: _encode(answers.filter(_args.decode(body))),
-        "/prioritize": lambda body: _encode(answers.prioritize(_args.decode(body))),
+        "/filter": lambda body: _encode(answers.filter(decoded(body, ExtenderArgs))),
+        "/prioritize": lambda body: _encode(answers.prioritize(decoded(body, ExtenderArgs))),
     }

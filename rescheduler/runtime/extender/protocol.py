@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from rescheduler.kube.nesting import decoded
 from rescheduler.kube.objects import ObjectMeta
 
 MAX_PRIORITY = 10
@@ -56,15 +57,12 @@ class _Named(msgspec.Struct, frozen=True):
     metadata: ObjectMeta
 
 
-_node = msgspec.json.Decoder(_Named)
-
-
 def names(args: ExtenderArgs) -> list[str]:
     """The names of the nodes that are asked about."""
     if args.NodeNames is not None:
         return args.NodeNames
     items = args.Nodes.items if args.Nodes is not None else []
-    return [_node.decode(each).metadata.name for each in items]
+    return [decoded(each, _Named).metadata.name for each in items]
 
 
 def kept(args: ExtenderArgs, all_names: list[str], failed: dict[str, str]) -> FilterResult:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from rescheduler.actions.steering_format import SEEN
+from rescheduler.kube.nesting import decoded
 from rescheduler.kube.objects import ObjectMeta
 from rescheduler.kube.steered import steered_affinity
 from rescheduler.runtime.steering.entries import Entries
@@ -36,9 +37,6 @@ class _Review(msgspec.Struct, frozen=True):
     request: _Request
 
 
-_review = msgspec.json.Decoder(_Review)
-
-
 def answer(entries: Entries, body: bytes) -> bytes:
     """The review with our response: always allowed, and a patch where there is something to say.
 
@@ -48,7 +46,7 @@ def answer(entries: Entries, body: bytes) -> bytes:
     Raises:
         ValueError: it is no AdmissionReview of a pod or of the table.
     """
-    request = _review.decode(body).request
+    request = decoded(body, _Review).request
     response: dict[str, Any] = {"uid": request.uid, "allowed": True}
     if request.object is not None and request.resource.resource == "configmaps":
         if request.dryRun:

@@ -11,6 +11,7 @@ import msgspec
 from rescheduler.kube import controllers as kinds
 from rescheduler.kube.gangs import WORKLOADS, GangObject
 from rescheduler.kube.kueue import holds
+from rescheduler.kube.nesting import decoded
 from rescheduler.kube.objects import Node, Pod, PodSpec
 from rescheduler.kube.pod_state import ended
 from rescheduler.kube.steered_before import as_made
@@ -224,8 +225,8 @@ class _Reader:
             )
         answer = self._connection.fetch("/version", until=self._until)
         try:
-            version = msgspec.json.decode(answer.body, type=_Version).gitVersion
-        except (msgspec.DecodeError, RecursionError):
+            version = decoded(answer.body, _Version).gitVersion
+        except msgspec.DecodeError:
             version = ""
         return Cluster(uid=uid, version=version, name=self._connection.name)
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from rescheduler.kube import annotations
+from rescheduler.kube.nesting import decoded
 from rescheduler.kube.objects import (
     Base,
     Condition,
@@ -64,15 +65,14 @@ def collector_off() -> Iterator[None]:
 
 
 @cache
-def _decoder(kind: type[T]) -> Any:
-    page = msgspec.defstruct(
+def _page(kind: type[T]) -> Any:
+    return msgspec.defstruct(
         f"{kind.__name__}Page",
         [
             ("metadata", Meta, msgspec.field(default_factory=Meta)),
             ("items", list[kind] | msgspec.UnsetType | None, msgspec.UNSET),  # type: ignore[valid-type]
         ],
     )
-    return msgspec.json.Decoder(page)
 
 
 def decode_page(body: bytes, kind: type[T], name: str) -> tuple[list[T], str, list[Undecodable]]:
@@ -85,12 +85,12 @@ def decode_page(body: bytes, kind: type[T], name: str) -> tuple[list[T], str, li
     """
     bad: list[Undecodable] = []
     try:
-        page = _decoder(kind).decode(body)
+        page = decoded(body, _page(kind))
         items = page.items
-    except (msgspec.DecodeError, RecursionError):
+    except msgspec.DecodeError:
         try:
-            page = msgspec.json.decode(body, type=RawPage)
-        except (msgspec.DecodeError, RecursionError) as error:
+            page = decoded(body, RawPage)
+        except msgspec.DecodeError as error:
             raise Unreadable(str(error)) from error
         items = page.items and list(_one_by_one(page.items, kind, name, bad))
     if items is msgspec.UNSET:
@@ -101,19 +101,18 @@ def decode_page(body: bytes, kind: type[T], name: str) -> tuple[list[T], str, li
 def _one_by_one(
     raws: list[msgspec.Raw], kind: type[T], name: str, bad: list[Undecodable]
 ) -> Iterator[T]:
-    decoder = msgspec.json.Decoder(kind)
     for raw in raws:
         try:
-            yield decoder.decode(raw)
-        except (msgspec.DecodeError, RecursionError) as error:
+            yield decoded(raw, kind)
+        except msgspec.DecodeError as error:
             bad.append(_set_aside(raw, name, str(error)))
 
 
 def _set_aside(raw: msgspec.Raw, kind: str, message: str) -> Undecodable:
     """What is still known about an object that does not decode."""
     try:
-        loose = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, RecursionError):
+        loose = decoded(raw, dict[str, Any])
+    except msgspec.DecodeError:
         loose = None
 
     def text(*path: str) -> str:

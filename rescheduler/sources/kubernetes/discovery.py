@@ -4,6 +4,7 @@ from typing import TypeVar
 
 import msgspec
 
+from rescheduler.kube.nesting import decoded
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.sources.kubernetes.transport import Connection
 
@@ -87,8 +88,8 @@ class Discovery:
                 "the account lacks ClusterRole system:discovery, or a proxy answered.",
             )
         try:
-            return msgspec.json.decode(answer.body, type=document)
-        except (msgspec.DecodeError, RecursionError) as error:
+            return decoded(answer.body, document)
+        except msgspec.DecodeError as error:
             raise ClusterUnavailable(
                 f"{path} does not say what the API server serves: {error}",
                 "a proxy answered instead of the API server.",

@@ -10,6 +10,7 @@ import msgspec
 from rescheduler.kube import controllers as kinds
 from rescheduler.kube.gangs import KUEUE, WORKLOADS, GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
+from rescheduler.kube.nesting import decoded
 from rescheduler.kube.objects import Base, Node, OwnerReference, Pod
 from rescheduler.kube.pod_state import ended
 from rescheduler.model.errors import ClusterUnavailable
@@ -154,7 +155,7 @@ class _Reading:
         if answer.status == 404:
             return None
         try:
-            pod = msgspec.json.decode(answer.body, type=Pod)
+            pod = decoded(answer.body, Pod)
         except msgspec.MsgspecError as error:
             raise _undecodable(path, str(error)) from error
         problem = self._sharing.pod(pod)
@@ -217,7 +218,7 @@ class _Reading:
         if answer.status == 404:
             return []
         try:
-            return [msgspec.json.decode(answer.body, type=struct)]
+            return [decoded(answer.body, struct)]
         except msgspec.MsgspecError as error:
             name = path.rsplit("/", 1)[1]
             self._undecodable.append(Undecodable(kind, self._namespace, name, str(error)))

@@ -14,6 +14,7 @@ import msgspec
 import urllib3
 from kubernetes.client import ApiClient, ApiException
 
+from rescheduler.kube.nesting import decoded
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.sources import causes
 from rescheduler.wire.answers import TooLarge, date_of, read_body, within_wall_time
@@ -211,10 +212,10 @@ def _unexpected(host: str, path: str, answer: Answer) -> ClusterUnavailable:
 
 def _message(body: bytes) -> str:
     try:
-        status = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+        status = decoded(body, dict[str, Any])
+    except msgspec.DecodeError:
         status = None
-    if isinstance(status, dict) and isinstance(status.get("message"), str):
+    if status and isinstance(status.get("message"), str):
         return str(status["message"])
     text = " ".join(body[:200].decode("utf-8", "replace").split())
     return text or "no body"

@@ -11,6 +11,8 @@ import msgspec
 import requests
 from requests.adapters import HTTPAdapter
 
+from rescheduler.kube.nesting import decoded
+
 Manifest = dict[str, Any]
 _WORKERS = 16
 _MERGE = "application/merge-patch+json"
@@ -91,7 +93,7 @@ class Api:
         if response.status_code >= 400:
             raise ApiError(method, path, response)
         if response.headers.get("Content-Type", "").startswith("application/json"):
-            return msgspec.json.decode(response.content)
+            return decoded(response.content, Any)
         return response.text
 
     def watch(self, path: str, version: str) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from rescheduler.kube.nesting import decoded
 from tests.e2e.controlplane.api import Api
 
 _READS = frozenset({"get", "list", "watch"})
@@ -147,7 +148,7 @@ def _finished(lines: Iterable[bytes]) -> Iterable[Record]:
     for line in lines:
         if b'"/version?fence=' in line:
             continue
-        record = msgspec.json.decode(line, type=Record)
+        record = decoded(line, Record)
         # A watch is logged twice, at its start and at its end: its start counts.
         if record.stage == "ResponseStarted" or record.verb != "watch":
             yield record

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rescheduler.kube.annotations import NUMA_OBSERVED
 from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History
@@ -165,4 +166,12 @@ def test_a_crowded_zone_is_charged_by_the_memory_of_the_pod() -> None:
 def test_an_annotation_that_cannot_be_read_is_reported() -> None:
     pods = [guaranteed("p0", "n1", {GPU: 2}, lies=[("node-7", {GPU: "2"})])]
     before = cluster(two_zones("n1", 2, 4), pods=pods)
+    assert any("cannot be read" in each.message for each in bound(before).warnings())
+
+
+def test_an_annotation_that_nests_too_deeply_is_reported() -> None:
+    pod = guaranteed("p0", "n1", {GPU: 2})
+    deep = '[{"zone": "node-0", "other": ' + '{"a":' * 5000 + "1" + "}" * 5000 + "}]"
+    pod.metadata.annotations = {NUMA_OBSERVED: deep}
+    before = cluster(two_zones("n1", 2, 4), pods=[pod])
     assert any("cannot be read" in each.message for each in bound(before).warnings())
