@@ -121,11 +121,18 @@ def program() -> None:
     """The whole command line."""
 
 
+def collect_seldom() -> None:
+    """Look for garbage less often than Python does by itself.
+
+    What is imported stays, and so does the cluster: to look through it again and again takes an
+    eighth of a short run.
+    """
+    gc.set_threshold(10_000, 10, 10)
+
+
 def main() -> None:
     """Entry point of the `rescheduler` and `kubectl-rescheduler` commands."""
-    # What is imported stays: to look through it for garbage meanwhile, and once more at the end,
-    # takes an eighth of a short run.
-    gc.set_threshold(10_000, 10, 10)
+    collect_seldom()
     atexit.register(gc.disable)
     end_on_signals()
     try:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from rescheduler.cli.main import collect_seldom
 from rescheduler.model.finding_history import FindingHistory
 from rescheduler.model.history import History
 from rescheduler.model.snapshot import Snapshot
@@ -173,6 +174,7 @@ def main() -> int:
     parser.add_argument("--phase", choices=PHASES, help="run this one here; print JSON")
     options = parser.parse_args()
     if options.phase:
+        collect_seldom()
         watch = Watch()
         fleet = Untimed(options.nodes, options.pods)
         PHASES[options.phase](fleet, watch)

@@ -83,13 +83,21 @@ def check_undo(case: Case, term: Term) -> None:
 
 
 def check_findings(case: Case, term: Term) -> None:
-    """Findings are justified pieces that sum to the cost, before and after the moves."""
+    """Findings are justified pieces that sum to the cost, before and after the moves.
+
+    They are those of a term that was not asked for any before the last move.
+    """
+    unasked = bound(case)
+    assert unasked is not None
     at = [on for _, on, _ in case.blueprint.pods]
     _check_findings_now(term)
     for mover, destination in case.moves:
-        term.commit(Shift(mover, at[mover], destination))
+        shift = Shift(mover, at[mover], destination)
+        unasked.commit(shift)
+        term.commit(shift)
         at[mover] = destination
         _check_findings_now(term)
+    assert list(term.findings()) == list(unasked.findings())
 
 
 def _check_findings_now(term: Term) -> None:

@@ -154,6 +154,14 @@ def _pods(nodes: int) -> st.SearchStrategy[list[tuple[str, int, bool]]]:
 
 
 @cache
+def _crowded(nodes: int) -> st.SearchStrategy[list[tuple[str, int, bool]]]:
+    """Half of them on the first node and most of one workload, which is what Spread is about."""
+    places = st.sampled_from([0] * (nodes + 1) + list(range(-1, nodes)))
+    workload = st.sampled_from([*WORKLOADS, "web", "web", "web", "web"])
+    return st.lists(st.tuples(workload, places, _LEAVING), min_size=4, max_size=9)
+
+
+@cache
 def _many(values: st.SearchStrategy[Any], count: int) -> st.SearchStrategy[list[Any]]:
     return st.lists(values, min_size=count, max_size=count)
 
@@ -167,7 +175,7 @@ def _moves(pods: tuple[int, ...], nodes: int) -> st.SearchStrategy[list[tuple[in
 def blueprints(draw: st.DrawFn, kind: str) -> Blueprint:
     """Small clusters; with sane and odd loads, or restarts and ages, for the kind that asks."""
     nodes = draw(_NODES)
-    pods = draw(_pods(len(nodes)))
+    pods = draw(_crowded(len(nodes)) if kind == "Spread" else _pods(len(nodes)))
     readings, capacities, ages = {}, {}, {}
     for target in TARGETS if kind == "Utilization" else ():
         for name, count, values in (

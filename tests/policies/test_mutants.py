@@ -87,7 +87,7 @@ MUTANTS: list[tuple[Policy, type, str, Callable[[Method], Method]]] = [
     (NUMA, DeviceUse, "without", one_more),
     (NUMA, DeviceUse, "commit", forgotten),
     (DRAIN, HealthTerm, "_suffers", negated),
-    (DRAIN, HealthTerm, "_movable", shifted),
+    (DRAIN, HealthTerm, "bounds", nothing),
     (DRAIN, HealthTerm, "commit", forgotten),
     (BESIDE, RequiredPodAffinity, "change", negated),
     (BESIDE, RequiredPodAffinity, "own", shifted),

@@ -163,6 +163,21 @@ def _least(snapshot: Snapshot, pod: int) -> int | None:
     return None if facts is None or len(facts.members) == 1 else facts.minimum
 
 
+def _first_by_key(snapshot: Snapshot, found: list[int], most: int) -> list[int]:
+    """The first of these pods by key, in that order."""
+    by_namespace: dict[str, list[int]] = {}
+    for pod in found:
+        by_namespace.setdefault(snapshot.pods[pod].metadata.namespace, []).append(pod)
+    first: list[int] = []
+    # As in keys: a "-" comes before the "/" that ends a namespace.
+    for _, pods in sorted(by_namespace.items(), key=lambda each: f"{each[0]}/"):
+        left = most - len(first)
+        if left <= 0:
+            break
+        first += nsmallest(left, pods, key=lambda each: snapshot.pods[each].metadata.name)
+    return first
+
+
 def _refused(copy: WorkingCopy, refusals: dict[int, Problem]) -> list[Refusal]:
     """The refused candidates by code and name, some of each code."""
     pods = copy.snapshot.pods
@@ -172,7 +187,7 @@ def _refused(copy: WorkingCopy, refusals: dict[int, Problem]) -> list[Refusal]:
     shown = [
         pod
         for _, found in sorted(by_code.items())
-        for pod in nsmallest(MOST_REFUSED_PER_CODE, found, key=lambda each: pods[each].key)
+        for pod in _first_by_key(copy.snapshot, found, MOST_REFUSED_PER_CODE)
     ]
     return [
         Refusal(

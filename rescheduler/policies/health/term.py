@@ -87,10 +87,12 @@ class HealthTerm:
         self._pinned = np.full(len(self._home), not drain)
         self._find_causes(np.append(whole, np.zeros((2, 1), dtype=np.bool_), axis=1), drain_open)
         self._fixed = ((self._cause >= 0) & self._pinned).astype(np.float64)
+        everybody = np.arange(len(self._home), dtype=np.int32)
+        self._movable = self._suffers(everybody, self._node)
 
     def cost(self) -> float:
         """Pods that suffer."""
-        return float((self._fixed + self._movable()).sum())
+        return float((self._fixed + self._movable).sum())
 
     def worst(self) -> float:
         """The cost if every node were broken."""
@@ -102,7 +104,7 @@ class HealthTerm:
 
     def candidates(self) -> IntArray:
         """The pods that suffer where they are, where that is to be ended."""
-        return np.flatnonzero(self._movable() > 0).astype(np.int32)
+        return np.flatnonzero(self._movable > 0).astype(np.int32)
 
     def bounds(self, pods: IntArray) -> FloatArray:
         """(k,) what each pod would no longer suffer on another node, or -1 where it would more."""
@@ -111,7 +113,7 @@ class HealthTerm:
         at_home = self._node[pods] == self._home[pods]
         back = self._suffers(pods, self._home[pods])
         least = np.where(everywhere & self._counted[pods] & (at_home | (back > 0)), 1.0, 0.0)
-        return np.asarray(self._movable()[pods] - least)
+        return np.asarray(self._movable[pods] - least)
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""
@@ -122,10 +124,12 @@ class HealthTerm:
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""
         self._node[shift.pod] = shift.destination
+        moved = np.array([shift.pod], dtype=np.int32)
+        self._movable[moved] = self._suffers(moved, self._node[moved])
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each broken node or device with pods that suffer."""
-        moving = self._movable()
+        moving = self._movable
         of_node = np.array([self._of_node.get(n, -1) for n in range(len(self._names))] + [-1])
         came = self._node != self._home
         now = np.where(moving > 0, np.where(came, of_node[self._node], self._cause), -1)
@@ -233,7 +237,3 @@ class HealthTerm:
         here = (self._cause[pods] >= 0) & ~self._pinned[pods]
         suffers = np.where(nodes == self._home[pods], here, there & self._counted[pods])
         return np.asarray(suffers, dtype=np.float64)
-
-    def _movable(self) -> FloatArray:
-        """(pods,) what each suffers that a move would end."""
-        return self._suffers(np.arange(len(self._home), dtype=np.int32), self._node)

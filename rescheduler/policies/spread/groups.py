@@ -258,7 +258,9 @@ def from_pods(
             domain_counts = _domain_counts(
                 _name(pods[0], snapshot), there, shared.constraint, pods, weight
             )
-            domain_counts.aspect = inclusion.identity(shared.constraint, specs)
+            # With the values of `matchLabelKeys`, which the constraint does not have.
+            constraint = msgspec.structs.replace(shared.constraint, labelSelector=shared.selector)
+            domain_counts.aspect = inclusion.identity(constraint, specs)
             domain_counts.closed = inclusion.closed(specs, there)
             domain_counts.departures = len(shared.specs) == 1
             made.add(domain_counts, snapshot.pod_node)

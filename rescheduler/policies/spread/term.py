@@ -25,6 +25,7 @@ class SpreadTerm:
         self._warnings = made.warnings
         self._node = snapshot.pod_node.copy()
         self._candidates: dict[int, IntArray] = {}
+        self._findings: dict[int, tuple[Finding, ...]] = {}
         self._in_the_way = [
             (each, empty[0]) for each in made.spread_counts if (empty := each.in_the_way())
         ]
@@ -86,46 +87,24 @@ class SpreadTerm:
         self._node[shift.pod] = shift.destination
         for number in self._of_pod.get(shift.pod, ()):
             self._spread_counts[number].move(shift.source, shift.destination)
-            self._candidates.pop(number, None)
+            self._forget(number)
         for following in self._led_by.get(shift.pod, ()):
             following.lead(shift.source, shift.destination)
-            self._candidates.pop(following.number, None)
+            self._forget(following.number)
+
+    def _forget(self, number: int) -> None:
+        """What is kept of a group until one of its pods moves."""
+        self._candidates.pop(number, None)
+        self._findings.pop(number, None)
 
     def findings(self) -> Iterator[Finding]:
         """One finding per group and domain that must give pods away."""
-        for domain_counts in self._spread_counts:
-            if not domain_counts.needed():
-                continue
-            places = domain_counts.eligible_domains.codes[self._node[domain_counts.pods]]
-            givings = list(domain_counts.giving())
-            # Any of the fullest domains may give: the others' pods serve the finding as well.
-            spare = (
-                set(domain_counts.givers().tolist()) - {each.domain for each in givings} - {OUTSIDE}
-            )
-            parent = domain_counts.eligible_domains.parent
-            for giving in givings:
-                alike = [each for each in spare if parent[each] == parent[giving.domain]]
-                yield Finding(
-                    code="SPR001",
-                    subject=f"{domain_counts.name} in {domain_counts.eligible_domains.key}="
-                    f"{domain_counts.eligible_domains.names[giving.domain]}",
-                    cost=domain_counts.weight * giving.gives,
-                    message=_message(domain_counts, giving),
-                    pods=tuple(
-                        domain_counts.pods[np.isin(places, [giving.domain, *alike])].tolist()
-                    ),
-                    aspect=f"{domain_counts.eligible_domains.around[parent[giving.domain]]}/{domain_counts.aspect}",
-                )
-            if departed := domain_counts.departed():
-                yield Finding(
-                    code="SPR002",
-                    subject=domain_counts.name,
-                    cost=domain_counts.weight * departed,
-                    message=f"{counted(departed, 'more pod')} than before "
-                    f"{agreed(departed, 'is', 'are')} outside of the domains",
-                    pods=tuple(domain_counts.pods[places == OUTSIDE].tolist()),
-                    aspect=domain_counts.aspect,
-                )
+        for number, each in enumerate(self._spread_counts):
+            if each.needed():
+                if number not in self._findings:
+                    places = each.eligible_domains.codes[self._node[each.pods]]
+                    self._findings[number] = tuple(_findings(each, places))
+                yield from self._findings[number]
 
     def warnings(self) -> tuple[Problem, ...]:
         """Pods that are not counted, and empty domains that count though no pod could go there."""
@@ -149,6 +128,37 @@ class SpreadTerm:
             )
             made.append(Problem("SPR004", message))
         return tuple(made)
+
+
+def _findings(domain_counts: DomainCounts, places: IntArray) -> Iterator[Finding]:
+    """What is found in a group. places: (pods,) the domain of each of its pods."""
+    givings = list(domain_counts.giving())
+    # Any of the fullest domains may give: the others' pods serve the finding as well.
+    spare = set(domain_counts.givers().tolist()) - {each.domain for each in givings} - {OUTSIDE}
+    domains = domain_counts.eligible_domains
+    parent = domains.parent
+    for giving in givings:
+        alike = [each for each in spare if parent[each] == parent[giving.domain]]
+        serve = np.zeros(len(domains.names) + 1, dtype=np.bool_)  # OUTSIDE, -1, has the last place
+        serve[[giving.domain, *alike]] = True
+        yield Finding(
+            code="SPR001",
+            subject=f"{domain_counts.name} in {domains.key}={domains.names[giving.domain]}",
+            cost=domain_counts.weight * giving.gives,
+            message=_message(domain_counts, giving),
+            pods=tuple(domain_counts.pods[serve[places]].tolist()),
+            aspect=f"{domains.around[parent[giving.domain]]}/{domain_counts.aspect}",
+        )
+    if departed := domain_counts.departed():
+        yield Finding(
+            code="SPR002",
+            subject=domain_counts.name,
+            cost=domain_counts.weight * departed,
+            message=f"{counted(departed, 'more pod')} than before "
+            f"{agreed(departed, 'is', 'are')} outside of the domains",
+            pods=tuple(domain_counts.pods[places == OUTSIDE].tolist()),
+            aspect=domain_counts.aspect,
+        )
 
 
 def _message(domain_counts: DomainCounts, giving: Giving) -> str:

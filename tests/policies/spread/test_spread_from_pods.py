@@ -126,6 +126,15 @@ def test_pods_of_one_constraint_that_accept_other_nodes_are_judged_apart() -> No
     assert len({each.aspect for each in bound.findings()}) == 2
 
 
+def test_findings_of_two_revisions_are_distinguished() -> None:
+    shared = constraint("web", matchLabelKeys=["pod-template-hash"])
+    text = "zone a | n1 | web web web web\nzone b | n2 | -"
+    before = picture(text, specs={"web": {"topologySpreadConstraints": [shared]}})
+    for number, each in enumerate(before.pods):
+        each.metadata.labels = {"app": "web", "pod-template-hash": str(number // 2)}
+    assert len({each.aspect for each in own(before).findings()}) == 2
+
+
 def test_a_pod_that_accepts_more_domains_than_its_siblings_may_leave_theirs() -> None:
     """It is counted with those that are bound to zone a, and its leaving costs them nothing."""
     bound_to_a = {"nodeSelector": {"topology.kubernetes.io/zone": "a"}}
