@@ -43,12 +43,26 @@ def better(
 
     found: of a search that has just ended on the evaluator's working copy, which then has the moves
     of the result that is kept. effort: of both searches together; once half of its time is spent,
-    what was found is kept. steps: see `STEPS`.
+    what was found is kept, and the summary says that the time was up. steps: see `STEPS`.
     """
+    cut = False
+
+    def expired() -> bool:
+        nonlocal cut
+        cut = cut or effort.half_spent()
+        return cut
+
+    kept = _better(evaluator, found, Effort(effort.steps, expired), steps)
+    if cut and kept.summary is not None:
+        kept.summary = structs.replace(kept.summary, stopped="time")
+    return kept
+
+
+def _better(evaluator: Evaluator, found: SearchResult, effort: Effort, steps: int) -> SearchResult:
     summary, gate = found.summary, found.gate
     if summary is None or gate is None or not _improvable(evaluator, found):
         return found
-    left = Effort(effort.steps - summary.steps, expired=effort.half_spent)
+    left = Effort(effort.steps - summary.steps, effort.expired)
     proposal = _proposal(evaluator, found, left, steps)
     if proposal is None:
         return found

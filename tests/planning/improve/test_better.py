@@ -201,6 +201,7 @@ def test_a_better_plan_leaves_time_for_what_comes_after_it() -> None:
     found, kept, its = both(beaten(), Effort(half_spent=spent))
     assert kept is found
     assert kept.summary is not None
+    assert kept.summary.stopped == "time"
     assert its.copy.moved == {move.pod for move in kept.moves}
 
 
@@ -297,6 +298,7 @@ def test_half_of_the_time_ends_annealing() -> None:
     found, kept, its = both(beaten(), Effort(half_spent=half_spent))
     assert kept.summary is not None
     assert 60 < asked["times"] < 200
+    assert kept.summary.stopped == "time"
     assert its.copy.moved == {move.pod for move in kept.moves}
     assert gain(kept) >= gain(found) - 1e-9
 
