@@ -15,6 +15,7 @@ from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.planning.improve.better import better
+from rescheduler.planning.limits.allowances import Allowances
 from rescheduler.planning.search.effort import UNHURRIED
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import search
@@ -163,7 +164,7 @@ def test_no_move_of_a_plan_is_needless_and_no_refusal_outdated(world: World) -> 
     for pod in evaluator.copy.candidates():
         refusal = found.refusals[pod]
         if refusal.code == "PAC001":
-            assert len(found.moves) == limits.movesPerCycle
+            assert len(found.moves) == Allowances(world.snapshot, limits).cycle.most
         elif refusal.code == "PAC005":
             assert len(found.moves) == limits.movesPerHour
         else:
