@@ -170,7 +170,10 @@ def test_no_move_of_a_plan_is_needless_and_no_refusal_outdated(world: World) -> 
         else:
             bound = evaluator.bounds().best.get(pod, 0.0)
             again = evaluator.refuse_pods((pod,), closed=False) or evaluator.weigh((pod,)).refusal
-            assert refusal == again or bound <= limits.margin or refusal.code == "MRG002"
+            # Of a pod that is stuck it is said, too, why no chain is made for it.
+            same = again is not None and refusal.message.endswith(f"; alone: {again.message}")
+            same = same or refusal == again
+            assert same or bound <= limits.margin or refusal.code == "MRG002"
 
 
 @quick
