@@ -77,8 +77,6 @@ def refuse_freed(move: PlannedMove, around: Around) -> Problem | None:
 
     Source: canIgnorePDB in pkg/registry/core/pod/storage/eviction.go, Kubernetes 1.36.
     """
-    if move.owner.controllerUid not in {each.metadata.uid for each in around.now.controllers}:
-        return Problem("DRF006", "its controller is gone")
     merged = _merged(move, around)
     eligibility = Eligibility(merged, around.limits, around.history, plan=around.plan)
     return _refuse_owners(move, around) or eligibility.protection(merged.pod_index[move.pod.uid])

@@ -158,7 +158,9 @@ def test_a_pending_one_is_not_freed_where_it_would_not_be_evicted_either(
             changed.append(path)
             MEANWHILE[fault](stage)
 
-    process = Process(stage, "a", before=changes)
+    # With these limits an owner that is not known protects nobody.
+    limits = Limits.model_validate({**WIDE, "otherOwners": "Allow"})
+    process = Process(stage, "a", limits=limits, before=changes)
     run(stage, steered(web(stage)), process=process)
     assert changed
     assert len(stage.world.accepted) == 1
