@@ -99,6 +99,8 @@ def test_every_candidate_has_one_verdict_and_every_move_pays(world: World) -> No
     event(f"chained: {bool(room)}, steered: {any(move.steered for move in made.moves)}")
     for move in made.moves:
         assert move.gain > limits.margin or move.pod.uid in room
+        taken = {s.node for m in made.moves if move.pod.uid in m.after for s in m.landing}
+        assert move.pod.uid not in room or move.source in taken
         assert move.returns <= limits.maxReturn
         assert move.unschedulable == 0.0
         assert sum(s.probability for s in move.landing if s.node == move.source) == pytest.approx(

@@ -316,7 +316,7 @@ class Evaluator:
     def _refuse_gain(self, found: JointEvaluation, gate: Gate) -> Problem | None:
         copy, count = self.copy, len(found.moves)
         refusal = gate.refusal(found.gain, found.disruption, moves=count, chain=found.chain)
-        refusal = refusal or self._refuse_likely(found)
+        refusal = refusal or self._refuse_likely(found) or self._refuse_room(found, gate)
         if refusal is not None:
             text = f"{refusal.message}; {self._landings(found)}"
             return Problem(code=refusal.code, message=text)
@@ -328,6 +328,20 @@ class Evaluator:
             return Problem(code="FEA003", message=text)
         refusal = self.stability.refuse_moves(found, copy.active, deciding, gate)
         return refusal or self._refuse_places(found) or copy.reversals.refusal(found.moves)
+
+    def _refuse_room(self, found: JointEvaluation, gate: Gate) -> Problem | None:
+        """FEA003, MRG001: room that is made for nothing, however much is gained by making it."""
+        if not found.chain:
+            return None
+        last, helpers = found.moves[-1], found.moves[:-1]
+        if last.gain <= max(gate.margin, NOTHING):
+            code, text = "MRG001", f"its gain is {last.gain:.3g}, and the margin {gate.margin:g}"
+            return self._named(last.pod, found.pods, Problem(code, text))
+        for number, each in enumerate(helpers, 1):
+            if each.source not in {later.destination for later in found.moves[number:]}:
+                text = "none of the others goes where it would make room"
+                return self._named(each.pod, found.pods, Problem("FEA003", text))
+        return None
 
     def _refuse_likely(self, found: JointEvaluation) -> Problem | None:
         """FEA003: it gains on the mean over all landings, and nothing at the most likely one.

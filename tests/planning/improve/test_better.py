@@ -231,7 +231,7 @@ def test_the_plan_says_by_how_much_it_is_better() -> None:
 
 
 def test_the_order_of_the_input_changes_nothing_where_annealing_decides() -> None:
-    cluster = filled(16, 0.6, 1)
+    cluster = filled(16, 0.6, 26)
     limits = Limits.model_validate(FREE | STEERED | {"movesPerCycle": 8})
     made = World(cluster, [whole_gpus()], limits, {}).plan()
     assert made.search is not None

@@ -14,6 +14,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
+from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.policy_set import policy_set
@@ -94,6 +95,32 @@ def test_a_chain_makes_room_where_no_single_move_is_possible() -> None:
     assert [reason.code for reason in helper.reasons] == ["FEA012"]
     assert "room for default/ssd-0 on fast" in helper.reasons[0].message
     assert helper.gain + mover.gain == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("pods", "code", "why"),
+    [
+        (("ssd-0", "web-0"), "MRG001", "that of default/web-0: its gain is 0"),
+        (("web-0", "ssd-0"), "FEA003", "that of default/web-0: none of the others goes where"),
+    ],
+)
+def test_no_room_is_made_for_nothing_however_much_others_gain(
+    pods: tuple[str, str], code: str, why: str
+) -> None:
+    """`ssd` could go to `fast` by itself; `web` gains nothing and makes no room for it."""
+    made = full(third=True)
+    made = replace(made, pods=[each for each in made.pods if each.metadata.name != "hdd-0"])
+    if pods[0] == "web-0":  # which would take the room of `ssd` otherwise
+        made.pods[-1].spec.nodeSelector = {"kubernetes.io/hostname": "far"}
+    limits = Limits.model_validate(FREE | STEERED)
+    evaluator = Evaluator(WorkingCopy(made, [RULES], limits, History()))
+    at = {each.metadata.name: number for number, each in enumerate(made.pods)}
+    found = evaluator.weigh((at[pods[0]], at[pods[1]]))
+    assert found.gain > 2 * limits.margin
+    assert found.refusal is not None
+    assert found.refusal.code == code
+    assert why in found.refusal.message
+    assert evaluator.weigh((at["ssd-0"],)).refusal is None
 
 
 def test_nothing_is_planned_where_nobody_can_make_room() -> None:

@@ -208,8 +208,11 @@ def apart(made: Snapshot, **limits: object) -> Evaluator:
     return Evaluator(WorkingCopy(made, [RULES, policy], chosen, History()))
 
 
-def test_a_pair_that_others_make_needless_is_taken_back_as_a_whole() -> None:
+def test_a_pair_that_others_make_needless_is_taken_back_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """web-0 leaves its twin; then the twin goes for its own sake, and web-0 could have stayed."""
+    monkeypatch.setattr(Evaluator, "_refuse_room", lambda *_: None)  # neither makes room
     made = twins()
     each = apart(made, movesPerCycle=3)
     pair, later = (index(made, "web-0"), index(made, "api-0")), index(made, "web-1")
