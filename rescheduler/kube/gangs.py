@@ -6,6 +6,7 @@ Workload of kueue.x-k8s.io/v1beta1; the labels of LeaderWorkerSet, JobSet, the K
 (MPIJob, PyTorchJob), KubeRay, Grove and Koordinator; the gangs of the Job controller.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -36,6 +37,7 @@ _LWS_GROUP = "leaderworkerset.sigs.k8s.io/group-index"
 _LWS_SIZE = "leaderworkerset.sigs.k8s.io/size"
 _KOORDINATOR = "gang.scheduling.koordinator.sh/name"
 _KOORDINATOR_LEAST = "gang.scheduling.koordinator.sh/min-available"
+_COUNT = re.compile(r"[1-9][0-9]{0,8}")
 
 
 class GangPolicy(Base):
@@ -228,7 +230,7 @@ def _read(key: str, name: str, group: str, pod: Pod) -> Mark:
 
 def _count(notes: dict[str, str], key: str) -> int | None:
     text = notes.get(key, "")
-    return int(text) if text.isdecimal() and int(text) > 0 else None
+    return int(text) if _COUNT.fullmatch(text) else None
 
 
 def _is_indexed(controller: Controller) -> bool:

@@ -39,10 +39,14 @@ class NodeLabels:
         self.count = len(nodes)
         self.index = {node.metadata.name: number for number, node in enumerate(nodes)}
         self._labels = [node.metadata.labels or {} for node in nodes]
+        self._keys = frozenset(key for labels in self._labels for key in labels)
+        self._absent = Column(np.full(self.count, -1, dtype=np.int32), {})
         self._columns: dict[str, Column] = {}
 
     def column(self, key: str) -> Column:
-        """The column of that label key."""
+        """The column of that label key; one for all keys that no node has, however many."""
+        if key not in self._keys:
+            return self._absent
         known = self._columns.get(key)
         if known is None:
             values: dict[str, int] = {}
@@ -59,7 +63,9 @@ class NodeLabels:
         answer = np.ones(self.count, dtype=np.bool_)
         for key, value in labels.items():
             column = self.column(key)
-            answer &= column.codes == column.values.get(value, -2)
+            if value not in column.values:
+                return np.zeros(self.count, dtype=np.bool_)
+            answer &= column.codes == column.values[value]
         return answer
 
     def matching(self, selector: NodeSelector) -> BoolArray:

@@ -30,7 +30,7 @@ _SUFFIXES = {
 }
 
 
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 """What Go reads as one; Python would also take `1_000` and the digits of every script."""
 _SHOWN = 60
 

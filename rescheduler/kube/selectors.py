@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from rescheduler.kube.objects import LabelSelector, LabelSelectorRequirement
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")
 
 
 def matches(selector: LabelSelector | None, labels: Mapping[str, str] | None) -> bool:
@@ -51,5 +51,6 @@ def satisfies(requirement: LabelSelectorRequirement, labels: Mapping[str, str]) 
 
 def _int64(text: str) -> int | None:
     """The number as Go's strconv.ParseInt reads it; None where it does not."""
-    number = int(text) if _INTEGER.fullmatch(text) else None
+    found = _INTEGER.fullmatch(text)
+    number = int(found[1] + found[2]) if found else None
     return number if number is not None and -(2**63) <= number < 2**63 else None

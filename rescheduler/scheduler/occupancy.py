@@ -18,7 +18,8 @@ from rescheduler.scheduler.requests import Requests, incoming, running
 class Occupancy:
     """The nodes' resources, and the node of each pod.
 
-    resources: names of the rows of `allocatable` and `requested`; cpu and memory come first.
+    resources: names of the rows of `allocatable` and `requested`; cpu and memory come first. What
+    no node has is none of them: who asks for it fits nowhere, and may name any number of such.
     allocatable, requested: (resources, nodes) in milli for cpu, whole units for the rest.
     nonzero: (2, nodes) requested cpu and memory, with defaults where a container requests none.
     slots, pods: (nodes,) how many pods the node may hold, and how many it holds.
@@ -111,9 +112,7 @@ class Occupancy:
         return running(Pod(spec=pod.spec), pod_level=self._pod_level)
 
     def _names(self, nodes: Sequence[Node]) -> list[str]:
-        names = {name for row in self._rows for name in row.plain}
-        for node in nodes:
-            names.update(node.status.allocatable or {})
+        names = {name for node in nodes for name in node.status.allocatable or {}}
         names -= {"pods", "cpu", "memory"}
         return ["cpu", "memory", *sorted(name for name in names if counted(name))]
 
@@ -122,7 +121,8 @@ class Occupancy:
         table = np.zeros((len(self.resources) + 2, len(self._rows)), dtype=np.int64)
         for column, row in enumerate(self._rows):
             for name, amount in row.plain.items():
-                table[self.index[name], column] = amount
+                if name in self.index:
+                    table[self.index[name], column] = amount
             table[-2:, column] = (row.cpu, row.memory)
         return table
 

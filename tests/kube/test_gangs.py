@@ -162,7 +162,7 @@ def test_how_many_pods_must_run(api: str, spec: dict[str, Any], minimum: int | N
 
 
 def test_a_size_that_cannot_be_read_is_not_known() -> None:
-    for text in ("", "four", "0", "-1", "1.5"):
+    for text in ("", "four", "0", "-1", "1.5", "\u0663", "9" * 5_000):
         (mark,) = marks(pod({f"{LWS}/name": "llm"}, {f"{LWS}/size": text}), None)
         assert (mark.name, mark.minimum) == ("llm", None)
 

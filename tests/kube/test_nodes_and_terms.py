@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from rescheduler.kube.node_labels import NodeLabels
 from rescheduler.kube.objects import Pod, TopologySpreadConstraint
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.planning.eligibility.volume_checks import Attachments
@@ -73,3 +74,13 @@ def test_a_label_key_and_a_selector_that_contradict_each_other_select_nobody() -
     others = [spreading(name, "a", "1") for name in "qr"]
     relabeled = snapshot(nodes, [spreading("p", "a", "2"), *others])
     assert SchedulerModel(relabeled).feasible(0).tolist() == [True, True]
+
+
+def test_labels_that_no_node_has_take_no_memory_for_each_node() -> None:
+    # A pod may select by some ten thousand labels that it invents.
+    labels = NodeLabels([node("n1", labels={"disk": "ssd"}), node("n2")])
+    assert labels.column("tenant.example/0") is labels.column("tenant.example/1")
+    assert not labels.column("tenant.example/0").present.any()
+    assert labels.having({"disk": "ssd"}).tolist() == [True, False]
+    assert not labels.having({"disk": "ssd", "tenant.example/0": "x"}).any()
+    assert not labels.having({"disk": "hdd"}).any()

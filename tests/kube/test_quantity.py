@@ -56,6 +56,7 @@ def test_a_remainder_is_rounded_up() -> None:
         "inf",
         "1e999999999999999999999",
         "x" * 10**6,
+        "9" * 10**6 + "x",
     ],
 )
 def test_what_is_no_quantity(text: str) -> None:
