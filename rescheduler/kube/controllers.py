@@ -79,6 +79,10 @@ READ_OWNERS = frozenset(
 or its version is one that we do not know."""
 
 
+MOST_OWNERS = 16
+"""Above one another: a Pod of a LeaderWorkerSet has five. What is beyond counts as not known."""
+
+
 def qualified(owner: OwnerReference) -> str:
     """Kind and API group, such as "Rollout.argoproj.io"; the kind alone in the core group."""
     group, slash, _ = owner.apiVersion.partition("/")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rescheduler.kube.arrays import IntArray
-from rescheduler.kube.controllers import Controller, Owner
+from rescheduler.kube.controllers import MOST_OWNERS, Controller, Owner
 from rescheduler.kube.gangs import (
     INDEXED,
     KUEUE,
@@ -146,7 +146,7 @@ class Gangs:
         """UIDs of the pod's controllers from below, also of the first one that is not known."""
         answer: list[str] = []
         reference = pod.controller
-        while reference is not None and reference.uid not in answer:
+        while reference is not None and reference.uid not in answer and len(answer) < MOST_OWNERS:
             answer.append(reference.uid)
             owner = self._owners.get(reference.uid)
             reference = None if owner is None else owner.metadata.controller

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from rescheduler.kube.controllers import (
+    MOST_OWNERS,
     Controller,
     HorizontalPodAutoscaler,
     Namespace,
@@ -260,10 +261,13 @@ class Snapshot:
     ) -> tuple[list[Owner | Pod], OwnerReference | None]:
         """The objects from this controller of a pod up to the top, and the first that is not known.
 
-        A pod may be above others: the leader of a group of a LeaderWorkerSet.
+        A pod may be above others: the leader of a group of a LeaderWorkerSet. Of a chain that is
+        longer than any real one the rest is not known.
         """
         found: dict[str, Owner | Pod] = {}
         while reference is not None and reference.uid not in found:
+            if len(found) == MOST_OWNERS:
+                return list(found.values()), reference
             known = self._owners.get(reference.uid)
             leader = self.pod_index.get(reference.uid)
             each = self.pods[leader] if known is None and leader is not None else known

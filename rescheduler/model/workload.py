@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rescheduler.kube.controllers import Controller
+from rescheduler.kube.controllers import MOST_OWNERS, Controller
 from rescheduler.kube.objects import OwnerReference, Pod
 
 
@@ -77,7 +77,7 @@ def _top(namespace: str, reference: OwnerReference, by_uid: dict[str, Controller
     controller = by_uid.get(reference.uid)
     top = controller
     seen = {reference.uid}
-    while top is not None:
+    while top is not None and len(seen) < MOST_OWNERS:
         above = top.metadata.controller
         if above is None or above.uid in seen or above.uid not in by_uid:
             break

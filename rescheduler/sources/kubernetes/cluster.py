@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from rescheduler.kube import controllers as kinds
+from rescheduler.kube.foreign_owners import drop_foreign_owners
 from rescheduler.kube.gangs import WORKLOADS, GangObject
 from rescheduler.kube.kueue import holds
 from rescheduler.kube.nesting import decoded
@@ -72,6 +73,12 @@ def read_cluster(
         owners = {owner.uid for pod in pods for owner in pod.metadata.ownerReferences or ()}
         controllers = [each for kind in CONTROLLERS for each in reader.controllers(kind, owners)]
         fields["owners"] = [each for kind in OWNERS for each in reader.owners(kind)]
+        owning = [each.metadata for each in (*pods, *controllers, *fields["owners"])]
+        owned = (*failed, *fields["gang_objects"], *fields["resource_claims"])
+        drop_foreign_owners(
+            [*owning, *(each.metadata for each in owned)],
+            {each.uid: each.namespace for each in owning},
+        )
         as_made(pods, controllers, reader.share)
     return Snapshot(
         taken=now() if first is None or first.date is None else first.date,

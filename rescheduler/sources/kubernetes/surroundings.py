@@ -168,7 +168,7 @@ class _Reading:
         controllers: list[kinds.Controller] = []
         owners: list[kinds.Owner] = []
         reference, seen = pod.controller, set[str]()
-        while reference is not None and reference.uid not in seen:
+        while reference is not None and reference.uid not in seen and len(seen) < kinds.MOST_OWNERS:
             seen.add(reference.uid)
             above: kinds.Owner | None = None
             if reference.kind in _CONTROLLERS:

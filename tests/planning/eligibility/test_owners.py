@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rescheduler.kube import annotations as names
-from rescheduler.kube.controllers import Owner
+from rescheduler.kube.controllers import MOST_OWNERS, Owner
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
 from rescheduler.planning.eligibility.eligibility import refusal
 from tests.cluster import NOW, controller, pod
@@ -154,3 +154,13 @@ def test_the_leader_of_a_group_is_read_among_the_pods() -> None:
     assert case.verdict() in ("", "ELG024")
     case.snapshot.pods[1].metadata.annotations = {names.OPT_OUT: "true"}
     assert case.verdict() == "ELG011"
+
+
+@pytest.mark.parametrize(("owners", "code"), [(MOST_OWNERS - 1, ""), (MOST_OWNERS, "ELG015")])
+def test_of_a_chain_longer_than_any_real_one_the_rest_is_not_known(owners: int, code: str) -> None:
+    # 2,000 ReplicaSets above one another would be followed by each of the pods.
+    case, made = below("StatefulSet", *(f"Job{n}" for n in range(owners)), otherOwners="Allow")
+    for each in (*case.snapshot.controllers, *made):
+        for reference in each.metadata.ownerReferences or ():
+            reference.kind = "Job"
+    assert case.verdict() == code

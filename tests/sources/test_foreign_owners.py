@@ -1,0 +1,59 @@
+"""Owner references that a tenant makes up: nothing has an owner in another namespace."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.sources.kubernetes.cluster import read_cluster
+from tests.sources.objects import Api, named, node, pod
+from tests.sources.test_kubernetes import NODES, PODS, connected
+
+OWNER = {"kind": "ReplicaSet", "apiVersion": "apps/v1", "name": "web", "uid": "rs"}
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta1/workloads"
+CLAIMS = "/apis/resource.k8s.io/v1/resourceclaims"
+
+
+def read(tmp_path: Path, more: dict[str, list[dict[str, Any]]]) -> Snapshot:
+    replica_set = named("web", "team", spec={"replicas": 2}, status={"readyReplicas": 2})
+    replica_set["metadata"]["uid"] = "rs"
+    pods = [pod("web-0", "n1"), pod("web-1", "n1"), *more.pop(PODS, [])]
+    lists = {NODES: [node("n1")], PODS: pods, "/apis/apps/v1/replicasets": [replica_set], **more}
+    with connected(Api(lists), tmp_path) as (connection, _):
+        return read_cluster(connection)
+
+
+def of_tenant(made: dict[str, Any]) -> dict[str, Any]:
+    made["metadata"] |= {"namespace": "tenant", "ownerReferences": [{**OWNER, "controller": True}]}
+    return made
+
+
+def test_a_pod_is_of_no_workload_of_another_namespace(tmp_path: Path) -> None:
+    made_up = of_tenant(pod("made-up", "n1"))
+    snapshot = read(tmp_path, {PODS: [made_up]})
+    assert [each.namespace for each in snapshot.workloads] == ["team"]
+    assert snapshot.pod_workload.tolist() == [0, 0, -1]
+
+
+def test_other_owners_of_such_a_pod_stay(tmp_path: Path) -> None:
+    made_up = of_tenant(pod("made-up", "n1"))
+    made_up["metadata"]["ownerReferences"].append({**OWNER, "uid": "own", "controller": False})
+    snapshot = read(tmp_path, {PODS: [made_up]})
+    assert [each.uid for each in snapshot.pods[2].metadata.ownerReferences or ()] == ["own"]
+
+
+@pytest.mark.parametrize("path", [WORKLOADS, CLAIMS])
+def test_an_object_is_for_no_pod_of_another_namespace(path: str, tmp_path: Path) -> None:
+    snapshot = read(tmp_path, {path: [of_tenant(named("made-up", "tenant", spec={"podSets": []}))]})
+    assert snapshot.gangs.of(0) is None
+    found = [each.metadata for each in snapshot.gang_objects]
+    found += [each.metadata for each in snapshot.resource_claims]
+    assert [each.ownerReferences for each in found] == [None]
+
+
+def test_an_object_is_for_a_pod_of_its_own_namespace(tmp_path: Path) -> None:
+    workload = of_tenant(named("web", spec={"podSets": [{"name": "main", "count": 2}]}))
+    workload["metadata"]["namespace"] = "team"
+    snapshot = read(tmp_path, {WORKLOADS: [workload]})
+    assert snapshot.gangs.of(0) is not None
