@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rescheduler.kube.arrays import BoolArray, IntArray
+from rescheduler.kube.arrays import BoolArray, Int64Array, IntArray
 from rescheduler.kube.objects import (
     LabelSelectorRequirement,
     Node,
     NodeSelector,
     NodeSelectorTerm,
 )
-from rescheduler.kube.selectors import satisfies
+from rescheduler.kube.selectors import int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class NodeLabels:
         self._keys = frozenset(key for labels in self._labels for key in labels)
         self._absent = Column(np.full(self.count, -1, dtype=np.int32), {})
         self._columns: dict[str, Column] = {}
+        self._numbers: dict[str, tuple[IntArray, Int64Array]] = {}
 
     def column(self, key: str) -> Column:
         """The column of that label key; one for all keys that no node has, however many."""
@@ -90,16 +91,32 @@ class NodeLabels:
         """(nodes,) the nodes whose labels satisfy one requirement."""
         column = self.column(requirement.key)
         wanted = requirement.values or []
-        if requirement.operator in ("In", "NotIn"):
-            table = np.zeros(len(column.values) + 1, dtype=np.bool_)
-            table[[column.values[value] for value in wanted if value in column.values]] = True
-            if requirement.operator == "NotIn":
-                table = ~table
-        else:
-            present = [satisfies(requirement, {requirement.key: each}) for each in column.values]
-            table = np.array([*present, satisfies(requirement, {})], dtype=np.bool_)
+        table = np.zeros(len(column.values) + 1, dtype=np.bool_)
+        match requirement.operator:
+            case "In" | "NotIn":
+                table[[column.values[value] for value in wanted if value in column.values]] = True
+            case "Exists" | "DoesNotExist":
+                table[:-1] = True
+            case "Gt" | "Lt" if len(wanted) == 1 and (limit := int64(wanted[0])) is not None:
+                places, numbers = self._numbers_of(requirement.key)
+                greater = requirement.operator == "Gt"
+                table[places] = numbers > limit if greater else numbers < limit
+        if requirement.operator in ("NotIn", "DoesNotExist"):
+            table = ~table
         answer: BoolArray = table[column.codes]
         return answer
+
+    def _numbers_of(self, key: str) -> tuple[IntArray, Int64Array]:
+        """The places in the column of those values that are numbers, and these."""
+        known = self._numbers.get(key)
+        if known is None:
+            found = [(at, int64(value)) for value, at in self.column(key).values.items()]
+            numbers = [(at, number) for at, number in found if number is not None]
+            known = self._numbers[key] = (
+                np.array([at for at, _ in numbers], dtype=np.int32),
+                np.array([number for _, number in numbers], dtype=np.int64),
+            )
+        return known
 
     def _satisfying_field(self, requirement: LabelSelectorRequirement) -> BoolArray:
         """The one field is metadata.name; what Kubernetes cannot parse matches no node."""

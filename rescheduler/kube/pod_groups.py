@@ -1,15 +1,18 @@
 """The bound pods, grouped by namespace and labels, so that a selector is matched once per group."""
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.objects import Labels, LabelSelector, Pod
-from rescheduler.kube.selectors import matches
 
 _NOBODY = np.zeros(0, dtype=np.int32)
+_NEGATIVE = {"In": False, "Exists": False, "NotIn": True, "DoesNotExist": True}
+"""The operators of label selectors."""
 
 
 class PodGroups:
@@ -25,8 +28,9 @@ class PodGroups:
         """
         self._labels: list[Labels] = []
         self._by_namespace: dict[str, list[int]] = {}
-        self._postings: dict[str, dict[tuple[str, str], list[int]]] = {}
+        self._places: dict[str | None, _Place] = {}
         self._answers: dict[bytes, IntArray] = {}
+        self._pods_of: dict[bytes, IntArray] = {}
         of_pod = self._number(pods, placed)
         order = np.argsort(of_pod, kind="stable")
         self._members = placed[order]
@@ -53,7 +57,10 @@ class PodGroups:
         return of_pod
 
     def select(self, selector: LabelSelector | None, namespaces: frozenset[str] | None) -> IntArray:
-        """The pods in those namespaces (None: all) that the selector selects, as indices."""
+        """The pods in those namespaces (None: all) that the selector selects, as indices.
+
+        Selectors that select the same pods of one namespace, or of all, have the same array.
+        """
         if selector is None:
             return _NOBODY
         places = None if namespaces is None else sorted(namespaces)
@@ -61,24 +68,83 @@ class PodGroups:
         known = self._answers.get(key)
         if known is None:
             found = [
-                self._members[self._bounds[group] : self._bounds[group + 1]]
-                for namespace in (self._by_namespace if places is None else places)
-                for group in self._candidates(namespace, selector)
-                if matches(selector, self._labels[group])
+                self._pods_in(self._place(each).having(selector))
+                for each in ([None] if places is None else places)
             ]
-            known = self._answers[key] = np.concatenate(found) if found else _NOBODY
+            known = found[0] if len(found) == 1 else np.concatenate([_NOBODY, *found])
+            self._answers[key] = known
         return known
 
-    def _candidates(self, namespace: str, selector: LabelSelector) -> Iterable[int]:
-        """The groups of the namespace that may match: those with the rarest label asked for."""
-        groups = self._by_namespace.get(namespace, [])
-        if len(groups) < 8 or not selector.matchLabels:
-            return groups
-        postings = self._postings.get(namespace)
-        if postings is None:
-            postings = self._postings[namespace] = {}
-            for group in groups:
-                for pair in self._labels[group].items():
-                    postings.setdefault(pair, []).append(group)
-        asked = (postings.get(pair, []) for pair in selector.matchLabels.items())
-        return min(asked, key=len)
+    def _place(self, namespace: str | None) -> "_Place":
+        known = self._places.get(namespace)
+        if known is None:
+            every = range(len(self._labels))
+            groups = every if namespace is None else self._by_namespace.get(namespace, ())
+            known = self._places[namespace] = _Place(groups, self._labels)
+        return known
+
+    def _pods_in(self, groups: IntArray) -> IntArray:
+        key = groups.tobytes()
+        known = self._pods_of.get(key)
+        if known is None:
+            bounds = zip(self._bounds[groups], self._bounds[groups + 1], strict=True)
+            found = [self._members[first:end] for first, end in bounds]
+            known = self._pods_of[key] = np.concatenate(found) if found else _NOBODY
+        return known
+
+
+class _Asked(NamedTuple):
+    """A requirement. values: one of which the label has; None for any. negative: or has not."""
+
+    key: str
+    values: frozenset[str] | None
+    negative: bool
+
+    def holds(self, labels: Labels) -> bool:
+        """Whether labels satisfy it."""
+        value = labels.get(self.key)
+        found = value is not None and (self.values is None or value in self.values)
+        return found is not self.negative
+
+
+class _Place:
+    """The groups of one namespace, or of all, by their labels.
+
+    To find what a selector selects costs what the groups with its labels and the values that it
+    names add up to, not the one times the other.
+    """
+
+    def __init__(self, groups: Sequence[int], labels: Sequence[Labels]) -> None:
+        self._groups = np.array(groups, dtype=np.int32)
+        self._labels = labels
+        self._by_label: dict[str, dict[str, list[int]]] = {}
+        for group in groups:
+            for key, value in labels[group].items():
+                self._by_label.setdefault(key, {}).setdefault(value, []).append(group)
+
+    def having(self, selector: LabelSelector) -> IntArray:
+        """The groups that the selector selects; by an operator that labels do not have, none."""
+        pairs = (selector.matchLabels or {}).items()
+        asked = [_Asked(key, frozenset({value}), negative=False) for key, value in pairs]
+        for each in selector.matchExpressions or ():
+            if each.operator not in _NEGATIVE:
+                return _NOBODY
+            values = frozenset(each.values or ()) if each.operator in ("In", "NotIn") else None
+            asked.append(_Asked(each.key, values, negative=_NEGATIVE[each.operator]))
+        listed = [self._listed(each) for each in asked if not each.negative]
+        if listed:
+            fewest = itertools.chain(*min(listed, key=lambda lists: sum(map(len, lists))))
+            labels = self._labels
+            chosen = [group for group in fewest if all(each.holds(labels[group]) for each in asked)]
+            return np.array(sorted(chosen), dtype=np.int32)
+        without = [group for each in asked for group in itertools.chain(*self._listed(each))]
+        return (
+            self._groups[np.isin(self._groups, without, invert=True)] if without else self._groups
+        )
+
+    def _listed(self, asked: _Asked) -> list[list[int]]:
+        """The groups that have the label, with one of the values where it is about values."""
+        by_value = self._by_label.get(asked.key, {})
+        if asked.values is None:
+            return list(by_value.values())
+        return [by_value[value] for value in by_value.keys() & asked.values]

@@ -42,14 +42,14 @@ def satisfies(requirement: LabelSelectorRequirement, labels: Mapping[str, str]) 
         case "Gt" | "Lt":
             if value is None or len(values) != 1:
                 return False
-            left, right = _int64(value), _int64(values[0])
+            left, right = int64(value), int64(values[0])
             if left is None or right is None:
                 return False
             return left > right if requirement.operator == "Gt" else left < right
     return False
 
 
-def _int64(text: str) -> int | None:
+def int64(text: str) -> int | None:
     """The number as Go's strconv.ParseInt reads it; None where it does not."""
     found = _INTEGER.fullmatch(text)
     number = int(found[1] + found[2]) if found else None
