@@ -63,14 +63,12 @@ def aggregated(spec: PodSpec, of: Callable[[Container], Amounts]) -> Amounts:
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in spec.initContainers or ():
+        own = of(container)
+        beside = {name: sidecars.get(name, 0) + amount for name, amount in own.items()}
+        _raise(peak, beside)  # of the rest the sidecars so far are in it
         if restartable(container):
-            _add(total, of(container))
-            _add(sidecars, of(container))
-            _raise(peak, sidecars)
-        else:
-            step = dict(sidecars)
-            _add(step, of(container))
-            _raise(peak, step)
+            _add(total, own)
+            sidecars |= beside
     _raise(total, peak)
     return total
 

@@ -161,6 +161,7 @@ _ALL = (
     Reason("CNF006", "Containers of the pods were restarted too often.", "Read their logs; another node helps where this one is the cause."),
     Reason("CNF007", "Pods are older than the policy's `lifetime` allows.", "A move replaces them."),
     Reason("CNF008", "Failed pods have not been removed.", "Find out why they failed; no move helps, and Kubernetes' pod garbage collection removes them."),
+    Reason("CNF009", "The pods of a namespace have more inter-pod terms about each other than are followed.", "Have its pods share their affinity; its other rules are evaluated."),
     # Stability: whether a finding has lasted for as long as its policy asks
     Reason("STB001", "The finding has not lasted for `stableFor` yet.", "Wait: the message says until when; or lower `stableFor`."),
     Reason("STB002", "How long the finding has lasted is not known.", "Read the message; a finding of unknown age is not acted on."),

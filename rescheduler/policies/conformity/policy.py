@@ -68,7 +68,10 @@ class Conformity(Policy):
     nodeAffinity: NodeAffinityRule | None = Field(
         None, description="Evaluate node affinity. Off unless given."
     )
-    podAntiAffinity: bool = Field(False, description="Evaluate required pod anti-affinity.")
+    podAntiAffinity: bool = Field(
+        False,
+        description="Evaluate required pod anti-affinity. Pods of another namespace stay for it.",
+    )
     podAffinity: bool = Field(False, description="Evaluate required pod affinity.")
     restarts: Restarts | None = Field(None, description="Evaluate restarts. Off unless given.")
     lifetime: Lifetime | None = Field(None, description="Evaluate age. Off unless given.")

@@ -3,20 +3,18 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from rescheduler.kube.affinity_terms import term_namespaces
 from rescheduler.kube.node_labels import Column, NodeLabels
 from rescheduler.kube.objects import Affinity, PodAffinityTerm
-from rescheduler.kube.pod_groups import PodGroups
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.policies.shared.own_partners import OwnPartners
 
 Kind = Literal["apart", "near"]
 
@@ -31,6 +29,8 @@ class RequiredTerm:
 
     columns: the topology of each term, with the domain of each node; one for `apart`.
     holders: the pods that have it. members: the pods that it is about, those that match all terms.
+    movable: those of them in its namespace; the others are never moved for it, and stay where they
+    are: whoever can make a pod could else have everybody's evicted.
     own: (holders,) 1 for a holder that is a member itself. counts: members per domain, by column.
     broken: (holders,) which of them break it where they are now.
     """
@@ -40,6 +40,7 @@ class RequiredTerm:
     keys: list[str]
     holders: IntArray
     members: IntArray
+    movable: IntArray
     own: IntArray
     counts: list[IntArray]
     broken: BoolArray
@@ -86,6 +87,8 @@ class RequiredPodAffinity:
         self._node = snapshot.pod_node.copy()
         self._labels = NodeLabels(snapshot.nodes)
         self._everyone = everyone
+        self.overfull: dict[str, str] = {}
+        """Namespaces of which no term counts, and why."""
         self.required_terms: list[RequiredTerm] = []
         self.held: dict[int, tuple[int, ...]] = {}
         self.about: dict[int, tuple[int, ...]] = {}
@@ -108,8 +111,8 @@ class RequiredPodAffinity:
             required_term = self.required_terms[number]
             here = required_term.columns[0].codes[self._node[pod]]
             if required_term.kind == "apart" and here >= 0:
-                there = required_term.columns[0].codes[self._node[required_term.members]] == here
-                found.append(required_term.members[there & (required_term.members != pod)])
+                there = required_term.columns[0].codes[self._node[required_term.movable]] == here
+                found.append(required_term.movable[there & (required_term.movable != pod)])
         return np.unique(np.concatenate(found))
 
     def own(self, pod: int, nodes: IntArray) -> BoolArray:
@@ -203,8 +206,8 @@ class RequiredPodAffinity:
             if required_term.kind == "apart":
                 codes = required_term.columns[0].codes
                 there = np.unique(codes[self._node[broken]])
-                yield required_term.members[
-                    np.isin(codes[self._node[required_term.members]], there)
+                yield required_term.movable[
+                    np.isin(codes[self._node[required_term.movable]], there)
                 ]
 
     def _evaluate(self, required_term: RequiredTerm) -> None:
@@ -290,49 +293,49 @@ class RequiredPodAffinity:
                         keys.append(key)
             for key in keys:
                 holders[key].append(pod)
+        if terms:
+            self._bind(terms, holders)
+
+    def _bind(
+        self,
+        terms: dict[bytes, tuple[Kind, list[PodAffinityTerm], str]],
+        holders: dict[bytes, list[int]],
+    ) -> None:
+        """Make one of the terms that come to the same."""
+        partners = OwnPartners(self._snapshot, self._everyone)
+        same: dict[tuple[Kind, str, tuple[str, ...], int], list[int]] = defaultdict(list)
+        for encoded, (kind, group, namespace) in terms.items():
+            keys = tuple(term.topologyKey for term in group)
+            same[kind, namespace, keys, partners.count(namespace, *group)] += holders[encoded]
+        self.overfull = partners.overfull
         held: dict[int, list[int]] = defaultdict(list)
         about: dict[int, list[int]] = defaultdict(list)
-        for number, (key, (kind, group, namespace)) in enumerate(terms.items()):
-            required_term = self._required_term(
-                kind, group, namespace, np.array(holders[key], dtype=np.int32)
+        for (kind, namespace, keys, number), those in same.items():
+            if namespace in self.overfull:
+                continue
+            members = partners.found[number]
+            columns = [self._labels.column(key) for key in keys]
+            having = np.unique(np.array(those, dtype=np.int32))
+            required_term = RequiredTerm(
+                kind=kind,
+                columns=columns,
+                keys=list(keys),
+                holders=having,
+                members=members,
+                movable=members[partners.own(namespace, members)],
+                own=np.isin(having, members).astype(np.int32),
+                counts=[self._count(column, members) for column in columns],
+                broken=np.zeros(len(having), dtype=np.bool_),
             )
+            place = len(self.required_terms)
             self.required_terms.append(required_term)
             self._evaluate(required_term)
             for pod in required_term.holders.tolist():
-                held[pod].append(number)
-            for pod in required_term.members.tolist():
-                about[pod].append(number)
+                held[pod].append(place)
+            for pod in required_term.movable.tolist():
+                about[pod].append(place)
         self.held = {pod: tuple(numbers) for pod, numbers in held.items()}
         self.about = {pod: tuple(numbers) for pod, numbers in about.items()}
-
-    @cached_property
-    def _groups(self) -> PodGroups:
-        return PodGroups(self._snapshot.pods, self._everyone)
-
-    def _required_term(
-        self, kind: Kind, group: list[PodAffinityTerm], namespace: str, holders: IntArray
-    ) -> RequiredTerm:
-        members: IntArray | None = None
-        for term in group:
-            selected = np.sort(
-                self._groups.select(
-                    term.labelSelector,
-                    term_namespaces(term, namespace, self._snapshot.namespace_labels),
-                )
-            )
-            members = selected if members is None else np.intersect1d(members, selected)
-        chosen = np.zeros(0, dtype=np.int32) if members is None else members.astype(np.int32)
-        columns = [self._labels.column(term.topologyKey) for term in group]
-        return RequiredTerm(
-            kind=kind,
-            columns=columns,
-            keys=[term.topologyKey for term in group],
-            holders=holders,
-            members=chosen,
-            own=np.isin(holders, chosen).astype(np.int32),
-            counts=[self._count(column, chosen) for column in columns],
-            broken=np.zeros(len(holders), dtype=np.bool_),
-        )
 
     def _count(self, column: Column, members: IntArray) -> IntArray:
         codes = column.codes[self._node[members]]

@@ -117,11 +117,15 @@ class ConformityTerm:
             yield from failures(self._rules.failed, self._rules.match, self._snapshot)
 
     def warnings(self) -> tuple[Problem, ...]:
-        """Whether failed pods ought to be reported and were not read."""
-        if self._rules.failed is None or self._snapshot.failed is not None:
-            return ()
-        text = "failed pods were not read, so none are reported: a recording of an older version?"
-        return (Problem("DAT002", text),)
+        """Whose terms do not count, and whether failed pods ought to be reported and are not."""
+        found = [
+            Problem("CNF009", f"the required inter-pod terms of {each} are not evaluated")
+            for each in self._pod_affinity.overfull.values()
+        ]
+        if self._rules.failed is not None and self._snapshot.failed is None:
+            text = "failed pods were not read, so none are reported: is this an older recording?"
+            found.append(Problem("DAT002", text))
+        return tuple(found)
 
     def _involved(self, broken: _Broken, pods: list[int]) -> tuple[int, ...]:
         """The pods of a finding, and those from which they must be apart."""

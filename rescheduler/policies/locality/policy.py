@@ -181,7 +181,8 @@ class Locality(Policy):
     - `traffic`: the same, with the measured traffic of a pair divided by that of an average pod;
     - `groups`: the pods outside of the domain that holds most of the group (`together`), and those
       that share a domain with one before them (`apart`); half each where both are asked for;
-    - `podAffinity`: of each pod the share of its terms, by weight, that are not met;
+    - `podAffinity`: of each pod the share of its terms, by weight, that are not met; pods of
+      another namespace are not moved for it;
     - `datasets`: the distance to the nearest node that holds the data.
 
     A source without data is not evaluated, and the report warns of it. Without its `distances` the

@@ -139,12 +139,10 @@ class Preferences:
         """The podAffinity of all pods."""
         self._sources += 1
         pods = np.flatnonzero(self._counted).astype(np.int32)
-        preferences, alone = affinity_preferences(
+        preferences, texts = affinity_preferences(
             self._snapshot, pods, NodeLabels(self._snapshot.nodes)
         )
-        if alone:
-            text = f"{alone} podAffinity terms are not counted, because no other pod matches them"
-            self._problems.append(Problem("LOC006", text))
+        self._problems += [Problem("LOC006", text) for text in texts]
         if preferences:
             self._affinities = Affinities(preferences, self._node)
 

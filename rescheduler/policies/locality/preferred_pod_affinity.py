@@ -3,6 +3,9 @@
 kube-scheduler evaluates it when it places a pod and never again: partners that came later, or moved
 away, leave it unmet. A pod none of whose terms is met costs 1.0; a required term counts as much as
 a preferred one of the highest weight, 100. A term for which no partner exists anywhere is left out.
+
+Partners in other namespaces count where the snapshot has them, and are never moved for it: whoever
+can make a pod could else draw everybody's pods to where he likes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,16 +14,15 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from rescheduler.kube.affinity_terms import term_namespaces
 from rescheduler.kube.node_labels import NodeLabels
 from rescheduler.kube.objects import PodAffinityTerm, PodSpec
-from rescheduler.kube.pod_groups import PodGroups
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.locality.domain_tree import NOWHERE
+from rescheduler.policies.shared.own_partners import OwnPartners
 
 REQUIRED = 100
 """The weight of a required term: that of the strongest preference the API allows."""
@@ -30,14 +32,16 @@ REQUIRED = 100
 class AffinityPreference:
     """One affinity term: pods that hold it, and the pods that would meet it.
 
-    holders, weights: (k,) the pods and what each counts, 0 to 1. targets: the partners; a holder
-    among them does not meet its own preference. of: (nodes + 1,) the domain of each node by the
-    term's topologyKey, NOWHERE without the label. term: the namespace and the term itself, in full.
+    holders, weights: (k,) the pods and what each counts, 0 to 1. targets: the partners in their
+    namespace; a holder among them does not meet its own preference. fixed: those in others.
+    of: (nodes + 1,) the domain of each node by the term's topologyKey, NOWHERE without the label.
+    term: the namespace and the term itself, in full.
     """
 
     holders: IntArray
     weights: FloatArray
     targets: IntArray
+    fixed: IntArray
     of: IntArray
     key: str
     subject: str
@@ -81,6 +85,9 @@ class Affinities:
                 self._add(
                     number, int(preference.of[node[pod]]), (weights.get(pod, 0.0), pod in targets)
                 )
+            for place in preference.of[node[preference.fixed]].tolist():
+                self._add(number, place, (0.0, True))
+        self._tables: dict[tuple[int, float, bool], FloatArray] = {}
 
     def _add(self, number: int, place: int, role: tuple[float, bool], sign: int = 1) -> None:
         weight, target = role
@@ -110,13 +117,22 @@ class Affinities:
             of = self._preferences[number].of
             here, places = int(of[source]), of[nodes]
             left = self._change(number, here, (weight, target), -1)
-            fresh = self._change(number, NOWHERE - 1, (weight, target), 1)
-            table = np.full(int(of.max(initial=0)) + 2, fresh)  # the last is NOWHERE
-            for place in self._term_counts[number]:
-                table[place] = self._change(number, place, (weight, target), 1)
-            table[NOWHERE] = weight
+            table = self._arriving(number, (weight, target))
             total += np.where(places == here, 0.0, table[places] + left)
         return total
+
+    def _arriving(self, number: int, role: tuple[float, bool]) -> FloatArray:
+        """(domains + 1,) change of the cost where such a pod arrives; the last is NOWHERE."""
+        key = (number, *role)
+        table = self._tables.get(key)
+        if table is None:
+            fresh = self._change(number, NOWHERE - 1, role, 1)
+            table = np.full(int(self._preferences[number].of.max(initial=0)) + 2, fresh)
+            for place in self._term_counts[number]:
+                table[place] = self._change(number, place, role, 1)
+            table[NOWHERE] = role[0]
+            self._tables[key] = table
+        return table
 
     def bound(self, pod: int, source: int) -> float:
         """Its own preferences are met, no partner loses it, and those that it joins gain."""
@@ -124,20 +140,16 @@ class Affinities:
         for number, weight, target in self._roles[pod]:
             here = int(self._preferences[number].of[source])
             left = self._change(number, here, (weight, target), -1)
-            best = min(
-                (
-                    self._change(number, place, (weight, target), 1)
-                    for place in self._term_counts[number]
-                    if place not in (here, NOWHERE)
-                ),
-                default=0.0,
-            )
-            total += max(0.0, -left - min(best, weight))
+            places = self._arriving(number, (weight, target))[:NOWHERE]
+            others = places if here == NOWHERE else np.delete(places, here)
+            total += max(0.0, -left - float(others.min(initial=weight)))
         return total
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""
         self._node[shift.pod] = shift.destination
+        changed = {number for number, *_ in self._roles[shift.pod]}
+        self._tables = {key: kept for key, kept in self._tables.items() if key[0] not in changed}
         for number, weight, target in self._roles[shift.pod]:
             preference = self._preferences[number]
             self._add(number, int(preference.of[shift.source]), (weight, target), -1)
@@ -161,7 +173,8 @@ class Affinities:
                 cost=cost,
                 message=f"{len(alone)} of {counted(len(preference.holders), 'pod')} "
                 f"{agreed(len(alone), 'has', 'have')} none of the "
-                f"{counted(len(preference.targets), 'pod')} of their podAffinity in their "
+                f"{counted(len(preference.targets) + len(preference.fixed), 'pod')} of their "
+                "podAffinity in their "
                 f"{preference.key}",
                 pods=tuple(np.union1d(alone, preference.targets).astype(int).tolist()),
                 aspect=preference.term,
@@ -199,50 +212,69 @@ class Affinities:
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
+_Held = dict[tuple[str, bytes], tuple[PodAffinityTerm, dict[int, float]]]
+"""Namespace and encoded term to the term, and the weight that it has for each pod."""
+
+
 def affinity_preferences(
     snapshot: Snapshot, pods: IntArray, nodes: NodeLabels
-) -> tuple[list[AffinityPreference], int]:
-    """The preferences of these pods, and how many terms have no partner at all.
+) -> tuple[list[AffinityPreference], list[str]]:
+    """The preferences of these pods, and what to say of the terms that are not counted.
 
-    pods: those that count, all bound.
+    Terms that come to the same are one. pods: those that count, all bound.
     """
-    terms: dict[tuple[str, bytes], PodAffinityTerm] = {}
-    held: dict[tuple[str, bytes], dict[int, float]] = {}
+    held = _held(snapshot, pods)
+    if not held:
+        return [], []
+    partners = OwnPartners(snapshot, pods)
+    same: dict[tuple[str, str, int], list[tuple[str, bytes]]] = {}
+    for key, (term, _) in held.items():
+        same.setdefault((key[0], term.topologyKey, partners.count(key[0], term)), []).append(key)
+    overfull = partners.overfull
+    preferences, alone = [], 0
+    for (namespace, topology, number), keys in same.items():
+        everybody = partners.found[number]
+        weights: dict[int, float] = {}
+        for key in keys:
+            for pod, weight in held[key][1].items():
+                weights[pod] = weights.get(pod, 0.0) + weight
+        if len(everybody) < 2:  # a pod is no partner of its own
+            weights = {p: w for p, w in weights.items() if len(everybody) and p not in everybody}
+        if not weights:
+            alone += len(keys)
+        elif namespace not in overfull:
+            own = partners.own(namespace, everybody)
+            preferences.append(
+                AffinityPreference(
+                    holders=np.array(list(weights), dtype=np.int32),
+                    weights=np.array(list(weights.values())),
+                    targets=everybody[own],
+                    fixed=everybody[~own],
+                    of=np.append(nodes.column(topology).codes, -1).astype(np.int32),
+                    key=topology,
+                    subject=_subject(snapshot, list(weights)),
+                    term=f"{namespace} {keys[0][1].decode()}",
+                )
+            )
+    texts = [f"the podAffinity of {each} is not counted" for each in overfull.values()]
+    if alone:
+        texts.append(
+            f"{alone} podAffinity terms are not counted, because no other pod matches them"
+        )
+    return preferences, texts
+
+
+def _held(snapshot: Snapshot, pods: IntArray) -> _Held:
+    held: _Held = {}
     of_spec = [[(*each, _encode(each[0])) for each in _terms(spec)] for spec in snapshot.specs]
     holding = np.array([bool(each) for each in of_spec], dtype=np.bool_)
     numbers = snapshot.pod_spec
     for pod in pods[holding[numbers[pods]]].tolist():
         for term, weight, encoded in of_spec[numbers[pod]]:
             key = (snapshot.pods[pod].metadata.namespace, encoded)
-            terms[key] = term
-            found = held.setdefault(key, {})
+            _, found = held.setdefault(key, (term, {}))
             found[pod] = found.get(pod, 0.0) + weight
-    if not terms:
-        return [], 0
-    groups = PodGroups(snapshot.pods, pods)
-    preferences, alone = [], 0
-    for key, term in terms.items():
-        targets = groups.select(
-            term.labelSelector, term_namespaces(term, key[0], snapshot.namespace_labels)
-        )
-        partners = set(targets.tolist())
-        holders = [pod for pod in held[key] if partners - {pod}]
-        if not holders:
-            alone += 1
-            continue
-        column = nodes.column(term.topologyKey)
-        preferences.append(
-            AffinityPreference(
-                holders=np.array(holders, dtype=np.int32),
-                weights=np.array([held[key][pod] for pod in holders]),
-                targets=targets,
-                of=np.append(column.codes, -1).astype(np.int32),
-                key=term.topologyKey,
-                subject=_subject(snapshot, holders),
-                term=f"{key[0]} {key[1].decode()}",
-            )
-        )
-    return preferences, alone
+    return held
 
 
 def _terms(spec: PodSpec) -> Iterator[tuple[PodAffinityTerm, float]]:
