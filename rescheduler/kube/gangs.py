@@ -15,6 +15,7 @@ import msgspec
 
 from rescheduler.kube.controllers import Controller, Owner
 from rescheduler.kube.objects import Base, Condition, ObjectMeta, Pod
+from rescheduler.kube.owner_references import LONGEST_NAME
 
 NATIVE = "scheduling.k8s.io"
 SCHEDULING_GROUP = "spec.schedulingGroup"
@@ -215,6 +216,7 @@ def kueue_marked(pod: Pod, above: Iterable[Owner]) -> bool:
 
 
 def _read(key: str, name: str, group: str, pod: Pod) -> Mark:
+    name = name[:LONGEST_NAME]  # an annotation may be longer than any name
     labels, notes = pod.metadata.labels or {}, pod.metadata.annotations or {}
     if key == _LWS:
         # Each replica of a LeaderWorkerSet is a gang: a leader and its workers.

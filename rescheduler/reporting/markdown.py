@@ -21,7 +21,7 @@ MOST_IDLE = 10
 _LEVELS: dict[Level, str] = {"held": "HELD", "problem": "PROBLEM", "note": "NOTE"}
 _ACTIVE = re.compile(r"[\\*_\[\]<>#~@|&$^{}]|:[a-z]\w*:|://|www\.", re.IGNORECASE)
 """What could format, link, notify somebody or be taken for HTML."""
-_WORD = re.compile(r"([(\"']*)(\S*?)([)\"'.,;:]*)(?=\s|$)")
+_WORD = re.compile(r"\S+")
 _BAR = "\N{BROKEN BAR}"
 """Stands for a bar in a table: readers differ in what they make of a bar behind backslashes."""
 
@@ -62,8 +62,12 @@ def inert(text: str) -> str:
 
 
 def _word(found: re.Match[str]) -> str:
-    before, word, after = found.groups()
-    return before + (code(word) if _ACTIVE.search(found.group()) else word) + after
+    whole = found.group()
+    if not _ACTIVE.search(whole):
+        return whole
+    rest = whole.lstrip("(\"'")
+    word = rest.rstrip(")\"'.,;:")
+    return whole[: len(whole) - len(rest)] + code(word) + rest[len(word) :]
 
 
 def _table(columns: str, rows: Table) -> str:

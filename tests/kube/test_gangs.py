@@ -177,3 +177,9 @@ def test_kueue_marks_a_pod_or_what_makes_it() -> None:
     assert kueue_marked(pod(notes={"kueue.x-k8s.io/pod-group-total-count": "2"}), [])
     assert kueue_marked(pod(), [above])
     assert not kueue_marked(pod({"ray.io/cluster": "r"}), [job()])
+
+
+def test_the_name_of_a_gang_is_no_longer_than_any_name() -> None:
+    # An annotation may have 262,144 characters, and reports repeat the name for each pod.
+    (mark,) = marks(pod({}, {"pod-group-name": "x" * 10**5}), None)
+    assert len(mark.name) == 253

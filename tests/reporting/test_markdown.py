@@ -51,3 +51,10 @@ def test_words_that_would_be_formatted_are_code(text: str, shown: str) -> None:
 def test_a_name_is_always_code() -> None:
     assert code("a`b") == "`a'b`"
     assert code(" ") == "-"
+
+
+def test_a_word_of_any_length_is_looked_at_once() -> None:
+    # A pattern that goes back for each character took a minute for an annotation of a tenant.
+    word = "x" + "." * 250_000 + "x"
+    assert inert(f"({word}).") == f"({word})."
+    assert inert(f"({word}_).") == f"(`{word}_`)."

@@ -24,6 +24,8 @@ _NAME_LABELS = ("app.kubernetes.io/name", "k8s-app")
 _TIMED = (annotations.DO_NOT_DISRUPT, annotations.DO_NOT_EVICT)
 """Of Karpenter; one may protect a pod for some time from its start."""
 
+_SHOWN = 60
+"""Characters of an annotation in a message; it may have 262,144."""
 _OFF = "false"
 """The only value that protects nothing: an empty one says that somebody meant to."""
 
@@ -79,7 +81,8 @@ def _other_tools(notes: Mapping[str, str], pod: Pod, now: datetime) -> Problem |
 
 
 def _protected(name: str, value: str, where: str = "") -> Problem:
-    return Problem(code="ELG011", message=f"annotation {name}: {value!r}{where} protects it")
+    shown = repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}...")
+    return Problem(code="ELG011", message=f"annotation {name}: {shown}{where} protects it")
 
 
 def _opted_out(value: str, now: datetime) -> bool:

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from rescheduler.kube import controllers as kinds
-from rescheduler.kube.foreign_owners import drop_foreign_owners
 from rescheduler.kube.gangs import WORKLOADS, GangObject
 from rescheduler.kube.kueue import holds
 from rescheduler.kube.nesting import decoded
 from rescheduler.kube.objects import Node, Pod, PodSpec
+from rescheduler.kube.owner_references import tidy_owners
 from rescheduler.kube.pod_state import ended
 from rescheduler.kube.steered_before import as_made
 from rescheduler.model.errors import ClusterUnavailable
@@ -75,7 +75,7 @@ def read_cluster(
         fields["owners"] = [each for kind in OWNERS for each in reader.owners(kind)]
         owning = [each.metadata for each in (*pods, *controllers, *fields["owners"])]
         owned = (*failed, *fields["gang_objects"], *fields["resource_claims"])
-        drop_foreign_owners(
+        tidy_owners(
             [*owning, *(each.metadata for each in owned)],
             {each.uid: each.namespace for each in owning},
         )

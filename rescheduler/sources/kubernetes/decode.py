@@ -26,6 +26,7 @@ from rescheduler.kube.objects import (
     Resources,
     Volume,
 )
+from rescheduler.kube.owner_references import LONGEST_NAME
 from rescheduler.kube.quantity import nanos
 from rescheduler.model.snapshot import Undecodable
 
@@ -164,6 +165,7 @@ class Sharing:
                 return problem
             for container in spec.containers:
                 container.image = self.text(container.image)
+            spec.schedulerName = spec.schedulerName[:LONGEST_NAME]
             self._known[key] = known = spec
         pod.spec = known
         metadata.namespace = self.text(metadata.namespace)

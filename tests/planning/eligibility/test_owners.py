@@ -164,3 +164,12 @@ def test_of_a_chain_longer_than_any_real_one_the_rest_is_not_known(owners: int, 
         for reference in each.metadata.ownerReferences or ():
             reference.kind = "Job"
     assert case.verdict() == code
+
+
+def test_of_a_long_annotation_the_beginning_is_told() -> None:
+    case, owners = below("Job", "CronJob")
+    owners[0].metadata.annotations = {names.OPT_OUT: "x" * 250_000}
+    found = refusal(case.snapshot, 0, case.limits, case.history)
+    assert found is not None
+    assert found.message.startswith(f"annotation {names.OPT_OUT}: 'xxx")
+    assert len(found.message) < 200

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rescheduler.kube.owner_references import LONGEST_NAME
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes.cluster import read_cluster
 from tests.sources.objects import Api, named, node, pod
@@ -41,6 +42,17 @@ def test_other_owners_of_such_a_pod_stay(tmp_path: Path) -> None:
     made_up["metadata"]["ownerReferences"].append({**OWNER, "uid": "own", "controller": False})
     snapshot = read(tmp_path, {PODS: [made_up]})
     assert [each.uid for each in snapshot.pods[2].metadata.ownerReferences or ()] == ["own"]
+
+
+def test_a_name_longer_than_any_is_cut_as_messages_repeat_it(tmp_path: Path) -> None:
+    odd = pod("odd", "n1", schedulerName="s" * 10**6)
+    odd["metadata"]["ownerReferences"] = [
+        {"kind": "K" * 10**6, "apiVersion": "a" * 10**6, "name": "n" * 10**6, "uid": "u"}
+    ]
+    snapshot = read(tmp_path, {PODS: [odd]})
+    (owner,) = snapshot.pods[2].metadata.ownerReferences or []
+    names = (owner.kind, owner.apiVersion, owner.name, snapshot.pods[2].spec.schedulerName)
+    assert [len(each) for each in names] == [LONGEST_NAME] * 4
 
 
 @pytest.mark.parametrize("path", [WORKLOADS, CLAIMS])

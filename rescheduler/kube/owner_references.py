@@ -1,16 +1,20 @@
-"""Owner references across namespaces, which Kubernetes does not know."""
+"""Owner references as tenants may write them, made into what they mean."""
 
 from collections.abc import Iterable, Mapping
 
 from rescheduler.kube.objects import ObjectMeta
 
+LONGEST_NAME = 253
+"""Of an object; the API server takes any length of what only refers to one."""
 
-def drop_foreign_owners(objects: Iterable[ObjectMeta], namespace_of: Mapping[str, str]) -> None:
-    """Take out the references to owners in another namespace, in place: they own nothing.
+
+def tidy_owners(objects: Iterable[ObjectMeta], namespace_of: Mapping[str, str]) -> None:
+    """Take out the references to owners in another namespace, and cut long names, in place.
 
     namespace_of: UID of each owner that is in a namespace to that. Whoever makes a pod writes its
     references, and keeps it with a finalizer from being collected: it would else count as a pod of
-    another tenant's workload.
+    another tenant's workload. Of a name that no object can have the rest is left out, as messages
+    repeat it.
     Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
     """
     foreign: dict[tuple[int, str], bool] = {}  # equal lists of owners are shared
@@ -21,6 +25,9 @@ def drop_foreign_owners(objects: Iterable[ObjectMeta], namespace_of: Mapping[str
         key = (id(owners), own)
         if key not in foreign:
             foreign[key] = any(namespace_of.get(owner.uid, own) != own for owner in owners)
+            for owner in owners:
+                owner.kind, owner.name = owner.kind[:LONGEST_NAME], owner.name[:LONGEST_NAME]
+                owner.apiVersion = owner.apiVersion[:LONGEST_NAME]
         if foreign[key]:
             kept = [owner for owner in owners if namespace_of.get(owner.uid, own) == own]
             each.ownerReferences = kept or None
