@@ -42,6 +42,10 @@ class Steer:
         return self.chosen if self.require else None
 
 
+STAMPED = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+"""The labels that a pod gets from its node when it is bound, where the scheduler stamps them."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Replacement:
     """The pod that the scheduler will see after an eviction. One per shape: pods share it.

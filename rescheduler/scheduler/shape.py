@@ -12,6 +12,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import (
+    STAMPED,
     Filter,
     Plugin,
     Replacement,
@@ -112,9 +113,6 @@ class SteeredScores:
             if not any(score is each for each in self._before)
         ]
         return [*kept, *self._changed]
-
-
-_STAMPED = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,7 +226,7 @@ class Shapes:
 
     def _labels(self, labels: Labels | None) -> Labels:
         """The labels that the template gives; binding may have stamped others on the old pod."""
-        stamped = _STAMPED if self._profile.stamps_topology else ()
+        stamped = STAMPED if self._profile.stamps_topology else ()
         return {key: value for key, value in (labels or {}).items() if key not in stamped}
 
     def _prepare(self, pod: Replacement) -> Shape:

@@ -18,7 +18,7 @@ from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import ByRange
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugin import Filter, Plugin, Replacement, Score
+from rescheduler.scheduler.plugin import STAMPED, Filter, Plugin, Replacement, Score
 from rescheduler.scheduler.profile import Profile
 
 Kind = Literal["affinity", "anti", "soft"]
@@ -61,12 +61,22 @@ def affinity_terms(affinity: Affinity | None) -> Iterator[AffinityTerm]:
 
 
 class TermIndex:
-    """The distinct terms of the bound pods; pods of equal terms share one entry."""
+    """The distinct terms of the bound pods; pods of terms that come to the same share one entry.
+
+    Terms come to the same that differ only in how they select the same pods: a tenant may write
+    some hundred thousand of them. Those of a topology that no node has come to nothing.
+    """
 
     def __init__(
-        self, pods: Sequence[Pod], placed: IntArray, namespaces: Mapping[str, Labels]
+        self,
+        pods: Sequence[Pod],
+        placed: IntArray,
+        namespaces: Mapping[str, Labels],
+        groups: PodGroups,
+        nodes: NodeLabels,
     ) -> None:
         self._namespaces = namespaces
+        self._groups = groups
         self._by_namespace: dict[str, list[HeldTerm]] = {}
         self._anywhere: list[HeldTerm] = []
         holders: dict[bytes, list[int]] = {}
@@ -81,14 +91,33 @@ class TermIndex:
             if keys is None:
                 keys = by_spec[id(pod.spec), own] = []
                 for wanted in affinity_terms(pod.spec.affinity):
+                    if not nodes.column(wanted.term.topologyKey).values:
+                        continue
                     named = listed_namespaces(wanted.term, own)
-                    key = msgspec.msgpack.encode((sorted(named), *wanted))
+                    key = self._key(wanted, named)
                     terms.setdefault(key, (wanted, named))
                     keys.append(key)
             for key in keys:
                 holders.setdefault(key, []).append(number)
         for key, (wanted, named) in terms.items():
             self._add(wanted, named, np.array(holders[key], dtype=np.int32))
+
+    def _key(self, wanted: AffinityTerm, named: frozenset[str]) -> bytes:
+        """What is equal where the terms come to the same.
+
+        A replacement has the labels of the pod but for those that its binding has stamped, so that
+        terms about these are kept as they are.
+        """
+        kind, weight, term = wanted
+        selector = term.labelSelector or LabelSelector()
+        about = {each.key for each in selector.matchExpressions or ()} | {
+            *(selector.matchLabels or ())
+        }
+        selected: object = id(self._groups.select(term.labelSelector, None))
+        if not about.isdisjoint(STAMPED):
+            selected = selector
+        parts = (kind, weight, term.topologyKey, sorted(named), term.namespaceSelector, selected)
+        return msgspec.msgpack.encode(parts)
 
     def _add(self, wanted: AffinityTerm, named: frozenset[str], pods: IntArray) -> None:
         term = wanted.term
@@ -283,4 +312,5 @@ class InterPodAffinity(Plugin):
 def _terms(handle: Handle) -> TermIndex:
     pods = handle.snapshot.pods
     everyone = np.arange(len(pods), dtype=np.int32)
-    return TermIndex(pods, everyone, handle.snapshot.namespace_labels)
+    labels = handle.snapshot.namespace_labels
+    return TermIndex(pods, everyone, labels, handle.groups, handle.labels)
