@@ -127,7 +127,7 @@ def spoil(stage: Stage, data: Any) -> None:
     stage.world.objects[PATH]["binaryData"] = data
 
 
-@pytest.mark.parametrize("encoded", ["AAAA", "%%", DEEP])
+@pytest.mark.parametrize("encoded", ["AAAA", "%%", DEEP], ids=["no gzip", "no base64", "deep"])
 def test_what_is_damaged_is_reported_and_begun_anew(encoded: str) -> None:
     stage = Stage()
     store(Process(stage, "one")).remember([observed(ONE)], START)

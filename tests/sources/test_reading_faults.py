@@ -28,7 +28,8 @@ TIMEOUT = 0.4
 SOON = 4.0
 """Seconds; retries included."""
 _NEVER = threading.Event()
-BOMB = gzip.compress(bytes(200 * 2**20))
+BOMB = gzip.compress(bytes(20 * 2**20))
+"""More than any answer may have here, which is 16 MiB."""
 LIST = json.dumps({"metadata": {}, "items": []}).encode()
 
 
