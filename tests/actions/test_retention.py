@@ -166,7 +166,7 @@ def test_refused_moves_are_bounded_in_number_and_time() -> None:
     assert pruned(History([aged(25, state="refused")]), START, 2 * DAY).moves == []
 
 
-@pytest.mark.parametrize(("outcome", "per_hour"), [("refused", 360), ("ready", 40), ("lost", 4)])
+@pytest.mark.parametrize(("outcome", "per_hour"), [("refused", 60), ("ready", 40), ("lost", 4)])
 def test_a_week_of_it_never_wedges_the_ledger(outcome: str, per_hour: int) -> None:
     """Real names and landings on 500 nodes; the state stays below what it has room for."""
     chance = random.Random(7)

@@ -36,7 +36,7 @@ def documents(folder: Path) -> Iterator[dict[str, Any]]:
         if path.is_dir():
             yield from documents(path)
         else:
-            yield from (each for each in yaml.safe_load_all(path.read_text()) if each)
+            yield from (each for each in yaml.load_all(path.read_text(), yaml.CSafeLoader) if each)
 
 
 def overlay(name: str) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ from tests.fakes.manners import (
     stamp,
     status,
 )
+from tests.fakes.objects import Objects
 from tests.fakes.steering import UNPLACED, dry_run, steer
 
 _PATH = re.compile(
@@ -71,7 +72,7 @@ class World:
         self.kueue = kueue.Kueue()
         self.frozen: dict[str, Any] | None = None
         self.on_accept: Callable[[dict[str, Any], dict[str, Any]], None] = lambda *_: None
-        self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self.objects = Objects()
         self.accepted: list[str] = []
         self._version = 0
         for name in ("default", "kube-system"):

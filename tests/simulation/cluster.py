@@ -42,26 +42,8 @@ def _named(path: str) -> tuple[str, str | None, str | None]:
     return ("namespaces" if path == "/api/v1/namespaces" else ""), None, None
 
 
-_NEVER = frozenset(
-    {
-        "storageclasses",
-        "csidrivers",
-        "csinodes",
-        "csistoragecapacities",
-        "volumeattachments",
-        "deviceclasses",
-        "resourceslices",
-        "resourceclaims",
-        "resourceclaimtemplates",
-        "noderesourcetopologies",
-        "podgroups",
-        "persistentvolumes",
-        "persistentvolumeclaims",
-        "replicationcontrollers",
-        "priorityclasses",
-    }
-)
-"""Kinds of which these clusters have no object."""
+_WORKLOADS = frozenset({"replicasets", "deployments", "statefulsets", "daemonsets", "jobs"})
+_NOTHING = b'{"metadata":{},"items":[]}'
 
 
 @lru_cache(maxsize=256)
@@ -222,33 +204,42 @@ class SimCluster(Controlled):
         if stored is None:
             code, reply, headers = status(404, "NotFound", f'{kind} "{name}" not found')
             return code, msgspec.json.encode(reply), headers
-        self._refresh(kind, stored)
+        if kind in _WORKLOADS:
+            self._refresh(kind, stored, self._staying())
         return 200, msgspec.json.encode(stored), {}
 
     def _listed(self, kind: str, namespace: str | None, query: str = "") -> bytes:
-        if kind in _NEVER:
-            return b'{"metadata":{},"items":[]}'
         items = [
             value
-            for (found, where, _), value in self.objects.items()
-            if found == kind and namespace in (None, where)
+            for (_, where, _), value in self.objects.of(kind).items()
+            if namespace in (None, where)
         ]
+        if not items:
+            return _NOTHING
         if "abelSelector" in query or "metadata.name" in query:
             items = list(filter(_selector(query), items))
-        for each in items:
-            self._refresh(kind, each)
+        if kind in _WORKLOADS:
+            pods = self._staying()
+            for each in items:
+                self._refresh(kind, each, pods)
         return msgspec.json.encode({"metadata": {}, "items": items})
 
-    def _refresh(self, kind: str, stored: Object) -> None:
+    def _staying(self) -> dict[str, list[Object]]:
+        """The pods that are not leaving, by the UID of their controller."""
+        found: dict[str, list[Object]] = {}
+        for pod in self.objects.of("pods").values():
+            if not leaving(pod):
+                found.setdefault(owner_uid(pod), []).append(pod)
+        return found
+
+    def _refresh(self, kind: str, stored: Object, staying: dict[str, list[Object]]) -> None:
         """The status of a workload as its controller would have written it by now."""
-        if kind not in ("replicasets", "deployments", "statefulsets", "daemonsets", "jobs"):
-            return
         made = stored
         if kind == "deployments":
             made = next(
                 each for each in self.of("replicasets") if owner_uid(each) == uid_of(stored)
             )
-        pods = [pod for pod in self.owned(made) if not leaving(pod)]
+        pods = staying.get(uid_of(made), [])
         ready = sum(is_ready(pod) for pod in pods)
         wanted = stored["spec"].get("replicas", len(pods))
         rolling = stored.get("rolling", False)

@@ -65,12 +65,12 @@ class Controlled(World):
 
     def of(self, kind: str) -> list[Object]:
         """All objects of a kind."""
-        return [value for (found, _, _), value in self.objects.items() if found == kind]
+        return list(self.objects.of(kind).values())
 
     def owned(self, controller: Object) -> list[Object]:
         """The pods of a controller that are there, also those that are leaving."""
         uid = controller["metadata"]["uid"]
-        return [pod for pod in self.of("pods") if owner_uid(pod) == uid]
+        return [pod for pod in self.objects.of("pods").values() if owner_uid(pod) == uid]
 
     # --- kubelets and controllers
 
@@ -93,8 +93,8 @@ class Controlled(World):
         if uid in self.held:
             self.timeline.after(600, lambda: self._vanish(uid))
             return
-        for key, value in self.objects.items():
-            if key[0] == "pods" and uid_of(value) == uid:
+        for key, value in self.objects.of("pods").items():
+            if uid_of(value) == uid:
                 del self.objects[key]
                 for each in self.removed:
                     each(value)
