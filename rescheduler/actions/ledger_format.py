@@ -29,6 +29,8 @@ _READABLE = (1, SCHEMA_VERSION)
 _FIRST_MARK = "written"
 _MOST_PLAIN = 32 * 2**20
 """Bytes unpacked: many times what a state with room to be stored has; no more is ever unpacked."""
+_LEVEL = 6
+"""Of compression: twice as fast as the highest, which saves less than 2% of the bytes."""
 _PATCH = '{"data":{"budgets":"forget"}}'
 FORGET = (
     "to forget all budgets and cool-downs on purpose: kubectl -n rescheduler patch configmap "
@@ -101,7 +103,7 @@ def encoded(state: State) -> bytes:
             f"the {_MOST_PLAIN} that are ever read",
             "lower movesPerHour.",
         )
-    return gzip.compress(plain, mtime=0)
+    return gzip.compress(plain, _LEVEL, mtime=0)
 
 
 def filled(current: dict[str, Any], packed: bytes) -> dict[str, Any]:
