@@ -1,5 +1,7 @@
 """Small random worlds of GPUs, where moves gain together what none of them gains alone."""
 
+from functools import cache
+
 from hypothesis import strategies as st
 
 from rescheduler.kube.controllers import Controller, PodDisruptionBudget
@@ -25,6 +27,16 @@ def whole_gpus(*others: str) -> Fragmentation:
     )
 
 
+# A strategy costs more to make than to draw from, so each is made once.
+_GPUS = st.sampled_from([1, 1, 2, 2, 3, 4, 8])
+_CPU = st.sampled_from(["100m", "500m", "2"])
+
+
+@cache
+def _places(nodes: int) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.integers(0, nodes - 1), min_size=2, max_size=5)
+
+
 @st.composite
 def gpu_worlds(draw: st.DrawFn, *, free: bool = False) -> World:
     """3 to 8 nodes of 8 GPUs, filled with pods of 1 to 8 GPUs wherever there is room.
@@ -38,9 +50,9 @@ def gpu_worlds(draw: st.DrawFn, *, free: bool = False) -> World:
     controllers: list[Controller] = []
     budgets: list[PodDisruptionBudget] = []
     for number in range(draw(st.integers(3, 8))):
-        app, gpus = f"app-{number}", draw(st.sampled_from([1, 1, 2, 2, 3, 4, 8]))
-        cpu = draw(st.sampled_from(["100m", "500m", "2"]))
-        places = draw(st.lists(st.integers(0, count - 1), min_size=2, max_size=5))
+        app, gpus = f"app-{number}", draw(_GPUS)
+        cpu = draw(_CPU)
+        places = draw(_places(count))
         on = []
         for place in places:
             if room[place] >= gpus:

@@ -1,5 +1,7 @@
 """Small random worlds with everything in them that may hold a move."""
 
+from functools import cache
+
 from hypothesis import strategies as st
 
 from rescheduler.kube.controllers import Controller, PodDisruptionBudget
@@ -57,6 +59,22 @@ STEERING = st.sampled_from(
 )
 
 
+# A strategy costs more to make than to draw from, so each is made once.
+_USE = st.sampled_from([0.0, 0.3, 0.9])
+_CPU = st.sampled_from(["100m", "500m"])
+_OPTED_OUT = st.sampled_from([False, False, True])
+
+
+@cache
+def _favorites(nodes: int) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.integers(0, nodes - 1), min_size=1, max_size=3)
+
+
+@cache
+def _among(favorites: tuple[int, ...], least: int) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.sampled_from(favorites), min_size=least, max_size=6)
+
+
 @st.composite
 def worlds(
     draw: st.DrawFn, kinds: tuple[str, ...] = ("u", "s", "us"), *, free: bool = False
@@ -72,15 +90,13 @@ def worlds(
     budgets: list[PodDisruptionBudget] = []
     use: dict[str, float] = {}
     for app in ["web", "api", "job", "ml"][: draw(st.integers(1, 4))]:
-        favorites = draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=3))
-        on = draw(
-            st.lists(st.sampled_from(favorites), min_size=4 if app == "web" else 2, max_size=6)
-        )
+        favorites = draw(_favorites(count))
+        on = draw(_among(tuple(favorites), 4 if app == "web" else 2))
         top, owner = deployment(app, replicas=len(on))
         controllers += [top, owner]
-        use[app] = 0.9 if free or app == "web" else draw(st.sampled_from([0.0, 0.3, 0.9]))
-        requests = {GPU: "1", "cpu": draw(st.sampled_from(["100m", "500m"]))}
-        annotations = draw(st.sampled_from([{}, {}, {"rescheduler.io/opt-out": "true"}]))
+        use[app] = 0.9 if free or app == "web" else draw(_USE)
+        requests = {GPU: "1", "cpu": draw(_CPU)}
+        annotations = {"rescheduler.io/opt-out": "true"} if draw(_OPTED_OUT) else {}
         for number, at in enumerate(on):
             pods.append(
                 pod(

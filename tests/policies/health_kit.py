@@ -1,6 +1,7 @@
 """How the conformance kit draws broken nodes and policies for Health."""
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
@@ -56,17 +57,18 @@ class Ailing:
         )
 
 
-@st.composite
-def ailing(draw: st.DrawFn, nodes: int, pods: int) -> Ailing:
+@cache
+def ailing(nodes: int, pods: int) -> st.SearchStrategy[Ailing]:
     """Some sound nodes, some broken ones, some of which nothing is known."""
 
-    def many(values: st.SearchStrategy[T]) -> list[T]:
-        return draw(st.lists(values, min_size=nodes, max_size=nodes))
+    def many(values: st.SearchStrategy[T]) -> st.SearchStrategy[list[T]]:
+        return st.lists(values, min_size=nodes, max_size=nodes)
 
-    return Ailing(
+    return st.builds(
+        Ailing,
         xid=many(st.sampled_from([0.0, 79.0]) | st.sampled_from(ODD)),
         drops=many(st.floats(0, 0.2) | st.sampled_from(ODD)),
-        held=draw(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=pods, max_size=pods)),
+        held=st.lists(st.tuples(st.booleans(), st.booleans()), min_size=pods, max_size=pods),
         reported=many(st.booleans()),
     )
 

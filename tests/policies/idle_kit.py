@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -41,6 +42,7 @@ class Used:
         return replace(before, readings=replace(before.readings, entries=entries))
 
 
+@cache
 def used(nodes: int, pods: int) -> st.SearchStrategy[Used]:
     """Idle and busy pods, old and young ones."""
     share = st.sampled_from([0.0, 0.01, 0.5, 1.0, float("nan"), 7.0])

@@ -1,6 +1,7 @@
 """How the conformance kit draws zones and policies for Numa."""
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -105,12 +106,12 @@ class Zoned:
         }
 
 
-@st.composite
-def zoned(draw: st.DrawFn, nodes: int, pods: int) -> Zoned:
+@cache
+def zoned(nodes: int, pods: int) -> st.SearchStrategy[Zoned]:
     """Nodes with one to three zones, some unknown, some late."""
 
-    def many(values: st.SearchStrategy[Any], count: int) -> list[Any]:
-        return draw(st.lists(values, min_size=count, max_size=count))
+    def many(values: st.SearchStrategy[Any], count: int) -> st.SearchStrategy[list[Any]]:
+        return st.lists(values, min_size=count, max_size=count)
 
     policies = ["single-numa-node", "restricted", "best-effort", "best-effort", "none", "odd", ""]
     many_zones = st.lists(st.sampled_from([0, 0, 1, 1, 2, None]), max_size=4)
@@ -119,7 +120,8 @@ def zoned(draw: st.DrawFn, nodes: int, pods: int) -> Zoned:
         st.sampled_from(["container", "pod"]),
         st.lists(st.integers(0, 2), min_size=1, max_size=3),
     )
-    return Zoned(
+    return st.builds(
+        Zoned,
         zones=many(zone, nodes),
         asks=many(st.lists(st.integers(0, 4), min_size=1, max_size=2), pods),
         halved=many(st.booleans(), pods),

@@ -33,13 +33,15 @@ def _terms(draw: Any) -> dict[str, Any]:
     return term
 
 
+# A strategy costs more to make than to draw from, so each is made once.
+_HARD = st.lists(_terms(), max_size=1)
+_SOFT = st.lists(_terms(), max_size=2)
+
+
 @st.composite
 def _inter_pod(draw: Any) -> dict[str, Any]:
-    hard = draw(st.lists(_terms(), max_size=1))
-    soft = [
-        {"weight": draw(st.integers(1, 100)), "podAffinityTerm": term}
-        for term in draw(st.lists(_terms(), max_size=2))
-    ]
+    hard = draw(_HARD)
+    soft = [{"weight": draw(st.integers(1, 100)), "podAffinityTerm": term} for term in draw(_SOFT)]
     return {
         "requiredDuringSchedulingIgnoredDuringExecution": hard,
         "preferredDuringSchedulingIgnoredDuringExecution": soft,
@@ -71,21 +73,25 @@ def _constraints(draw: Any) -> dict[str, Any]:
     }
 
 
+_SPREADING = st.lists(_constraints(), min_size=1, max_size=2)
+_AFFINITIES = (
+    ("nodeAffinity", _node_affinity()),
+    ("podAffinity", _inter_pod()),
+    ("podAntiAffinity", _inter_pod()),
+)
+
+
 @st.composite
 def _specs(draw: Any) -> dict[str, Any]:
     spec: dict[str, Any] = {}
     affinity = {}
-    for part, made in (
-        ("nodeAffinity", _node_affinity()),
-        ("podAffinity", _inter_pod()),
-        ("podAntiAffinity", _inter_pod()),
-    ):
+    for part, made in _AFFINITIES:
         if draw(st.integers(0, 4)) == 0:
             affinity[part] = draw(made)
     if affinity:
         spec["affinity"] = affinity
     if draw(st.integers(0, 2)) == 0:
-        spec["topologySpreadConstraints"] = draw(st.lists(_constraints(), min_size=1, max_size=2))
+        spec["topologySpreadConstraints"] = draw(_SPREADING)
     if draw(st.booleans()):
         spec["tolerations"] = [{"key": "soft", "operator": "Exists"}]
     return spec
@@ -120,10 +126,13 @@ def nodes(draw: Any, *, most: int = 6) -> list[Node]:
     return made
 
 
+_SPECS = _specs()
+
+
 @st.composite
 def pods(draw: Any, places: list[str]) -> list[Pod]:
     """A few pods, bound and not, of three apps with their own templates."""
-    specs = {app: draw(_specs()) for app in APPS}
+    specs = {app: draw(_SPECS) for app in APPS}
     made = []
     for number in range(draw(st.integers(1, 10))):
         app = draw(st.sampled_from(APPS))
