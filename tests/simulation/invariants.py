@@ -7,6 +7,7 @@ with where they are tested.
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 
 from rescheduler.actions.soft_taints import NODES, REVIEWS
 from rescheduler.model.plan import Outcome, plan_in
@@ -201,10 +202,11 @@ def i26_audit(ground: Ground, process: Process, cycle: Cycle) -> Found:
         if move.result in ("refused", "skipped") and uid in done:
             yield f"{move.pod.name} is said to be {move.result} ({move.code})"
     if not any(phase == "report" for phase, _ in cycle.struck):
+        of_it = takewhile(lambda each: each.at >= cycle.began, reversed(ground.universe.log))
         told = {
             (request.body or {}).get("regarding", {}).get("name")
-            for request in ground.universe.log
-            if "/events" in request.path and request.at >= cycle.began
+            for request in of_it
+            if "/events" in request.path
         }
         for each in ground.evicted:
             if each.cycle is cycle and each.pod["metadata"]["name"] not in told:

@@ -5,8 +5,8 @@ limits, retries and every check of an answer are the program's own.
 """
 
 import math
+import time
 from collections.abc import Iterator, Mapping
-from email.utils import formatdate
 from functools import lru_cache
 from http.client import responses
 from types import SimpleNamespace
@@ -89,7 +89,7 @@ def exchange(
     metrics = url.startswith(PROMETHEUS)
     path, query = _asked(method, url, metrics=metrics)
     process.alive()
-    if body is not None and CANARY.encode() in body:
+    if body is not None and _CANARY in body:
         process.universe.leaked(process, path)
     phase = process.phase_of(method, path, body, metrics=metrics)
     fault = process.strike(phase, path)
@@ -185,7 +185,7 @@ def _served(
 
 @lru_cache(maxsize=16)
 def _date(seconds: int) -> str:
-    return formatdate(seconds, usegmt=True)
+    return time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(seconds))
 
 
 def _before(process: "Process", fault: str, metrics: bool, timeout: float, url: str) -> None:
@@ -315,6 +315,7 @@ def _encoded(parameters: tuple[tuple[str, str], ...]) -> str:
 
 CANARY = "canary-9f2d-never-to-be-seen"
 """The token that every request carries; it must never come out of the program."""
+_CANARY = CANARY.encode()
 
 
 class Session:

@@ -45,9 +45,11 @@ def profile_of(version: str) -> Profile | None:
 
 def default_profile(version: str) -> Profile:
     """The same, or a profile that predicts nothing."""
+    known = profile_of(version)
+    if known is not None:
+        return known
     problem = f"the scheduler of server version {version or 'unknown'} is not modelled"
-    unknown = Profile(problem=problem, filters=FILTERS, weights=WEIGHTS)
-    return profile_of(version) or unknown
+    return Profile(problem=problem, filters=FILTERS, weights=WEIGHTS)
 
 
 def default_profiles(version: str) -> dict[str, Profile]:
