@@ -13,6 +13,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.allocation.amounts import Amounts, Hinge
 from rescheduler.policies.shared.hinges import Hinges
+from rescheduler.policies.shared.of_nodes import OfNodes
 
 _NOTHING = 1e-12
 
@@ -85,7 +86,7 @@ class AllocationTerm:
     def findings(self) -> Iterator[Finding]:
         """One finding for each node and each thing that costs there."""
         over = self._hinges.over()
-        candidates = self.candidates()
+        candidates = OfNodes(self.candidates(), self._node)
         for node, number in zip(*np.nonzero(over > _NOTHING), strict=True):
             hinge = self._amounts.hinges[number]
             yield Finding(
@@ -93,7 +94,7 @@ class AllocationTerm:
                 subject=f"node {self._names[node]}",
                 cost=float(over[node, number]),
                 message=_sentence(hinge, float(over[node, number])),
-                pods=tuple(candidates[self._node[candidates] == node].tolist()),
+                pods=candidates[int(node)],
                 aspect=f"{hinge.resource}/{hinge.needs}" if hinge.needs else hinge.resource,
             )
 

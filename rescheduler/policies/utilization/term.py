@@ -11,6 +11,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, lasted
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
+from rescheduler.policies.shared.of_nodes import OfNodes
 from rescheduler.policies.utilization.load import Load
 
 _LEAST = 1e-9
@@ -233,7 +234,7 @@ class UtilizationTerm:
     def findings(self) -> Iterator[Finding]:
         """One finding per node and resource with too much load."""
         shares = self._resource_costs(self._amounts, self._limits)
-        candidates = self.candidates()
+        candidates = OfNodes(self.candidates(), self._node)
         ends = [*self._begins[1:], len(self._resource_targets)]
         for resource, node in zip(*np.nonzero(shares), strict=True):
             begin = self._begins[resource]
@@ -244,7 +245,7 @@ class UtilizationTerm:
                 subject=f"node {self._names[node]}",
                 cost=float(shares[resource, node]),
                 message=self._sentence(row, int(node)),
-                pods=tuple(int(pod) for pod in candidates[self._node[candidates] == node]),
+                pods=candidates[int(node)],
                 aspect=self._resource_targets[begin].resource,
             )
 
