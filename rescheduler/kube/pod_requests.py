@@ -7,6 +7,8 @@ Source: component-helpers resource/helpers.go (PodRequests, PodLimits), Kubernet
 
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from rescheduler.kube.containers import every, long_running, restartable
 from rescheduler.kube.objects import (
     Container,
@@ -24,6 +26,8 @@ Amounts = dict[str, int]
 
 _MICRO = NANO // 1000
 
+_encode = msgspec.msgpack.Encoder().encode
+
 
 def scheduler_units(resource: str, amount: int) -> int:
     """The amount as kube-scheduler counts that resource: milli for `cpu`, else whole units, up.
@@ -36,6 +40,13 @@ def scheduler_units(resource: str, amount: int) -> int:
 def amounts(resources: Mapping[str, str | int | float] | None) -> Amounts:
     """The quantities in billionths."""
     return {name: nanos(value) for name, value in (resources or {}).items()}
+
+
+def asking(spec: PodSpec) -> bytes:
+    """What two specs have in common that ask for the same, whatever else they are."""
+    first = [(each.resources, restartable(each)) for each in spec.initContainers or ()]
+    own = [each.resources for each in spec.containers]
+    return _encode((own, first, spec.overhead, spec.resources))
 
 
 def container_requests(container: Container) -> Resources:

@@ -32,6 +32,7 @@ from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Labels, Node, OwnerReference, Pod, PodSpec
+from rescheduler.kube.pod_requests import asking
 from rescheduler.kube.selectors import matches
 from rescheduler.kube.storage import (
     CSIDriver,
@@ -184,6 +185,17 @@ class Snapshot:
     def pod_spec(self) -> IntArray:
         """(pods,) the index of each pod's spec in `specs`."""
         return self._specs[1]
+
+    @cached_property
+    def pod_asking(self) -> tuple[list[PodSpec], IntArray]:
+        """One spec for each group of those that ask for the same; (pods,) the place of each pod's.
+
+        Many pods with specs of their own ask for the same.
+        """
+        groups: dict[bytes, int] = {}
+        of_spec = [groups.setdefault(asking(spec), len(groups)) for spec in self.specs]
+        _, first = np.unique(np.array(of_spec, dtype=np.int32), return_index=True)
+        return [self.specs[index] for index in first.tolist()], _spread(of_spec, self.pod_spec)
 
     @cached_property
     def pod_template(self) -> tuple[IntArray, IntArray]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from rescheduler.kube.arrays import Int64Array
 from rescheduler.kube.objects import Node, Pod
-from rescheduler.kube.pod_requests import resized
+from rescheduler.kube.pod_requests import asking, resized
 from rescheduler.kube.quantity import scaled
 from rescheduler.kube.resource_names import counted
 from rescheduler.model.move import Shift
@@ -71,6 +71,7 @@ class Occupancy:
 
     def _number_rows(self, pods: Sequence[Pod]) -> None:
         by_spec: dict[int, int] = {}
+        by_asking: dict[bytes, int] = {}
         by_content: dict[tuple[object, ...], int] = {}
         specials: dict[tuple[int, ...], bool] = {}
         for number, pod in enumerate(pods):
@@ -87,16 +88,26 @@ class Occupancy:
                 if alike not in specials:
                     specials[alike] = resized(pod)
                 special = specials[alike]
-            row = None if special else by_spec.get(id(pod.spec))
-            if row is None:
-                asked = self._requests(pod, special=special)
-                content = (asked.cpu, asked.memory, *sorted(asked.plain.items()))
-                row = by_content.setdefault(content, len(self._rows))
-                if row == len(self._rows):
-                    self._rows.append(asked)
-                if not special:
-                    by_spec[id(pod.spec)] = row
+            spec = id(pod.spec)
+            if special:
+                row = self._row(pod, by_content, special=True)
+            elif spec in by_spec:
+                row = by_spec[spec]
+            else:
+                same = asking(pod.spec)
+                if same not in by_asking:
+                    by_asking[same] = self._row(pod, by_content, special=False)
+                row = by_spec[spec] = by_asking[same]
             self._row_of[number] = row
+
+    def _row(self, pod: Pod, known: dict[tuple[object, ...], int], *, special: bool) -> int:
+        """The row of what the pod takes. known: rows by what they say."""
+        asked = self._requests(pod, special=special)
+        content = (asked.cpu, asked.memory, *sorted(asked.plain.items()))
+        row = known.setdefault(content, len(self._rows))
+        if row == len(self._rows):
+            self._rows.append(asked)
+        return row
 
     def _renew(self, renewed: Mapping[int, Pod]) -> dict[int, tuple[int, int]]:
         """Pod to the rows of what it takes at home and of what its replacement takes elsewhere."""

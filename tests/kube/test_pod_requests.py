@@ -3,12 +3,18 @@
 from typing import Any
 
 import msgspec
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Pod, PodSpec
+from rescheduler.kube.pod_requests import pod_limits, pod_requests
 from rescheduler.kubelet.numa_zones import demands
 from rescheduler.planning.limits.quotas import quota_use
 from rescheduler.policies.shared.demand import Devices, demand
 from rescheduler.scheduler.model import SchedulerModel
+from rescheduler.scheduler.occupancy import Occupancy
+from rescheduler.scheduler.requests import incoming, running
 from tests.cluster import controller, node, pod, snapshot
 
 GPU = "nvidia.com/gpu"
@@ -20,6 +26,48 @@ def container(name: str, restart: str | None = None, /, **resources: Any) -> dic
 
 def spec(*containers: dict[str, Any], **more: Any) -> PodSpec:
     return msgspec.convert({"containers": list(containers), **more}, PodSpec)
+
+
+QUANTITIES = st.dictionaries(
+    st.sampled_from(["cpu", "memory", "hugepages-2Mi", GPU]), st.sampled_from(["1", "1500m", 1])
+)
+RESOURCES = st.fixed_dictionaries({}, optional={"requests": QUANTITIES, "limits": QUANTITIES})
+CONTAINERS = st.builds(
+    lambda name, restart, given: container(name, restart, **given),
+    st.sampled_from("ab"),
+    st.sampled_from([None, "Always"]),
+    RESOURCES,
+)
+SPECS = st.builds(
+    lambda own, **more: spec(*own, **more),
+    st.lists(CONTAINERS, max_size=2),
+    initContainers=st.none() | st.lists(CONTAINERS, max_size=2),
+    overhead=st.none() | QUANTITIES,
+    resources=st.none() | RESOURCES,
+    priority=st.integers(0, 3),
+)
+
+
+@given(drawn=st.lists(SPECS, max_size=6), pod_level=st.booleans())
+def test_who_asks_alike_is_added_up_once(drawn: list[PodSpec], *, pod_level: bool) -> None:
+    pods = [pod(f"p{number}", "n1") for number in range(len(drawn))]
+    for each, own in zip(pods, drawn, strict=True):
+        each.spec = own
+    made = snapshot([node("n1", allocatable={GPU: "8"})], pods)
+    groups, of_pod = made.pod_asking
+    occupancy = Occupancy(made.nodes, pods, made.pod_node, pod_level=pod_level)
+    for number, (each, own) in enumerate(zip(pods, drawn, strict=True)):
+        like = groups[of_pod[number]]
+        assert pod_requests(like) == pod_requests(own)
+        assert pod_limits(like) == pod_limits(own)
+        assert incoming(like, pod_level=pod_level) == incoming(own, pod_level=pod_level)
+        some = np.array([number], dtype=np.int32)
+        taken = {
+            name: int(occupancy.taken(row, some)[0]) for row, name in enumerate(occupancy.resources)
+        }
+        expected = running(each, pod_level=pod_level).plain
+        assert taken == {name: expected.get(name, 0) for name in occupancy.resources}
+    assert len(groups) == len(set(of_pod.tolist()))
 
 
 def test_a_sum_is_rounded_once() -> None:

@@ -50,14 +50,15 @@ def made(
 
     A balance ratio * free(one) - free(other) is linear in what is requested, so it is a hinge.
     """
-    specs = [pod_requests(each) for each in snapshot.specs]
+    specs, of_pod = snapshot.pod_asking
+    asked = [pod_requests(each) for each in specs]
     requests: dict[str, FloatArray] = {}
     room: dict[str, FloatArray] = {}
     names = [each[0] for each in targets]
     names += [name for each in balances for name in each[:2]]
     for name in dict.fromkeys(names):
-        of_spec = np.array([each.get(name, 0) / NANO for each in specs], dtype=np.float64)
-        requests[name] = of_spec[snapshot.pod_spec] if specs else of_spec
+        of_spec = np.array([each.get(name, 0) / NANO for each in asked], dtype=np.float64)
+        requests[name] = of_spec[of_pod]
         room[name] = np.array([_allocatable(each, name) for each in snapshot.nodes])
     readable, annotated = _annotated(snapshot.nodes)
     hinges, parts, slack, full = [], [], [], []

@@ -48,8 +48,8 @@ class OtherResources:
         return answer
 
     @cached_property
-    def _of_specs(self) -> list[dict[str, int]]:
-        return [dict(self.asked(each)) for each in self._snapshot.specs]
+    def _requests(self) -> list[dict[str, int]]:
+        return [dict(self.asked(each)) for each in self._snapshot.pod_asking[0]]
 
     def _free(self, name: str) -> Amounts:
         """(nodes,) what is left of the resource."""
@@ -57,8 +57,9 @@ class OtherResources:
             snapshot = self._snapshot
             rooms = (node.status.allocatable or {} for node in snapshot.nodes)
             left = np.array([scaled(name, each.get(name, 0)) for each in rooms], dtype=np.int64)
-            of_spec = np.array([each.get(name, 0) for each in self._of_specs], dtype=np.int64)
+            amounts = np.array([each.get(name, 0) for each in self._requests], dtype=np.int64)
             bound = np.flatnonzero(snapshot.pod_node >= 0)
-            np.subtract.at(left, snapshot.pod_node[bound], of_spec[snapshot.pod_spec[bound]])
+            taken = amounts[snapshot.pod_asking[1][bound]]
+            np.subtract.at(left, snapshot.pod_node[bound], taken)
             self._left[name] = left
         return self._left[name]

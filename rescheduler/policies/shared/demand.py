@@ -42,8 +42,9 @@ class Devices(NamedTuple):
 def demands(snapshot: Snapshot, devices: Devices) -> tuple[list[Demand], IntArray]:
     """The different demands, and for each pod the number of its own."""
     numbers: dict[Demand, int] = {}
-    of_spec = [numbers.setdefault(demand(spec, devices), len(numbers)) for spec in snapshot.specs]
-    return list(numbers), np.array(of_spec, dtype=np.int32)[snapshot.pod_spec]
+    specs, of_pod = snapshot.pod_asking
+    places = [numbers.setdefault(demand(spec, devices), len(numbers)) for spec in specs]
+    return list(numbers), np.array(places, dtype=np.int32)[of_pod]
 
 
 def demand(spec: PodSpec, devices: Devices) -> Demand:
