@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from rescheduler.kube.controllers import Controller, PodDisruptionBudget
-from rescheduler.kube.objects import Node, Pod
+from rescheduler.kube.objects import Node, Pod, ResourceRequirements
 from rescheduler.model.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.policytest.object_builders import (
@@ -28,6 +29,7 @@ __all__ = [
     "budget",
     "controller",
     "deployment",
+    "like",
     "node",
     "pod",
     "reading",
@@ -53,6 +55,26 @@ def reading(
         ages=np.where(np.isnan(array), np.nan, age),
         expected=np.ones(len(array), dtype=np.bool_),
         capacity=None if capacity is None else np.array(list(capacity), dtype=np.float64),
+    )
+
+
+def like(template: Pod, name: str, on: str, requests: dict[str, str] | None = None) -> Pod:
+    """A pod that shares with the template what decoded pods of one template share.
+
+    requests: its own, where it has a spec of its own for that; its affinity is then shared, too.
+    """
+    spec, metadata = template.spec, template.metadata
+    if requests is not None:
+        own = ResourceRequirements(requests=requests)  # type: ignore[arg-type]
+        spec = structs.replace(
+            spec, containers=[structs.replace(spec.containers[0], resources=own)]
+        )
+    uid = f"pod-{metadata.namespace}-{name}"
+    return Pod(
+        metadata=structs.replace(metadata, name=name, uid=uid),
+        spec=spec,
+        status=template.status,
+        node=on,
     )
 
 

@@ -22,7 +22,7 @@ from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.locality.traffic_fields import Traffic
 from rescheduler.policies.own_readings.pairs import End
 from tests.bench.packed import text_of
-from tests.cluster import deployment, node, pod, snapshot
+from tests.cluster import deployment, like, node, pod, snapshot
 
 FOLDER = "RESCHEDULER_BENCH_DATA"
 """The environment variable with the folder of the data."""
@@ -88,13 +88,8 @@ def rasa(path: Path) -> Snapshot:
                 "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
             }
             spec["affinity"] = {"nodeAffinity": required}
-        group = [
-            pod(name.lower(), where[name], owner=owner, requests=asked, labels=labels, **spec)
-            for name in names
-        ]
-        for each in group:  # pods of one template share one spec, as decoded ones do
-            each.spec = group[0].spec
-        pods += group
+        template = pod("", "m0", owner=owner, requests=asked, labels=labels, **spec)
+        pods += [like(template, name.lower(), where[name]) for name in names]
     made = data["TrafficList"]
     ends = [(each["Service1"].lower(), each["Service2"].lower()) for each in made]
     [request] = m3_policy().requests()

@@ -18,7 +18,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.improve.rules import LeastDomains
 from rescheduler.policies.allocation.policy import Allocation
 from tests.bench.packed import text_of
-from tests.cluster import deployment, node, pod, snapshot
+from tests.cluster import deployment, like, node, pod, snapshot
 
 Numbers = npt.NDArray[np.int64]
 LOCATION, NEIGHBORHOOD = "roadef.org/location", "roadef.org/neighborhood"
@@ -165,26 +165,27 @@ def cluster(instance: Instance) -> Snapshot:
         nodes[number].metadata.annotations = {_TARGETS: text}
     counts = np.bincount(instance.service, minlength=len(instance.least)).tolist()
     controllers: list[Controller] = []
-    owners, affinity = [], []
+    templates = []
     for service, count in enumerate(counts):
         top, owner = deployment(f"s{service}", replicas=max(1, count))
         controllers += [top, owner]
-        owners.append(owner)
-        affinity.append(_affinity(service, instance.needs[service]))
+        templates.append(
+            pod(
+                "",
+                "m0",
+                owner=owner,
+                requests={},
+                labels={"app": f"s{service}"},
+                affinity=_affinity(service, instance.needs[service]),
+            )
+        )
     pods = []
-    homes = instance.home.tolist()
+    homes, names = instance.home.tolist(), [resource(kind) for kind in kinds]
     for number, (service, demand) in enumerate(
         zip(instance.service.tolist(), instance.demand.tolist(), strict=True)
     ):
-        made = pod(
-            f"p{number}",
-            f"m{homes[number]}",
-            owner=owners[service],
-            requests={resource(kind): str(demand[kind]) for kind in kinds if demand[kind]},
-            labels={"app": f"s{service}"},
-            affinity=affinity[service],
-        )
-        pods.append(made)
+        asked = {name: str(amount) for name, amount in zip(names, demand, strict=True) if amount}
+        pods.append(like(templates[service], f"p{number}", f"m{homes[number]}", asked))
     return snapshot(nodes, pods, controllers=controllers)
 
 
