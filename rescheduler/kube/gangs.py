@@ -181,6 +181,7 @@ _KNOWN: tuple[tuple[_Source, str, str], ...] = (
     ("annotation", "batch.x-k8s.io/pod-group", ""),
 )
 """The marks in the order in which they name a gang: what the scheduler goes by comes first."""
+_KEYS = frozenset(key for _, key, _ in _KNOWN)
 
 
 def marks(pod: Pod, controller: Controller | None) -> Iterator[Mark]:
@@ -192,7 +193,7 @@ def marks(pod: Pod, controller: Controller | None) -> Iterator[Mark]:
     if found:
         yield Mark(SCHEDULING_GROUP, str(found.get("podGroupName") or "?"), NATIVE)
     labels, notes = pod.metadata.labels or {}, pod.metadata.annotations or {}
-    if labels or notes:
+    if not (_KEYS.isdisjoint(labels) and _KEYS.isdisjoint(notes)):
         for source, key, group in _KNOWN:
             name = (labels if source == "label" else notes).get(key)
             if name is not None and (key != _VOLCANO_JOB or not _VOLCANO_GROUPS & notes.keys()):

@@ -47,7 +47,8 @@ class ObjectMeta(Base):
     @property
     def controller(self) -> OwnerReference | None:
         """The owner that controls the object, or None (metav1.GetControllerOf)."""
-        return next((each for each in self.ownerReferences or () if each.controller), None)
+        found = [each for each in self.ownerReferences or () if each.controller]
+        return found[0] if found else None
 
 
 class LabelSelectorRequirement(Base):

@@ -167,9 +167,12 @@ class Gangs:
         return self._known[key]
 
     def _find(self, pod: Pod) -> _Membership | None:
+        owner = pod.controller
+        found = list(marks(pod, None if owner is None else self._controllers.get(owner.uid)))
+        if not found and not self._workloads and not self._without_workloads:
+            return None
         chain = self.above(pod)
         workload = next((self._workloads[uid] for uid in chain if uid in self._workloads), None)
-        found = list(marks(pod, self._controllers.get(chain[0]) if chain else None))
         if workload is not None and not found and workload.minimum != 1:
             found = [Mark(f"Workload of {KUEUE}", workload.metadata.name)]
         known = [self._owners[uid] for uid in chain if uid in self._owners]

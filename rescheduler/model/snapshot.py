@@ -274,15 +274,32 @@ class Snapshot:
         """The objects from this controller of a pod up to the top, and the first that is not known.
 
         A pod may be above others: the leader of a group of a LeaderWorkerSet. Of a chain that is
-        longer than any real one the rest is not known.
+        longer than any real one the rest is not known. Answers are shared: do not write into them.
         """
+        if reference is None:
+            return [], None
+        known = self._chains.get(reference.uid)
+        if known is None:
+            known = self._climb(reference)
+            if known[0]:  # else it answers with the reference that was asked about
+                self._chains[reference.uid] = known
+        return known
+
+    @cached_property
+    def _chains(self) -> dict[str, tuple[list[Owner | Pod], OwnerReference | None]]:
+        """UID of a controller to what is above the pods that it makes."""
+        return {}
+
+    def _climb(
+        self, reference: OwnerReference | None
+    ) -> tuple[list[Owner | Pod], OwnerReference | None]:
         found: dict[str, Owner | Pod] = {}
         while reference is not None and reference.uid not in found:
             if len(found) == MOST_OWNERS:
                 return list(found.values()), reference
             known = self._owners.get(reference.uid)
-            leader = self.pod_index.get(reference.uid)
-            each = self.pods[leader] if known is None and leader is not None else known
+            leader = self.pod_index.get(reference.uid) if known is None else None
+            each = self.pods[leader] if leader is not None else known
             if each is None:
                 return list(found.values()), reference
             found[reference.uid] = each

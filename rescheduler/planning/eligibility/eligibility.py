@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+import msgspec
 import numpy as np
 
-from rescheduler.kube.objects import ObjectMeta, Pod
+from rescheduler.kube.objects import ObjectMeta, Pod, PodSpec
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, IntArray
@@ -201,10 +202,10 @@ class Eligibility:
 
         Not where it is of a gang, or is protected for some time from its own start.
         """
-        snapshot, (kin, of_pod) = self._snapshot, self._snapshot.pod_kin
-        harmless = np.zeros(len(kin), dtype=np.bool_)
+        snapshot, (some, of_pod) = self._snapshot, self._alike
+        harmless = np.zeros(len(some), dtype=np.bool_)
         for number in np.unique(of_pod[pods]).tolist():
-            pod = int(kin[number])
+            pod = int(some[number])
             harmless[number] = (
                 not timed(snapshot.pods[pod])
                 and snapshot.gangs.of(pod) is None
@@ -212,6 +213,37 @@ class Eligibility:
             )
         answer: BoolArray = harmless[of_pod[pods]]
         return answer
+
+    @cached_property
+    def _alike(self) -> tuple[IntArray, IntArray]:
+        """One pod for each group of those with one answer; (pods,) the place of each pod's group.
+
+        Of a spec only its rank, its gang and its volumes are asked about, so specs may differ.
+        """
+        snapshot = self._snapshot
+        encode = msgspec.msgpack.Encoder().encode
+        numbers: dict[tuple[object, ...], int] = {}
+        of_spec = [
+            numbers.setdefault((encode(_asked(each)),), len(numbers)) for each in snapshot.specs
+        ]
+        kin, of_pod = snapshot.pod_kin
+        numbers = {}
+        found: list[int] = []
+        of_kin: list[int] = []
+        for pod, spec in zip(kin.tolist(), snapshot.pod_spec[kin].tolist(), strict=True):
+            metadata = snapshot.pods[pod].metadata
+            key = (
+                metadata.namespace,
+                of_spec[spec],
+                id(metadata.labels),
+                id(metadata.annotations),
+                id(metadata.ownerReferences),
+            )
+            number = numbers.setdefault(key, len(found))
+            if number == len(found):
+                found.append(pod)
+            of_kin.append(number)
+        return np.array(found, dtype=np.int32), np.array(of_kin, dtype=np.int32)[of_pod]
 
     @cached_property
     def _calm(self) -> BoolArray:
@@ -223,7 +255,7 @@ class Eligibility:
     def _shared_checks(self, pod: int, *, crash_looping: bool) -> _Shared:
         each = self._snapshot.pods[pod]
         start = each.status.startTime if timed(each) else None
-        key = (int(self._snapshot.pod_kin[1][pod]), start, crash_looping)
+        key = (int(self._alike[1][pod]), start, crash_looping)
         known = self._shared.get(key)
         if known is None:
             known = self._shared[key] = self._evaluate(pod, crash_looping=crash_looping)
@@ -300,6 +332,17 @@ class Eligibility:
             message=f"{bad.kind} {bad.namespace}/{bad.name} could not be read, "
             "so its namespace is left alone",
         )
+
+
+def _asked(spec: PodSpec) -> tuple[object, ...]:
+    """What is asked of a spec where its pod's own state does not matter."""
+    return (
+        spec.priority,
+        spec.priorityClassName,
+        spec.schedulingGroup,
+        spec.volumes,
+        spec.resourceClaims,
+    )
 
 
 def refusal(snapshot: Snapshot, pod: int, limits: Limits, history: History) -> Problem | None:

@@ -188,12 +188,17 @@ class Surroundings:
                 code="ELG013",
                 message=f"{name} wants {counted(top.wanted, 'pod')} and has {top.status.replicas}",
             )
+        return self._owners.refuse_rollout(workload) or self._refuse_autoscaled(workload)
+
+    def _refuse_autoscaled(self, workload: Workload) -> Problem | None:
+        if not self._autoscalers:
+            return None
         scalers = (
             self._autoscalers.get((kind, workload.namespace, owner))
             for kind, owner in self._owners.names(workload)
         )
         scaled = (self._refuse_scaled(each) for each in scalers if each is not None)
-        return self._owners.refuse_rollout(workload) or next(filter(None, scaled), None)
+        return next(filter(None, scaled), None)
 
     def _refuse_scaled(self, scaler: HorizontalPodAutoscaler) -> Problem | None:
         status = scaler.status
