@@ -7,15 +7,24 @@ one at a time, with the scheduler's own rules. What others with anything else fo
 come is not counted: a move is only worth planning once the scheduler's model accepts it.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
-from rescheduler.kube.objects import PodAffinity, PodAffinityTerm, PodSpec
+from rescheduler.kube.objects import (
+    Affinity,
+    ObjectMeta,
+    PodAffinity,
+    PodAffinityTerm,
+    PodSpec,
+)
 from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 
 _HOSTNAME = "kubernetes.io/hostname"
+_encode = msgspec.msgpack.Encoder().encode
 _Label = tuple[str, str, str]
 """A namespace, a key and a value: the pods with this label."""
 
@@ -47,80 +56,128 @@ class Affinities:
 
 def affinities(snapshot: Snapshot) -> Affinities:
     """What the pods of the snapshot require of each other."""
-    wants = [_wants(each) for each in snapshot.specs]
-    of_spec = snapshot.pod_spec.tolist()
+    wants, of_spec = _every_want(snapshot.specs)
     key = next((each.key for each in wants if each is not None and each.key), "")
-    pods = snapshot.pods
-    numbers = _numbered(snapshot, wants)
+    kinds = _Kinds(snapshot, of_spec[snapshot.pod_spec])
+    numbers = _numbered(kinds, wants)
     if not numbers:
-        nobody = np.full(len(pods), -1, dtype=np.int32)
-        known = np.array([each is not None for each in wants], dtype=np.bool_)[snapshot.pod_spec]
+        nobody = np.full(len(snapshot.pods), -1, dtype=np.int32)
+        known = np.array([each is not None for each in wants], dtype=np.bool_)[kinds.want]
         return Affinities(nobody, nobody, np.empty((0, 2), dtype=np.int32), key, known)
     keys = {label[1] for label in numbers}
-    group = np.full(len(pods), -1, dtype=np.int32)
-    apart = np.full(len(pods), -1, dtype=np.int32)
-    known = np.ones(len(pods), dtype=np.bool_)
+    group = np.full(len(kinds), -1, dtype=np.int32)
+    known = np.ones(len(kinds), dtype=np.bool_)
     separate: set[int] = set()
     mixed = False
     needs: dict[int, set[int]] = {}
-    for number, place in enumerate(of_spec):
-        metadata, want = pods[number].metadata, wants[place]
+    for number, (metadata, place) in enumerate(kinds):
+        want = wants[place]
         labels = metadata.labels or {}
         found = [
             numbers[label]
             for name in keys & labels.keys()
             if (label := (metadata.namespace, name, labels[name])) in numbers
         ]
-        if found:
-            group[number] = found[0]
-            mixed |= len(found) > 1
+        own = found[0] if found else -1
+        group[number] = own
+        mixed |= len(found) > 1
         if want is None or len(found) > 1 or (want.key and want.key != key):
             known[number] = False
             continue
         if want.apart is not None:
-            if numbers[metadata.namespace, *want.apart] == group[number]:
-                separate.add(int(group[number]))
+            if numbers[metadata.namespace, *want.apart] == own:
+                separate.add(own)
             else:
                 known[number] = False
         if want.near:
             wanted = {numbers[metadata.namespace, *each] for each in want.near}
-            if group[number] < 0 or needs.setdefault(int(group[number]), wanted) != wanted:
+            if own < 0 or needs.setdefault(own, wanted) != wanted:
                 known[number] = False
     if mixed:  # a pod that is counted in one group is missing in another
         known &= group < 0
     alone = np.isin(group, np.array(sorted(separate), dtype=np.int32))
-    apart[alone] = group[alone]
+    apart = np.where(alone, group, -1).astype(np.int32)
     pairs = [(one, other) for one, others in needs.items() for other in sorted(others)]
-    return Affinities(group, apart, np.array(pairs, dtype=np.int32).reshape(-1, 2), key, known)
+    return Affinities(
+        group[kinds.of_pod],
+        apart[kinds.of_pod],
+        np.array(pairs, dtype=np.int32).reshape(-1, 2),
+        key,
+        known[kinds.of_pod],
+    )
 
 
-def _numbered(snapshot: Snapshot, wants: list[_Wants | None]) -> dict[_Label, int]:
+class _Kinds:
+    """Pods of one namespace, labels and wants are of one kind; kinds are as they come up.
+
+    want: (pods,) the place of what each wants. of_pod: (pods,) the kind of each.
+    """
+
+    def __init__(self, snapshot: Snapshot, want: IntArray) -> None:
+        self._snapshot, self.want = snapshot, want
+        _, template = snapshot.pod_template
+        both = template.astype(np.int64) * (int(want.max(initial=0)) + 1) + want
+        _, first, of_pod = np.unique(both, return_index=True, return_inverse=True)
+        self._first = np.sort(first)
+        self.of_pod = np.argsort(np.argsort(first))[of_pod.ravel()]
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def __iter__(self) -> Iterator[tuple[ObjectMeta, int]]:
+        """The metadata of one pod of each kind, and the place of what it wants."""
+        pods = self._snapshot.pods
+        for pod, want in zip(self._first.tolist(), self.want[self._first].tolist(), strict=True):
+            yield pods[pod].metadata, want
+
+
+def _numbered(kinds: _Kinds, wants: list[_Wants | None]) -> dict[_Label, int]:
     """The labels by which terms select pods, numbered as they come up."""
     numbers: dict[_Label, int] = {}
-    wanting = np.array([each is not None and each != _NOTHING for each in wants], dtype=np.bool_)
-    for number in np.flatnonzero(wanting[snapshot.pod_spec]).tolist():
-        pod, want = snapshot.pods[number], wants[int(snapshot.pod_spec[number])]
+    if all(each is None or each == _NOTHING for each in wants):
+        return numbers
+    for metadata, place in kinds:
+        want = wants[place]
         for label in () if want is None else (*want.near, *([want.apart] if want.apart else [])):
-            numbers.setdefault((pod.metadata.namespace, *label), len(numbers))
+            numbers.setdefault((metadata.namespace, *label), len(numbers))
     return numbers
 
 
-def _wants(spec: PodSpec) -> _Wants | None:
-    """What the spec requires, None where that cannot be kept as counters."""
-    if any(
-        (
-            spec.topologySpreadConstraints,
-            spec.resourceClaims,
-            spec.schedulingGates,
-            spec.hostNetwork,
-            any(each.persistentVolumeClaim or each.ephemeral for each in spec.volumes or ()),
-            any(port.hostPort for each in spec.containers for port in each.ports or ()),
-        )
-    ):
-        return None
-    if spec.affinity is None:
+def _every_want(specs: Sequence[PodSpec]) -> tuple[list[_Wants | None], IntArray]:
+    """What specs require, each once; (specs,) its place. None is what cannot be counters."""
+    by_content: dict[bytes, int] = {}
+    by_identity: dict[int, int] = {}  # the snapshot keeps every spec alive
+    found: list[_Wants | None] = [None]
+    of_spec = np.zeros(len(specs), dtype=np.int32)
+    for number, spec in enumerate(specs):
+        if not _simple(spec):
+            continue
+        place = by_identity.get(id(spec.affinity))
+        if place is None:
+            place = by_content.setdefault(_encode(spec.affinity), len(found))
+            by_identity[id(spec.affinity)] = place
+            if place == len(found):
+                found.append(_wants(spec.affinity))
+        of_spec[number] = place
+    return found, of_spec
+
+
+def _simple(spec: PodSpec) -> bool:
+    """Whether nothing of the spec but its affinity is about other pods."""
+    if spec.topologySpreadConstraints or spec.resourceClaims or spec.schedulingGates:
+        return False
+    if spec.volumes and any(each.persistentVolumeClaim or each.ephemeral for each in spec.volumes):
+        return False
+    if spec.hostNetwork:
+        return False
+    return not any(port.hostPort for each in spec.containers if each.ports for port in each.ports)
+
+
+def _wants(affinity: Affinity | None) -> _Wants | None:
+    """What the affinity requires, None where that cannot be kept as counters."""
+    if affinity is None:
         return _NOTHING
-    apart, near = _required(spec.affinity.podAntiAffinity), _required(spec.affinity.podAffinity)
+    apart, near = _required(affinity.podAntiAffinity), _required(affinity.podAffinity)
     labels = [_label(each) for each in (*apart, *near)]
     if None in labels or len(apart) > 1 or any(each.topologyKey != _HOSTNAME for each in apart):
         return None

@@ -112,15 +112,18 @@ def _domains(snapshot: Snapshot, key: str) -> IntArray:
 def _accepted(snapshot: Snapshot) -> Accepted | None:
     """Which nodes accept pods by selector, affinity and taints; None where all accept all."""
     acceptance = Acceptance(snapshot)
-    numbers: dict[bytes, int] = {}
+    by_mask: dict[bytes, int] = {}
     masks: list[BoolArray] = []
+    by_shape: dict[bytes, int] = {}
 
     def number(spec: PodSpec) -> int:
-        mask = acceptance.nodes(spec)
-        found = numbers.setdefault(mask.tobytes(), len(masks))
-        if found == len(masks):
-            masks.append(mask)
-        return found
+        shape = acceptance.shape(spec)
+        if shape not in by_shape:
+            mask = acceptance.nodes(spec)
+            by_shape[shape] = by_mask.setdefault(mask.tobytes(), len(masks))
+            if by_shape[shape] == len(masks):
+                masks.append(mask)
+        return by_shape[shape]
 
     of_spec = np.array([number(each) for each in snapshot.specs], dtype=np.int32)
     if all(mask.all() for mask in masks):

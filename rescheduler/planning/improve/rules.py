@@ -275,11 +275,22 @@ class Beside:
         self._count = np.zeros(shape, dtype=np.int32)
         placed = where >= 0
         np.add.at(self._count, (self._group[placed], domain[where[placed]]), 1)
-        self._missing = np.zeros(shape, dtype=np.int32)
+        one, other = needs[:, 0], needs[:, 1]
+        self._missing = np.empty(shape, dtype=np.int32)
+        self._missing[:] = np.bincount(one, minlength=groups)[:, None]
+        np.subtract.at(self._missing, self._running(other, one), 1)
         self._wanting = np.zeros(shape, dtype=np.int32)
-        if len(needs):
-            np.add.at(self._missing, needs[:, 0], (self._count == 0)[needs[:, 1]].astype(np.int32))
-            np.add.at(self._wanting, needs[:, 1], (self._count > 0)[needs[:, 0]].astype(np.int32))
+        np.add.at(self._wanting, self._running(one, other), 1)
+
+    def _running(self, groups: IntArray, others: IntArray) -> tuple[IntArray, IntArray]:
+        """For each domain where a group of a pair runs: the other of the pair, and that domain."""
+        running, domain = np.nonzero(self._count)
+        order = np.argsort(groups, kind="stable")
+        begin = np.searchsorted(groups[order], np.arange(self.groups + 1))
+        count = begin[running + 1] - begin[running]
+        before = np.cumsum(count) - count
+        pair = np.repeat(begin[running] - before, count) + np.arange(int(count.sum()))
+        return others[order[pair]], np.repeat(domain, count)
 
     def allows(self, pods: IntArray, nodes: IntArray) -> BoolArray:
         """(k, n) whether all that it needs is there, and nobody needs it where it is."""
