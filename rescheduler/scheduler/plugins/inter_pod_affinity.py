@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import ClassVar, Literal, NamedTuple, Self
 
 import msgspec
@@ -22,6 +22,8 @@ from rescheduler.scheduler.plugin import STAMPED, Filter, Plugin, Replacement, S
 from rescheduler.scheduler.profile import Profile
 
 Kind = Literal["affinity", "anti", "soft"]
+
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class AffinityTerm(NamedTuple):
@@ -42,6 +44,29 @@ class HeldTerm:
     selector: LabelSelector | None
     namespace_selector: LabelSelector | None
     pods: IntArray
+
+
+class _Held(NamedTuple):
+    """The terms by the namespaces that they name, and those that select namespaces."""
+
+    by_namespace: dict[str, list[HeldTerm]]
+    anywhere: list[HeldTerm]
+
+    def add(self, wanted: AffinityTerm, named: frozenset[str], pods: IntArray) -> None:
+        """Hold a term of these pods."""
+        term = wanted.term
+        held = HeldTerm(
+            kind=wanted.kind,
+            weight=wanted.weight,
+            key=term.topologyKey,
+            selector=term.labelSelector,
+            namespace_selector=term.namespaceSelector,
+            pods=pods,
+        )
+        for name in named:
+            self.by_namespace.setdefault(name, []).append(held)
+        if term.namespaceSelector is not None:
+            self.anywhere.append(held)
 
 
 def affinity_terms(affinity: Affinity | None) -> Iterator[AffinityTerm]:
@@ -65,6 +90,7 @@ class TermIndex:
 
     Terms come to the same that differ only in how they select the same pods: a tenant may write
     some hundred thousand of them. Those of a topology that no node has come to nothing.
+    No move changes them, so they are read when somebody first asks.
     """
 
     def __init__(
@@ -75,32 +101,52 @@ class TermIndex:
         groups: PodGroups,
         nodes: NodeLabels,
     ) -> None:
-        self._namespaces = namespaces
-        self._groups = groups
-        self._by_namespace: dict[str, list[HeldTerm]] = {}
-        self._anywhere: list[HeldTerm] = []
+        self._pods, self._placed, self._namespaces = pods, placed, namespaces
+        self._groups, self._nodes = groups, nodes
+
+    def about(self, pod: Replacement) -> list[HeldTerm]:
+        """The terms of bound pods that this newcomer matches."""
+        named = self._held.by_namespace.get(pod.namespace, [])
+        labels = self._namespaces.get(pod.namespace, {})
+        known = {id(each) for each in named}
+        chosen = [
+            each
+            for each in self._held.anywhere
+            if id(each) not in known and matches(each.namespace_selector, labels)
+        ]
+        return [each for each in (*named, *chosen) if matches(each.selector, pod.labels)]
+
+    @cached_property
+    def _held(self) -> _Held:
         holders: dict[bytes, list[int]] = {}
         terms: dict[bytes, tuple[AffinityTerm, frozenset[str]]] = {}
         by_spec: dict[tuple[int, str], list[bytes]] = {}
-        for number in placed.tolist():
-            pod = pods[number]
+        by_content: dict[tuple[bytes, str], list[bytes]] = {}
+        for number in self._placed.tolist():
+            pod = self._pods[number]
             if pod.spec.affinity is None:
                 continue
             own = pod.metadata.namespace
             keys = by_spec.get((id(pod.spec), own))
             if keys is None:
-                keys = by_spec[id(pod.spec), own] = []
-                for wanted in affinity_terms(pod.spec.affinity):
-                    if not nodes.column(wanted.term.topologyKey).values:
-                        continue
-                    named = listed_namespaces(wanted.term, own)
-                    key = self._key(wanted, named)
-                    terms.setdefault(key, (wanted, named))
-                    keys.append(key)
+                content = (_encode(pod.spec.affinity), own)
+                keys = by_content.get(content)
+                if keys is None:
+                    keys = by_content[content] = []
+                    for wanted in affinity_terms(pod.spec.affinity):
+                        if not self._nodes.column(wanted.term.topologyKey).values:
+                            continue
+                        named = listed_namespaces(wanted.term, own)
+                        key = self._key(wanted, named)
+                        terms.setdefault(key, (wanted, named))
+                        keys.append(key)
+                by_spec[id(pod.spec), own] = keys
             for key in keys:
                 holders.setdefault(key, []).append(number)
+        held = _Held({}, [])
         for key, (wanted, named) in terms.items():
-            self._add(wanted, named, np.array(holders[key], dtype=np.int32))
+            held.add(wanted, named, np.array(holders[key], dtype=np.int32))
+        return held
 
     def _key(self, wanted: AffinityTerm, named: frozenset[str]) -> bytes:
         """What is equal where the terms come to the same.
@@ -116,35 +162,9 @@ class TermIndex:
         selected: object = id(self._groups.select(term.labelSelector, None))
         if not about.isdisjoint(STAMPED):
             selected = selector
-        parts = (kind, weight, term.topologyKey, sorted(named), term.namespaceSelector, selected)
-        return msgspec.msgpack.encode(parts)
-
-    def _add(self, wanted: AffinityTerm, named: frozenset[str], pods: IntArray) -> None:
-        term = wanted.term
-        held = HeldTerm(
-            kind=wanted.kind,
-            weight=wanted.weight,
-            key=term.topologyKey,
-            selector=term.labelSelector,
-            namespace_selector=term.namespaceSelector,
-            pods=pods,
+        return _encode(
+            (kind, weight, term.topologyKey, sorted(named), term.namespaceSelector, selected)
         )
-        for name in named:
-            self._by_namespace.setdefault(name, []).append(held)
-        if term.namespaceSelector is not None:
-            self._anywhere.append(held)
-
-    def about(self, pod: Replacement) -> list[HeldTerm]:
-        """The terms of bound pods that this newcomer matches."""
-        named = self._by_namespace.get(pod.namespace, [])
-        labels = self._namespaces.get(pod.namespace, {})
-        known = {id(each) for each in named}
-        chosen = [
-            each
-            for each in self._anywhere
-            if id(each) not in known and matches(each.namespace_selector, labels)
-        ]
-        return [each for each in (*named, *chosen) if matches(each.selector, pod.labels)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
