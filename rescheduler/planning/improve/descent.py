@@ -28,6 +28,10 @@ _NEAR, _RENEW = 4_000, 100
 """Of the pods that were asked so many of the best are told of nodes that change; chosen anew each
 so many moves. The others are asked again when they might be next."""
 
+_CONFINED, _PAIRS = 4, 1 << 16
+"""A pod that may come to at most one in so many nodes is asked about these alone, and so many pairs
+of such pods and nodes are asked for at once."""
+
 _Places = npt.NDArray[np.intp]
 
 
@@ -110,26 +114,55 @@ class Descent:
     def _ask(self, places: _Places) -> None:
         """Find the best nodes of each anew."""
         placement = self._placement
+        most = len(placement.nodes) // _CONFINED
+        few, rows, nodes = placement.confined(self._pods[places], most)
+        if len(few):
+            self._ask_confined(places[few], rows, nodes)
+            places = np.delete(places, few)
         step = max(1, AT_ONCE // len(placement.nodes))
         for start in range(0, len(places), step):
             some = places[start : start + step]
             pods = self._pods[some]
             table = placement.adding(pods, placement.nodes)
-            (left,) = np.nonzero(~self._list(some, table, _TRIED))
+            nodes = np.broadcast_to(placement.nodes, table.shape)
+            (left,) = np.nonzero(~self._list(some, nodes, table, _TRIED))
             if len(left):
                 table = table[left]
                 placement.forbid(pods[left], placement.nodes, table)
-                self._list(some[left], table, self._nodes.shape[1])
+                self._list(some[left], nodes[left], table, self._nodes.shape[1])
         self._asked[places] = self._near[places] = True
 
-    def _list(self, places: _Places, table: FloatArray, tried: int) -> BoolArray:
+    def _ask_confined(self, places: _Places, rows: IntArray, nodes: IntArray) -> None:
+        """The same of pods that may come to few nodes. rows, nodes: pairs, by place in places."""
+        self._asked[places] = self._near[places] = True
+        listed = self._nodes.shape[1]
+        count = np.bincount(rows, minlength=len(places))
+        begin = np.cumsum(count) - count
+        step = max(1, _PAIRS // max(1, int(count.max())))
+        for start in range(0, len(places), step):
+            some = places[start : start + step]
+            pairs = slice(begin[start], begin[start] + int(count[start : start + step].sum()))
+            row, to = rows[pairs] - start, nodes[pairs]
+            column = np.arange(len(row)) + (begin[start] - begin[start + row])
+            width = max(listed, int(count[start : start + step].max()))
+            table = np.full((len(some), width), np.inf)
+            table[row, column] = self._placement.adding_to(self._pods[some][row], to)
+            own = np.zeros(table.shape, dtype=np.int32)
+            own[row, column] = to
+            (left,) = np.nonzero(~self._list(some, own, table, _TRIED))
+            if len(left):
+                table, own, some = table[left], own[left], some[left]
+                self._forbid(self._pods[some], own, table)
+                self._list(some, own, table, listed)
+
+    def _list(self, places: _Places, nodes: IntArray, table: FloatArray, tried: int) -> BoolArray:
         """Keep the least of those columns that are least in each row, and allowed.
 
-        (k,) whether one is, or none is anywhere.
+        nodes, table: (k, n) which, and what they cost. (k,) whether one is, or none is anywhere.
         """
         order = _least(table, tried)
         values = np.take_along_axis(table, order, axis=1)
-        nodes = self._placement.nodes[order]
+        nodes = np.take_along_axis(nodes, order, axis=1)
         bound = np.full(len(places), np.inf)
         if table.shape[1] > tried:
             bound = values.max(axis=1)

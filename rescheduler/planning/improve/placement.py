@@ -7,7 +7,7 @@ import numpy as np
 
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.planning.improve.rules import Rule, Wide
+from rescheduler.planning.improve.rules import Confining, Rule, Wide
 from rescheduler.policies.shared.separable import Attracting, Exchanging, Kernel, OfKinds
 
 NOTHING = 1e-9
@@ -60,6 +60,7 @@ class Placement:
         self._kernels = tuple(kernels)
         self._rules = tuple(rules)
         self._wide = [each for each in rules if isinstance(each, Wide)]
+        self._confining = [each for each in rules if isinstance(each, Confining)]
         self._priced = bool(self.price.any())
         self._exchanging: list[tuple[float, Exchanging]] = []
         self._other: list[Kernel] = []
@@ -84,9 +85,10 @@ class Placement:
         None where some kernel or rule knows each pod by itself, or where kinds are many.
         """
         parts = [*(each.kernel for each in self._kernels), *self._rules]
-        told = [each.kinds() for each in parts if isinstance(each, OfKinds)]
-        if len(told) < len(parts):
+        knowing = [each for each in parts if isinstance(each, OfKinds)]
+        if len(knowing) < len(parts):
             return None
+        told = [each.kinds() for each in knowing]
         _, kinds = np.unique(np.column_stack([*told, self.price]), axis=0, return_inverse=True)
         number = int(kinds.max(initial=0)) + 1
         if number > len(self.movable) // _FEW_OF_A_KIND or number * len(self.nodes) > _MOST_PAIRS:
@@ -165,6 +167,23 @@ class Placement:
         np.copyto(total, np.inf, where=self.where[pods][:, None] == nodes)
         return total
 
+    def confined(self, pods: IntArray, most: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Those that a rule confines to at most so many nodes, and these, as `Confining` tells.
+
+        None where no rule does, nor where kernels cannot tell of pairs what `adding_to` does.
+        """
+        if not self._confining or not self.exchanges:
+            nobody = np.zeros(0, dtype=np.int32)
+            return nobody, nobody, nobody
+        return self._confining[0].confined(pods, most)
+
+    def adding_to(self, pods: IntArray, nodes: IntArray) -> FloatArray:
+        """(k,) as `adding`, of each pod to its own node. Only where `exchanges` is true."""
+        nobody = np.full(len(pods), -1, dtype=np.int32)
+        added = self.exchanging(pods, nodes, nobody) - self.leaving(pods)
+        added[self.where[pods] == nodes] = np.inf
+        return added
+
     def hopes(self, pods: IntArray) -> FloatArray:
         """(k,) a bound: at least what coming anywhere adds to the cost."""
         saved = np.zeros(len(self.home))
@@ -223,12 +242,19 @@ class Placement:
 
         Of rules that reach beyond nodes only what each of the two moves is by itself.
         """
-        there = np.flatnonzero(others >= 0)
-        back = (others[there], self.where[pods[there]], pods[there])
-        allowed = np.ones(len(pods), dtype=np.bool_)
-        for rule in self._rules:
-            allowed &= rule.admits(pods, nodes, others)
-            allowed[there] &= rule.admits(*back)
+        allowed = self._each_admits(pods, nodes, others)
+        there = np.flatnonzero((others >= 0) & allowed)
+        if len(there):
+            allowed[there] = self._each_admits(others[there], self.where[pods[there]], pods[there])
+        return allowed
+
+    def _each_admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
+        """(k,) whether every rule does; the first, of room, takes longest, so it is asked last."""
+        left = np.arange(len(pods))
+        for rule in reversed(self._rules):
+            left = left[rule.admits(pods[left], nodes[left], others[left])]
+        allowed = np.zeros(len(pods), dtype=np.bool_)
+        allowed[left] = True
         return allowed
 
     def together(self, pods: IntArray, nodes: IntArray, others: IntArray) -> IntArray:

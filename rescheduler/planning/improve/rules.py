@@ -49,6 +49,18 @@ class Wide(Rule, Protocol):
         ...
 
 
+@runtime_checkable
+class Confining(Rule, Protocol):
+    """A rule that lets some pods come to few nodes only, and can name them."""
+
+    def confined(self, pods: IntArray, most: int) -> tuple[IntArray, IntArray, IntArray]:
+        """The places in `pods` of those that may come to at most so many nodes, and these nodes.
+
+        As pairs: (pairs,) the place of the pod in that answer, ascending, and (pairs,) the node.
+        """
+        ...
+
+
 class Room:
     """What nodes have left of each resource.
 
@@ -72,19 +84,21 @@ class Room:
 
     def allows(self, pods: IntArray, nodes: IntArray) -> BoolArray:
         """(k, n) whether it fits."""
-        free, demands = self.free[nodes], self.demands[pods]
-        fits = np.empty((len(pods), len(nodes)), dtype=np.bool_)
-        step = max(1, _CHUNK // max(1, free.size))
+        free, demands = np.ascontiguousarray(self.free[nodes].T), self.demands[pods]
+        fits = np.ones((len(pods), len(nodes)), dtype=np.bool_)
+        step = max(1, _CHUNK // max(1, len(nodes)))
         for start in range(0, len(pods), step):
-            some = demands[start : start + step]
-            fits[start : start + step] = self._nothing(some[:, None] - free[None])
+            some = fits[start : start + step]
+            for number, left in enumerate(free):
+                some &= demands[start : start + step, number, None] <= left
         if self._held:
             homes = self._home[pods]
             (away,) = np.nonzero(homes != self._where[pods])
             if len(away):
                 at, columns = np.nonzero(homes[away, None] == nodes)
                 rows = away[at]
-                fits[rows, columns] = (free[columns] >= self._kept[pods[rows]]).all(axis=1)
+                left = self.free[nodes[columns]]
+                fits[rows, columns] = (left >= self._kept[pods[rows]]).all(axis=1)
         return fits
 
     def admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
@@ -265,6 +279,9 @@ class Beside:
         # Pods without a group are of the last one, which needs nobody and is needed by nobody.
         self._group = np.where(group >= 0, group, groups - 1).astype(np.int32)
         self._domain, self._where = domain, where.copy()
+        self._nodes = np.argsort(domain, kind="stable").astype(np.int32)
+        self._size = np.bincount(domain, minlength=shape[1])
+        self._first = np.cumsum(self._size) - self._size
         self._needs: list[list[int]] = [[] for _ in range(groups)]
         self._needed_by: list[list[int]] = [[] for _ in range(groups)]
         for one, other in needs.tolist():
@@ -294,13 +311,26 @@ class Beside:
 
     def allows(self, pods: IntArray, nodes: IntArray) -> BoolArray:
         """(k, n) whether all that it needs is there, and nobody needs it where it is."""
-        groups, domains = self._group[pods], self._domain[nodes]
-        here = self._domain[self._where[pods]]
+        return self._open(pods, self._domain[nodes])
+
+    def _open(self, pods: IntArray, domains: IntArray) -> BoolArray:
+        groups, here = self._group[pods], self._domain[self._where[pods]]
         allowed: BoolArray = self._missing[groups[:, None], domains] == 0
         pinned = (self._count[groups, here] == 1) & (self._wanting[groups, here] > 0)
         allowed &= ~pinned[:, None]
         allowed |= here[:, None] == domains
         return allowed
+
+    def confined(self, pods: IntArray, most: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Those that may come to few domains, as `allows` tells."""
+        allowed = self._open(pods, np.arange(len(self._size), dtype=np.int32))
+        (few,) = np.nonzero(allowed @ self._size <= most)
+        place, domain = np.nonzero(allowed[few])
+        size = self._size[domain]
+        skipped = np.cumsum(size) - size
+        at = np.repeat(self._first[domain] - skipped, size) + np.arange(int(size.sum()))
+        places = np.repeat(place, size).astype(np.int32)
+        return few.astype(np.int32), places, self._nodes[at]
 
     def admits(self, pods: IntArray, nodes: IntArray, _: IntArray) -> BoolArray:
         """(k,) whether all that it needs is there, and nobody needs it where it is."""

@@ -13,6 +13,9 @@ from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 
 _CHUNK = 1 << 18
 """Numbers that are worked on at once, so that they stay in the cache."""
+_FEW, _WIDE, _ROWS = 1 << 13, 32, 1 << 15
+"""More pairs of pods and nodes than that are worked on hinge by hinge, where there are so many
+nodes: so many pairs at once."""
 
 
 class Hinges:
@@ -57,6 +60,8 @@ class Hinges:
 
     def arriving(self, pods: IntArray, nodes: IntArray) -> FloatArray:
         """(k, n) what coming adds."""
+        if len(pods) * len(nodes) > _FEW and len(nodes) >= _WIDE:
+            return self._arriving_of_many(pods, nodes)
         over, answer = self._over[nodes], np.empty((len(pods), len(nodes)))
         step = max(1, _CHUNK // max(1, over.size))
         for start in range(0, len(pods), step):
@@ -64,6 +69,22 @@ class Hinges:
             come = over[None] + self._parts[some][:, None]
             np.maximum(come, 0.0, out=come)
             answer[start : start + step] = come @ self._ones
+        answer -= self._now[nodes]
+        return answer
+
+    def _arriving_of_many(self, pods: IntArray, nodes: IntArray) -> FloatArray:
+        """The same, hinge by hinge: long rows are added up two times as fast as short ones."""
+        over, parts = np.ascontiguousarray(self._over[nodes].T), self._parts[pods]
+        answer = np.zeros((len(pods), len(nodes)))
+        step = max(1, _ROWS // len(nodes))
+        come = np.empty((step, len(nodes)))
+        for start in range(0, len(pods), step):
+            some = answer[start : start + step]
+            each = come[: len(some)]
+            for hinge in range(len(over)):
+                np.add(over[hinge], parts[start : start + step, hinge, None], out=each)
+                np.maximum(each, 0.0, out=each)
+                some += each
         answer -= self._now[nodes]
         return answer
 

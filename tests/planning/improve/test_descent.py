@@ -6,7 +6,7 @@ import pytest
 from rescheduler.planning.improve import descent
 from rescheduler.planning.improve.descent import Descent
 from rescheduler.planning.improve.placement import NOTHING, Placement, Priced
-from rescheduler.planning.improve.rules import Apart, Room, Rule
+from rescheduler.planning.improve.rules import Apart, Beside, Room, Rule
 from rescheduler.policies.shared.hinges import Hinges
 
 
@@ -30,6 +30,16 @@ def drawn(seed: int, nodes: int = 12, pods: int = 80) -> Placement:
         Apart(group, nodes, home),
     ]
     return Placement(home, movable, nodes, [Priced(kernel, 0.5)], rules, chance.random(pods) / 4)
+
+
+def confined(seed: int) -> Placement:
+    """The same, where some pods may only be where others are, and a resource is kept at home."""
+    chance, made = np.random.default_rng(seed), drawn(seed, 40, 200)
+    domain = (np.arange(40) // 5).astype(np.int32)
+    group = chance.integers(-1, 12, size=200).astype(np.int32)
+    needs = np.array([[0, 1], [1, 2], [3, 1], [4, 5], [4, 6]], dtype=np.int32)
+    rules: list[Rule] = [*made._rules, Beside(group, needs, domain, made.home)]
+    return Placement(made.home, np.ones(200, dtype=np.bool_), 40, made._kernels, rules, made.price)
 
 
 def best(placement: Placement, most: int) -> float:
@@ -94,3 +104,32 @@ def test_few_pods_are_asked_where_few_may_move(monkeypatch: pytest.MonkeyPatch) 
         assert next(running.run()) == pytest.approx(expected)
         asked += int(running._asked.sum())
     assert asked < 0.5 * 5 * 700
+
+
+@pytest.mark.parametrize("pairs", [1, 1 << 16])
+@pytest.mark.parametrize("tried", [1, 4, 32])
+def test_who_may_come_to_few_nodes_is_told_the_best_of_them(
+    monkeypatch: pytest.MonkeyPatch, pairs: int, tried: int
+) -> None:
+    monkeypatch.setattr(descent, "_PAIRS", pairs)
+    monkeypatch.setattr(descent, "_TRIED", tried)
+    monkeypatch.setattr(descent, "_LISTED", 2)
+    few = 0
+    for seed in range(8):
+        made = confined(seed)
+        for pod, to in ((0, 7), (3, 20), (9, 33)):  # some are no longer at home
+            made.move(pod, to)
+        running = Descent(made, made.movable, 20)
+        places = np.arange(len(made.movable))[::-1]
+        few += len(made.confined(made.movable, 10)[0])
+        running._ask(places)
+        table = made.arriving(made.movable, made.nodes)
+        known = np.isfinite(running._values)
+        rows, columns = np.nonzero(known)
+        told = table[rows, running._nodes[rows, columns]]
+        assert running._values[known] == pytest.approx(told)
+        table[rows, running._nodes[rows, columns]] = np.inf
+        assert (table.min(axis=1) >= running._bound - NOTHING).all()
+        finite = np.isfinite(made.arriving(made.movable, made.nodes)).any(axis=1)
+        assert (np.isfinite(running._best) | ~finite).all()
+    assert few > 100

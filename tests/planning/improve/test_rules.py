@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rescheduler.planning.improve.rules import Apart, Beside, LeastDomains, Rule
+from rescheduler.planning.improve.rules import Apart, Beside, LeastDomains, Room, Rule
 from tests.draws import tries
 
 DOMAIN = np.array([0, 0, 1, 2], dtype=np.int32)
@@ -79,3 +79,38 @@ def test_pods_without_a_group_are_none_of_the_last_group() -> None:
     rule = Beside(group, needs, domain, np.array([0, 0, 1], dtype=np.int32))
     allowed = rule.allows(np.arange(3, dtype=np.int32), np.arange(2, dtype=np.int32))
     assert allowed.tolist() == [[True, False], [True, False], [True, True]]
+
+
+@settings(max_examples=tries(200), deadline=None)
+@given(pods=placements, most=st.integers(0, 4))
+def test_who_is_confined_is_told_all_nodes_that_are_allowed(
+    pods: list[tuple[int, int]], most: int
+) -> None:
+    group = np.array([each[0] for each in pods], dtype=np.int32)
+    where = np.array([each[1] for each in pods], dtype=np.int32)
+    rule = Beside(group, np.array(NEEDS, dtype=np.int32), DOMAIN, where)
+    asked = np.arange(len(pods), dtype=np.int32)[::-1]
+    few, place, node = rule.confined(asked, most)
+    allowed = rule.allows(asked, NODES)
+    assert few.tolist() == np.flatnonzero(allowed.sum(axis=1) <= most).tolist()
+    assert (np.diff(place) >= 0).all()
+    found = sorted(zip(place.tolist(), node.tolist(), strict=True))
+    assert found == list(zip(*(each.tolist() for each in np.nonzero(allowed[few])), strict=True))
+
+
+@settings(max_examples=tries(100), deadline=None)
+@given(seed=st.integers(0, 1000), held=st.booleans())
+def test_room_for_many_is_room_for_each(seed: int, *, held: bool) -> None:
+    chance = np.random.default_rng(seed)
+    demands = chance.integers(0, 5, size=(6, 3)).astype(np.float64)
+    free = chance.integers(0, 6, size=(4, 3)).astype(np.float64)
+    home = chance.integers(4, size=6).astype(np.int32)
+    rule = Room(demands, free, np.array([held, False, held]), home)
+    rule.commit(np.array([0, 1], dtype=np.int32), np.array([2, 3], dtype=np.int32))
+    pods = np.arange(6, dtype=np.int32)
+    allowed = rule.allows(pods, NODES[::-1])
+    for row, column in np.ndindex(allowed.shape):
+        one, to = pods[row : row + 1], NODES[::-1][column : column + 1]
+        if to[0] == (2, 3, *home[2:])[row]:
+            continue  # it is there
+        assert allowed[row, column] == rule.admits(one, to, np.array([-1], dtype=np.int32))[0]
