@@ -7,8 +7,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
-# One more than there are cores, as some tests wait for processes and servers of theirs.
-WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Two more than there are cores, as some tests wait for processes and servers of theirs.
+WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 # One test after the other in their order, so that what takes long begins first and all end together.
 DIST := --dist load --maxschedchunk 1
 
