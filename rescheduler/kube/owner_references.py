@@ -11,10 +11,10 @@ LONGEST_NAME = 253
 def tidy_owners(objects: Iterable[ObjectMeta], namespace_of: Mapping[str, str]) -> None:
     """Take out the references to owners in another namespace, and cut long names, in place.
 
-    namespace_of: UID of each owner that is in a namespace to that. Whoever makes a pod writes its
-    references, and keeps it with a finalizer from being collected: it would else count as a pod of
-    another tenant's workload. Of a name that no object can have the rest is left out, as messages
-    repeat it.
+    namespace_of: UID of each owner that is known to its namespace, "" for none. Whoever makes a pod
+    writes its references, and keeps it with a finalizer from being collected: it would else count
+    as a pod of another tenant's workload. Of a name that no object can have the rest is left out,
+    as messages repeat it.
     Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
     """
     foreign: dict[tuple[int, str], bool] = {}  # equal lists of owners are shared
@@ -24,10 +24,15 @@ def tidy_owners(objects: Iterable[ObjectMeta], namespace_of: Mapping[str, str]) 
             continue
         key = (id(owners), own)
         if key not in foreign:
-            foreign[key] = any(namespace_of.get(owner.uid, own) != own for owner in owners)
+            foreign[key] = any(_elsewhere(owner.uid, own, namespace_of) for owner in owners)
             for owner in owners:
                 owner.kind, owner.name = owner.kind[:LONGEST_NAME], owner.name[:LONGEST_NAME]
                 owner.apiVersion = owner.apiVersion[:LONGEST_NAME]
         if foreign[key]:
-            kept = [owner for owner in owners if namespace_of.get(owner.uid, own) == own]
+            kept = [owner for owner in owners if not _elsewhere(owner.uid, own, namespace_of)]
             each.ownerReferences = kept or None
+
+
+def _elsewhere(uid: str, own: str, namespace_of: Mapping[str, str]) -> bool:
+    """Whether the owner is in another namespace. One in none, as a Node, may own anything."""
+    return (namespace_of.get(uid) or own) != own

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from rescheduler.kube.owner_references import LONGEST_NAME
+from rescheduler.kube.objects import ObjectMeta, OwnerReference
+from rescheduler.kube.owner_references import LONGEST_NAME, tidy_owners
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes.cluster import read_cluster
 from tests.sources.objects import Api, named, node, pod
@@ -69,3 +70,13 @@ def test_an_object_is_for_a_pod_of_its_own_namespace(tmp_path: Path) -> None:
     workload["metadata"]["namespace"] = "team"
     snapshot = read(tmp_path, {WORKLOADS: [workload]})
     assert snapshot.gangs.of(0) is not None
+
+
+def test_an_owner_in_no_namespace_may_own_anything() -> None:
+    mirror = ObjectMeta(
+        namespace="team", ownerReferences=[OwnerReference(kind="Node", name="n1", uid="node")]
+    )
+    tidy_owners([mirror], {"node": ""})
+    assert [each.uid for each in mirror.ownerReferences or ()] == ["node"]
+    tidy_owners([mirror], {"node": "other"})
+    assert mirror.ownerReferences is None

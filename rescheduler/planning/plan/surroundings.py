@@ -157,7 +157,11 @@ def _of_controller(move: PlannedMove, pod: Pod) -> bool:
 
 
 def _controllers(move: PlannedMove, around: Around) -> list[Controller]:
-    """The controllers that were read; of a gang that is broken up with their earlier counts."""
+    """The controllers that were read, and those of the other pods of its gang as they were.
+
+    Of a gang that is broken up all have their earlier counts. That of the pod was read: where it is
+    not there any more it is gone.
+    """
     before = {each.metadata.uid: each for each in around.before.controllers}
     fresh = {each.metadata.uid: each for each in around.now.controllers}
     if around.broken:
@@ -166,7 +170,7 @@ def _controllers(move: PlannedMove, around: Around) -> list[Controller]:
             for uid, each in fresh.items()
         }
     pods = (around.before.pods[index] for index in _members(move, around))
-    makers = {owner.uid for pod in pods if (owner := pod.controller)}
+    makers = {owner.uid for pod in pods if (owner := pod.controller)} - {move.owner.controllerUid}
     others = [before[uid] for uid in sorted(makers - fresh.keys()) if uid in before]
     return [*fresh.values(), *others]
 

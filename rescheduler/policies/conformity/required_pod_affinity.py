@@ -29,8 +29,8 @@ class RequiredTerm:
 
     columns: the topology of each term, with the domain of each node; one for `apart`.
     holders: the pods that have it. members: the pods that it is about, those that match all terms.
-    movable: those of them in its namespace; the others are never moved for it, and stay where they
-    are: whoever can make a pod could else have everybody's evicted.
+    movable: those of them in its namespace. The others are never moved for it, as whoever can make
+    a pod could else have everybody's evicted, and only followed where they go for other reasons.
     own: (holders,) 1 for a holder that is a member itself. counts: members per domain, by column.
     broken: (holders,) which of them break it where they are now.
     """
@@ -186,7 +186,7 @@ class RequiredPodAffinity:
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""
         self._node[shift.pod] = shift.destination
-        about = self.about.get(shift.pod, ())
+        about = (*self.about.get(shift.pod, ()), *self._foreign_to(shift.pod))
         for number in about:
             required_term = self.required_terms[number]
             for column, counts in zip(required_term.columns, required_term.counts, strict=True):
@@ -195,6 +195,15 @@ class RequiredPodAffinity:
                         counts[column.codes[node]] += step
         for number in {*about, *self.held.get(shift.pod, ())}:
             self._evaluate(self.required_terms[number])
+
+    def _foreign_to(self, pod: int) -> Iterator[int]:
+        """The terms of other namespaces that are about the pod."""
+        mine = set(self.about.get(pod, ()))
+        for number, each in enumerate(self.required_terms):
+            if len(each.movable) < len(each.members) and number not in mine:
+                place = int(np.searchsorted(each.members, pod))
+                if place < len(each.members) and each.members[place] == pod:
+                    yield number
 
     def involved(self) -> Iterator[IntArray]:
         """The pods that break a preference, and those that keep others from being apart."""

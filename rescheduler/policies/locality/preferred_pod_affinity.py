@@ -4,12 +4,13 @@ kube-scheduler evaluates it when it places a pod and never again: partners that 
 away, leave it unmet. A pod none of whose terms is met costs 1.0; a required term counts as much as
 a preferred one of the highest weight, 100. A term for which no partner exists anywhere is left out.
 
-Partners in other namespaces count where the snapshot has them, and are never moved for it: whoever
-can make a pod could else draw everybody's pods to where he likes.
+Partners in other namespaces count, and are never moved for it: whoever can make a pod could else
+draw everybody's pods to where he likes. They are followed where they go for other reasons.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 import msgspec
 import numpy as np
@@ -108,12 +109,13 @@ class Affinities:
 
     def members(self) -> IntArray:
         """Every pod that holds a preference or would meet one."""
-        return np.array(sorted(self._roles), dtype=np.int32)
+        fixed = [each.fixed for each in self._preferences]
+        return np.unique(np.concatenate([[*self._roles], *fixed])).astype(np.int32)
 
     def deltas(self, pod: int, source: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost for each node."""
         total = np.zeros(len(nodes))
-        for number, weight, target in self._roles[pod]:
+        for number, weight, target in self._roles.get(pod, ()):
             of = self._preferences[number].of
             here, places = int(of[source]), of[nodes]
             left = self._change(number, here, (weight, target), -1)
@@ -137,7 +139,7 @@ class Affinities:
     def bound(self, pod: int, source: int) -> float:
         """Its own preferences are met, no partner loses it, and those that it joins gain."""
         total = 0.0
-        for number, weight, target in self._roles[pod]:
+        for number, weight, target in self._roles.get(pod, ()):
             here = int(self._preferences[number].of[source])
             left = self._change(number, here, (weight, target), -1)
             places = self._arriving(number, (weight, target))[:NOWHERE]
@@ -148,17 +150,26 @@ class Affinities:
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""
         self._node[shift.pod] = shift.destination
-        changed = {number for number, *_ in self._roles[shift.pod]}
+        roles = self._all_roles(shift.pod)
+        changed = {number for number, *_ in roles}
         self._tables = {key: kept for key, kept in self._tables.items() if key[0] not in changed}
-        for number, weight, target in self._roles[shift.pod]:
+        for number, weight, target in roles:
             preference = self._preferences[number]
             self._add(number, int(preference.of[shift.source]), (weight, target), -1)
             self._add(number, int(preference.of[shift.destination]), (weight, target))
 
     def partners(self, pod: int) -> IntArray:
         """All who share a preference with the pod."""
-        shared = [self._preferences[number] for number, *_ in self._roles[pod]]
+        shared = [self._preferences[number] for number, *_ in self._all_roles(pod)]
         return np.concatenate([end for each in shared for end in (each.holders, each.targets)])
+
+    def _all_roles(self, pod: int) -> list[tuple[int, float, bool]]:
+        """What the pod is to each preference, those of other namespaces too."""
+        return self._roles.get(pod, []) + [
+            (number, 0.0, True)
+            for number, each in enumerate(self._preferences)
+            if len(each.fixed) and pod in each.fixed
+        ]
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each preference that is not met everywhere."""
@@ -253,7 +264,7 @@ def affinity_preferences(
                     of=np.append(nodes.column(topology).codes, -1).astype(np.int32),
                     key=topology,
                     subject=_subject(snapshot, list(weights)),
-                    term=f"{namespace} {keys[0][1].decode()}",
+                    term=f"{namespace} {_identity([encoded for _, encoded in keys])}",
                 )
             )
     texts = [f"the podAffinity of {each} is not counted" for each in overfull.values()]
@@ -262,6 +273,13 @@ def affinity_preferences(
             f"{alone} podAffinity terms are not counted, because no other pod matches them"
         )
     return preferences, texts
+
+
+def _identity(terms: list[bytes]) -> str:
+    """The term; of several that come to the same a digest, whichever was found first."""
+    if len(terms) == 1:
+        return terms[0].decode()
+    return sha256(b" ".join(sorted(terms))).hexdigest()
 
 
 def _held(snapshot: Snapshot, pods: IntArray) -> _Held:

@@ -3,15 +3,16 @@
 from dataclasses import replace
 
 import msgspec
+import pytest
 
 from rescheduler.kube.objects import Volume, VolumeClaim
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.model.history import History
 from rescheduler.model.plan import LandingShare, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.plan.surroundings import Around, refuse_changed
+from rescheduler.planning.plan.surroundings import Around, refuse_changed, refuse_freed
 from rescheduler.policies.limits import Limits
-from tests.cluster import deployment, node, pod, snapshot
+from tests.cluster import controller, deployment, node, pod, snapshot
 
 CLAIM = {
     "metadata": {"name": "data", "namespace": "default"},
@@ -70,3 +71,20 @@ def test_a_volume_that_other_nodes_can_reach_ties_a_pod_to_none() -> None:
 
 def test_a_node_that_is_gone_is_not_the_one_of_before() -> None:
     assert verdict(replace(before(), nodes=[])) == "DRF005"
+
+
+@pytest.mark.parametrize("labels", [{}, {"ray.io/cluster": "x"}])
+def test_a_pod_whose_controller_is_gone_stays_also_in_a_gang(labels: dict[str, str]) -> None:
+    """Nobody would make it anew; of a gang's other pods the controllers are those of before."""
+    owner = controller("StatefulSet", "web", replicas=2)
+    own = {"app": "web", **labels}
+    pods = [pod(f"web-{n}", f"n{n}", owner=owner, labels=own) for n in (1, 2)]
+    earlier = snapshot([node("n1"), node("n2"), node("n3")], pods, controllers=[owner])
+    limits = Limits.model_validate({"gangs": "Whole"})
+    around = Around(earlier, replace(earlier, controllers=[]), limits, History(), "p")
+    group = frozenset(each.metadata.uid for each in pods)
+    refusals = (
+        refuse_freed(move(earlier), around),
+        refuse_changed(move(earlier), replace(around, group=group)),
+    )
+    assert [refusal.code for refusal in refusals if refusal] == ["ELG015", "ELG015"]

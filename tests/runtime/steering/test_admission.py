@@ -62,7 +62,10 @@ def test_a_request_without_a_pod_is_allowed() -> None:
     assert "patch" not in asked(entries(), review("r1", object=None))
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"request": 3}', b"\xff"])
+NESTED = b'{"request": ' * 5_000
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"request": 3}', b"\xff", NESTED], ids=range(5))
 def test_what_is_no_review_is_an_error_of_the_caller(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         answer(entries(), body)
