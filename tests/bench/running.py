@@ -14,6 +14,7 @@ from rescheduler.planning.improve.rules import Rule
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.base import Policy
 from tests.bench.bench_published import limits
+from tests.planning.improve.compile_loops import compile_loops
 
 
 class Clock:
@@ -65,6 +66,7 @@ def improved(
     Raises:
         TypeError: the policy is nothing that can be improved so.
     """
+    compile_loops()
     copy = WorkingCopy(snapshot, [policy], limits(moves), History())
     clock.start()
     placement = compiled(copy, held=held, rules=rules, price=price)

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from rescheduler.model.problem import Problem
 from rescheduler.planning.improve.allotted import Allotted
-from rescheduler.planning.improve.annealing import Annealing
+from rescheduler.planning.improve.annealed import annealed
 from rescheduler.planning.improve.compiled import compiled
 from rescheduler.planning.improve.placement import Placement
 from rescheduler.planning.search.effort import Effort
@@ -102,7 +102,7 @@ def _proposal(
     if isinstance(placement, Problem) or not placement.moved:
         return None
     before, most = placement.cost(), min(steps, STEPS_OF_POD * len(placement.movable))
-    annealing = Annealing(
+    annealing = annealed(
         placement,
         copy.budgets.left() + len(placement.moved),
         [max(move.gain - copy.limits.margin, _LEAST_GAIN) for move in alone],

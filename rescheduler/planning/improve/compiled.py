@@ -10,8 +10,9 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.improve.affinities import affinities
+from rescheduler.planning.improve.beside import Beside
 from rescheduler.planning.improve.placement import Placement, Priced
-from rescheduler.planning.improve.rules import Accepted, Apart, Beside, Room, Rule
+from rescheduler.planning.improve.rules import Accepted, Apart, Room, Rule
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.shared.acceptance import Acceptance
 from rescheduler.policies.shared.separable import Separable

@@ -33,7 +33,8 @@ class Placement:
     price: (pods,) what being elsewhere than at home costs by itself. where: (pods,) the nodes where
     kernels and rules have them already; None: at home. order: (pods,) and (nodes,) where each
     stands in an order that does not depend on its number; None: as they are numbered.
-    exchanges: whether all kernels can tell what two pods that change places change.
+    ordered: whether an order was given. exchanges: whether all kernels can tell what two pods that
+    change places change.
     """
 
     def __init__(  # noqa: PLR0913 - where pods are, may go, and what that costs
@@ -51,14 +52,15 @@ class Placement:
         self.home = home
         self.where = (home if where is None else where).astype(np.int32, copy=True)
         every = (np.arange(len(home), dtype=np.int32), np.arange(nodes, dtype=np.int32))
+        self.ordered = order is not None
         self.ranks = every if order is None else order
         self.movable = self.ranked(np.flatnonzero(movable & (home >= 0)).astype(np.int32))
         self.nodes = self.nodes_ranked(every[1])
         self.price = np.zeros(len(home)) if price is None else price
-        away = np.flatnonzero(self.where != home).astype(np.int32)
-        self.moved: dict[int, None] = dict.fromkeys(self.ranked(away).tolist())
-        self._kernels = tuple(kernels)
-        self._rules = tuple(rules)
+        self.moved: dict[int, None] = {}
+        self.settle()
+        self.kernels = tuple(kernels)
+        self.rules = tuple(rules)
         self._wide = [each for each in rules if isinstance(each, Wide)]
         self._confining = [each for each in rules if isinstance(each, Confining)]
         self._priced = bool(self.price.any())
@@ -84,7 +86,7 @@ class Placement:
 
         None where some kernel or rule knows each pod by itself, or where kinds are many.
         """
-        parts = [*(each.kernel for each in self._kernels), *self._rules]
+        parts = [*(each.kernel for each in self.kernels), *self.rules]
         knowing = [each for each in parts if isinstance(each, OfKinds)]
         if len(knowing) < len(parts):
             return None
@@ -101,8 +103,8 @@ class Placement:
 
         Only these can change the cost, so a search need ask no others.
         """
-        told = [each.kernel for each in self._kernels if isinstance(each.kernel, Attracting)]
-        if len(told) < len(self._kernels) or not self.exchanges:
+        told = [each.kernel for each in self.kernels if isinstance(each.kernel, Attracting)]
+        if len(told) < len(self.kernels) or not self.exchanges:
             return self.movable[:0]
         mattering = np.zeros(len(self.home), dtype=np.bool_)
         for each in told:
@@ -111,20 +113,20 @@ class Placement:
 
     def attracting(self, pods: IntArray, random: np.random.Generator) -> IntArray:
         """(k,) a node for each that attracts it, by one of the kernels. Only if some are."""
-        kernels = [each.kernel for each in self._kernels if isinstance(each.kernel, Attracting)]
+        kernels = [each.kernel for each in self.kernels if isinstance(each.kernel, Attracting)]
         nodes: IntArray = kernels[int(random.integers(len(kernels)))].attracting(pods, random)
         return nodes
 
     def cost(self) -> float:
         """The weighted cost, and what the moves cost by themselves."""
-        total = sum(each.weight * each.kernel.cost() for each in self._kernels)
+        total = sum(each.weight * each.kernel.cost() for each in self.kernels)
         return float(total + self.price[list(self.moved)].sum())
 
     def least(self, most: int) -> float:
         """A bound: at least what the cost is after so many moves of those that may move."""
-        relaxed = sum(each.weight * each.kernel.relaxed() for each in self._kernels)
+        relaxed = sum(each.weight * each.kernel.relaxed() for each in self.kernels)
         saved = np.zeros(len(self.home))
-        for each in self._kernels:
+        for each in self.kernels:
             saved += each.weight * each.kernel.savings()
         saved = np.maximum((saved - self.price)[self.movable], 0.0)
         if len(saved) > most:
@@ -136,7 +138,7 @@ class Placement:
     def leaving(self, pods: IntArray) -> FloatArray:
         """(k,) change of the cost if each pod left its node."""
         total = np.zeros(len(pods))
-        for each in self._kernels:
+        for each in self.kernels:
             total += each.weight * each.kernel.leaving(pods)
         away = self.where[pods] != self.home[pods]
         total -= np.where(away, self.price[pods], 0.0)
@@ -151,13 +153,13 @@ class Placement:
     def forbid(self, pods: IntArray, nodes: IntArray, total: FloatArray) -> None:
         """Make what the rules do not allow infinite. total: (k, n)."""
         allowed = np.ones(total.shape, dtype=np.bool_)
-        for rule in self._rules:
+        for rule in self.rules:
             allowed &= rule.allows(pods, nodes)
         np.copyto(total, np.inf, where=~allowed)
 
     def adding(self, pods: IntArray, nodes: IntArray) -> FloatArray:
         """(k, n) the same, but for rules: infinite only where the pod is."""
-        first, *others = self._kernels
+        first, *others = self.kernels
         total = first.kernel.arriving(pods, nodes)
         total *= first.weight
         for each in others:
@@ -187,7 +189,7 @@ class Placement:
     def hopes(self, pods: IntArray) -> FloatArray:
         """(k,) a bound: at least what coming anywhere adds to the cost."""
         saved = np.zeros(len(self.home))
-        for each in self._kernels:
+        for each in self.kernels:
             saved += each.weight * each.kernel.savings()
         found: FloatArray = -saved[pods] - self.leaving(pods)
         return found
@@ -195,13 +197,18 @@ class Placement:
     def move(self, pod: int, destination: int) -> None:
         """Move the pod for now."""
         shift = Shift(pod, int(self.where[pod]), destination)
-        for each in self._kernels:
+        for each in self.kernels:
             each.kernel.commit(shift)
         pods, nodes = np.array([pod], dtype=np.int32), np.array([destination], dtype=np.int32)
-        for rule in self._rules:
+        for rule in self.rules:
             rule.commit(pods, nodes)
         self.where[pod] = destination
         self._note(pod, destination)
+
+    def settle(self) -> None:
+        """Find out who is away from home, after `where` was changed with all that depends on it."""
+        away = np.flatnonzero(self.where != self.home).astype(np.int32)
+        self.moved = dict.fromkeys(self.ranked(away).tolist())
 
     def _note(self, pod: int, destination: int) -> None:
         if destination == self.home[pod]:
@@ -251,7 +258,7 @@ class Placement:
     def _each_admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
         """(k,) whether every rule does; the first, of room, takes longest, so it is asked last."""
         left = np.arange(len(pods))
-        for rule in reversed(self._rules):
+        for rule in reversed(self.rules):
             left = left[rule.admits(pods[left], nodes[left], others[left])]
         allowed = np.zeros(len(pods), dtype=np.bool_)
         allowed[left] = True
@@ -294,7 +301,7 @@ class Placement:
         for kernel in self._other:
             for shift in zip(both.tolist(), self.where[both].tolist(), ends.tolist(), strict=True):
                 kernel.commit(Shift(*shift))
-        for rule in self._rules:
+        for rule in self.rules:
             rule.commit(both, ends)
         self.where[both] = ends
         for pod, end, home in zip(

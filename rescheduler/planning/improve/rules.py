@@ -5,6 +5,12 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.planning.improve.loops.tables import (
+    AcceptedTables,
+    ApartTables,
+    DomainsTables,
+    RoomTables,
+)
 
 _CHUNK = 1 << 18
 """Numbers that are worked on at once, so that they stay in the cache."""
@@ -121,6 +127,10 @@ class Room:
         enough: BoolArray = (lacking @ self._ones) == 0.0
         return enough
 
+    def tables(self) -> RoomTables:
+        """As loops work on them."""
+        return RoomTables(self.demands, self._kept, self._taken, self.free, self._home, self._where)
+
     def kinds(self) -> IntArray:
         """(pods,) what each asks for."""
         _, number = np.unique(self.demands, axis=0, return_inverse=True)
@@ -153,6 +163,10 @@ class Accepted:
         """(k,) whether the node accepts it."""
         found: BoolArray = self._masks[self._shape[pods], nodes]
         return found
+
+    def tables(self) -> AcceptedTables:
+        """As loops work on them."""
+        return AcceptedTables(np.ascontiguousarray(self._masks), self._shape.astype(np.int32))
 
     def kinds(self) -> IntArray:
         """(pods,) the shape of each."""
@@ -189,6 +203,10 @@ class Apart:
         alike = (others >= 0) & (self._group[others] == group) & (group > 0)
         found: BoolArray = self._count[group, nodes] - alike == 0
         return found
+
+    def tables(self) -> ApartTables:
+        """As loops work on them."""
+        return ApartTables(self._group.astype(np.int32), self._count, self._where)
 
     def kinds(self) -> IntArray:
         """(pods,) the group of each."""
@@ -248,6 +266,17 @@ class LeastDomains:
         found |= groups == 0
         return found
 
+    def tables(self) -> DomainsTables:
+        """As loops work on them."""
+        return DomainsTables(
+            self._group.astype(np.int32),
+            self._least.astype(np.int32),
+            self._domain.astype(np.int32),
+            self._count,
+            self._domains,
+            self._where,
+        )
+
     def coupled(self, pods: IntArray, _: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Groups alone: what one may depends on no other."""
         group = np.where(self._group[pods] > 0, self._group[pods], -1)
@@ -264,110 +293,3 @@ class LeastDomains:
             np.add.at(self._count, (groups[placed], self._domain[at[placed]]), sign)
         self._domains[groups] = (self._count[groups] > 0).sum(axis=1)
         self._where[pods] = nodes
-
-
-class Beside:
-    """Groups that run only in domains where the groups that they need run, too.
-
-    group: (pods,), -1 for none. needs: pairs of a group and one that it needs. domain: (nodes,).
-    """
-
-    def __init__(self, group: IntArray, needs: IntArray, domain: IntArray, where: IntArray) -> None:
-        groups = int(max(group.max(initial=0), needs.max(initial=0))) + 2
-        self.groups = groups
-        shape = (groups, int(domain.max(initial=0)) + 1)
-        # Pods without a group are of the last one, which needs nobody and is needed by nobody.
-        self._group = np.where(group >= 0, group, groups - 1).astype(np.int32)
-        self._domain, self._where = domain, where.copy()
-        self._nodes = np.argsort(domain, kind="stable").astype(np.int32)
-        self._size = np.bincount(domain, minlength=shape[1])
-        self._first = np.cumsum(self._size) - self._size
-        self._needs: list[list[int]] = [[] for _ in range(groups)]
-        self._needed_by: list[list[int]] = [[] for _ in range(groups)]
-        for one, other in needs.tolist():
-            self._needs[one].append(other)
-            self._needed_by[other].append(one)
-        self._is_needed = np.array([bool(each) for each in self._needed_by])
-        self._is_needing = np.array([bool(each) for each in self._needs])
-        self._count = np.zeros(shape, dtype=np.int32)
-        placed = where >= 0
-        np.add.at(self._count, (self._group[placed], domain[where[placed]]), 1)
-        one, other = needs[:, 0], needs[:, 1]
-        self._missing = np.empty(shape, dtype=np.int32)
-        self._missing[:] = np.bincount(one, minlength=groups)[:, None]
-        np.subtract.at(self._missing, self._running(other, one), 1)
-        self._wanting = np.zeros(shape, dtype=np.int32)
-        np.add.at(self._wanting, self._running(one, other), 1)
-
-    def _running(self, groups: IntArray, others: IntArray) -> tuple[IntArray, IntArray]:
-        """For each domain where a group of a pair runs: the other of the pair, and that domain."""
-        running, domain = np.nonzero(self._count)
-        order = np.argsort(groups, kind="stable")
-        begin = np.searchsorted(groups[order], np.arange(self.groups + 1))
-        count = begin[running + 1] - begin[running]
-        before = np.cumsum(count) - count
-        pair = np.repeat(begin[running] - before, count) + np.arange(int(count.sum()))
-        return others[order[pair]], np.repeat(domain, count)
-
-    def allows(self, pods: IntArray, nodes: IntArray) -> BoolArray:
-        """(k, n) whether all that it needs is there, and nobody needs it where it is."""
-        return self._open(pods, self._domain[nodes])
-
-    def _open(self, pods: IntArray, domains: IntArray) -> BoolArray:
-        groups, here = self._group[pods], self._domain[self._where[pods]]
-        allowed: BoolArray = self._missing[groups[:, None], domains] == 0
-        pinned = (self._count[groups, here] == 1) & (self._wanting[groups, here] > 0)
-        allowed &= ~pinned[:, None]
-        allowed |= here[:, None] == domains
-        return allowed
-
-    def confined(self, pods: IntArray, most: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Those that may come to few domains, as `allows` tells."""
-        allowed = self._open(pods, np.arange(len(self._size), dtype=np.int32))
-        (few,) = np.nonzero(allowed @ self._size <= most)
-        place, domain = np.nonzero(allowed[few])
-        size = self._size[domain]
-        skipped = np.cumsum(size) - size
-        at = np.repeat(self._first[domain] - skipped, size) + np.arange(int(size.sum()))
-        places = np.repeat(place, size).astype(np.int32)
-        return few.astype(np.int32), places, self._nodes[at]
-
-    def admits(self, pods: IntArray, nodes: IntArray, _: IntArray) -> BoolArray:
-        """(k,) whether all that it needs is there, and nobody needs it where it is."""
-        groups, there = self._group[pods], self._domain[nodes]
-        here = self._domain[self._where[pods]]
-        pinned = (self._count[groups, here] == 1) & (self._wanting[groups, here] > 0)
-        found: BoolArray = (self._missing[groups, there] == 0) & ~pinned
-        found |= here == there
-        return found
-
-    def coupled(self, pods: IntArray, nodes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """What `allows` asks of the others."""
-        groups = self._group[pods]
-        here, there = self._domain[self._where[pods]], self._domain[nodes]
-        last = self._is_needed[groups] & (self._count[groups, here] == 1) & (here != there)
-        group = np.where(self._is_needed[groups], groups, -1)
-        return group, np.where(last, here, -1), np.where(self._is_needing[groups], there, -1)
-
-    def commit(self, pods: IntArray, nodes: IntArray) -> None:
-        """Move the pods."""
-        groups = self._group[pods].tolist()
-        here, there = self._where[pods], nodes
-        from_domains = np.where(here >= 0, self._domain[here], -1).tolist()
-        to_domains = np.where(there >= 0, self._domain[there], -1).tolist()
-        for group, one, other in zip(groups, from_domains, to_domains, strict=True):
-            if one != other:
-                self._count_pod(group, one, -1)
-                self._count_pod(group, other, 1)
-        self._where[pods] = nodes
-
-    def _count_pod(self, group: int, domain: int, sign: int) -> None:
-        if domain < 0:
-            return
-        before = int(self._count[group, domain])
-        self._count[group, domain] = before + sign
-        if (before > 0) != (before + sign > 0):
-            for other in self._needed_by[group]:
-                self._missing[other, domain] -= sign
-            for other in self._needs[group]:
-                self._wanting[other, domain] += sign

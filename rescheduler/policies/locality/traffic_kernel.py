@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.policies.shared.tables import TrafficTables
 
 _CHUNK = 1 << 18
 """Numbers that are worked on at once."""
@@ -205,6 +206,22 @@ class TrafficKernel:
                 if node >= 0:
                     self._count[self._pair[rows], self._end[rows], node] += sign
         self._where[shift.pod] = shift.destination
+
+    def tables(self) -> TrafficTables:
+        """As loops work on them."""
+        return TrafficTables(
+            self._group,
+            self._begin.astype(np.int32),
+            self._pair,
+            self._end,
+            self._sizes,
+            self._amounts,
+            self._count,
+            self._up_to,
+            self._first.astype(np.int32),
+            self._partners,
+            self._where,
+        )
 
     def kinds(self) -> IntArray:
         """(pods,) the ends of pairs that each is at."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.policies.shared.tables import HingeTables
 
 _CHUNK = 1 << 18
 """Numbers that are worked on at once, so that they stay in the cache."""
@@ -122,6 +123,10 @@ class Hinges:
                 self._over[node] += sign * self._parts[shift.pod]
                 self._now[node] = np.maximum(self._over[node], 0.0).sum()
         self._where[shift.pod] = shift.destination
+
+    def tables(self) -> HingeTables:
+        """As loops work on them."""
+        return HingeTables(self._parts, self._over, self._now, self._where)
 
     def relaxed(self) -> float:
         """If all nodes were one: then nothing is above a threshold that has room elsewhere."""

@@ -5,6 +5,8 @@ from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from itertools import permutations, product
+from typing import Any, cast
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from rescheduler.model.plan import Plan
 from rescheduler.model.problem import Problem
 from rescheduler.planning.improve import better as module
 from rescheduler.planning.improve.allotted import Allotted
-from rescheduler.planning.improve.annealing import Annealing
+from rescheduler.planning.improve.annealed import Run, annealed
 from rescheduler.planning.improve.better import better
 from rescheduler.planning.search.effort import UNHURRIED, Effort
 from rescheduler.planning.search.evaluation import Evaluation, Gate, JointEvaluation
@@ -276,16 +278,18 @@ def test_no_more_steps_are_taken_than_are_left() -> None:
     assert its.copy.moved == {move.pod for move in kept.moves}
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_annealing_asks_no_more_pods_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs: list[Annealing] = []
+    asked: list[Mock] = []
+    made: Any = annealed
 
-    def counted(*given: object, **named: object) -> Annealing:
-        runs.append(Annealing(*given, **named))  # type: ignore[arg-type]
-        return runs[-1]
+    def counted(*given: Any) -> Run:
+        asked.append(Mock(side_effect=given[4]))
+        return cast(Run, made(*given[:4], asked[0], given[5]))
 
-    monkeypatch.setattr(module, "Annealing", counted)
+    monkeypatch.setattr(module, "annealed", counted)
     both(beaten(), steps=200)
-    assert 200 <= runs[0].steps < 200 + 100
+    assert 200 <= asked[0].call_args.args[0] < 200 + 100
 
 
 def test_half_of_the_time_ends_annealing() -> None:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from rescheduler.planning.improve import descent
+from rescheduler.planning.improve.beside import Beside
 from rescheduler.planning.improve.descent import Descent
 from rescheduler.planning.improve.placement import NOTHING, Placement, Priced
-from rescheduler.planning.improve.rules import Apart, Beside, Room, Rule
+from rescheduler.planning.improve.rules import Apart, Room, Rule
 from rescheduler.policies.shared.hinges import Hinges
 
 
@@ -38,8 +39,8 @@ def confined(seed: int) -> Placement:
     domain = (np.arange(40) // 5).astype(np.int32)
     group = chance.integers(-1, 12, size=200).astype(np.int32)
     needs = np.array([[0, 1], [1, 2], [3, 1], [4, 5], [4, 6]], dtype=np.int32)
-    rules: list[Rule] = [*made._rules, Beside(group, needs, domain, made.home)]
-    return Placement(made.home, np.ones(200, dtype=np.bool_), 40, made._kernels, rules, made.price)
+    rules: list[Rule] = [*made.rules, Beside(group, needs, domain, made.home)]
+    return Placement(made.home, np.ones(200, dtype=np.bool_), 40, made.kernels, rules, made.price)
 
 
 def best(placement: Placement, most: int) -> float:

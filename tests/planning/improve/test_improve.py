@@ -57,6 +57,7 @@ def answered(
     return found, before, judge(model, assignment, out), scale
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("seed", range(60))
 def test_the_judge_finds_nothing_and_the_cost_that_was_promised(tmp_path: Path, seed: int) -> None:
     moves = 1 + seed % 4
@@ -82,6 +83,7 @@ def test_a_bound_is_below_the_best_of_all_single_moves(tmp_path: Path) -> None:
     assert tight > 5
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_more_moves_and_more_steps_are_never_worse(tmp_path: Path) -> None:
     gained = 0
     for seed in range(20):
@@ -94,6 +96,7 @@ def test_more_moves_and_more_steps_are_never_worse(tmp_path: Path) -> None:
     assert gained, "annealing finds what descent does not"
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_the_same_seed_gives_the_same_moves(tmp_path: Path) -> None:
     for seed in range(5):
         one, _, _, _ = answered(tmp_path, seed, 3, steps=300)

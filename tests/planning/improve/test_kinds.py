@@ -15,7 +15,7 @@ from tests.planning.improve import drawn_gpus
 
 def kinds_of(placement: Placement) -> IntArray:
     """(pods, what kinds differ in)."""
-    parts = [*(each.kernel for each in placement._kernels), *placement._rules]
+    parts = [*(each.kernel for each in placement.kernels), *placement.rules]
     told = [each.kinds() for each in parts if isinstance(each, OfKinds)]
     assert len(told) == len(parts)
     return np.column_stack(told)

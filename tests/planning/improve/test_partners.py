@@ -16,7 +16,7 @@ from tests.planning.improve import drawn_traffic
 
 
 def kernel(placement: Placement) -> Kernel:
-    [priced] = placement._kernels
+    [priced] = placement.kernels
     return priced.kernel
 
 
@@ -31,6 +31,7 @@ def containers(path: Path) -> list[str]:
     return [name for each in services for name in each["ContainerList"]]
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("seed", range(20))
 def test_the_judge_finds_nothing_and_the_cost_that_was_promised(tmp_path: Path, seed: int) -> None:
     path = drawn_traffic.write(tmp_path, seed)
@@ -47,6 +48,7 @@ def test_the_judge_finds_nothing_and_the_cost_that_was_promised(tmp_path: Path, 
         assert found.after == pytest.approx(unit * (1 - verdict.gained), abs=1e-6)
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_it_finds_what_no_single_move_does_and_the_same_again(tmp_path: Path) -> None:
     better = 0
     for seed in range(12):

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rescheduler.planning.improve.rules import Apart, Beside, LeastDomains, Room, Rule
+from rescheduler.planning.improve.beside import Beside
+from rescheduler.planning.improve.rules import Apart, LeastDomains, Room, Rule
 from tests.draws import tries
 
 DOMAIN = np.array([0, 0, 1, 2], dtype=np.int32)

@@ -1,0 +1,51 @@
+"""Which way a placement is annealed."""
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from typing import Protocol
+
+import numpy as np
+
+from rescheduler.planning.improve.annealing import Annealing
+from rescheduler.planning.improve.partners import Partners
+from rescheduler.planning.improve.placement import Placement
+
+
+class Run(Protocol):
+    """One run from a placement, which then is the best that was seen."""
+
+    @property
+    def best(self) -> float:
+        """What the best costs."""
+        ...
+
+    def run(self) -> None:
+        """Until the progress is 1."""
+        ...
+
+
+def annealed(
+    placement: Placement,
+    most: int,
+    gains: Sequence[float],
+    random: np.random.Generator,
+    progress: Callable[[int], float],
+    heat: float = 1.0,
+) -> Run:
+    """By compiled loops where Numba is installed and all of the placement is arrays.
+
+    Else by arrays, towards partners where pods have some and any number may move. The arguments
+    are those of `Annealing`.
+    """
+    if find_spec("numba") is not None:
+        # It takes 60 MiB and half a second, so it is loaded when it is first needed.
+        from rescheduler.planning.improve.loops.run import Loops  # noqa: PLC0415
+        from rescheduler.planning.improve.loops.state import state_of  # noqa: PLC0415
+
+        state = state_of(placement)
+        if state is not None:
+            return Loops(placement, state, most, gains, random, progress, heat)
+    every = most >= len(placement.movable)
+    if every and not placement.ordered and len(placement.attracted):
+        return Partners(placement, gains, random, progress)
+    return Annealing(placement, most, gains, random, progress, heat)

@@ -1,0 +1,262 @@
+"""The loop: a pod is drawn, and where it might go; chance and gain decide (Metropolis)."""
+
+import math
+
+import numpy as np
+
+from rescheduler.planning.improve.loops import limits
+from rescheduler.planning.improve.loops.costs import (
+    hinges_changed,
+    move_hinges,
+    move_traffic,
+    traffic_changed,
+)
+from rescheduler.planning.improve.loops.jit import compiled
+from rescheduler.planning.improve.loops.tables import Away, Best, Counters, Drawn, State
+from rescheduler.policies.shared.tables import TrafficTables
+
+COST, BEST, PRICE = 0, 1, 2
+AWAY, CHANGED, MADE = 0, 1, 2
+"""Places in `Counters`."""
+_TO_PARTNERS = 0.8
+"""The share of proposals, where pods have traffic, that one of them goes to a node with a partner;
+the others make room."""
+_AWAY, _OTHER_AWAY = 0.5, 0.3
+"""Under a cap: the shares of pods, and of those to change places with, that are drawn from those
+away from home."""
+_HOME = 0.2
+"""How often a pod that is away is asked to go home, of the times it is asked to go to a node: it
+may hold room in both places while it is away."""
+_SWAPS = 0.5
+"""The share of other proposals that two pods change places."""
+_PACE, _IDLE_PACE = 0.002, 0.0002
+"""How much the price of being away changes with each that goes or comes home, for each pod too many
+or too few, up to five; and with any other move."""
+_NEVER = 40.0
+"""What costs so many temperatures more is accepted once in 10^17 times; it need not be drawn."""
+_NOTHING = 1e-9
+
+
+@compiled
+def anneal(  # noqa: PLR0913, PLR0917 - plain arrays and numbers, as the compiler wants them
+    seed: int,
+    proposals: int,
+    temperature: float,
+    most: int,
+    state: State,
+    away: Away,
+    best: Best,
+    drawn: Drawn,
+    counters: Counters,
+) -> bool:
+    """Make so many proposals. False: some node has more pods than its slots hold; grow them.
+
+    most: how many pods may be away from home, -1 for any number.
+    """
+    np.random.seed(seed)  # noqa: NPY002 - see `_chance`
+    for _ in range(proposals):
+        pod, there, other = _proposal(state, away, drawn, counters, most >= 0)
+        here = state.where[pod]
+        if there == here:
+            continue
+        change, turned = _changed(state, pod, here, there, other)
+        change_with_price = change + counters.amounts[PRICE] * turned
+        if change_with_price > _NEVER * temperature:
+            continue
+        if change_with_price > -temperature * math.log(1.0 - _chance()):
+            continue
+        if not _exchanged(state, pod, here, there, other):
+            continue
+        counters.amounts[COST] += change
+        counters.numbers[MADE] += 1
+        full = _noted(state, away, best, drawn, counters, pod, here)
+        if other >= 0:
+            full |= _noted(state, away, best, drawn, counters, other, there)
+        over = counters.numbers[AWAY] - most
+        if most >= 0:
+            pace = _PACE if turned else _IDLE_PACE
+            counters.amounts[PRICE] *= math.exp(pace * max(-5, min(5, over)))
+        if (most < 0 or over <= 0) and counters.amounts[COST] < counters.amounts[BEST] - _NOTHING:
+            _keep(state, best, counters)
+        if full:
+            return False
+    return True
+
+
+@compiled
+def _proposal(
+    state: State, away: Away, drawn: Drawn, counters: Counters, capped: bool
+) -> tuple[int, int, int]:
+    """A pod, a node, and who comes from there instead, -1 for nobody."""
+    number = counters.numbers[AWAY] if capped else 0
+    if len(drawn.attracted) and _chance() < _TO_PARTNERS:
+        pod = drawn.attracted[_below(len(drawn.attracted))]
+        if number and _chance() < _AWAY:
+            pod = away.pods[_below(number)]
+        there = _attracting(state.traffic, drawn, pod)
+        return pod, there, _in_the_way(state, drawn, pod, there)
+    if number and _chance() < _AWAY:
+        pod = away.pods[_below(number)]
+    else:
+        pod = drawn.pool[_below(len(drawn.pool))]
+    if len(drawn.attracted):
+        there = _any_node(drawn)
+        return pod, there, _in_the_way(state, drawn, pod, there)
+    if _chance() >= _SWAPS:
+        at_home = state.where[pod] == state.home[pod]
+        if not at_home and _chance() < _HOME:
+            return pod, state.home[pod], -1
+        return pod, _any_node(drawn), -1
+    if number and _chance() < _OTHER_AWAY:
+        other = away.pods[_below(number)]
+    else:
+        other = drawn.movable[_below(len(drawn.movable))]
+    return pod, state.where[other], other
+
+
+@compiled
+def _chance() -> float:
+    """From 0 up to 1, by the state that Numba keeps for each thread."""
+    return np.random.random()  # noqa: NPY002 - it has no other that costs as little
+
+
+@compiled
+def _below(number: int) -> int:
+    return min(int(_chance() * number), number - 1)
+
+
+@compiled
+def _any_node(drawn: Drawn) -> int:
+    return int(drawn.nodes[_below(len(drawn.nodes))])
+
+
+@compiled
+def _attracting(traffic: TrafficTables, drawn: Drawn, pod: int) -> int:
+    """The node of a pod that it exchanges traffic with: first a pair is drawn, by its amount."""
+    group = traffic.group[pod]
+    if group < 0:
+        return _any_node(drawn)
+    begin, end = traffic.begin[group], traffic.begin[group + 1]
+    low, high = traffic.up_to[begin], traffic.up_to[end]
+    chance = low + _chance() * (high - low)
+    row = begin
+    while row < end - 1 and traffic.up_to[row + 1] <= chance:
+        row += 1
+    side = 2 * traffic.pair[row] + 1 - traffic.end[row]
+    first = traffic.first[side]
+    found = traffic.where[traffic.partners[first + _below(traffic.first[side + 1] - first)]]
+    return found if found >= 0 else _any_node(drawn)
+
+
+@compiled
+def _in_the_way(state: State, drawn: Drawn, pod: int, there: int) -> int:
+    """A pod of the node, if this one has no room beside all that are there."""
+    if limits.fits(state.rules, pod, there, len(state.home)) or not drawn.held[there]:
+        return -1
+    found = drawn.slots[there, _below(drawn.held[there])]
+    return found if drawn.may_move[found] else -1
+
+
+@compiled
+def _changed(state: State, pod: int, here: int, there: int, other: int) -> tuple[float, int]:
+    """What the cost changes, and how many more pods are away then."""
+    home = state.home
+    nobody = len(home) if other < 0 else other
+    change = 0.0
+    if state.of_hinges:
+        change += state.of_hinges * hinges_changed(state.hinges, pod, here, there, nobody)
+    if state.of_traffic:
+        change += state.of_traffic * traffic_changed(state.traffic, pod, here, there, nobody)
+    turned = (home[pod] == here) - (home[pod] == there)
+    change += turned * state.price[pod]
+    if other >= 0:
+        back = (home[other] == there) - (home[other] == here)
+        change += back * state.price[other]
+        turned += back
+    return change, turned
+
+
+@compiled
+def _exchanged(state: State, pod: int, here: int, there: int, other: int) -> bool:
+    """Make the moves if rules let them be made; whether they were."""
+    rules, home = state.rules, state.home
+    nobody = len(home) if other < 0 else other
+    if not limits.fits(rules, pod, there, nobody):
+        return False
+    if other >= 0 and not limits.fits(rules, other, here, pod):
+        return False
+    if not limits.permits(rules, home, pod, here, there):
+        return False
+    limits.move(rules, home, pod, here, there)
+    if other >= 0:
+        if not limits.permits(rules, home, other, there, here):
+            limits.move(rules, home, pod, there, here)
+            return False
+        limits.move(rules, home, other, there, here)
+        _move_costs(state, other, here)
+    _move_costs(state, pod, there)
+    return True
+
+
+@compiled
+def _move_costs(state: State, pod: int, there: int) -> None:
+    move_hinges(state.hinges, pod, there)
+    move_traffic(state.traffic, pod, there)
+    state.where[pod] = there
+
+
+@compiled
+def _noted(
+    state: State, away: Away, best: Best, drawn: Drawn, counters: Counters, pod: int, here: int
+) -> bool:
+    """Keep books of the pod that has moved; whether its node's slots are full."""
+    numbers, there = counters.numbers, state.where[pod]
+    if not best.is_changed[pod]:
+        best.is_changed[pod] = True
+        best.changed[numbers[CHANGED]] = pod
+        numbers[CHANGED] += 1
+    if there != state.home[pod]:
+        if away.place[pod] < 0:
+            away.place[pod] = numbers[AWAY]
+            away.pods[numbers[AWAY]] = pod
+            numbers[AWAY] += 1
+    elif away.place[pod] >= 0:
+        numbers[AWAY] -= 1
+        last = away.pods[numbers[AWAY]]
+        away.pods[away.place[pod]] = last
+        away.place[last] = away.place[pod]
+        away.place[pod] = -1
+    if not drawn.slots.shape[1]:
+        return False
+    drawn.held[here] -= 1
+    last = drawn.slots[here, drawn.held[here]]
+    drawn.slots[here, drawn.place[pod]] = last
+    drawn.place[last] = drawn.place[pod]
+    drawn.slots[there, drawn.held[there]] = pod
+    drawn.place[pod] = drawn.held[there]
+    drawn.held[there] += 1
+    # A pod that changes places comes before the other has left, so one more may come than is there.
+    return bool(drawn.held[there] + 2 > drawn.slots.shape[1])
+
+
+@compiled
+def _keep(state: State, best: Best, counters: Counters) -> None:
+    counters.amounts[BEST] = counters.amounts[COST]
+    for number in range(counters.numbers[CHANGED]):
+        pod = best.changed[number]
+        best.where[pod] = state.where[pod]
+        best.is_changed[pod] = False
+    counters.numbers[CHANGED] = 0
+
+
+@compiled
+def settle(state: State, best: Best, counters: Counters) -> None:
+    """Make the placement the best that was seen."""
+    for number in range(counters.numbers[CHANGED]):
+        pod = best.changed[number]
+        here, there = state.where[pod], best.where[pod]
+        if here != there:
+            limits.move(state.rules, state.home, pod, here, there)
+            _move_costs(state, pod, there)
+        best.is_changed[pod] = False
+    counters.numbers[CHANGED] = 0
