@@ -38,7 +38,8 @@ FREED = "ACT020"
 WATCHED = timedelta(hours=1)
 """So long after an unanswered eviction was given back a process that stood still may yet send it.
 
-Its gates were passed before, and the API server does not know of fences.
+Its gates were passed before, and the API server does not know of fences. Whoever looks at the pod
+then, however late, sees whether it has.
 """
 
 State = Literal[
@@ -132,6 +133,8 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     unpredicted: bool = False
     """Whether its replacement landed where that was not predicted, as it was compared."""
     settled: datetime | None = None
+    unwatched: bool = False
+    """Whether it was given back, and looked at when it could not take effect any more."""
     kept: float = 0.0
     """Seconds that the limits of its time need it for; the ledger fills it in."""
 
@@ -154,10 +157,20 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         """
         self.state, self.code, self.settled = "refused", "ACT009", now
 
-    def watched(self, now: datetime) -> bool:
-        """Whether what was given back may still take effect."""
-        given_back = self.state == "refused" and self.code == "ACT009"
-        return given_back and self.settled is not None and now - self.settled < WATCHED
+    @property
+    def watched(self) -> bool:
+        """Whether what was given back may have taken effect since it was last looked at."""
+        return self.state == "refused" and self.code == "ACT009" and not self.unwatched
+
+    def let_go(self, now: datetime) -> bool:
+        """It was looked at, and shows no effect: whether none can follow any more.
+
+        A look ends the watch and no time does: in between nobody may have looked.
+        """
+        if self.settled is None or now - self.settled < WATCHED:
+            return False
+        self.unwatched, self.known, self.selector = True, [], ""
+        return True
 
     def charge_late(self, now: datetime) -> None:
         """It has taken effect after all, long after the intent, at a time that was not seen.

@@ -51,14 +51,14 @@ def pruned(history: History, now: datetime, keep: timedelta) -> History:
     now: a time that has surely come, by more than one clock. keep: what the limits of now need;
     a move that was made under limits that need it longer is kept for that long.
     """
-    refused = [m for m in history.moves if m.state == "refused" and not m.watched(now)]
+    refused = [m for m in history.moves if m.state == "refused" and not m.watched]
     latest = sorted((m.last for m in refused), reverse=True)
     since = max([now - REFUSED_FOR, *latest[MOST_REFUSED - 1 : MOST_REFUSED]])
     in_flight = sorted((m.at for m in history.moves if m.in_flight), reverse=True)
     whole = min(in_flight[:WHOLE_LANDINGS], default=now)
     kept = []
     for move in history.moves:
-        if move.watched(now):
+        if move.watched:
             kept.append(move)
         elif move.state == "refused":
             if move.last >= since:

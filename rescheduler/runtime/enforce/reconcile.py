@@ -56,8 +56,9 @@ def reconcile(actor: Actor, history: History) -> None:
     An intent whose pod is gone, replaced or terminating was carried out. One that shows no effect
     after `APPLY_DELAY` was not, and its budget is given back; younger ones keep their charge and
     their workload is left alone. A process may have stood still right before its request and send
-    it later, so what was given back is watched on, and charged where its pod is gone after all:
-    also where somebody else took it, which cannot be told apart. A lost replacement that has become
+    it later, so what was given back is watched on, until it was looked at when none can send it any
+    more, and charged where its pod is gone after all: also where somebody else took it, which
+    cannot be told apart. A lost replacement that has become
     Ready after all is not lost. What steered the replacements of a process that ended is swept; one
     whose Pending replacement was evicted has its slot in the move that it freed.
     """
@@ -68,10 +69,13 @@ def reconcile(actor: Actor, history: History) -> None:
     charged = {move.podUid for move in history.moves if move.charged}
     # A pod that was tried again may have several; the latest stands for them.
     for move in reversed(history.moves):
-        if move.watched(actor.clock()) and move.podUid not in charged:
-            found = _charge_late(actor, move)
-            charged |= {move.podUid} if found else set()
-            changed |= found
+        if not move.watched:
+            continue
+        if move.podUid not in charged and _charge_late(actor, move):
+            charged.add(move.podUid)
+            changed = True
+        else:
+            changed |= move.let_go(actor.clock())
     for move in history.moves:
         if move.frees and move.state == "evicted":
             settle_freeing(history, move, actor.clock())

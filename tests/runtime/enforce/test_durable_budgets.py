@@ -152,9 +152,16 @@ def states(moves: list[PastMove]) -> list[tuple[str, str, bool]]:
     return [(move.state, move.code, move.charged) for move in moves]
 
 
-@pytest.mark.parametrize("asleep", [200, 1800, 3500])
-def test_an_eviction_that_comes_after_its_refund_is_charged(stage: Stage, asleep: int) -> None:
-    """The process wakes long after another one has settled its intent as without an effect."""
+@pytest.mark.parametrize(
+    ("asleep", "idle"), [(200, 61), (1800, 61), (3500, 61), (200, 7200), (3500, 86_400)]
+)
+def test_an_eviction_that_comes_after_its_refund_is_charged(
+    stage: Stage, asleep: int, idle: int
+) -> None:
+    """The process wakes long after another one has settled its intent as without an effect.
+
+    idle: seconds in which nobody looks after that, as with a CronJob that is suspended.
+    """
     limits = Limits(**WIDE, movesPerHour=1)
 
     def meanwhile() -> None:
@@ -165,7 +172,7 @@ def test_an_eviction_that_comes_after_its_refund_is_charged(stage: Stage, asleep
     frozen(stage, planned(web(stage, "w1", "n1", "rs-1")), limits, meanwhile)
     assert len(stage.world.accepted) == 1
     # Its lock may have to run out first; within the first minutes its slot is taken as well.
-    stage.seconds += 61
+    stage.seconds += idle
     other = planned(web(stage, "w2", "n2", "rs-2"))
     assert code(stage, Process(stage, "c", limits=limits), other) == "PAC005"
     stage.seconds += limits.minReadyTime.total_seconds() + 60
@@ -189,7 +196,7 @@ def test_a_refunded_pod_that_somebody_deletes_is_charged_to_us(stage: Stage) -> 
     assert states(look(stage, "c", limits)) == [("evicted", "ACT001", True)]
 
 
-def test_a_refunded_pod_is_watched_for_an_hour(stage: Stage) -> None:
+def test_a_refunded_pod_is_watched_until_it_is_looked_at_after_an_hour(stage: Stage) -> None:
     limits = Limits(**WIDE)
 
     def killed() -> None:
@@ -200,8 +207,18 @@ def test_a_refunded_pod_is_watched_for_an_hour(stage: Stage) -> None:
     stage.seconds += 150
     assert states(look(stage, "b", limits)) == [("refused", "ACT009", False)]
     stage.seconds += 3700
-    stage.world.swap("default", "w1")
     assert states(look(stage, "c", limits)) == [("refused", "ACT009", False)]
+    stage.world.swap("default", "w1")
+    assert states(look(stage, "d", limits)) == [("refused", "ACT009", False)]
+
+
+def test_the_refunded_eviction_of_a_replacement_is_watched_too() -> None:
+    """It is followed by nothing, as it takes no slot of its own."""
+    move = past("freed", known=[])
+    move.give_back(START)
+    assert (move.watched, move.let_go(START + timedelta(minutes=59))) == (True, False)
+    assert (move.watched, move.let_go(START + timedelta(minutes=60))) == (True, True)
+    assert not move.watched
 
 
 def test_a_refunded_pod_that_we_evict_later_is_charged_once(stage: Stage) -> None:
