@@ -135,6 +135,8 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     settled: datetime | None = None
     unwatched: bool = False
     """Whether it was given back, and looked at when it could not take effect any more."""
+    asked: datetime | None = None
+    """When the intent was written, where `at` is not that: its pod may have gone ever since."""
     kept: float = 0.0
     """Seconds that the limits of its time need it for; the ledger fills it in."""
 
@@ -177,7 +179,8 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
 
         It counts from now on, so that no window and no cool-down ends too early.
         """
-        self.state, self.code, self.settled, self.at = "evicted", "ACT001", None, now
+        self.state, self.code, self.settled = "evicted", "ACT001", None
+        self.asked, self.at = self.asked or self.at, now
 
     @property
     def charged(self) -> bool:

@@ -20,7 +20,8 @@ def corrected(snapshot: Snapshot, history: History) -> Snapshot:
     its new node. As long as the old pod is there, its whole usage stands; until the replacement is
     Ready, its whole usage is missing; until its node is known it is expected where the landing was
     predicted. A move whose outcome is not known is left out at the source and counted at the
-    destination: neither node may seem better than it is.
+    destination, and one that was found long after to have taken effect may have left the source
+    right after its intent: neither node may seem better than it is.
     """
     moves = [move for move in history.moves if move.charged and move.usage]
     if not moves:
@@ -72,7 +73,7 @@ def _missing(move: PastMove, reading: Reading, snapshot: Snapshot) -> dict[str, 
         return min(max(1.0 - seen / reading.request.window, 0.0), 1.0)
 
     ending = move.podUid in snapshot.pod_index
-    left = 1.0 if ending else unseen(move.at, move.source)
+    left = 1.0 if ending else unseen(move.asked or move.at, move.source)
     if move.state in _GONE and left > 0:
         answer[move.source] = -left
     if move.state == "lost":

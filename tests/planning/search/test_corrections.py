@@ -78,6 +78,18 @@ def test_an_unknown_outcome_makes_no_node_seem_better() -> None:
     assert loads(state="intended") == pytest.approx([0.5, 0.5625, 0.6875])
 
 
+@pytest.mark.parametrize(("asked", "left"), [(200, 1 / 3), (400, 0.0)])
+def test_a_pod_that_may_have_left_long_ago_makes_no_node_seem_better(
+    asked: int, left: float
+) -> None:
+    """Its budgets count from when it was found to be gone; the readings may have seen all of it."""
+    late = move(at=NOW - timedelta(seconds=asked))
+    late.give_back(NOW - timedelta(seconds=50))
+    late.charge_late(NOW)
+    made = corrected(before(), History([late])).readings.entries[0].values.tolist()
+    assert made == pytest.approx([0.5 - 0.25 * left, 0.5625, 0.6875])
+
+
 def test_a_pod_that_was_lost_burdens_nobody() -> None:
     assert loads(state="lost") == pytest.approx([0.3125, 0.5, 0.5])
 
