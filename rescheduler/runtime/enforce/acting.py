@@ -37,6 +37,8 @@ from rescheduler.runtime.enforce.reconcile import holding
 from rescheduler.runtime.enforce.tainting import sweep_strays
 
 DONE = "ACT013"
+_GUARDED_FOR = timedelta(minutes=1)
+"""So long the guards are believed that did not hold on a snapshot."""
 
 
 def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
@@ -174,16 +176,15 @@ def _carry_out(
     snapshot: Snapshot,
 ) -> None:
     """One batch, on its snapshot: evictions one after the other, then their replacements."""
-    _trusted(attempts.history, actor, snapshot.cluster.version)
-    attempts.begin(snapshot, batch)
+    _begin(batch, attempts, actor, snapshot)
     try:
         for group, moves in groupby(batch, key=lambda move: move.group):
             if group:
-                _wait(attempts, actor)
+                snapshot = _wait(plan, batch, attempts, actor, snapshot)
                 attempts.attempt_group(list(moves))
                 continue
             for move in moves:
-                _wait(attempts, actor)
+                snapshot = _wait(plan, batch, attempts, actor, snapshot)
                 if move.room:
                     attempts.attempt_in_room(move, _of_room(plan, move.room))
                 elif behind := _behind(plan, move):
@@ -210,10 +211,39 @@ def _behind(plan: Plan, move: PlannedMove) -> list[PlannedMove]:
     return [e for e in plan.moves if move.pod.uid in e.after and e.mode == "Enforce"]
 
 
-def _wait(attempts: FreeingAttempts, actor: Actor) -> None:
-    """Wait until no node is tainted for an earlier replacement; stop where one is lost."""
+def _begin(
+    batch: list[PlannedMove], attempts: FreeingAttempts, actor: Actor, snapshot: Snapshot
+) -> None:
+    """Begin the batch, or go on with it, on this snapshot; stop where a guard holds on it."""
+    _trusted(attempts.history, actor, snapshot.cluster.version)
+    attempts.begin(snapshot, batch)
+
+
+def _wait(
+    plan: Plan,
+    batch: list[PlannedMove],
+    attempts: FreeingAttempts,
+    actor: Actor,
+    snapshot: Snapshot,
+) -> Snapshot:
+    """Wait until no node is tainted for an earlier replacement; stop where one is lost.
+
+    Answers the snapshot on which the batch goes on: a fresh one where a guard may hold by now.
+    """
     await_placed(actor, attempts.history)
     _none_lost([past for _, past in attempts.evicted])
+    if _outdated(snapshot, attempts.history, actor):
+        snapshot = _observed(plan, actor)
+        _begin(batch, attempts, actor, snapshot)
+    return snapshot
+
+
+def _outdated(snapshot: Snapshot, history: History, actor: Actor) -> bool:
+    """Whether the snapshot is old, or a replacement has become overdue since."""
+    now, timeout = actor.clock(), actor.limits.readyTimeout
+    due = (move.at + timeout for move in history.moves if move.in_flight)
+    overdue = any(snapshot.taken <= each < now for each in due)
+    return overdue or now - snapshot.taken > _GUARDED_FOR
 
 
 def _none_lost(entries: list[PastMove]) -> None:

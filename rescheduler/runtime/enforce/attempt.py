@@ -53,7 +53,7 @@ class Attempts:
         self.history = history
         self.results = results
         self.evicted: list[tuple[PlannedMove, PastMove]] = []
-        """What was evicted since `begin`, each move with the landing as it was predicted then."""
+        """What was evicted of this batch, each move with the landing as it was predicted then."""
         self._plan = plan
         self._actor = actor
         self._scheduler = ""
@@ -63,12 +63,11 @@ class Attempts:
         self._barred: dict[tuple[str, str], Problem] = {}
 
     def begin(self, snapshot: Snapshot, batch: Sequence[PlannedMove]) -> None:
-        """Begin a batch, whose moves are checked against this snapshot, and measured against it.
+        """Begin a batch, or go on with it: its moves are checked against this snapshot from now on.
 
         Raises:
             Halted: a guard holds on this snapshot.
         """
-        self.evicted = []
         self._scheduler = scheduler_version(snapshot.cluster.version)
         self._snapshot = snapshot
         self._checks = self._actor.recheck(snapshot, self.history)
@@ -110,6 +109,7 @@ class Attempts:
             uid = move.pod.uid
             self.results[uid] = concluded(self.results[uid], past)
             self._actor.announce(move, self.results[uid], self._plan)
+        self.evicted = []
         self.history.trim_baselines()
 
     def _seen(self) -> Snapshot:

@@ -13,6 +13,7 @@ from rescheduler.kube.objects import Node
 from rescheduler.kube.tolerations import SOFT_TAINT
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import LandingShare, Outcome, PlannedMove
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.soft_taints import Mark, read, written
 from rescheduler.model.steering import Steered
@@ -155,6 +156,27 @@ def test_where_one_is_lost_while_it_is_awaited_nothing_follows(stage: Stage) -> 
     outcome = run(stage, steered(web(stage)), steered(web(stage, "api-1", "rs-2")), process=process)
     assert [move.result for move in outcome.moves] == ["evicted", "skipped"]
     assert (outcome.verdict.code, tainted(stage)) == ("GRD003", [])
+
+
+@pytest.mark.parametrize(
+    ("grace", "timeout", "anew"), [(20.0, "5m", False), (45.0, "30s", True), (70.0, "5m", True)]
+)
+def test_after_a_long_wait_the_guards_are_asked_anew(
+    stage: Stage, grace: float, timeout: str, anew: bool
+) -> None:
+    """A minute has passed since the snapshot, or the replacement has become overdue meanwhile."""
+    held = Problem("GRD003", "a replacement is overdue")
+    process = Process(stage, "a", guarding=lambda: [held] if process.observed > 1 else [])
+    process.limits = Limits.model_validate({**WIDE, "readyTimeout": timeout})
+    stage.world.grace = grace
+    other = planned(web(stage, "api-1", "rs-2"))
+    outcome = run(stage, steered(web(stage, kind="StatefulSet")), other, process=process)
+    assert [move.result for move in outcome.moves] == ["evicted", "skipped" if anew else "evicted"]
+    assert (outcome.verdict.code, len(stage.world.accepted)) == (
+        ("GRD003", 1) if anew else ("ACT013", 2)
+    )
+    assert outcome.moves[0].landedOn == "n5", "it is followed all the same"
+    assert tainted(stage) == []
 
 
 def test_an_unsteered_move_waits_for_taints_to_go_too(stage: Stage) -> None:
