@@ -7,6 +7,7 @@ Source: pkg/registry/core/pod/storage/eviction.go, Kubernetes 1.36.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from rescheduler.actions.transport import Answer, Api, call
 from rescheduler.kube.objects import Pod
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.plan import PlannedMove, Result
+from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 
 
 def read_pod(api: Api, namespace: str, name: str) -> Pod | None:
@@ -156,3 +158,15 @@ def was_evicted(found: Pod | None, uid: str) -> bool:
         and condition.status == "True"
         and condition.reason == "EvictionByEvictionAPI"
     )
+
+
+def older(found: Pod | None, uid: str, intended: datetime) -> bool:
+    """Whether this is another pod than was meant, and was there before that was to go.
+
+    Then it came before it too: a cache has answered that lags far behind, and its answer says
+    nothing of the eviction.
+    """
+    if found is None or found.metadata.uid == uid:
+        return False
+    born = found.metadata.creationTimestamp
+    return born is not None and born < intended - MOST_CLOCK_SKEW

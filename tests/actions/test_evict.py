@@ -1,13 +1,22 @@
 """Evictions, sent with the real client to a server that answers as the API server does."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from kubernetes.client import ApiClient, Configuration
 
-from rescheduler.actions.evict import EvictionAnswer, annotations, evict, read_pod, was_evicted
+from rescheduler.actions.evict import (
+    EvictionAnswer,
+    annotations,
+    evict,
+    older,
+    read_pod,
+    was_evicted,
+)
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.plan import PlannedMove, PodRef, Result
+from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 from tests.fakes.apiserver import FakeServer, Fault, Kind, serving
 from tests.fakes.moves import planned
 from tests.fakes.stage import Stage
@@ -189,6 +198,20 @@ def test_what_shows_that_an_eviction_took_effect(server: FakeServer) -> None:
     del pod["metadata"]["deletionTimestamp"]
     pod["status"]["conditions"][-1]["reason"] = "EvictionByEvictionAPI"
     assert was_evicted(read_pod(client, "default", "web-1"), uid)
+
+
+def test_a_pod_that_was_there_before_shows_nothing(server: FakeServer) -> None:
+    """A StatefulSet gives the same name again; only a cache that lags shows the pod before it."""
+    server.world.add_pod("web-1", "n1", owner=("StatefulSet", "s"), app="web")
+    found = read_pod(server.client(), "default", "web-1")
+    assert found is not None
+    born = found.metadata.creationTimestamp
+    assert born is not None
+    longer = MOST_CLOCK_SKEW + timedelta(seconds=1)
+    assert older(found, "another", born + longer)
+    assert not older(found, "another", born + MOST_CLOCK_SKEW), "clocks may differ so much"
+    assert not older(found, found.metadata.uid, born + longer), "it is the one that was meant"
+    assert not older(None, "another", born + longer), "there is none"
 
 
 def test_a_pod_that_cannot_be_decoded_is_a_fault(server: FakeServer) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from rescheduler.actions.evict import EvictionAnswer, was_evicted
+from rescheduler.actions.evict import EvictionAnswer, older, was_evicted
 from rescheduler.kube.controllers import selector_text
 from rescheduler.kube.objects import Pod
 from rescheduler.model.calibration import scheduler_version
@@ -194,7 +194,7 @@ class Attempts:
         self._last = actor.clock()
         answer = actor.evict(move, self._plan, actor.ledger.fence)
         if answer.result == "unknown":
-            answer = self._resolved(move, answer)
+            answer = self._resolved(move, past.at, answer)
         self._answered(move, past, answer)
         return answer
 
@@ -325,12 +325,13 @@ class Attempts:
             known=sorted(mark(pod.metadata.uid) for pod in _of_controller(move, fresh.pods)),
         )
 
-    def _resolved(self, move: PlannedMove, answer: EvictionAnswer) -> EvictionAnswer:
-        """What became of an eviction that was not answered, by the pod's UID."""
+    def _resolved(self, move: PlannedMove, at: datetime, answer: EvictionAnswer) -> EvictionAnswer:
+        """What became of an eviction of that intent that was not answered, by the pod's UID."""
 
         def look() -> str:
             found = self._actor.pod(move.pod.namespace, move.pod.name)
-            return CATALOG["ACT001"].sentence if was_evicted(found, move.pod.uid) else ""
+            evicted = was_evicted(found, move.pod.uid) and not older(found, move.pod.uid, at)
+            return CATALOG["ACT001"].sentence if evicted else ""
 
         return self._found_out(answer, look)
 

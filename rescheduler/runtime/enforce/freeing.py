@@ -164,7 +164,7 @@ class FreeingAttempts(RoomAttempts):
         self._last = actor.clock()
         answer = actor.evict(move, self._plan, actor.ledger.fence)
         if answer.result == "unknown":
-            answer = self._resolved(move, answer)
+            answer = self._resolved(move, freeing.at, answer)
         self._freed(move, freeing, answer)
 
     def _freed(self, move: PlannedMove, freeing: PastMove, answer: EvictionAnswer) -> None:

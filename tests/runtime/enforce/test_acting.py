@@ -271,6 +271,24 @@ def test_an_unknown_outcome_stays_charged_and_ends_the_run(stage: Stage) -> None
     assert history(stage)[0].state == "refused"
 
 
+def test_an_answer_of_long_ago_does_not_show_that_it_was_evicted(stage: Stage) -> None:
+    """A cache that lags shows the pod that had the name before."""
+    pod = stage.world.add_pod("db-0", "n1", owner=("StatefulSet", "s"), app="db")
+    metadata = pod["metadata"]
+    before = {**metadata, "uid": "earlier", "creationTimestamp": "2026-11-01T12:00:00Z"}
+    process = Process(stage, "a")
+
+    def lags_once(_number: int, _method: str, path: str) -> str | None:
+        lagging = bool(process.sent) and "eviction" in process.sent[-1][1]
+        pod["metadata"] = before if lagging else metadata
+        return "lost" if "eviction" in path else None
+
+    process.before = lags_once
+    outcome, _ = run(stage, planned(pod), process=process)
+    assert (outcome.moves[0].result, outcome.verdict.code) == ("unknown", "ACT009")
+    assert [(past.state, past.charged) for past in history(stage)] == [("intended", True)]
+
+
 def test_paused_before_it_starts(stage: Stage) -> None:
     web_pod = web(stage)
     run(stage)
