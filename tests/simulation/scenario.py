@@ -264,6 +264,11 @@ class Run:
         else:
             self.cluster.put(*STATE, msgspec.json.decode(self.saved))
             universe.reached["older state"] += 1
+        data = self.cluster.objects.get(STATE, {}).get("data", {})
+        if data.get("paused", "false") == "false":
+            self.ground.paused = None  # whoever put it back has ended the pause, knowing or not
+        elif self.ground.paused is None:
+            self.ground.paused = self.ground.seconds
 
     def mend(self) -> None:
         """People repair nodes, clocks and the state, and forget how landings compared."""
