@@ -193,6 +193,11 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         return self.state in ("intended", "evicted")
 
     @property
+    def settling(self) -> bool:
+        """Whether it was lost, and its replacement is Ready now: perhaps for a moment only."""
+        return self.state == "lost" and self.readySince is not None
+
+    @property
     def last(self) -> datetime:
         """When it was last known to matter: when it was made, or closed."""
         return max(self.at, self.settled or self.at)
@@ -334,4 +339,5 @@ class History(msgspec.Struct, omit_defaults=True):
 
     def in_flight(self, workload: str) -> int:
         """How many replacements of this workload (by UID) are still awaited."""
-        return sum(move.workload == workload and move.in_flight for move in self.moves)
+        ours = (move for move in self.moves if move.workload == workload)
+        return sum(move.in_flight or move.settling for move in ours)

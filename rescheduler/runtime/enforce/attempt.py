@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from rescheduler.actions.evict import EvictionAnswer, older, was_evicted
-from rescheduler.kube.controllers import selector_text
 from rescheduler.kube.objects import Pod
 from rescheduler.model.calibration import scheduler_version
 from rescheduler.model.errors import ActionError, SourceError
@@ -18,7 +17,13 @@ from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.plan.surroundings import Around, refuse_changed
 from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.actor import Actor, Checks
-from rescheduler.runtime.enforce.awaiting import MOST_KNOWN, follow, watch_closely
+from rescheduler.runtime.enforce.awaiting import (
+    MOST_KNOWN,
+    follow,
+    of_controller,
+    selector_of,
+    watch_closely,
+)
 from rescheduler.runtime.enforce.concluding import chances, concluded
 from rescheduler.runtime.enforce.sparing import not_spared
 from rescheduler.runtime.enforce.steering import close, enter, steering_of
@@ -260,14 +265,19 @@ class Attempts:
             drift = not_spared(move, move.gangMinimum, around)
         if drift is not None:
             return drift
-        if len(_of_controller(move, fresh.pods)) > MOST_KNOWN:
+        if len(of_controller(move, fresh.pods)) > MOST_KNOWN:
             said = f"Its controller has more than {MOST_KNOWN} pods, too many to tell apart."
             return problem("DRF006", said)
+        uid, history = move.owner.uid, self.history
+        # One that was lost holds its slot from when its replacement is Ready until it stays so.
+        lost = [past for past in history.moves if past.state == "lost" and past.workload == uid]
+        if lost and not broken and follow(self._actor, history, lost):
+            self._actor.ledger.write(history)
         limits = self._actor.limits
         refusal = refuse_changed(
-            move, Around(seen, fresh, limits, self.history, self._plan, group, broken)
+            move, Around(seen, fresh, limits, history, self._plan, group, broken)
         )
-        if refusal is None and not _selector(move, fresh):
+        if refusal is None and not selector_of(move, fresh):
             return problem("DRF006", "The pods of its controller cannot be listed by a selector.")
         return refusal
 
@@ -318,11 +328,11 @@ class Attempts:
             scheduler=self._scheduler,
             usage=dict(move.usage),
             crashLooping=move.crashLooping,
-            selector=_selector(move, fresh),
+            selector=selector_of(move, fresh),
             steered=steering_of(move, fresh, self._snapshot, self._actor),
             stops="" if move.stops is None else move.stops.name,
             stopsUid="" if move.stops is None else move.stops.uid,
-            known=sorted(mark(pod.metadata.uid) for pod in _of_controller(move, fresh.pods)),
+            known=sorted(mark(pod.metadata.uid) for pod in of_controller(move, fresh.pods)),
         )
 
     def _resolved(self, move: PlannedMove, at: datetime, answer: EvictionAnswer) -> EvictionAnswer:
@@ -360,18 +370,6 @@ class Attempts:
             self._barred[move.pod.namespace, move.budget.name] = code
         if answer.stops or answer.result == "unknown":
             raise Halted(answer.code, answer.message)
-
-
-def _of_controller(move: PlannedMove, pods: Iterable[Pod]) -> list[Pod]:
-    """The pods of the controller that will make the replacement."""
-    uid = move.owner.controllerUid or move.owner.uid
-    return [pod for pod in pods if pod.controller is not None and pod.controller.uid == uid]
-
-
-def _selector(move: PlannedMove, fresh: Snapshot) -> str:
-    """The label selector of that controller; "" where there is none, or it is another one."""
-    uid = move.owner.controllerUid or move.owner.uid
-    return next((selector_text(c) for c in fresh.controllers if c.metadata.uid == uid), "")
 
 
 def drifted(move: PlannedMove, pod: Pod | None, *, broken: bool = False) -> Problem | None:

@@ -11,10 +11,13 @@ Ready for `minReadyTime` with no restart since it was first Ready.
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
+from rescheduler.kube.controllers import selector_text
 from rescheduler.kube.objects import Pod
 from rescheduler.kube.pod_state import grace, restarts
 from rescheduler.model.errors import SourceError
 from rescheduler.model.history import FREED, History, PastMove, mark
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.enforce import tainting
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.steering import arrived, close
@@ -62,6 +65,18 @@ def _fits(move: PastMove, pod: Pod, taken: set[str]) -> bool:
         and metadata.deletionTimestamp is None
         and (not named or metadata.name == move.pod)
     )
+
+
+def of_controller(move: PlannedMove, pods: Iterable[Pod]) -> list[Pod]:
+    """The pods of the controller that will make the replacement."""
+    uid = move.owner.controllerUid or move.owner.uid
+    return [pod for pod in pods if pod.controller is not None and pod.controller.uid == uid]
+
+
+def selector_of(move: PlannedMove, fresh: Snapshot) -> str:
+    """The label selector of that controller; "" where there is none, or it is another one."""
+    uid = move.owner.controllerUid or move.owner.uid
+    return next((selector_text(c) for c in fresh.controllers if c.metadata.uid == uid), "")
 
 
 def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:

@@ -18,6 +18,7 @@ from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.enforce.awaiting import _see as see
 from rescheduler.runtime.enforce.awaiting import await_replacements, find_replacement
 from rescheduler.runtime.exit_codes import exit_code
+from tests.fakes.manners import stamp
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import START, Process, Stage, warm
 
@@ -154,6 +155,42 @@ def test_one_that_was_lost_and_then_stays_ready_is_lost_no_more(stage: Stage) ->
         stage.seconds += 600
         rest(stage, f"p{stage.seconds}")
     assert history(stage)[0].state == "ready"
+
+
+@pytest.mark.parametrize(
+    ("sibling_read", "said"),
+    [(False, "inFlightPerWorkload is 1."), (True, "1 replacement of ReplicaSet rs-1 is awaited")],
+)
+def test_one_that_was_lost_keeps_its_slot_until_it_stays_ready(
+    stage: Stage, sibling_read: bool, said: str
+) -> None:
+    """A container that crash-loops is Ready for a moment each time it runs."""
+    stage.world.sound = lambda _: False
+    two_batches(stage)
+    assert history(stage)[0].state == "lost"
+    (broken,) = (v for k, v in stage.world.objects.items() if k[0] == "pods" and "-r" in k[2])
+    second = planned(web(stage, "web-2"))
+    stage.seconds += 7200
+
+    def recovers(_number: int, _method: str, path: str) -> None:
+        if not sibling_read or path.endswith("/pods/web-2"):
+            broken["status"] = ready_since(stage)
+
+    process = Process(stage, "a", before=recovers)
+    (move,) = act(plan_of(stage.world, [second]), process.actor()).moves
+    assert (move.code, len(stage.world.accepted)) == ("ELG022", 1)
+    assert said in move.message
+
+    stage.seconds += LIMITS.minReadyTime.total_seconds() + 5
+    stage.world.sound = lambda _: True
+    (move,) = act(plan_of(stage.world, [second]), Process(stage, "b").actor()).moves
+    assert move.result == "evicted"
+
+
+def ready_since(stage: Stage) -> dict[str, Any]:
+    """The status of a pod that has become Ready just now."""
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": stamp(stage.now())}
+    return {"phase": "Running", "conditions": [ready]}
 
 
 def test_a_pod_that_does_not_go_keeps_its_slot(stage: Stage) -> None:
