@@ -26,7 +26,7 @@ RE_READ = 6.0
 
 @dataclass
 class Evicted:
-    """An eviction that the API server accepted. gone, replaced: when in truth, or None."""
+    """An eviction that the API server accepted. left, replaced: when in truth, or None."""
 
     at: float
     process: Process
@@ -42,6 +42,8 @@ class Evicted:
     """CPUs, as the mean over the window of the policies when it was evicted."""
     late: bool = False
     """Whether its process stood still after its last gate; another one may have taken over."""
+    left: float | None = None
+    """When the pod began to go; of a gang that is stopped, once Kueue has seen that."""
     replaced: float | None = None
     stop: str = ""
     """The UID of the Workload that was deleted instead, whose pods all go at once."""
@@ -309,9 +311,12 @@ class Ground:
         )
 
     def _settle(self) -> None:
-        """Which evicted pods are replaced by now: the old one gone, and none missing."""
+        """Which evicted pods go, and are replaced by now: the old one gone, and none missing."""
         for each in self.evicted[-20:]:
-            if each.replaced is not None or self.universe.cluster.by_uid(each.uid) is not None:
+            pod = None if each.replaced is not None else self.universe.cluster.by_uid(each.uid)
+            if each.left is None and (pod is None or leaving(pod)):
+                each.left = self.seconds
+            if each.replaced is not None or pod is not None:
                 continue
             if self.ready(each.controller) >= min(each.wanted, self.wanted(each.controller)):
                 each.replaced = self.seconds

@@ -193,7 +193,8 @@ def overdue(ground: Ground, seen: float) -> list[Evicted]:
         if ground.ready(each.controller) < ground.wanted(each.controller)
         and each.uid not in stand
         and each.replaced is None
-        and seen - each.at > late
+        and each.left is not None
+        and seen - each.left > late
     ]
 
 
