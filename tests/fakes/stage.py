@@ -240,7 +240,7 @@ class Process:
             lease=self.lease,
             ledger=self.ledger,
             observe=self._observe,
-            recheck=lambda _, history: _Objecting(self, history),
+            recheck=lambda _, history: Objecting(self, history),
             pod=self._pod,
             pods=self._pods,
             reread=lambda namespace, name: read_surroundings(self, namespace, name),
@@ -277,7 +277,7 @@ def warm(stage: Stage) -> Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Objecting:
+class Objecting:
     """Stands for the part of the re-check that needs a placement: what the process is told."""
 
     process: Process

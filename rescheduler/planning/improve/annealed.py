@@ -1,6 +1,7 @@
 """Which way a placement is annealed."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -34,17 +35,22 @@ def annealed(
 ) -> Run:
     """By compiled loops where Numba is installed and all of the placement is arrays.
 
-    Else by arrays, towards partners where pods have some and any number may move. The arguments
+    Else by arrays, towards partners where pods have some, any number may move, and the order of the
+    input may matter. The arguments
     are those of `Annealing`.
     """
     if find_spec("numba") is not None:
-        # It takes 60 MiB and half a second, so it is loaded when it is first needed.
-        from rescheduler.planning.improve.loops.run import Loops  # noqa: PLC0415
-        from rescheduler.planning.improve.loops.state import state_of  # noqa: PLC0415
+        # It takes 60 MiB and half a second, so it is loaded when it is first needed. One that
+        # cannot be loaded, or keep what it compiles, is as good as none: plans can do without.
+        with suppress(ImportError, OSError):
+            from rescheduler.planning.improve.loops.run import Loops  # noqa: PLC0415
+            from rescheduler.planning.improve.loops.state import state_of  # noqa: PLC0415
 
-        state = state_of(placement)
-        if state is not None:
-            return Loops(placement, state, most, gains, random, progress, heat)
+            state = state_of(placement)
+            if state is not None:
+                loops = Loops(placement, state, most, gains, random, progress, heat)
+                loops.compile()
+                return loops
     every = most >= len(placement.movable)
     if every and not placement.ordered and len(placement.attracted):
         return Partners(placement, gains, random, progress)

@@ -176,15 +176,16 @@ def _carry_out(
     snapshot: Snapshot,
 ) -> None:
     """One batch, on its snapshot: evictions one after the other, then their replacements."""
-    _begin(batch, attempts, actor, snapshot)
+    _trusted(attempts.history, actor, snapshot.cluster.version)
+    attempts.begin(snapshot, batch)
     try:
         for group, moves in groupby(batch, key=lambda move: move.group):
             if group:
-                snapshot = _wait(plan, batch, attempts, actor, snapshot)
+                snapshot = _wait(plan, attempts, actor, snapshot)
                 attempts.attempt_group(list(moves))
                 continue
             for move in moves:
-                snapshot = _wait(plan, batch, attempts, actor, snapshot)
+                snapshot = _wait(plan, attempts, actor, snapshot)
                 if move.room:
                     attempts.attempt_in_room(move, _of_room(plan, move.room))
                 elif behind := _behind(plan, move):
@@ -211,39 +212,27 @@ def _behind(plan: Plan, move: PlannedMove) -> list[PlannedMove]:
     return [e for e in plan.moves if move.pod.uid in e.after and e.mode == "Enforce"]
 
 
-def _begin(
-    batch: list[PlannedMove], attempts: FreeingAttempts, actor: Actor, snapshot: Snapshot
-) -> None:
-    """Begin the batch, or go on with it, on this snapshot; stop where a guard holds on it."""
-    _trusted(attempts.history, actor, snapshot.cluster.version)
-    attempts.begin(snapshot, batch)
-
-
-def _wait(
-    plan: Plan,
-    batch: list[PlannedMove],
-    attempts: FreeingAttempts,
-    actor: Actor,
-    snapshot: Snapshot,
-) -> Snapshot:
+def _wait(plan: Plan, attempts: FreeingAttempts, actor: Actor, snapshot: Snapshot) -> Snapshot:
     """Wait until no node is tainted for an earlier replacement; stop where one is lost.
 
-    Answers the snapshot on which the batch goes on: a fresh one where a guard may hold by now.
+    Where a guard may hold by now they are asked on a fresh snapshot, which is answered. The batch
+    goes on with its own, where its moves that have not landed yet stand where they will.
     """
     await_placed(actor, attempts.history)
     _none_lost([past for _, past in attempts.evicted])
-    if _outdated(snapshot, attempts.history, actor):
+    if _outdated(snapshot, attempts, actor):
         snapshot = _observed(plan, actor)
-        _begin(batch, attempts, actor, snapshot)
+        _trusted(attempts.history, actor, snapshot.cluster.version)
+        attempts.guard(snapshot)
     return snapshot
 
 
-def _outdated(snapshot: Snapshot, history: History, actor: Actor) -> bool:
-    """Whether the snapshot is old, or a replacement has become overdue since."""
+def _outdated(snapshot: Snapshot, attempts: FreeingAttempts, actor: Actor) -> bool:
+    """Whether the guards were asked long ago, or a replacement has become overdue since."""
     now, timeout = actor.clock(), actor.limits.readyTimeout
-    due = (move.at + timeout for move in history.moves if move.in_flight)
+    due = (move.at + timeout for move in attempts.history.moves if move.in_flight)
     overdue = any(snapshot.taken <= each < now for each in due)
-    return overdue or now - snapshot.taken > _GUARDED_FOR
+    return overdue or attempts.guarded is None or now - attempts.guarded > _GUARDED_FOR
 
 
 def _none_lost(entries: list[PastMove]) -> None:

@@ -64,21 +64,23 @@ class Attempts:
         self._scheduler = ""
         self._snapshot: Snapshot | None = None
         self._checks: Checks | None = None
+        self.guarded: datetime | None = None
         self._last: datetime | None = None
         self._barred: dict[tuple[str, str], Problem] = {}
 
     def begin(self, snapshot: Snapshot, batch: Sequence[PlannedMove]) -> None:
-        """Begin a batch, or go on with it: its moves are checked against this snapshot from now on.
-
-        Raises:
-            Halted: a guard holds on this snapshot.
-        """
+        """Begin a batch: its moves are checked against this snapshot. Raises: as `guard`."""
         self._scheduler = scheduler_version(snapshot.cluster.version)
         self._snapshot = snapshot
-        self._checks = self._actor.recheck(snapshot, self.history)
-        for guard in self._checks.guards():
-            raise Halted(guard.code, guard.message)
+        self._checks = self.guard(snapshot)
         self.history.begin(baseline_of(snapshot, self.history, batch, self._plan))
+
+    def guard(self, snapshot: Snapshot) -> Checks:
+        """Ask the guards on this snapshot. Raises: Halted where one holds."""
+        checks, self.guarded = self._actor.recheck(snapshot, self.history), self._actor.clock()
+        for guard in checks.guards():
+            raise Halted(guard.code, guard.message)
+        return checks
 
     def attempt(self, move: PlannedMove) -> None:
         """Try one move, and keep what came of it.

@@ -16,7 +16,9 @@ def compile_loops() -> None:
     state = state_of(placement)
     if state is None:
         raise TypeError("a placement with nothing but room has no arrays")
-    Loops(placement, state, 1, [1.0], np.random.default_rng(1), lambda steps: steps / 1).run()
+    loops = Loops(placement, state, 1, [1.0], np.random.default_rng(1), lambda steps: steps / 1)
+    loops.compile()
+    loops.run()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def with_allowances(folder: Path, seed: int) -> Placement:
     left = np.array([1, 2], dtype=np.int32)
     rules = [*made.rules, Allotted(share, left, made.home, made.where)]
     every = np.ones(len(made.home), dtype=np.bool_)
-    return Placement(made.home, every, len(made.nodes), made.kernels, rules, made.price)
+    return Placement(made.home, every, len(made.nodes), made.kernels, rules, made.price + 0.2)
 
 
 def loops(made: Placement, most: int, steps: int, seed: int = 1, heat: float = 1.0) -> Loops:
@@ -97,6 +98,16 @@ def test_the_cost_is_kept_move_by_move_and_rules_hold_on_the_way(
                     assert np.all(rule._count[1:] <= 1)
         made_moves += int(run._counters.numbers[loop.MADE])
     assert made_moves > 500
+
+
+@pytest.mark.parametrize("fault", [ImportError("llvmlite"), OSError("no space left")])
+def test_where_loops_cannot_be_compiled_it_is_by_arrays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    monkeypatch.setattr(Loops, "compile", Mock(side_effect=fault))
+    random = np.random.default_rng(1)
+    run = annealed(of_challenge(tmp_path, 1), 2, [1.0], random, lambda _: 1.0)
+    assert type(run) is Annealing
 
 
 def test_all_placements_are_of_one_sort_for_the_compiler(tmp_path: Path) -> None:

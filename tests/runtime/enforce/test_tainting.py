@@ -1,6 +1,6 @@
 """Moves steered by soft taints, on a stage with virtual time: which nodes bear one, and when."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -24,7 +24,7 @@ from rescheduler.runtime.enforce.reconcile import holding
 from rescheduler.runtime.enforce.tainting import sweep_strays
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of, planned
-from tests.fakes.stage import START, WIDE, Killed, Process, Stage, warm
+from tests.fakes.stage import START, WIDE, Killed, Objecting, Process, Stage, warm
 
 THEIRS = {"key": "maintenance", "value": "soon", "effect": "PreferNoSchedule"}
 SHUNNED = ["n1", "spare"]
@@ -177,6 +177,24 @@ def test_after_a_long_wait_the_guards_are_asked_anew(
     )
     assert outcome.moves[0].landedOn == "n5", "it is followed all the same"
     assert tainted(stage) == []
+
+
+def test_after_a_long_wait_moves_are_checked_beside_those_of_the_batch_all_the_same(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by: list[object] = []
+    check = Objecting.check
+
+    def noted(its: Objecting, move: PlannedMove, made: Sequence[PastMove]) -> PlannedMove | Problem:
+        by.append(its)
+        return check(its, move, made)
+
+    monkeypatch.setattr(Objecting, "check", noted)
+    process, stage.world.grace = Process(stage, "a"), 70.0
+    moves = [steered(web(stage, kind="StatefulSet")), planned(web(stage, "api-1", "rs-2"))]
+    run(stage, *moves, process=process)
+    assert (process.observed, len(by)) == (2, 2)
+    assert by[0] is by[1], "as it was before the batch, and what was moved since"
 
 
 def test_an_unsteered_move_waits_for_taints_to_go_too(stage: Stage) -> None:

@@ -15,7 +15,7 @@ from rescheduler.planning.improve.loops.jit import compiled
 from rescheduler.planning.improve.loops.tables import Away, Best, Counters, Drawn, State
 from rescheduler.policies.shared.tables import TrafficTables
 
-COST, BEST, PRICE = 0, 1, 2
+COST, BEST, PRICE, WORTH = 0, 1, 2, 3
 AWAY, CHANGED, MADE = 0, 1, 2
 """Places in `Counters`."""
 _TO_PARTNERS = 0.8
@@ -32,6 +32,8 @@ _SWAPS = 0.5
 _PACE, _IDLE_PACE = 0.002, 0.0002
 """How much the price of being away changes with each that goes or comes home, for each pod too many
 or too few, up to five; and with any other move."""
+_FARTHEST = 1e4
+"""How many times more or less than at first being away may cost."""
 _NEVER = 40.0
 """What costs so many temperatures more is accepted once in 10^17 times; it need not be drawn."""
 _NOTHING = 1e-9
@@ -75,7 +77,9 @@ def anneal(  # noqa: PLR0913, PLR0917 - plain arrays and numbers, as the compile
         over = counters.numbers[AWAY] - most
         if most >= 0:
             pace = _PACE if turned else _IDLE_PACE
-            counters.amounts[PRICE] *= math.exp(pace * max(-5, min(5, over)))
+            price = counters.amounts[PRICE] * math.exp(pace * max(-5, min(5, over)))
+            worth = counters.amounts[WORTH]
+            counters.amounts[PRICE] = max(worth / _FARTHEST, min(worth * _FARTHEST, price))
         if (most < 0 or over <= 0) and counters.amounts[COST] < counters.amounts[BEST] - _NOTHING:
             _keep(state, best, counters)
         if full:

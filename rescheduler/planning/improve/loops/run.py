@@ -60,7 +60,7 @@ class Loops:
         count, cost = len(placement.home), placement.cost()
         self._away = Away(np.zeros(count, np.int32), np.full(count, -1, np.int32))
         price = self._worth if self._most >= 0 else 0.0
-        self._counters = Counters(np.array([cost, cost, price]), np.zeros(3, dtype=np.int64))
+        self._counters = Counters(np.array([cost, cost, price, price]), np.zeros(3, dtype=np.int64))
         self._best = Best(
             placement.where.copy(), np.zeros(count, np.int32), np.zeros(count, np.bool_)
         )
@@ -90,6 +90,14 @@ class Loops:
         """The cost of the best placement that was seen."""
         return float(self._counters.amounts[loop.BEST])
 
+    def compile(self) -> None:
+        """Have the loop compiled, if it is not yet.
+
+        Raises:
+            OSError: what is compiled cannot be written where it is to be kept.
+        """
+        self._anneal(0, 1.0)
+
     def run(self) -> None:
         """Until the progress is 1; then the placement is the best that was seen.
 
@@ -97,7 +105,6 @@ class Loops:
         what descent has found, and does not find back.
         """
         before = self._placement.where.copy()
-        self._anneal(0, 1.0)  # compiled now, if it is not yet
         passes = _PASSES_UNCAPPED if self._most < 0 and not len(self._attracted) else _PASSES
         for until, warmth in passes:
             self._pass(until, warmth)
@@ -122,6 +129,7 @@ class Loops:
                     hot, cold = self._temperatures(expected)
                     hot = max(warmth * hot, cold)
                 self._pool = self._drawable()
+                self._placement.settle()  # who is away has a price
                 self._counters.amounts[loop.COST] = self._placement.cost()
 
     def _note_allowances(self, before: IntArray) -> None:
@@ -136,7 +144,7 @@ class Loops:
         average = self._average * self._heat
         if len(self._attracted):
             return average * _TOWARDS_PARTNERS, average * _APART
-        of_pod = proposals / min(len(self._placement.movable), len(self._pool))
+        of_pod = proposals * _TIMES / len(self._pool)
         hot = _WARM_UNCAPPED if self._most < 0 else _WARM
         hot *= float(np.sqrt(of_pod / _ENOUGH))
         cold = _COLD_UNCAPPED if self._most < 0 else _COLD

@@ -24,10 +24,10 @@ def state_of(placement: Placement) -> State | None:
     """
     where, nodes = placement.where, len(placement.nodes)
     hinges, traffic = no_hinges(where, nodes), no_traffic(where, nodes)
-    weights = {HingeTables: 0.0, TrafficTables: 0.0}
+    weights: dict[type, float] = {}
     for each in placement.kernels:
         tables = each.kernel.tables() if isinstance(each.kernel, Tabled) else None
-        if tables is None or weights[type(tables)]:
+        if tables is None or type(tables) in weights:
             return None
         weights[type(tables)] = each.weight
         if isinstance(tables, HingeTables):
@@ -43,8 +43,8 @@ def state_of(placement: Placement) -> State | None:
         placement.price,
         hinges,
         traffic,
-        weights[HingeTables],
-        weights[TrafficTables],
+        weights.get(HingeTables, 0.0),
+        weights.get(TrafficTables, 0.0),
         rules,
     )
 

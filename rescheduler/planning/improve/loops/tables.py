@@ -144,9 +144,9 @@ class Drawn(NamedTuple):
 
 
 class Counters(NamedTuple):
-    """amounts: cost, best cost, price of being away. numbers: away, changed since the best, made.
+    """amounts: cost, best cost, price of being away, and that at first.
 
-    Their places are named in `annealing`.
+    numbers: pods away, changed since the best, moves made. Their places are named in `annealing`.
     """
 
     amounts: FloatArray
