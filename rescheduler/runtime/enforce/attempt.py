@@ -272,7 +272,7 @@ class Attempts:
             return problem("DRF006", said)
         uid, history = move.owner.uid, self.history
         # One that was lost holds its slot from when its replacement is Ready until it stays so.
-        lost = [past for past in history.moves if past.state == "lost" and past.workload == uid]
+        lost = [e for e in history.moves if e.state == "lost" and e.workload == uid and e.known]
         if lost and not broken and follow(self._actor, history, lost):
             self._actor.ledger.write(history)
         limits = self._actor.limits
