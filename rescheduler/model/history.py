@@ -161,8 +161,12 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     @property
     def watched(self) -> bool:
-        """Whether what was given back may have taken effect since it was last looked at."""
-        return self.state == "refused" and self.code == "ACT009" and not self.unwatched
+        """Whether what was given back may have taken effect since it was last looked at.
+
+        One that an earlier version gave back has nothing left that its replacement is told by.
+        """
+        given_back = self.state == "refused" and self.code == "ACT009" and self.settled is not None
+        return given_back and not self.unwatched and bool(self.known or self.frees)
 
     def let_go(self, now: datetime) -> bool:
         """It was looked at, and shows no effect: whether none can follow any more.

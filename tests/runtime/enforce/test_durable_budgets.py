@@ -214,10 +214,17 @@ def test_a_refunded_pod_is_watched_until_it_is_looked_at_after_an_hour(stage: St
 
 def test_the_refunded_eviction_of_a_replacement_is_watched_too() -> None:
     """It is followed by nothing, as it takes no slot of its own."""
-    move = past("freed", known=[])
+    move = past("freed", known=[], frees="moved")
     move.give_back(START)
     assert (move.watched, move.let_go(START + timedelta(minutes=59))) == (True, False)
     assert (move.watched, move.let_go(START + timedelta(minutes=60))) == (True, True)
+    assert not move.watched
+
+
+def test_what_an_earlier_version_refunded_is_not_charged_after_the_upgrade() -> None:
+    """It kept nothing that a replacement could be told by."""
+    move = past("w1", known=[])
+    move.give_back(START)
     assert not move.watched
 
 
