@@ -3,8 +3,8 @@
 Every write is a compare-and-swap. The fence is raised once after the lock is won; a writer that
 finds another fence has lost the lock, however late it wakes. The state goes forward only: after
 each write, and before anything is sent that depends on it, its sequence number and checksum are
-noted on the Lease. A state that is behind the note was restored, one that is ahead of it was
-written by a process that ended in between.
+noted on the Lease. A state that is behind the note was restored; one that is ahead of it, and
+follows from it, was written by a process that ended in between.
 """
 
 import base64
@@ -93,6 +93,8 @@ class Ledger:
         self._sequence = 0
         self._tried = ""
         """What we last tried to store: it may be there although no answer came."""
+        self._follows: list[str] = []
+        """The checksums of which the Lease records one: more than one once a note has failed."""
 
     def open(self) -> History:
         """Load the state and raise the fence; to be called each time the lock was won.
@@ -119,6 +121,7 @@ class Ledger:
             current = self._store.create(self._blank) or self._store.read()
         if current is None:
             raise LockLost(f"ConfigMap {self._where} came and went while it was opened")
+        self._follows = [] if noted is None else [noted.checksum]
         current, asked = asked_to_forget(current, "budgets")
         try:
             state = self._believed(current, noted)
@@ -196,6 +199,7 @@ class Ledger:
             fence=self.fence,
             sequence=self._sequence,
             written=self._clock.now(),
+            follows=self._follows,
             history=pruned(history, self._clock.sure(), self.keep),
         )
         packed = encoded(state)
@@ -287,7 +291,9 @@ class Ledger:
         self._object, self.paused = current, paused_in(current)
 
     def _note(self, note: Note) -> None:
+        self._follows = [*self._follows, note.checksum]
         self._marker.note(msgspec.json.encode(note).decode())
+        self._follows = [note.checksum]
 
     def _noted(self) -> Note | None:
         return note_in(self._marker.noted, self._where)
@@ -328,6 +334,15 @@ class Ledger:
                 f"{noted.checksum} for the same write",
                 RESET,
             )
+        ahead = state.sequence > noted.sequence and bool(noted.checksum)
+        if ahead and state.follows is not None and noted.checksum not in state.follows:
+            raise LedgerUnreadable(
+                f"ConfigMap {self._where} holds write {state.sequence}, which does not follow from "
+                f"write {noted.sequence} that the Lease records: another state was restored in "
+                "between, and what was moved since would be forgotten",
+                RESET,
+            )
+        self._follows.append(found)
         return state
 
 

@@ -6,7 +6,7 @@ data.demoted        "forget" drops what moves have brought, and with it the demo
 data.selections     "forget" drops what policies were known to select: what they do now is known
 data.budgets        "forget" starts anew where the state cannot be believed; likewise
 data.checksum       SHA-256 of the bytes below
-binaryData.state    gzip of JSON: schemaVersion, fence, sequence, written, history
+binaryData.state    gzip of JSON: schemaVersion, fence, sequence, written, follows, history
 """
 
 import base64
@@ -43,12 +43,17 @@ RESET = (
 
 
 class State(msgspec.Struct, kw_only=True):
-    """What is stored. sequence: grows with every write. written: when, by the server's clock."""
+    """What is stored. sequence: grows with every write. written: when, by the server's clock.
+
+    follows: the checksums of which the Lease recorded one, that of the last state or, where that
+    could not be noted, of one before it; None in a state of an earlier version.
+    """
 
     schemaVersion: int = SCHEMA_VERSION
     fence: int
     sequence: int = 0
     written: datetime | None = None
+    follows: list[str] | None = None
     history: History
 
 
