@@ -216,6 +216,17 @@ class Ground:
             state = self.universe.state()
             self.fences.append(0 if state is None else state.fence)
 
+    def restored(self) -> None:
+        """Somebody has put a state there, and what was written of later ones is gone.
+
+        Only where the Lease records none of them: nothing was sent on the strength of these.
+        """
+        state, noted = self.universe.state(), self.universe.noted()
+        if state is None or noted is None:
+            return
+        if state.fence >= noted.fence and state.sequence >= noted.sequence:
+            self.fences = [state.fence]
+
     def on_answer(self, process: Process, phase: str, method: str, path: str, status: int) -> None:
         """An answer has reached a process."""
         known = self.known[process.name]

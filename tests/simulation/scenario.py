@@ -263,6 +263,7 @@ class Run:
             universe.reached["state lost"] += 1
         else:
             self.cluster.put(*STATE, msgspec.json.decode(self.saved))
+            self.ground.restored()
             universe.reached["older state"] += 1
         data = self.cluster.objects.get(STATE, {}).get("data", {})
         if data.get("paused", "false") == "false":

@@ -13,13 +13,14 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.actions.ledger_format import State
+from rescheduler.actions.lease import NOTE
+from rescheduler.actions.ledger_format import Note, State, note_in
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.sources.policy_files import load_policies
 from tests.simulation.cluster import SimCluster
 from tests.simulation.kueue import Kueue
 from tests.simulation.metrics import SimMetrics
-from tests.simulation.objects import STATE, Object
+from tests.simulation.objects import LEASE, STATE, Object
 from tests.simulation.process import Cycle, Process
 from tests.simulation.virtual_time import Timeline
 
@@ -164,6 +165,12 @@ class Universe:
         """What the ledger holds, read past the program."""
         stored = self.cluster.objects.get(STATE)
         return None if stored is None else self.state_in(stored)
+
+    def noted(self) -> Note | None:
+        """What the Lease remembers of the state."""
+        stored = self.cluster.objects.get(LEASE, {})
+        notes = stored.get("metadata", {}).get("annotations") or {}
+        return note_in(notes.get(NOTE, ""), "the state")
 
     def intended(self, workload: str) -> set[str]:
         """The UIDs of the pods that are to go with this Workload of Kueue, by the ledger."""
