@@ -1,15 +1,11 @@
 """Which way a placement is annealed."""
 
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import Protocol
 
-import numpy as np
-
-from rescheduler.planning.improve.annealing import Annealing
+from rescheduler.planning.improve.annealing import Annealing, Task
 from rescheduler.planning.improve.partners import Partners
-from rescheduler.planning.improve.placement import Placement
 
 
 class Run(Protocol):
@@ -25,20 +21,13 @@ class Run(Protocol):
         ...
 
 
-def annealed(
-    placement: Placement,
-    most: int,
-    gains: Sequence[float],
-    random: np.random.Generator,
-    progress: Callable[[int], float],
-    heat: float = 1.0,
-) -> Run:
+def annealed(task: Task) -> Run:
     """By compiled loops where Numba is installed and all of the placement is arrays.
 
     Else by arrays, towards partners where pods have some, any number may move, and the order of the
-    input may matter. The arguments
-    are those of `Annealing`.
+    input may matter.
     """
+    placement = task.placement
     if find_spec("numba") is not None:
         # It takes 60 MiB and half a second, so it is loaded when it is first needed. One that
         # cannot be loaded, or keep what it compiles, is as good as none: plans can do without.
@@ -48,10 +37,9 @@ def annealed(
 
             state = state_of(placement)
             if state is not None:
-                loops = Loops(placement, state, most, gains, random, progress, heat)
+                loops = Loops(task, state)
                 loops.compile()
                 return loops
-    every = most >= len(placement.movable)
-    if every and not placement.ordered and len(placement.attracted):
-        return Partners(placement, gains, random, progress)
-    return Annealing(placement, most, gains, random, progress, heat)
+    if len(placement.attracted) and not (task.capped or placement.ordered):
+        return Partners(task)
+    return Annealing(task)

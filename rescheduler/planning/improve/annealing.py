@@ -9,6 +9,7 @@ state that is past.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -44,33 +45,47 @@ _RENEW = 200
 """After so many rounds the pods that may be drawn are worked out anew."""
 
 
-class Annealing:
-    """One run from a placement that is within the cap.
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be annealed: a placement that is within the cap.
 
     most: how many pods may be away from home. gains: what each move of the descent gained.
-    progress: 0 to 1, where it ends; of time or of steps. heat: how hot it begins, as a share of
-    what is right where everything may yet change.
+    progress: 0 to 1, where it ends, by the number of pods that were asked; of time or of steps.
+    heat: how hot it begins, as a share of what is right where everything may yet change.
     """
 
-    def __init__(
-        self,
-        placement: Placement,
-        most: int,
-        gains: Sequence[float],
-        random: np.random.Generator,
-        progress: Callable[[int], float],
-        heat: float = 1.0,
-    ) -> None:
+    placement: Placement
+    most: int
+    gains: Sequence[float]
+    random: np.random.Generator
+    progress: Callable[[int], float]
+    heat: float = 1.0
+
+    @property
+    def capped(self) -> bool:
+        """Whether not all that can move may end elsewhere."""
+        return self.most < len(self.placement.movable)
+
+    @property
+    def average(self) -> float:
+        """What a move of the descent gained."""
+        return float(np.mean(self.gains))
+
+
+class Annealing:
+    """One run."""
+
+    def __init__(self, task: Task) -> None:
+        placement, gains, average = task.placement, task.gains, task.average
         self._placement = placement
-        self._most = most
-        self._random = random
-        self._progress = progress
-        capped = most < len(placement.movable)
-        average = float(np.mean(gains))
+        self._most = task.most
+        self._random = task.random
+        self._progress = task.progress
+        capped = task.capped
         self._worth = max(min(gains), _LEAST_WORTH * average) if capped else float(np.median(gains))
         self._price = self._worth if capped else 0.0
         self._capped = capped
-        self._hot = heat * average * (_HOT if capped else _HOT_UNCAPPED)
+        self._hot = task.heat * average * (_HOT if capped else _HOT_UNCAPPED)
         self._hot *= float(np.sqrt(_POOL / max(_POOL, self._drawable())))
         self._cost = placement.cost()
         self.best = self._cost

@@ -1,10 +1,10 @@
 """The better of two plans: the one that was found move by move, and one that is proposed whole.
 
 A search that takes the best move, again and again, ends where no single move, swap or short chain
-gains any more. Annealing goes on from there on arrays: it gives up moves and makes others, many
-that gain only together. It knows room and costs, and neither landings nor all rules, so its moves
-are a proposal. The search is made once more with the proposal first, each move evaluated and
-gated like any other, and the better plan is kept.
+gains any more. Annealing goes on from there: it gives up moves and makes others, many that gain
+only together. It knows room and costs, and neither landings nor all rules, so its moves are a
+proposal. The search is made once more with the proposal first, each move evaluated and gated like
+any other, and the better plan is kept.
 """
 
 from collections.abc import Iterable
@@ -15,6 +15,7 @@ from msgspec import structs
 from rescheduler.model.problem import Problem
 from rescheduler.planning.improve.allotted import Allotted
 from rescheduler.planning.improve.annealed import annealed
+from rescheduler.planning.improve.annealing import Task
 from rescheduler.planning.improve.compiled import compiled
 from rescheduler.planning.improve.placement import Placement
 from rescheduler.planning.search.effort import Effort
@@ -102,7 +103,7 @@ def _proposal(
     if isinstance(placement, Problem) or not placement.moved:
         return None
     before, most = placement.cost(), min(steps, STEPS_OF_POD * len(placement.movable))
-    annealing = annealed(
+    task = Task(
         placement,
         copy.budgets.left() + len(placement.moved),
         [max(move.gain - copy.limits.margin, _LEAST_GAIN) for move in alone],
@@ -110,6 +111,7 @@ def _proposal(
         lambda asked: 1.0 if effort.expired() else asked / most,
         _HEAT,
     )
+    annealing = annealed(task)
     annealing.run()
     if annealing.best > before - NOTHING:
         return None

@@ -12,6 +12,7 @@ import numpy as np
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import IntArray
 from rescheduler.planning.improve.annealed import annealed
+from rescheduler.planning.improve.annealing import Task
 from rescheduler.planning.improve.descent import Descent
 from rescheduler.planning.improve.kinds import KindDescent, candidates
 from rescheduler.planning.improve.placement import Placement
@@ -66,7 +67,7 @@ def improve(
     gains = _descend(placement, some, most, progress)
     reached = placement.cost()
     if gains and progress(0) < 1.0:
-        annealed(placement, most, gains, random, progress).run()
+        annealed(Task(placement, most, gains, random, progress)).run()
         if len(some) == len(placement.movable) and placement.cost() < reached:
             _descend(placement, some, most, lambda _: progress(0) - _ENDING)
         stopped = "its time is spent"

@@ -6,12 +6,10 @@ that chance and gain accept (Metropolis) are made, but for those that touch a no
 What is best is kept. The number of pods that move is not held down.
 """
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 
 from rescheduler.model.readings import IntArray
-from rescheduler.planning.improve.placement import Placement
+from rescheduler.planning.improve.annealing import Task
 
 _LEAST_BATCH, _MOST_BATCH = 64, 4_096
 _TOUCHED = 0.15
@@ -26,19 +24,14 @@ _RENEW = 1_000
 
 
 class Partners:
-    """One run. gains: what each move of the descent gained. progress: 0 to 1, where it ends."""
+    """One run, of a task without a cap."""
 
-    def __init__(
-        self,
-        placement: Placement,
-        gains: Sequence[float],
-        random: np.random.Generator,
-        progress: Callable[[int], float],
-    ) -> None:
+    def __init__(self, task: Task) -> None:
+        placement = task.placement
         self._placement = placement
-        self._random = random
-        self._progress = progress
-        self._hot = _HOT * float(np.mean(gains))
+        self._random = task.random
+        self._progress = task.progress
+        self._hot = _HOT * task.average
         self._pods = placement.attracted
         self._movable = np.zeros(len(placement.home), dtype=np.bool_)
         self._movable[placement.movable] = True

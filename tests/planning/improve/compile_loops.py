@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rescheduler.planning.improve.annealing import Task
 from rescheduler.planning.improve.loops.run import Loops
 from rescheduler.planning.improve.loops.state import state_of
 from rescheduler.planning.improve.placement import Placement
@@ -16,7 +17,8 @@ def compile_loops() -> None:
     state = state_of(placement)
     if state is None:
         raise TypeError("a placement with nothing but room has no arrays")
-    loops = Loops(placement, state, 1, [1.0], np.random.default_rng(1), lambda steps: steps / 1)
+    task = Task(placement, 1, [1.0], np.random.default_rng(1), lambda steps: steps / 1)
+    loops = Loops(task, state)
     loops.compile()
     loops.run()
 

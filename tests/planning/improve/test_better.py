@@ -5,7 +5,6 @@ from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from itertools import permutations, product
-from typing import Any, cast
 from unittest.mock import Mock
 
 import numpy as np
@@ -22,6 +21,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.planning.improve import better as module
 from rescheduler.planning.improve.allotted import Allotted
 from rescheduler.planning.improve.annealed import Run, annealed
+from rescheduler.planning.improve.annealing import Task
 from rescheduler.planning.improve.better import better
 from rescheduler.planning.search.effort import UNHURRIED, Effort
 from rescheduler.planning.search.evaluation import Evaluation, Gate, JointEvaluation
@@ -281,11 +281,10 @@ def test_no_more_steps_are_taken_than_are_left() -> None:
 @pytest.mark.usefixtures("both_ways")
 def test_annealing_asks_no_more_pods_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Mock] = []
-    made: Any = annealed
 
-    def counted(*given: Any) -> Run:
-        asked.append(Mock(side_effect=given[4]))
-        return cast(Run, made(*given[:4], asked[0], given[5]))
+    def counted(task: Task) -> Run:
+        asked.append(Mock(side_effect=task.progress))
+        return annealed(replace(task, progress=asked[0]))
 
     monkeypatch.setattr(module, "annealed", counted)
     both(beaten(), steps=200)

@@ -10,7 +10,7 @@ import pytest
 
 from rescheduler.planning.improve.allotted import Allotted
 from rescheduler.planning.improve.annealed import annealed
-from rescheduler.planning.improve.annealing import Annealing
+from rescheduler.planning.improve.annealing import Annealing, Task
 from rescheduler.planning.improve.loops import annealing as loop
 from rescheduler.planning.improve.loops.run import Loops
 from rescheduler.planning.improve.loops.state import state_of
@@ -44,7 +44,7 @@ def loops(made: Placement, most: int, steps: int, seed: int = 1, heat: float = 1
     state = state_of(made)
     assert state is not None
     random = np.random.default_rng(seed)
-    return Loops(made, state, most, [0.5], random, lambda done: done / steps, heat)
+    return Loops(Task(made, most, [0.5], random, lambda done: done / steps, heat), state)
 
 
 def arrays(part: object) -> dict[str, Any]:
@@ -106,7 +106,8 @@ def test_where_loops_cannot_be_compiled_it_is_by_arrays(
 ) -> None:
     monkeypatch.setattr(Loops, "compile", Mock(side_effect=fault))
     random = np.random.default_rng(1)
-    run = annealed(of_challenge(tmp_path, 1), 2, [1.0], random, lambda _: 1.0)
+    task = Task(of_challenge(tmp_path, 1), 2, [1.0], random, lambda _: 1.0)
+    run = annealed(task)
     assert type(run) is Annealing
 
 
@@ -128,7 +129,7 @@ def test_being_away_costs_more_while_too_many_are(tmp_path: Path) -> None:
 def test_what_has_no_arrays_is_annealed_as_before(tmp_path: Path, both_ways: str) -> None:
     def sort(made: Placement, most: int) -> type:
         random = np.random.default_rng(1)
-        return type(annealed(made, most, [1.0], random, lambda _: 1.0))
+        return type(annealed(Task(made, most, [1.0], random, lambda _: 1.0)))
 
     traffic, some = of_traffic(tmp_path, 1), of_challenge(tmp_path, 1)
     compiled = both_ways == "loops"

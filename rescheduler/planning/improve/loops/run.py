@@ -1,11 +1,10 @@
 """One run of the compiled loop over a placement."""
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 
 from rescheduler.model.readings import IntArray
 from rescheduler.planning.improve.allotted import Allotted
+from rescheduler.planning.improve.annealing import Task
 from rescheduler.planning.improve.loops import annealing as loop
 from rescheduler.planning.improve.loops.tables import Away, Best, Counters, Drawn, State
 from rescheduler.planning.improve.placement import Placement
@@ -37,23 +36,15 @@ _RENEW = 100
 
 
 class Loops:
-    """As `Annealing`, of the placement that has this state."""
+    """As `Annealing`, of a task whose placement has this state."""
 
-    def __init__(
-        self,
-        placement: Placement,
-        state: State,
-        most: int,
-        gains: Sequence[float],
-        random: np.random.Generator,
-        progress: Callable[[int], float],
-        heat: float = 1.0,
-    ) -> None:
+    def __init__(self, task: Task, state: State) -> None:
+        placement = task.placement
         self._placement, self._state = placement, state
-        self._random, self._progress = random, progress
-        self._most = most if most < len(placement.movable) else -1
-        self._average, self._heat = float(np.mean(gains)), heat
-        self._worth = max(min(gains), _LEAST_WORTH * self._average)
+        self._random, self._progress = task.random, task.progress
+        self._most = task.most if task.capped else -1
+        self._average, self._heat = task.average, task.heat
+        self._worth = max(min(task.gains), _LEAST_WORTH * self._average)
         # Pairs of traffic stand in the order of the input: where that must not matter, chance does
         # not go by them.
         self._attracted = placement.movable[:0] if placement.ordered else placement.attracted
