@@ -29,7 +29,7 @@ STEPS, STEPS_OF_POD = 4_000, 100
 """How many pods annealing asks where to go for one plan, and for each that may move, at most."""
 _WHOLE = ("complete", "full")
 """How a search stops that was not cut short."""
-_HEAT = 0.3
+_HEAT = 0.1
 """It begins from a plan that is good already, so as much is not to be melted again."""
 _MOST_MISSED = 0.01
 """A plan that is nearer to the bound than this is as good as the best."""

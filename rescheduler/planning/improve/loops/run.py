@@ -9,7 +9,7 @@ from rescheduler.planning.improve.loops import annealing as loop
 from rescheduler.planning.improve.loops.tables import Away, Best, Counters, Drawn, State
 from rescheduler.planning.improve.placement import Placement
 
-PROPOSALS = 100
+PROPOSALS = 200
 """Proposals that count as one step: about what asking one pod where to go takes by arrays."""
 _FIRST, _LEAST, _MOST, _PARTS = 500, 500, 50_000, 500
 """Proposals at once: the first time; then between those, so many times in a run if it can be."""
