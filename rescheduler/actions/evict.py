@@ -7,38 +7,10 @@ Source: pkg/registry/core/pod/storage/eviction.go, Kubernetes 1.36.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from rescheduler.actions.transport import Answer, Api, call
-from rescheduler.kube.objects import Pod
-from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.plan import PlannedMove, Result
-from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
-
-
-def read_pod(api: Api, namespace: str, name: str) -> Pod | None:
-    """The pod as the API server has it now, or None where there is none.
-
-    Raises:
-        ClusterUnavailable: no answer, a refusal, or an answer that is not a pod.
-    """
-    answer = call(api, "GET", f"/api/v1/namespaces/{namespace}/pods/{name}", timeout=5.0)
-    if answer.status == 404:
-        return None
-    if not answer.ok:
-        raise ClusterUnavailable(answer.message, "check whether the API server can be reached.")
-    try:
-        pod = msgspec.convert(answer.body, Pod)
-    except msgspec.ValidationError as error:
-        raise ClusterUnavailable(
-            f"pod {namespace}/{name} cannot be decoded: {error}", "report the pod."
-        ) from error
-    pod.node = pod.spec.nodeName or ""
-    return pod
-
 
 CALL_TIMEOUT = 15.0
 """Seconds. The server may retry conflicts on a budget's status for about ten."""
@@ -146,27 +118,3 @@ def _too_many(answer: Answer) -> EvictionAnswer:
         # The budget's controller has not caught up; it will in a few seconds.
         return EvictionAnswer("refused", "ACT005", message, retry_after=answer.retry_after)
     return EvictionAnswer("refused", "ACT004", message)
-
-
-def was_evicted(found: Pod | None, uid: str) -> bool:
-    """Whether this reading of the pod shows that an eviction of unknown outcome took effect."""
-    if found is None or found.metadata.uid != uid or found.metadata.deletionTimestamp is not None:
-        return True
-    condition = found.condition("DisruptionTarget")
-    return (
-        condition is not None
-        and condition.status == "True"
-        and condition.reason == "EvictionByEvictionAPI"
-    )
-
-
-def older(found: Pod | None, uid: str, intended: datetime) -> bool:
-    """Whether this is another pod than was meant, and was there before that was to go.
-
-    Then it came before it too: a cache has answered that lags far behind, and its answer says
-    nothing of the eviction.
-    """
-    if found is None or found.metadata.uid == uid:
-        return False
-    born = found.metadata.creationTimestamp
-    return born is not None and born < intended - MOST_CLOCK_SKEW

@@ -7,7 +7,7 @@
     ├── NotFound               a pod or node that was asked about is not in the cluster
     ├── SourceError            something we read from failed
     │   ├── ClusterUnavailable     the API server cannot be read
-    │   │   └── ObjectUnreadable       it answers, but not with an object that we can decode
+    │   │   └── ObjectUnreadable       one object cannot be decoded, or may not be read; others can
     │   ├── MetricsUnavailable     Prometheus cannot be read
     │   ├── SnapshotUnreadable     a recorded snapshot cannot be used
     │   └── TrailUnreadable        there is no audit trail where one was named
@@ -100,7 +100,7 @@ class ClusterUnavailable(SourceError):
 
 
 class ObjectUnreadable(ClusterUnavailable):
-    """The API server does not serve the kind, or the object is not as we know its kind."""
+    """It does not serve the kind, refuses this one object, or it is not as we know its kind."""
 
 
 class MetricsUnavailable(SourceError):

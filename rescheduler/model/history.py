@@ -35,6 +35,9 @@ BESIDE = timedelta(hours=1)
 FREED = "ACT020"
 """The code of a move whose replacement stayed Pending where it had to go, and was made anew."""
 
+UNREADABLE = "ACT023"
+"""The code of a move that is counted as lost because its pods cannot be read."""
+
 WATCHED = timedelta(hours=1)
 """So long after an unanswered eviction was given back a process that stood still may yet send it.
 
@@ -47,7 +50,7 @@ State = Literal[
     "refused",  # the API server said no; nothing was evicted
     "evicted",  # the API server said yes; its slot is taken
     "ready",  # it is gone, and the replacement stays Ready
-    "lost",  # evicted and gone, and no replacement stayed Ready in time
+    "lost",  # evicted, and no replacement was seen that stayed Ready in time
 ]
 
 
@@ -186,6 +189,21 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         self.state, self.code, self.settled = "evicted", "ACT001", None
         self.asked, self.at = self.asked or self.at, now
 
+    def charge_unread(self, now: datetime) -> None:
+        """Nobody can read whether it has taken effect: it counts as carried out, from now on.
+
+        It holds no slot, as nobody could see when that is free, and cools down as a lost one. The
+        eviction of a Pending replacement takes none in any case, and is followed by nothing.
+        """
+        self.charge_late(now)
+        if not self.frees:
+            self.lose_sight(now)
+
+    def lose_sight(self, now: datetime) -> None:
+        """Its pods cannot be read: it counts as lost until they can."""
+        self.settled = now if self.state != "lost" else self.settled
+        self.state, self.code = "lost", UNREADABLE
+
     @property
     def charged(self) -> bool:
         """Whether it counts against budgets: all but what the API server refused."""
@@ -195,6 +213,11 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     def in_flight(self) -> bool:
         """Whether its slot is taken: by its unknown outcome, its old pod or its replacement."""
         return self.state in ("intended", "evicted")
+
+    @property
+    def unread(self) -> bool:
+        """Whether it counts as lost only because its pods cannot be read."""
+        return self.code == UNREADABLE
 
     @property
     def settling(self) -> bool:
@@ -277,7 +300,8 @@ class History(msgspec.Struct, omit_defaults=True):
         Answers whether it was counted. A lost move of which no replacement was ever seen shows
         nothing of the scheduler.
         """
-        pending = (move.state == "lost" or move.freed) and bool(move.replacement)
+        lost = move.state == "lost" and not move.unread
+        pending = (lost or move.freed) and bool(move.replacement)
         if move.compared or not move.scheduler or not (move.landedOn or pending):
             return False
         comparison = compare(move.landing, move.unschedulable, move.landedOn)

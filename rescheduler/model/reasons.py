@@ -195,6 +195,7 @@ _ALL = (
     Reason("ACT020", "The replacement stayed Pending where it had to go, and was made anew without steering.", "Name more nodes, or use `strength: Prefer`; its workload is left alone for longer."),
     Reason("ACT021", "Kueue's Workload has changed, or could not be read in time, so its gang was not stopped.", "Make a new plan; let Kueue delete Workloads that have finished (objectRetentionPolicies)."),
     Reason("ACT022", "The API server forbids to delete the Workload, so its gang was not stopped.", "Apply the component kueue-restart of deploy/: it gives the right to delete workloads.kueue.x-k8s.io."),
+    Reason("ACT023", "A pod of its workload cannot be read, so that it is not known what has become of it: it counts as evicted.", "Find the pod in the log: report or delete one that cannot be decoded, and let one be read that may not be; its workload cools down meanwhile."),
     # Drift: what the re-check before a move found
     Reason("DRF001", "The pod is on another node, or no longer Running and Ready.", "Make a new plan."),
     Reason("DRF003", "The pod's node, or the node where it was expected, has changed.", "Make a new plan."),

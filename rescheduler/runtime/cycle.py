@@ -26,7 +26,7 @@ from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.enforce import acting
 from rescheduler.runtime.enforce.actor import Actor, Checks, Recorder, unrecorded
-from rescheduler.runtime.enforce.attempt import problem
+from rescheduler.runtime.enforce.halting import problem
 from rescheduler.runtime.enforce.kueue_ready import restarting
 from rescheduler.runtime.enforce.reconcile import holding
 from rescheduler.runtime.enforce.steering_ready import in_effect

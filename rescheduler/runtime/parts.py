@@ -22,7 +22,7 @@ from rescheduler.policies.files.policy_set import (
 )
 from rescheduler.runtime.cycle import Parts, Phase
 from rescheduler.runtime.enforce.actor import Actor, Recorder, unrecorded
-from rescheduler.runtime.enforce.attempt import problem
+from rescheduler.runtime.enforce.halting import problem
 from rescheduler.runtime.enforce.live_actor import State, live_actor, open_state, open_trail
 from rescheduler.runtime.enforce.steering_seen import not_set_up
 from rescheduler.runtime.observing import Observe, observer

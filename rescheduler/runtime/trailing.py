@@ -12,7 +12,7 @@ from rescheduler.model.plan_digest import checksum
 from rescheduler.model.trail import CycleEnd, CycleStart, Verdict
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.enforce.actor import Recorder
-from rescheduler.runtime.enforce.attempt import problem
+from rescheduler.runtime.enforce.halting import problem
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.trail_records import ending, record_all
 

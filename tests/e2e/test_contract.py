@@ -5,6 +5,7 @@ The fake server of the fast tests answers the same questions in tests/actions.
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from kubernetes.client import ApiClient, Configuration
 from msgspec import structs
 
 from rescheduler.actions.events import EventWriter
-from rescheduler.actions.evict import annotations, evict, read_pod, was_evicted
+from rescheduler.actions.evict import annotations, evict
+from rescheduler.actions.seen_pod import read_pod, was_evicted
+from rescheduler.actions.transport import call
 from rescheduler.model.errors import LedgerUnreadable, LockLost
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, PlannedMove, PodRef
@@ -56,7 +59,7 @@ def test_an_eviction_then_its_budget_then_another_uid_then_nobody(
 
     answer = evict(client, first, annotations(first, "abc123", 1))
     assert (answer.result, answer.code) == ("evicted", "ACT001"), answer
-    found = read_pod(client, first.pod.namespace, first.pod.name)
+    found = read_pod(partial(call, client, "GET", timeout=5.0), first.pod.namespace, first.pod.name)
     assert was_evicted(found, first.pod.uid)
 
     blocked = evict(client, second, {})
@@ -74,7 +77,7 @@ def test_an_eviction_then_its_budget_then_another_uid_then_nobody(
     nowhere = PodRef(namespace="default", name="never-was", uid="another-uid")
     nobody = evict(client, structs.replace(third, pod=nowhere), {})
     assert (nobody.result, nobody.code) == ("refused", "ACT002"), nobody
-    assert read_pod(client, "default", "never-was") is None
+    assert read_pod(partial(call, client, "GET", timeout=5.0), "default", "never-was") is None
 
 
 def test_two_budgets_on_one_pod(cluster: Cluster, client: ApiClient) -> None:

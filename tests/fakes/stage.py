@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from functools import partial
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -18,6 +19,7 @@ from rescheduler.actions.extender_lease import ExtenderLease
 from rescheduler.actions.kueue import KueueWorkloads
 from rescheduler.actions.lease import Durations, Lease
 from rescheduler.actions.ledger import Ledger
+from rescheduler.actions.seen_pod import read_pod
 from rescheduler.actions.soft_taints import SoftTaints
 from rescheduler.actions.steering_table import TABLE, SteeringTable
 from rescheduler.actions.stored import StoredObject
@@ -81,6 +83,7 @@ class Process:
     before, after: called with the number of each request, around its effect; they may raise Killed,
     move the time on, or answer a fault: `lost` (no reply) or an HTTP status instead of the effect.
     wall: seconds by which this host's own clock is wrong; nothing may depend on it.
+    namespaces: of which a snapshot has the pods.
     """
 
     stage: Stage
@@ -97,6 +100,7 @@ class Process:
     guarding: Callable[[], list[Problem]] = list
     observed: int = 0
     warned: list[str] = field(default_factory=list)
+    namespaces: tuple[str, ...] = ("default",)
 
     def __post_init__(self) -> None:
         self.clock = ServerClock(
@@ -183,17 +187,9 @@ class Process:
     def _pods(self, namespace: str, selector: str = "", name: str = "") -> list[Pod]:
         return read_pods(cast("Connection", self), namespace, selector, name)
 
-    def _pod(self, namespace: str, name: str) -> Pod | None:
-        answer = self.call("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
-        if answer.status == 404:
-            return None
-        if not answer.ok:
-            raise ClusterUnavailable(answer.message)
-        return _decoded(answer.body)
-
     def _observe(self) -> Snapshot:
         self.observed += 1
-        pods = self._pods("default")
+        pods = [pod for namespace in self.namespaces for pod in self._pods(namespace)]
         nodes = [node(name) for name in sorted({pod.node for pod in pods if pod.node})]
         world = self.stage.world
         controllers = [
@@ -241,7 +237,7 @@ class Process:
             ledger=self.ledger,
             observe=self._observe,
             recheck=lambda _, history: Objecting(self, history),
-            pod=self._pod,
+            pod=lambda namespace, name: read_pod(partial(self.call, "GET"), namespace, name),
             pods=self._pods,
             reread=lambda namespace, name: read_surroundings(self, namespace, name),
             queues=lambda: read_queues(cast("Connection", self)),
@@ -318,12 +314,6 @@ class _VirtualLease(Lease):
     def release(self) -> None:
         self.renew_at = None
         super().release()
-
-
-def _decoded(item: dict[str, Any]) -> Pod:
-    pod = msgspec.convert(item, Pod)
-    pod.node = pod.spec.nodeName or ""
-    return pod
 
 
 __all__ = ["START", "WIDE", "Durations", "Killed", "Process", "Stage", "warm"]

@@ -197,7 +197,7 @@ class World:
             return about
         found = _PATH.match(path)
         if found is None:
-            return status(404, "NotFound", "the server could not find the requested resource")
+            return self._all_pods(path)
         namespace, kind, name, sub = found.group("ns", "kind", "name", "sub")
         if kind is None:
             kind, namespace, name = "namespaces", "", namespace
@@ -215,6 +215,12 @@ class World:
             case "PUT":
                 return self._replace((kind, namespace, name), body or {})
         return status(405, "MethodNotAllowed", f"{method} is not allowed")
+
+    def _all_pods(self, path: str) -> Reply:
+        if path != "/api/v1/pods":
+            return status(404, "NotFound", "the server could not find the requested resource")
+        every = [value for (kind, _, _), value in self.objects.items() if kind == "pods"]
+        return 200, {"items": copied(every), "metadata": {}}, {}
 
     def _get(self, kind: str, namespace: str, name: str | None, query: str = "") -> Reply:
         if name is not None:

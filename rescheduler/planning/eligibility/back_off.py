@@ -32,6 +32,7 @@ _REPEATED = 2
 predicted, and are half of its landings or more, before moving it is futile."""
 
 _RETURNED, _LOST = "came back to", "were not Ready in time on"
+_UNSEEN = "were hidden by a pod that cannot be read, on"
 _LOOPING, _LATE = "ended in a crash loop on", "were Ready much later than usual on"
 _FREED = "were made anew, Pending where they had to go, and came to"
 _REMOVED, _RETURNED_LATER = "were undone by others on", "were undone by others, back to"
@@ -152,7 +153,7 @@ class BackOff:
         if move.boomerang:
             return _RETURNED
         if move.state == "lost":
-            return _LOST
+            return _UNSEEN if move.unread else _LOST
         index = self._snapshot.pod_index.get(move.replacement)
         if index is not None:
             if self._snapshot.pods[index].crash_looping:

@@ -78,7 +78,8 @@ def _unreplaced(
 
     What its owner wants counts, whether there is a pod of it or none; of a Job that Kueue has
     suspended for our sake what it wants once it has its quota again. Such a Job that is gone is
-    missed while its JobSet is there, which makes it anew.
+    missed while its JobSet is there, which makes it anew. What is missing of a workload with pods
+    that cannot be read nobody knows: it cools down, and holds no other.
     """
     late: dict[str, PastMove] = {}
     stopped: set[str] = set()
@@ -86,7 +87,7 @@ def _unreplaced(
     for move in recent:
         overdue = move.in_flight and move.at + limits.readyTimeout < snapshot.taken
         stayed = move.state == "intended" and move.podUid in snapshot.pod_index
-        if (move.state == "lost" or overdue) and not (move.no_worse or stayed):
+        if (move.state == "lost" or overdue) and not (move.no_worse or stayed or move.unread):
             late.setdefault(move.workload, move)
             stopped |= {move.workload} if move.stops else set()
     if not late:

@@ -104,6 +104,8 @@ def _settled(
     waits, lost = "", ""
     if move.in_flight:
         waits = "its replacement is still awaited"
+    elif move.unread:
+        lost = "its pods could not be read"
     elif move.state == "lost":
         lost = "no replacement of it was Ready in time"
     elif pod < 0 or snapshot.leaving[pod]:

@@ -29,10 +29,10 @@ from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.runtime.enforce.actor import Actor
-from rescheduler.runtime.enforce.attempt import Halted, problem
 from rescheduler.runtime.enforce.awaiting import STAYS, await_placed, await_replacements, awaited
 from rescheduler.runtime.enforce.confirming import misses
 from rescheduler.runtime.enforce.freeing import FreeingAttempts
+from rescheduler.runtime.enforce.halting import Halted, problem
 from rescheduler.runtime.enforce.reconcile import holding
 from rescheduler.runtime.enforce.tainting import sweep_strays
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from rescheduler.actions.evict import CALL_TIMEOUT, EvictionAnswer
+from rescheduler.actions.seen_pod import SeenPod
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History, PastMove
@@ -185,9 +186,10 @@ class Actor:
     lease, ledger: the lock and the durable history.
     observe: a fresh snapshot with readings; raises SourceError.
     recheck: from a fresh snapshot and the history, the checks of one batch.
-    pod: one pod by namespace and name, also one that has ended, or None; raises SourceError.
+    pod: what one pod by namespace and name shows of its eviction, also one that has ended, or None;
+    raises SourceError, ObjectUnreadable where that one alone cannot be read.
     pods: the pods of a namespace that have not ended, with a label selector and of a name, where
-    these are not ""; raises SourceError.
+    these are not ""; raises SourceError, ObjectUnreadable where one cannot be decoded.
     reread: a pod by namespace and name with all that decides whether it may be evicted, read now:
     see `read_surroundings`; raises SourceError.
     queues: the Workloads of Kueue that have not finished and its queues, read now, however long
@@ -212,7 +214,7 @@ class Actor:
     ledger: Records
     observe: Callable[[], Snapshot]
     recheck: Callable[[Snapshot, History], Checks]
-    pod: Callable[[str, str], Pod | None]
+    pod: Callable[[str, str], SeenPod | None]
     pods: Callable[[str, str, str], list[Pod]]
     reread: Callable[[str, str], Snapshot]
     queues: Callable[[], Snapshot]

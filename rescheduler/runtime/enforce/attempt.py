@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from rescheduler.actions.evict import EvictionAnswer, older, was_evicted
-from rescheduler.kube.objects import Pod
+from rescheduler.actions.evict import EvictionAnswer
+from rescheduler.actions.seen_pod import older, was_evicted
 from rescheduler.model.calibration import scheduler_version
 from rescheduler.model.errors import ActionError, SourceError
 from rescheduler.model.history import IN_FLIGHT_NODES, History, PastMove, likeliest, mark
@@ -25,24 +25,13 @@ from rescheduler.runtime.enforce.awaiting import (
     watch_closely,
 )
 from rescheduler.runtime.enforce.concluding import chances, concluded
+from rescheduler.runtime.enforce.drifting import drifted
+from rescheduler.runtime.enforce.halting import Halted, problem
 from rescheduler.runtime.enforce.sparing import not_spared
 from rescheduler.runtime.enforce.steering import close, enter, steering_of
 
 FRESH = 5.0
 """Seconds that what an eviction hangs on may be old when it is sent."""
-
-
-class Halted(Exception):
-    """Nothing more may be sent in this run; the verdict says why."""
-
-    def __init__(self, code: str, detail: str = "") -> None:
-        super().__init__(detail)
-        self.verdict = problem(code, detail)
-
-
-def problem(code: str, detail: str = "") -> Problem:
-    """A reason code with its sentence and what it was in this case."""
-    return Problem(code=code, message=f"{CATALOG[code].sentence} {detail}".strip())
 
 
 class Attempts:
@@ -372,28 +361,3 @@ class Attempts:
             self._barred[move.pod.namespace, move.budget.name] = code
         if answer.stops or answer.result == "unknown":
             raise Halted(answer.code, answer.message)
-
-
-def drifted(move: PlannedMove, pod: Pod | None, *, broken: bool = False) -> Problem | None:
-    """Why the pod, read right before the request, is not the one that was planned for.
-
-    broken: whether its gang is broken up already, so that it need not be Ready any more.
-    """
-    if pod is None:
-        return problem("ACT002")
-    if pod.metadata.uid != move.pod.uid:
-        return problem("ACT003", f"Its UID is {pod.metadata.uid}.")
-    if pod.metadata.deletionTimestamp is not None:
-        return problem("ACT002", "It is being deleted.")
-    if pod.node != move.source:
-        return problem("DRF001", f"It is on node {pod.node or '(none)'}, not {move.source}.")
-    if broken:
-        return None
-    if move.crashLooping:
-        if not pod.crash_looping:
-            return problem("DRF001", "It does not crash-loop any more, or not just now.")
-        return None
-    # The API server skips budgets for a pod that is Pending or has ended.
-    if pod.status.phase != "Running" or not pod.ready:
-        return problem("DRF001", f"Its phase is {pod.status.phase}, Ready: {pod.ready}.")
-    return None

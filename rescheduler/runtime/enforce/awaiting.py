@@ -11,11 +11,12 @@ Ready for `minReadyTime` with no restart since it was first Ready.
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
+from rescheduler.actions.seen_pod import SeenPod
 from rescheduler.kube.controllers import selector_text
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pod_state import grace, restarts
-from rescheduler.model.errors import SourceError
-from rescheduler.model.history import FREED, History, PastMove, mark
+from rescheduler.kube.pod_state import restarts
+from rescheduler.model.errors import ObjectUnreadable, SourceError
+from rescheduler.model.history import FREED, UNREADABLE, History, PastMove, mark
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.enforce import tainting
@@ -83,32 +84,62 @@ def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
     """Check once what has become of these evicted moves; whether anything changed.
 
     Raises:
-        SourceError: the pods cannot be read.
+        SourceError: the pods cannot be read; where that is one pod alone, only its moves wait.
     """
-    lists: dict[tuple[str, str, str], list[Pod]] = {}
+    lists: dict[tuple[str, str, str], list[Pod] | ObjectUnreadable] = {}
     changed, moves = False, list(moves)
     for move in sorted(moves, key=lambda move: move.at):
         # A replacement in a StatefulSet has the name of the pod, so no other needs to be read.
         name = move.pod if move.controllerKind == "StatefulSet" else ""
         asked = (move.namespace, "" if name else move.selector, name)
         if asked not in lists:
-            lists[asked] = actor.pods(*asked)
-        pods = lists[asked]
-        taken = {each.replacement for each in history.moves if each is not move}
+            lists[asked] = _listed(actor, *asked)
         was, before = _progress(move), (move.replacement, move.landedOn, move.state)
-        found = find_replacement(move, pods, taken)
-        _see(actor, move, found)
-        left = _left(actor, move, pods)
-        if left is None:
-            move.gone = move.gone or actor.clock()
-            move.code = "ACT001" if move.code == STAYS else move.code
-            _close(actor, move, found)
-        elif actor.clock() - move.at >= grace(left) + _OVERTIME:
-            move.code = STAYS
+        try:
+            _look(actor, history, move, lists[asked])
+        except ObjectUnreadable as error:
+            _lose_sight(actor, move, error)
         record_all(actor.record, followed(before, move))
         changed |= was != _progress(move)
         changed |= history.learn(move, actor.clock())
     return close(actor, history.moves) or changed
+
+
+def _listed(actor: Actor, namespace: str, selector: str, name: str) -> list[Pod] | ObjectUnreadable:
+    """The pods, or which one of them cannot be decoded."""
+    try:
+        return actor.pods(namespace, selector, name)
+    except ObjectUnreadable as error:
+        return error
+
+
+def _look(
+    actor: Actor, history: History, move: PastMove, pods: list[Pod] | ObjectUnreadable
+) -> None:
+    """Take in what these pods show of the move. Raises: as `Actor.pod`, or what stands for them."""
+    if isinstance(pods, ObjectUnreadable):
+        raise pods
+    taken = {each.replacement for each in history.moves if each is not move}
+    found = find_replacement(move, pods, taken)
+    _see(actor, move, found)
+    left = _left(actor, move, pods)
+    if left is None:
+        move.gone = move.gone or actor.clock()
+        # What can be read again is as any other.
+        move.code = {STAYS: "ACT001", UNREADABLE: "ACT011"}.get(move.code, move.code)
+        _close(actor, move, found)
+    elif actor.clock() - move.at >= left.grace + _OVERTIME and not move.unread:
+        move.code = STAYS
+
+
+def _lose_sight(actor: Actor, move: PastMove, error: ObjectUnreadable) -> None:
+    """One pod hides what has become of a move: from when that is late it counts as lost."""
+    now = actor.clock()
+    if move.state == "evicted" and now - move.at < actor.limits.readyTimeout:
+        return
+    said = "a move counts as lost, as a pod of its workload cannot be read"
+    actor.warn(said, pod=f"{move.namespace}/{move.pod}", message=error.sentence)
+    move.lose_sight(now)
 
 
 def _progress(move: PastMove) -> tuple[object, ...]:
@@ -116,16 +147,16 @@ def _progress(move: PastMove) -> tuple[object, ...]:
     return (*seen, move.state, move.code)
 
 
-def _left(actor: Actor, move: PastMove, pods: Iterable[Pod]) -> Pod | None:
+def _left(actor: Actor, move: PastMove, pods: Iterable[Pod]) -> SeenPod | None:
     """The evicted pod as long as the API server has it, also when it has ended."""
     if move.gone is not None:
         return None
     for pod in pods:
         if pod.metadata.uid == move.podUid:
-            return pod
+            return SeenPod.of(pod)
     # The list has no pods that ended, nor one whose labels were taken away.
     read = actor.pod(move.namespace, move.pod)
-    return read if read is not None and read.metadata.uid == move.podUid else None
+    return read if read is not None and read.uid == move.podUid else None
 
 
 def _see(actor: Actor, move: PastMove, found: Pod | None) -> None:

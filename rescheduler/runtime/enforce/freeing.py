@@ -8,7 +8,7 @@ gone wrong, so that its workload cools down for longer.
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.kube.node_selection import node_affinity
 from rescheduler.kube.objects import Pod
-from rescheduler.model.errors import ActionError, LockLost
+from rescheduler.model.errors import ActionError, LockLost, ObjectUnreadable
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
@@ -18,8 +18,8 @@ from rescheduler.planning.limits.pace import Pace
 from rescheduler.planning.plan.surroundings import Around, refuse_freed
 from rescheduler.runtime import trail_records
 from rescheduler.runtime.enforce.actor import Actor
-from rescheduler.runtime.enforce.attempt import Halted, problem
 from rescheduler.runtime.enforce.confirming import lingering
+from rescheduler.runtime.enforce.halting import Halted, problem
 from rescheduler.runtime.enforce.rooms import RoomAttempts
 from rescheduler.runtime.enforce.steering import TABLED, close, settle_freeing
 
@@ -62,7 +62,11 @@ class FreeingAttempts(RoomAttempts):
         """
         self._waiting = {}
         for past in self._overdue():
-            pods = self._actor.pods(past.namespace, past.selector, "")
+            try:
+                pods = self._actor.pods(past.namespace, past.selector, "")
+            except ObjectUnreadable as error:
+                self._not_yet(past, past.pod, problem("ACT023", error.sentence))
+                continue
             pod = next((each for each in pods if each.metadata.uid == past.replacement), None)
             if pod is None or not _stuck(pod):
                 continue
@@ -71,14 +75,15 @@ class FreeingAttempts(RoomAttempts):
             began = self._actor.steady()
             move = refused or self._as_now(past, pod.metadata.name)
             if isinstance(move, Problem):
-                said = f"{past.namespace}/{pod.metadata.name}"
-                self._actor.warn("a Pending replacement is not freed yet", pod=said, **_told(move))
-                self._waiting[past.podUid] = problem(
-                    "STR007", f"{said}: {move.code}: {move.message}."
-                )
+                self._not_yet(past, pod.metadata.name, move)
                 continue
             self._tried.add(past.podUid)
             self._free(past, move, began)
+
+    def _not_yet(self, past: PastMove, name: str, why: Problem) -> None:
+        said = f"{past.namespace}/{name}"
+        self._actor.warn("a Pending replacement is not freed yet", pod=said, **_told(why))
+        self._waiting[past.podUid] = problem("STR007", f"{said}: {why.code}: {why.message}.")
 
     def still_pending(self) -> list[Problem]:
         """What to note of those that were to be freed when it was looked last, and were not."""

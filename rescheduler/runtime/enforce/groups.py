@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from rescheduler.actions.evict import EvictionAnswer, was_evicted
+from rescheduler.actions.evict import EvictionAnswer
+from rescheduler.actions.seen_pod import SeenPod, was_evicted
 from rescheduler.kube.pod_state import ended
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import PlannedMove
@@ -10,7 +11,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime import trail_records
-from rescheduler.runtime.enforce.attempt import Halted, problem
+from rescheduler.runtime.enforce.halting import Halted, problem
 from rescheduler.runtime.enforce.steering import enter
 from rescheduler.runtime.enforce.stopping import StopAttempts, of_member
 
@@ -162,4 +163,5 @@ _GONE = f"{CATALOG['ACT001'].sentence} It was gone once its gang was broken up."
 def _went(move: PlannedMove, fresh: Snapshot) -> bool:
     """Whether the pod went with those of its gang that were evicted, and needs no eviction."""
     pod = next((each for each in fresh.pods if each.metadata.name == move.pod.name), None)
-    return was_evicted(pod, move.pod.uid) or (pod is not None and ended(pod))
+    seen = None if pod is None else SeenPod.of(pod)
+    return was_evicted(seen, move.pod.uid) or (pod is not None and ended(pod))

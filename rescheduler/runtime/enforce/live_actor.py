@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from rescheduler.actions.events import EventWriter
@@ -12,13 +13,13 @@ from rescheduler.actions.evict import (
     EvictionAnswer,
     annotations,
     evict,
-    read_pod,
 )
 from rescheduler.actions.extender_lease import NAME as EXTENDER
 from rescheduler.actions.extender_lease import ExtenderLease
 from rescheduler.actions.kueue import KueueWorkloads
 from rescheduler.actions.lease import Lease
 from rescheduler.actions.ledger import Ledger
+from rescheduler.actions.seen_pod import read_pod
 from rescheduler.actions.soft_taints import SoftTaints
 from rescheduler.actions.steering_table import TABLE, SteeringTable
 from rescheduler.actions.stored import StoredObject
@@ -42,6 +43,8 @@ and spend a budget of their own."""
 LEASE = "rescheduler"
 STATE = "rescheduler-state"
 FINDING_HISTORY = "rescheduler-finding-history"
+_READ_TIMEOUT = 5.0
+"""Seconds for one pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
     def dry_run(move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
         return evict(api, move, annotations(move, plan, fence), dry_run=True)
 
+    get = partial(call, api, "GET", timeout=_READ_TIMEOUT)
     events = EventWriter(
         api,
         instance=state.lease.identity,
@@ -117,7 +121,7 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
         ledger=state.ledger,
         observe=observe,
         recheck=recheck,
-        pod=lambda namespace, name: read_pod(api, namespace, name),
+        pod=lambda namespace, name: read_pod(get, namespace, name),
         pods=pods,
         reread=reread,
         queues=queues,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
-from rescheduler.actions.evict import was_evicted
+from rescheduler.actions.seen_pod import was_evicted
 from rescheduler.kube.kueue import was_stopped
 from rescheduler.model.errors import LockLost, ObjectUnreadable
 from rescheduler.model.history import History, PastMove
@@ -58,7 +58,8 @@ def reconcile(actor: Actor, history: History) -> None:
     their workload is left alone. A process may have stood still right before its request and send
     it later, so what was given back is watched on, until it was looked at when none can send it any
     more, and charged where its pod is gone after all: also where somebody else took it, which
-    cannot be told apart. A lost replacement that has become
+    cannot be told apart. What cannot be read of one pod holds no other: its eviction counts as
+    carried out once its request has ended, as nobody can tell. A lost replacement that has become
     Ready after all is not lost. What steered the replacements of a process that ended is swept; one
     whose Pending replacement was evicted has its slot in the move that it freed.
     """
@@ -88,7 +89,14 @@ def reconcile(actor: Actor, history: History) -> None:
 def _resolve(actor: Actor, move: PastMove) -> bool:
     now = actor.clock()
     overdue = now - move.at >= APPLY_DELAY
-    if _took_effect(actor, move):
+    try:
+        done = _took_effect(actor, move)
+    except ObjectUnreadable as error:
+        if overdue:
+            return _charge_unread(actor, move, error)
+        _warn(actor, "it is not known yet whether an eviction took effect", move, error)
+        return False
+    if done:
         if overdue:
             move.charge_late(now)
         else:
@@ -110,7 +118,9 @@ def _took_effect(actor: Actor, move: PastMove) -> bool:
     charged, and its gang is left alone until its pods are gone.
 
     Raises:
-        SourceError: it cannot be read now, or cannot be decoded while the request may be under way.
+        ObjectUnreadable: this one cannot be read, or its Workload cannot be decoded while the
+            request may be under way.
+        SourceError: none can be read now.
     """
     if was_evicted(actor.pod(move.namespace, move.pod), move.podUid):
         return True
@@ -122,13 +132,33 @@ def _took_effect(actor: Actor, move: PastMove) -> bool:
         if actor.clock() - move.at < APPLY_DELAY:
             raise
         said = "a Workload that was to be stopped cannot be read, and counts as stopped"
-        actor.warn(said, pod=f"{move.namespace}/{move.pod}", message=error.message)
+        _warn(actor, said, move, error)
         return True
 
 
 def _charge_late(actor: Actor, move: PastMove) -> bool:
-    if not _took_effect(actor, move):
-        return False
-    move.charge_late(actor.clock())
+    try:
+        done = _took_effect(actor, move)
+    except ObjectUnreadable as error:
+        return _charge_unread(actor, move, error)
+    if done:
+        move.charge_late(actor.clock())
+        actor.record(resolved(move))
+    return done
+
+
+def _charge_unread(actor: Actor, move: PastMove, error: ObjectUnreadable) -> bool:
+    """Count an unanswered eviction as carried out where this pod alone cannot be read.
+
+    To go on watching would give it back for as long as nobody looks, or hold every run for as long
+    as one pod stays as it is; both may last for ever.
+    """
+    said = "an unanswered eviction counts as carried out, as its pod cannot be read"
+    _warn(actor, said, move, error)
+    move.charge_unread(actor.clock())
     actor.record(resolved(move))
     return True
+
+
+def _warn(actor: Actor, said: str, move: PastMove, error: ObjectUnreadable) -> None:
+    actor.warn(said, pod=f"{move.namespace}/{move.pod}", message=error.sentence)

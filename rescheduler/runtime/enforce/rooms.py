@@ -12,8 +12,8 @@ from rescheduler.model.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.policies.base import NO_ROOM
 from rescheduler.runtime.enforce.actor import Actor
-from rescheduler.runtime.enforce.attempt import Halted, problem
 from rescheduler.runtime.enforce.groups import GroupAttempts
+from rescheduler.runtime.enforce.halting import Halted, problem
 
 
 class RoomAttempts(GroupAttempts):

@@ -20,7 +20,8 @@ from rescheduler.model.restarting import RESTARTED, StopRef
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.any_order import in_any_order
 from rescheduler.runtime.enforce.actor import Workloads
-from rescheduler.runtime.enforce.attempt import FRESH, Attempts, Halted, problem
+from rescheduler.runtime.enforce.attempt import FRESH, Attempts
+from rescheduler.runtime.enforce.halting import Halted, problem
 
 
 class StopAttempts(Attempts):

@@ -16,7 +16,7 @@ from rescheduler.kube.objects import Node, Pod, PodSpec
 from rescheduler.kube.owner_references import tidy_owners
 from rescheduler.kube.pod_state import ended
 from rescheduler.kube.steered_before import as_made
-from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.model.errors import ClusterUnavailable, ObjectUnreadable
 from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.sources.kubernetes.decode import Sharing, Unreadable, collector_off, decode_page
 from rescheduler.sources.kubernetes.discovery import Discovery
@@ -102,8 +102,9 @@ def read_pods(
     selector: a label selector, name: of one pod, where only these are asked for.
 
     Raises:
-        ClusterUnavailable: they cannot be read, or one of them cannot be decoded: a pod that we
-            cannot see must not be taken for one that is gone.
+        ClusterUnavailable: they cannot be read.
+        ObjectUnreadable: one of them cannot be decoded: a pod that we cannot see must not be taken
+            for one that is gone.
     """
     reader = _Reader(connection)
     query = {"labelSelector": selector} if selector else {}
@@ -112,7 +113,7 @@ def read_pods(
     pods = reader.pods(f"/api/v1/namespaces/{namespace}/pods", query)
     if reader.undecodable:
         bad = reader.undecodable[0]
-        raise ClusterUnavailable(
+        raise ObjectUnreadable(
             f"pod {bad.namespace}/{bad.name} cannot be decoded: {bad.message}", "report the object."
         )
     return pods

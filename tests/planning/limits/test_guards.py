@@ -136,6 +136,7 @@ TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
     ("", 0.5, lambda w: unready(w, 6)),
     ("GRD003", 0.5, lambda w: lost(w, ready=4)),
     ("GRD003", 0.5, lambda w: lost(w, ready=4, state="lost", settled=NOW)),
+    ("", 0.5, lambda w: lost(w, ready=4, state="lost", settled=NOW, code="ACT023")),
     ("GRD003", 0.5, lambda w: lost(w, ready=4, state="intended")),
     ("GRD003", 0.5, lambda w: lost(w, ready=0)),
     ("GRD003", 0.5, nothing_left),

@@ -10,8 +10,8 @@ import pytest
 from rescheduler.kube.steered import REQUIRED
 from rescheduler.model.history import History, PastMove, PastSteering
 from rescheduler.policies.limits import Limits
-from rescheduler.runtime.enforce.attempt import Halted
 from rescheduler.runtime.enforce.freeing import FreeingAttempts
+from rescheduler.runtime.enforce.halting import Halted
 from tests.fakes.stage import START, WIDE, Process, Stage, warm
 from tests.fakes.steering import TABLE_KEY
 
