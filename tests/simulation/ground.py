@@ -109,6 +109,8 @@ class Ground:
         self.protected = protected
         self.broken: list[str] = []
         self.evicted: list[Evicted] = []
+        self._unsettled: list[Evicted] = []
+        """Those of them that are not replaced yet."""
         self.stops: list[str] = []
         """The UIDs of the Workloads of Kueue that we deleted."""
         self.known: dict[str, Knowledge] = defaultdict(Knowledge)
@@ -182,6 +184,7 @@ class Ground:
                 for each in check(self, evicted):
                     self.break_(check.__name__[:3].upper(), f"{evicted}: {each}")
         self.evicted += found
+        self._unsettled += found
 
     def _evicted(self, pod: Object, body: Object) -> Evicted:
         process = self.universe.sender
@@ -323,14 +326,15 @@ class Ground:
 
     def _settle(self) -> None:
         """Which evicted pods go, and are replaced by now: the old one gone, and none missing."""
-        for each in self.evicted[-20:]:
-            pod = None if each.replaced is not None else self.universe.cluster.by_uid(each.uid)
+        for each in self._unsettled:
+            pod = self.universe.cluster.by_uid(each.uid)
             if each.left is None and (pod is None or leaving(pod)):
                 each.left = self.seconds
-            if each.replaced is not None or pod is not None:
-                continue
-            if self.ready(each.controller) >= min(each.wanted, self.wanted(each.controller)):
+            if pod is None and self.ready(each.controller) >= min(
+                each.wanted, self.wanted(each.controller)
+            ):
                 each.replaced = self.seconds
+        self._unsettled = [each for each in self._unsettled if each.replaced is None]
 
     def ready_for(self, thing: Object) -> float:
         """For how many seconds a pod or a node has been Ready."""

@@ -13,6 +13,7 @@ from rescheduler.model.plan import Mode
 from rescheduler.policies.limits import Limits
 from tests.fakes.manners import stamp
 from tests.simulation.ground import Ground
+from tests.simulation.hiding import reveal
 from tests.simulation.kueue import Kueue
 from tests.simulation.loads import constant, load
 from tests.simulation.metrics import LIES
@@ -343,6 +344,7 @@ class Run:
         for name in self.metrics.exporters:
             self.metrics.set_exporter(name, "well")
         self._heal_nodes()
+        reveal(universe)
         for key in [key for key in cluster.objects if key[0] == "horizontalpodautoscalers"]:
             del cluster.objects[key]
         for key in [k for k in cluster.objects if k[2].endswith(("-x", "-y"))]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from tests.simulation.hiding import Hiding, count_unread
 from tests.simulation.objects import STATE
 from tests.simulation.policies import POLICIES, SPREAD, TAINTED, with_kueue
 from tests.simulation.process import Process
@@ -18,6 +19,9 @@ KUEUE_SHARE = 1 / 8
 TAINTED_SHARE = 1 / 5
 """In so many of the others replacements are steered by soft taints."""
 
+HIDING_SHARE = 1 / 10
+"""In so many of all, pods cannot be read any more once their evictions got no answer."""
+
 
 def storm(seed: int, reached: Counter[str], cycles: int = 8, policies: str = POLICIES) -> Run:
     """Cycles under random faults and churn, then calm ones, all held against the invariants."""
@@ -25,6 +29,8 @@ def storm(seed: int, reached: Counter[str], cycles: int = 8, policies: str = POL
     run = _begun(seed, reached, policies, chance)
     universe, cluster = run.universe, run.cluster
     rate = chance.choice([0.0, 0.01, 0.015, 0.02])
+    hidden = random.Random(f"hidden {seed}")
+    hiding = hidden.random() < HIDING_SHARE
     lasting: Process | None = None
     for _ in range(cycles):
         if chance.random() < 0.6:
@@ -38,7 +44,7 @@ def storm(seed: int, reached: Counter[str], cycles: int = 8, policies: str = POL
             offset = chance.choice([0.0] * 16 + [5.0, -20.0, 3600.0, -3600.0])
             lasting = run.process("Audit" if audit else "Enforce", offset=offset)
             lasting.lasting = chance.random() < 0.5
-        weather = Storm(chance, rate)
+        weather = Hiding(Storm(chance, rate), hidden) if hiding else Storm(chance, rate)
         lasting.weather = weather if universe.kueue is None else Meddling(weather, universe.kueue)
         if chance.random() < 0.05:
             other = run.process()
@@ -50,6 +56,8 @@ def storm(seed: int, reached: Counter[str], cycles: int = 8, policies: str = POL
         if not lasting.lasting or lasting.stop.reason():
             lasting = None
         cluster.timeline.advance(chance.choice([5.0, 60.0, PERIOD, PERIOD, 900.0]))
+    if hiding:
+        count_unread(universe, reached)
     recovered(run)
     return run
 

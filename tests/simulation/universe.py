@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -60,6 +61,8 @@ class Universe:
         self.kueue: Kueue | None = None
         """What runs gangs, in some universes."""
         self.metrics = SimMetrics(self.timeline, self.cluster, self.chance)
+        self.refused: set[str] = set()
+        """The paths of pods that may not be read, though others may."""
         self.watchers: list[Any] = []
         """What holds the run against its invariants."""
         self._older: dict[str, tuple[float, bytes]] = {}
@@ -81,6 +84,11 @@ class Universe:
         rows = self.metrics.query(form["query"], time)
         data = {"resultType": "vector", "result": rows}
         return msgspec.json.encode({"status": "success", "data": data})
+
+    def refuses(self, path: str, query: str) -> bool:
+        """Whether this read is of a pod that may not be read, by itself or by name in a list."""
+        named = dict(parse_qsl(query)).get("fieldSelector", "").partition("metadata.name=")[2]
+        return bool(self.refused) and (path in self.refused or f"{path}/{named}" in self.refused)
 
     def pick_server(self) -> float:
         """The clock offset of the server that a load balancer chooses."""

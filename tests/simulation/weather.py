@@ -1,6 +1,7 @@
 """When which fault comes: in one phase of the fault matrix, or at random."""
 
 import random
+from collections.abc import Callable
 
 from tests.simulation.faults import FAULTS
 from tests.simulation.kueue import Kueue
@@ -70,7 +71,7 @@ class Storm:
 class Meddling:
     """A storm in which others may change what Kueue decides by, right before we ask it to stop."""
 
-    def __init__(self, storm: Storm, kueue: Kueue) -> None:
+    def __init__(self, storm: Callable[[Process, str, str], str | None], kueue: Kueue) -> None:
         self.storm = storm
         self.kueue = kueue
 

@@ -170,6 +170,8 @@ def _served(
     universe = process.universe
     if metrics:
         return 200, universe.metrics_answer(body or b""), {}
+    if method == "GET" and universe.refuses(path, query):
+        return 403, b'{"kind":"Status","message":"forbidden by a webhook"}', {}
     cluster = universe.cluster
     cluster.ahead = universe.pick_server()
     try:

@@ -1,5 +1,6 @@
 """Guards: what holds a whole cycle, however good its moves are."""
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -78,8 +79,8 @@ def _unreplaced(
 
     What its owner wants counts, whether there is a pod of it or none; of a Job that Kueue has
     suspended for our sake what it wants once it has its quota again. Such a Job that is gone is
-    missed while its JobSet is there, which makes it anew. What is missing of a workload with pods
-    that cannot be read nobody knows: it cools down, and holds no other.
+    missed while its JobSet is there, which makes it anew. Of a move whose pods could not be read a
+    pod that cannot be decoded may be the one that is missing.
     """
     late: dict[str, PastMove] = {}
     stopped: set[str] = set()
@@ -87,7 +88,7 @@ def _unreplaced(
     for move in recent:
         overdue = move.in_flight and move.at + limits.readyTimeout < snapshot.taken
         stayed = move.state == "intended" and move.podUid in snapshot.pod_index
-        if (move.state == "lost" or overdue) and not (move.no_worse or stayed or move.unread):
+        if (move.state == "lost" or overdue) and not (move.no_worse or stayed):
             late.setdefault(move.workload, move)
             stopped |= {move.workload} if move.stops else set()
     if not late:
@@ -98,7 +99,7 @@ def _unreplaced(
         if uid not in late:
             continue
         wanted = owner.resumed if uid in stopped else owner.wanted
-        if ready.of(uid) < wanted:
+        if not ready.enough(uid, wanted, late[uid]):
             said = f"{owner.kind} {owner.metadata.name} has {ready.of(uid)} Ready of {wanted}"
             yield _missing(late[uid], said)
     told: set[str] = set()
@@ -109,7 +110,7 @@ def _unreplaced(
             continue
         told.add(move.stopsUid)
         jobs = [each for each in known.values() if _above(each) == jobset.metadata.uid]
-        whole = sum(ready.of(each.metadata.uid) >= each.resumed for each in jobs)
+        whole = sum(ready.enough(each.metadata.uid, each.resumed, move) for each in jobs)
         made = len({each.workload for each in recent if each.stopsUid == move.stopsUid})
         if whole < made:
             said = f"JobSet {jobset.metadata.name} has {whole} of {counted(made, 'Job')}"
@@ -122,6 +123,12 @@ class _Ready:
     def __init__(self, snapshot: Snapshot, eligibility: Eligibility) -> None:
         self._eligibility = eligibility
         self._index = {workload.uid: i for i, workload in enumerate(snapshot.workloads)}
+        self._hidden = Counter(bad.namespace for bad in snapshot.undecodable if bad.kind == "Pod")
+
+    def enough(self, uid: str, wanted: int, move: PastMove) -> bool:
+        """Whether it has so many, as far as can be told after this move."""
+        hidden = self._hidden[move.namespace] if move.unread else 0
+        return self.of(uid) + hidden >= wanted
 
     def of(self, uid: str) -> int:
         index = self._index.get(uid)

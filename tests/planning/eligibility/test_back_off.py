@@ -290,6 +290,13 @@ def test_a_node_rests_where_arrivals_go_wrong_again() -> None:
         "node n2 is left alone until 2026-11-21 13:12:00 UTC: "
         "3 of its last 3 arrivals were not Ready in time on node n2"
     )
+    lost[0].code = "ACT023"
+    problem = Eligibility(before, Limits(), History(lost)).node(1)
+    assert problem is not None
+    assert problem.message.endswith(
+        "2 of its last 3 arrivals were not Ready in time on node n2, "
+        "1 was hidden by a pod that cannot be read, on node n2"
+    )
     (number, *_) = [
         i for i, pod in enumerate(before.pods) if pod.node == "n2" and "db" in pod.metadata.name
     ]

@@ -12,6 +12,7 @@ from rescheduler.kube.controllers import Owner
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.objects import Condition, ObjectMeta, OwnerReference, Taint
 from rescheduler.model.history import PastMove
+from rescheduler.model.snapshot import Undecodable
 from rescheduler.policies.limits import Limits
 from tests.cluster import NOW, controller, pod
 from tests.fakes import kueue
@@ -47,6 +48,13 @@ def lost(world: World, ready: int = 5, **changed: Any) -> None:
         "state": "evicted",
     }
     world.history.moves.append(PastMove(**(fields | changed)))
+
+
+def unread(world: World, kind: str = "", ready: int = 4, code: str = "ACT023") -> None:
+    """One move was lost sight of; an object of this kind cannot be decoded."""
+    lost(world, ready=ready, state="lost", settled=NOW, code=code)
+    bad = [Undecodable(kind, "default", "odd", "nonsense")] if kind else []
+    world.snapshot = replace(world.snapshot, undecodable=bad)
 
 
 def nothing_left(world: World) -> None:
@@ -136,7 +144,6 @@ TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
     ("", 0.5, lambda w: unready(w, 6)),
     ("GRD003", 0.5, lambda w: lost(w, ready=4)),
     ("GRD003", 0.5, lambda w: lost(w, ready=4, state="lost", settled=NOW)),
-    ("", 0.5, lambda w: lost(w, ready=4, state="lost", settled=NOW, code="ACT023")),
     ("GRD003", 0.5, lambda w: lost(w, ready=4, state="intended")),
     ("GRD003", 0.5, lambda w: lost(w, ready=0)),
     ("GRD003", 0.5, nothing_left),
@@ -183,6 +190,25 @@ def test_a_guard_holds_everything_or_nothing(
         assert made.totals.refused[code] > 0
         assert made.policies[0].cost.before == made.policies[0].cost.after > 0
     assert sum(made.totals.refused.values()) + len(made.moves) == made.totals.candidates
+
+
+@pytest.mark.parametrize(
+    ("kind", "ready", "code", "holds"),
+    [
+        ("Pod", 4, "ACT023", False),
+        ("Pod", 3, "ACT023", True),
+        ("Pod", 4, "ACT011", True),
+        ("Node", 4, "ACT023", True),
+        ("", 4, "ACT023", True),
+    ],
+)
+def test_a_pod_that_cannot_be_decoded_may_be_the_one_that_is_missing(
+    kind: str, ready: int, code: str, holds: bool
+) -> None:
+    """Only where the move was lost by it."""
+    world = hot_gpus(limits=limits(maxHotShare=0.5))
+    unread(world, kind, ready, code)
+    assert [each.code for each in world.plan().guards] == ["GRD003"] * holds
 
 
 def test_a_cluster_that_lists_no_node_is_not_one_in_which_all_is_well() -> None:

@@ -172,6 +172,20 @@ def test_one_stays_where_the_table_cannot_be_read_and_the_run_goes_on(stage: Sta
     assert (note.code, NAME in note.message) == ("STR007", True)
 
 
+def test_one_stays_where_a_pod_of_its_controller_cannot_be_decoded(stage: Stage) -> None:
+    """No other waits for it: the run goes on, and says why it is not freed."""
+    left = past(stage)
+    (pod,) = [v for k, v in stage.world.objects.items() if k[0] == "pods" and k[2] == NAME]
+    process = Process(stage, "a")
+    attempts = freeing(process, left)
+    attempts._snapshot = attempts._actor.observe()
+    pod["spec"]["containers"] = "nonsense"
+    attempts.free()
+    assert not any(path.endswith("/eviction") for _, path in process.sent)
+    (note,) = attempts.still_pending()
+    assert (note.code, "ACT023" in note.message, NAME in note.message) == ("STR007", True, True)
+
+
 def test_one_stays_where_the_limits_are_used_up(stage: Stage) -> None:
     moves, warned = freed(stage, limits=Limits.model_validate({**WIDE, "movesPerHour": 1}))
     assert (moves, len(warned)) == (0, 1)
