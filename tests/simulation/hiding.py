@@ -14,11 +14,7 @@ _SHARE, _ODD_SHARE = 0.6, 0.3
 
 
 class Hiding:
-    """A storm in which many a pod may not be read any more, or turns odd, as its eviction is sent.
-
-    One that is odd keeps what tells whether it was evicted; all others of its namespace stay where
-    they are meanwhile.
-    """
+    """A storm in which many a pod cannot be read any more once its eviction got no answer."""
 
     def __init__(
         self, weather: Callable[[Process, str, str], str | None], chance: random.Random
@@ -33,14 +29,18 @@ class Hiding:
         if unanswered and self.chance.random() < _SHARE:
             pod = path.removesuffix("/eviction")
             if self.chance.random() < _ODD_SHARE:
-                _turn_odd(process.universe, pod)
+                turn_odd(process.universe, pod)
             else:
                 process.universe.refused.add(pod)
                 process.universe.reached["a pod may not be read"] += 1
         return fault
 
 
-def _turn_odd(universe: Universe, path: str) -> None:
+def turn_odd(universe: Universe, path: str) -> None:
+    """The pod has a field that cannot be decoded, and all others in its namespace are left alone.
+
+    It keeps what tells whether it was evicted.
+    """
     parts = path.split("/")
     pod: Object | None = universe.cluster.objects.get(("pods", parts[4], parts[6]))
     if pod is not None:

@@ -367,7 +367,7 @@ class Run:
         universe.text = self.universe.text.replace("95%", "60%")
 
 
-def _good(cycle: Cycle) -> bool:
+def good(cycle: Cycle) -> bool:
     """Whether it went to its end; that a move was refused meanwhile is no failure."""
     verdict = getattr(cycle.report, "verdict", None)
     return cycle.code == 0 or (cycle.code == 3 and getattr(verdict, "code", "") == "ACT013")
@@ -384,11 +384,11 @@ def recovered(run: Run) -> None:
         ahead = (written - run.cluster.timeline.now()).total_seconds()
         run.cluster.timeline.advance(max(0.0, ahead))
     cycle = run.process().run()
-    if not _good(cycle):
+    if not good(cycle):
         run.forget_landings()  # those of the faults may have been compared only now
         run.cluster.timeline.advance(PERIOD)
         cycle = run.process().run()
-    if _good(cycle):
+    if good(cycle):
         for node in tainted(run.universe):
             run.ground.break_("I33", f"a taint of ours is left on {node} after all faults")
         return

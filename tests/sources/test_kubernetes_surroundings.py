@@ -152,8 +152,23 @@ def test_an_odd_pod_is_not_taken_for_one_that_is_gone(server: FakeServer) -> Non
 @pytest.mark.parametrize("status", [401, 403, 500])
 def test_what_cannot_be_read_is_an_error(server: FakeServer, path: str, status: int) -> None:
     server.faults.append(Fault("GET", path, status, times=9))
+    if (path, status) == ("pods/web-0", 403):
+        server.faults.append(Fault("GET", "pods", status, times=9))
     with pytest.raises(ClusterUnavailable):
         read(server)
+
+
+def test_a_pod_that_may_not_be_read_by_itself_is_read_with_its_namespace(
+    server: FakeServer,
+) -> None:
+    """Else each run that plans to move it would end there."""
+    whole = read(server)
+    server.faults.append(Fault("GET", "pods/web-0", 403, times=9))
+    found = read(server)
+    assert names(found.pods) == names(whole.pods)
+    assert (found.pods[0].node, found.taken is not None) == (whole.pods[0].node, True)
+    del server.world.objects["pods", "default", "web-0"]
+    assert read(server).pods == []
 
 
 def test_a_kind_that_is_not_served_is_an_error(server: FakeServer) -> None:

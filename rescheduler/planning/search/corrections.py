@@ -73,6 +73,8 @@ def _missing(move: PastMove, reading: Reading, snapshot: Snapshot) -> dict[str, 
         return min(max(1.0 - seen / reading.request.window, 0.0), 1.0)
 
     ending = move.podUid in snapshot.pod_index
+    if move.unread and ending and not snapshot.leaving[snapshot.pod_index[move.podUid]]:
+        return answer  # it is charged because nobody knew, and was never evicted
     left = 1.0 if ending else unseen(move.asked or move.at, move.source)
     if move.state in _GONE and left > 0:
         answer[move.source] = -left

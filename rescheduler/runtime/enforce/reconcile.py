@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
-from rescheduler.actions.seen_pod import was_evicted
+from rescheduler.actions.seen_pod import SeenPod, was_evicted
 from rescheduler.kube.kueue import was_stopped
 from rescheduler.model.errors import LockLost, ObjectUnreadable
 from rescheduler.model.history import History, PastMove
@@ -122,7 +122,7 @@ def _took_effect(actor: Actor, move: PastMove) -> bool:
             request may be under way.
         SourceError: none can be read now.
     """
-    if was_evicted(actor.pod(move.namespace, move.pod), move.podUid):
+    if was_evicted(_seen(actor, move), move.podUid):
         return True
     if not move.stops or actor.kueue is None:
         return False
@@ -134,6 +134,18 @@ def _took_effect(actor: Actor, move: PastMove) -> bool:
         said = "a Workload that was to be stopped cannot be read, and counts as stopped"
         _warn(actor, said, move, error)
         return True
+
+
+def _seen(actor: Actor, move: PastMove) -> SeenPod | None:
+    """The pod by its name, or among all of its controller. Raises: as `Actor.pod`."""
+    try:
+        return actor.pod(move.namespace, move.pod)
+    except ObjectUnreadable:
+        listed = actor.pods(move.namespace, move.selector, "")
+        found = next((pod for pod in listed if pod.metadata.uid == move.podUid), None)
+        if found is None:
+            raise  # it may be gone, or have ended
+        return SeenPod.of(found)
 
 
 def _charge_late(actor: Actor, move: PastMove) -> bool:

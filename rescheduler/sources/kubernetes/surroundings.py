@@ -148,20 +148,36 @@ class _Reading:
         )
 
     def pod(self, name: str) -> Pod | None:
-        """The pod; one that cannot be decoded must not be taken for one that is gone."""
-        path = f"/api/v1/namespaces/{self._namespace}/pods/{name}"
-        answer = self._get(path)
+        """The pod; one that cannot be decoded must not be taken for one that is gone.
+
+        One that may not be read by itself is read with all of its namespace: else each run would
+        end at it. Who may not list these may read none.
+        """
+        pods = f"/api/v1/namespaces/{self._namespace}/pods"
+        path = f"{pods}/{name}"
+        answer = self._connection.fetch(path, None, self._until)
         self._taken = answer.date
+        if answer.status == 403:
+            listed = self.every(pods, Pod, "Pod")
+            return self._shared(path, [pod for pod in listed if pod.metadata.name == name])
+        if answer.status >= 300 and answer.status != 404:
+            raise _refused(path, answer)
         if answer.status == 404:
             return None
         try:
             pod = decoded(answer.body, Pod)
         except msgspec.MsgspecError as error:
             raise _undecodable(path, str(error)) from error
-        problem = self._sharing.pod(pod)
-        if problem is not None:
-            raise _undecodable(path, problem)
-        return pod
+        return self._shared(path, [pod])
+
+    def _shared(self, path: str, pods: list[Pod]) -> Pod | None:
+        """The pod, if there is one, as `Sharing` makes it."""
+        for pod in pods:
+            problem = self._sharing.pod(pod)
+            if problem is not None:
+                raise _undecodable(path, problem)
+            return pod
+        return None
 
     def owners(self, pod: Pod) -> tuple[list[kinds.Controller], list[kinds.Owner]]:
         """The objects above the pod, from the nearest to the top of those that we know."""

@@ -94,6 +94,19 @@ def test_a_pod_that_was_lost_burdens_nobody() -> None:
     assert loads(state="lost") == pytest.approx([0.3125, 0.5, 0.5])
 
 
+@pytest.mark.parametrize(("leaving", "left"), [(False, 0.5), (True, 0.25)])
+def test_a_pod_that_was_charged_unread_and_is_still_there_burdens_its_node(
+    leaving: bool, left: float
+) -> None:
+    there = pod("web-1", "n1")
+    there.metadata.uid = "u"
+    there.metadata.deletionTimestamp = NOW if leaving else None
+    seen = replace(before(), pods=[there])
+    unread = move(state="lost", code="ACT023")
+    made = corrected(seen, History([unread])).readings.entries[0].values.tolist()
+    assert made == pytest.approx([left, 0.5, 0.5])
+
+
 def test_refused_old_and_other_moves_change_nothing() -> None:
     old = NOW - timedelta(seconds=301)
     assert loads(state="refused") == [0.5, 0.5, 0.5]

@@ -84,7 +84,9 @@ def _no_uid(pod: Object, _process: Process) -> None:
     pod["metadata"]["uid"] = 7
 
 
-def _forbidden(_pod: Object, process: Process) -> None:
+def _forbidden(pod: Object, process: Process) -> None:
+    """Nor do the pods of its controller show it, as it has other labels now."""
+    pod["metadata"]["labels"] = {}
     process.before = ALONE
 
 
@@ -148,9 +150,11 @@ def test_what_cannot_be_read_stays_charged_and_holds_no_other(
 
 
 def test_the_warning_names_the_pod_and_what_to_do(stage: Stage) -> None:
-    unanswered(stage, web(stage), applied=False)
+    pod = web(stage)
+    unanswered(stage, pod, applied=False)
     stage.seconds += LATER
-    process = Process(stage, "b", limits=LIMITS, before=ALONE)
+    process = Process(stage, "b", limits=LIMITS)
+    _forbidden(pod, process)
     said: list[dict[str, str]] = []
     actor = process.actor()
     object.__setattr__(actor, "warn", lambda _, **values: said.append(values))
@@ -161,11 +165,24 @@ def test_the_warning_names_the_pod_and_what_to_do(stage: Stage) -> None:
     assert "Maybe find out which authorizer refuses this pod" in said[0]["message"]
 
 
-def test_a_pod_that_may_only_be_listed_is_no_doubt(stage: Stage) -> None:
+@pytest.mark.parametrize("before", [ALONE, answering(403, f"{TEAM}/web-1")])
+def test_a_pod_that_may_only_be_listed_is_no_doubt(
+    stage: Stage, before: Callable[[int, str, str], int | str | None]
+) -> None:
+    """By its name, or among the pods of its controller."""
     unanswered(stage, web(stage), applied=False)
     stage.seconds += LATER
-    _, moves = look(stage, before=answering(403, f"{TEAM}/web-1"))
+    process, moves = look(stage, before=before)
     assert told(moves) == [("refused", "ACT009", False)]
+    assert process.warned == []
+
+
+def test_a_pod_that_may_only_be_listed_with_others_and_goes_is_no_doubt(stage: Stage) -> None:
+    stage.world.stuck = lambda _: True
+    unanswered(stage, web(stage), applied=True)
+    stage.seconds += LATER
+    _, moves = look(stage, before=ALONE)
+    assert told(moves) == [("evicted", "ACT001", True)]
 
 
 @pytest.mark.parametrize("status", [403, 500, 401, 429, "lost"])
@@ -205,7 +222,7 @@ def test_what_was_charged_unread_is_charged_once_whoever_ends_in_between(stage: 
     pod = web(stage)
     unanswered(stage, pod, applied=False)
     pod["metadata"]["uid"] = 7
-    for number in range(12):
+    for number in range(16):
         stage.seconds += LATER
 
         def kill(sent: int, *_: object, at: int = number) -> None:
@@ -280,10 +297,13 @@ def test_a_replacement_that_can_be_read_again_is_found(stage: Stage) -> None:
 
 def test_an_evicted_pod_that_may_not_be_read_is_not_said_to_be_stuck(stage: Stage) -> None:
     """It may never have been evicted, and is there as before once it can be read again."""
-    unanswered(stage, web(stage), applied=False)
+    pod = web(stage)
+    unanswered(stage, pod, applied=False)
     stage.seconds += LATER
+    labels, pod["metadata"]["labels"] = pod["metadata"]["labels"], {}
     _, moves = look(stage, before=ALONE)
     assert told(moves) == [("lost", "ACT023", True)]
+    pod["metadata"]["labels"] = labels
     stage.seconds += 3600
     _, moves = look(stage, "c")
     assert told(moves) == [("lost", "ACT023", True)]
