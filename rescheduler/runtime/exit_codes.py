@@ -23,8 +23,8 @@ Every other guard is about the cluster or about what our moves did to it.
 NOTED = frozenset({"STR001", "STR002", "STR005", "STR007", "STR014", "ACT022"})
 """Notes on steering without effect, on pods that it keeps Pending, on a taint of ours that nothing
 takes off, and on gangs of Kueue that are left alone as the right to stop them is missing."""
-_MISSED = frozenset({"ACT011", "ACT017", "ACT018", "ACT019", "ACT020"})
-"""Codes of evicted pods that did not go, or whose replacement was not Ready."""
+_MISSED = frozenset({"ACT011", "ACT017", "ACT018", "ACT019", "ACT020", "ACT023"})
+"""Codes of evicted pods that did not go, or whose replacement was not Ready or not to be read."""
 
 
 def exit_code(report: Report, *, proposed: bool = False, applying: bool = False) -> int:

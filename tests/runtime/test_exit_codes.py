@@ -80,6 +80,7 @@ def test_held_on_purpose_after_something_was_done_is_not_all_that_was_asked(verd
         ("ACT013", ("evicted", "ACT017"), 3),
         ("ACT013", ("evicted", "ACT018"), 3),
         ("ACT019", ("evicted", "ACT019"), 3),
+        ("ACT013", ("evicted", "ACT023"), 3),
         ("ACT014", DONE, 3),
         ("ACT014", UNTRIED, 3),
         ("ACT009", ("unknown", "ACT009"), 3),
