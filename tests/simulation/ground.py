@@ -97,6 +97,15 @@ class Knowledge:
     """The policies of its cycle, and the meaning that each has."""
     apart: float = 0.0
     """How long it had stood still in its cycle when it last read anything."""
+    refused: set[str] = field(default_factory=set)
+    """Pods that it may not read by themselves, so that a list of pods stands for them."""
+
+    def see(self, what: str, at: float) -> None:
+        """It was answered that."""
+        self.read[what] = at
+        if what == "pods":
+            self.read |= dict.fromkeys(self.refused, at)
+        self.refused.discard(what)
 
 
 class Ground:
@@ -245,8 +254,12 @@ class Ground:
             return
         if method != "GET":
             return
+        what = f"pods/{kind}" if "/pods/" in path else kind
+        if status == 403:
+            known.refused |= {what} if "/pods/" in path else set()
+            return
         known.apart = process.cycle.apart if process.cycle is not None else 0.0
-        known.read[f"pods/{kind}" if "/pods/" in path else kind] = self.seconds - known.apart
+        known.see(what, self.seconds - known.apart)
         if kind == "nodes":
             nodes = self.universe.cluster.of("nodes")
             known.not_ready = (sum(not is_ready(each) for each in nodes), len(nodes))

@@ -98,9 +98,7 @@ def exchange(
         _before(process, fault, metrics, timeout, url)
         refused = _refusal(fault, process)
         if refused is not None:
-            if takes_pods(path):
-                what = "eviction" if method == "POST" else "stop"
-                process.universe.reached[f"{what} {refused.status}"] += 1
+            _note_refusal(process, method, path, refused.status)
             return refused
     status, payload, headers = _served(process, method, path, body, query, metrics=metrics)
     if fault in ("killed after", "reply lost") and takes_pods(path) and status < 300:
@@ -117,6 +115,14 @@ def exchange(
         process.universe.remember(path, payload)
     process.after(phase, method, path, body, status)
     return Answer(process, status, payload, headers, pace=1.0 if fault == "drip" else 0.0)
+
+
+def _note_refusal(process: "Process", method: str, path: str, status: int) -> None:
+    if takes_pods(path):
+        what = "eviction" if method == "POST" else "stop"
+        process.universe.reached[f"{what} {status}"] += 1
+    if (method, status) == ("GET", 403):
+        process.universe.seen_by(process, "", method, path, status)
 
 
 def _asked(method: str, url: str, *, metrics: bool) -> tuple[str, str]:
