@@ -36,7 +36,7 @@ def main() -> int:
     text = given.moves
     most = round(float(text[:-1]) / 100 * len(placed)) if text.endswith("%") else int(text)
     clock = Clock(given.seconds, cpu=given.cpu)
-    found = improved(cluster, openb_policy(), most, clock, seed=given.seed)
+    found = improved(cluster, openb_policy(), most, clock, seed=given.seed, runs=given.runs)
     spent = clock.spent()
     moved = {shift.pod: shift.destination for shift in found.shifts}
     number = {task(row): index for index, row in reversed(list(enumerate(listed)))}

@@ -28,7 +28,7 @@ def main() -> int:
     cluster, policy = rasa(given.instance), m3_policy()
     clock = Clock(given.seconds, cpu=given.cpu)
     most = len(cluster.pods) if given.moves is None else given.moves
-    found = improved(cluster, policy, most, clock, seed=given.seed)
+    found = improved(cluster, policy, most, clock, seed=given.seed, runs=given.runs)
     spent = clock.spent()
     term = policy.compile(cluster)
     worst = term.worst() if isinstance(term, LocalityTerm) else 1.0

@@ -36,6 +36,7 @@ def main() -> int:
         len(instance.home) if given.moves is None else given.moves,
         clock,
         seed=given.seed,
+        runs=given.runs,
         held=files.held(instance),
         rules=[files.least_locations(instance)],
         price=instance.moving / scale,

@@ -20,7 +20,7 @@ from tests.planning.improve.compile_loops import compile_loops
 class Clock:
     """The share of the time that is spent.
 
-    cpu: whether it is CPU time, to measure on a machine that others use too.
+    cpu: whether it is CPU time, to measure on a machine that others use too; that of all runs.
     """
 
     def __init__(self, seconds: float, *, cpu: bool) -> None:
@@ -48,6 +48,9 @@ def options(parser: argparse.ArgumentParser, seconds: float) -> None:
     parser.add_argument("--seconds", type=float, default=seconds)
     parser.add_argument("--cpu", action="store_true", help="count CPU time, not the wall's")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--runs", type=int, default=2, help="of annealing, at once on as many cores"
+    )
 
 
 def improved(
@@ -57,6 +60,7 @@ def improved(
     clock: Clock,
     *,
     seed: int = 0,
+    runs: int = 1,
     held: Iterable[str] = (),
     rules: Sequence[Rule] = (),
     price: FloatArray | float = 0.0,
@@ -72,4 +76,4 @@ def improved(
     placement = compiled(copy, held=held, rules=rules, price=price)
     if isinstance(placement, Problem):
         raise TypeError(placement.message)
-    return improve(placement, moves, clock, seed)
+    return improve(placement, moves, clock, seed, runs)

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from rescheduler.planning.improve.annealing import Annealing, Task
 from rescheduler.planning.improve.partners import Partners
@@ -10,6 +10,9 @@ from rescheduler.planning.improve.partners import Partners
 
 class Run(Protocol):
     """One run from a placement, which then is the best that was seen."""
+
+    parallel: ClassVar[bool]
+    """Whether it leaves the interpreter to others while it runs."""
 
     @property
     def best(self) -> float:

@@ -10,6 +10,7 @@ state that is past.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -74,6 +75,8 @@ class Task:
 
 class Annealing:
     """One run."""
+
+    parallel: ClassVar[bool] = False
 
     def __init__(self, task: Task) -> None:
         placement, gains, average = task.placement, task.gains, task.average

@@ -11,8 +11,8 @@ import numpy as np
 
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import IntArray
-from rescheduler.planning.improve.annealed import annealed
 from rescheduler.planning.improve.annealing import Task
+from rescheduler.planning.improve.at_once import annealed_at_once
 from rescheduler.planning.improve.descent import Descent
 from rescheduler.planning.improve.kinds import KindDescent, candidates
 from rescheduler.planning.improve.placement import Placement
@@ -48,12 +48,14 @@ def improve(
     most: int,
     progress: Callable[[int], float],
     seed: int = 0,
+    runs: int = 1,
 ) -> Improvement:
     """The best that is found.
 
     most: how many pods may end elsewhere. progress: what share of the time or of the steps is
-    spent, by the number of pods that annealing has asked so far; it ends at 1. With the same seed
-    and a progress of steps alone the same moves come out.
+    spent, by the number of pods that annealing has asked so far; it ends at 1. runs: how many runs
+    of annealing there are at once. With the same seed and runs, and a progress of steps alone, the
+    same moves come out.
     """
     before, bound = placement.cost(), placement.least(most)
     most = min(most, len(placement.movable))
@@ -67,7 +69,7 @@ def improve(
     gains = _descend(placement, some, most, progress)
     reached = placement.cost()
     if gains and progress(0) < 1.0:
-        annealed(Task(placement, most, gains, random, progress)).run()
+        annealed_at_once(Task(placement, most, gains, random, progress), runs)
         if len(some) == len(placement.movable) and placement.cost() < reached:
             _descend(placement, some, most, lambda _: progress(0) - _ENDING)
         stopped = "its time is spent"

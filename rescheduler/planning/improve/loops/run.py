@@ -1,5 +1,7 @@
 """One run of the compiled loop over a placement."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from rescheduler.model.readings import IntArray
@@ -37,6 +39,8 @@ _RENEW = 100
 
 class Loops:
     """As `Annealing`, of a task whose placement has this state."""
+
+    parallel: ClassVar[bool] = True
 
     def __init__(self, task: Task, state: State) -> None:
         placement = task.placement
