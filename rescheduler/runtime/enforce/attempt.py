@@ -54,6 +54,7 @@ class Attempts:
         self._snapshot: Snapshot | None = None
         self._checks: Checks | None = None
         self.guarded: datetime | None = None
+        """When guards were asked last; None before they were."""
         self._last: datetime | None = None
         self._barred: dict[tuple[str, str], Problem] = {}
 
