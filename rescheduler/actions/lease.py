@@ -200,7 +200,7 @@ class Lease:
                 self.problem = error.message
                 renewed = False
             silent = self._steady() - (self._renewed_at or 0.0)
-            if not renewed and (silent >= self.durations.renew or self.holder() != self.identity):
+            if not renewed and silent >= self.durations.renew:
                 self._renewed_at = None
             return renewed
 
@@ -222,8 +222,6 @@ class Lease:
                     break
                 if self._attempt(text):
                     return
-                if self.holder() != self.identity:
-                    self._renewed_at = None
         raise LockLost(
             f"the lock {self._where} was lost before the state could be noted on it",
             "check for a second instance; this one stops.",
@@ -236,12 +234,16 @@ class Lease:
     def _attempt(self, note: str = "") -> bool:
         """client-go's tryAcquireOrRenew; True when the lock is ours now, with the note on it."""
         with self._guard:
-            began = self._steady()
-            if self._object is not None and self.held:
+            began, ours = self._steady(), self.held
+            if self._object is not None and ours:
                 stored = self._store.replace(self._ours(self._object, note))
                 if stored is not None:
                     return self._won(stored, began)
             current = self._store.read()
+            if ours and not self._still_ours(current):
+                self._renewed_at = None
+                self.problem = f"the lock {self._where} has expired, or another one has had it"
+                return False
             if current is None:
                 stored = self._store.create(self._ours(self._blank(), note))
                 return self._conflict() if stored is None else self._won(stored, began)
@@ -253,6 +255,14 @@ class Lease:
                 return False
             stored = self._store.replace(self._ours(current, note))
             return self._conflict() if stored is None else self._won(stored, began)
+
+    def _still_ours(self, current: dict[str, Any] | None) -> bool:
+        """Whether nobody else can have had it since our last write; a deleted one is as it was."""
+        if not self.held:
+            return False
+        spec, last = (current or {}).get("spec") or {}, self._seen or {}
+        same = ("holderIdentity", "acquireTime", "leaseTransitions")
+        return current is None or all(spec.get(each) == last.get(each) for each in same)
 
     def _conflict(self) -> bool:
         self._conflicts += 1

@@ -1,7 +1,5 @@
 """The state goes forward only, and is never taken for something else than it is."""
 
-from typing import Any
-
 import msgspec
 import pytest
 
@@ -71,85 +69,6 @@ def test_another_state_of_the_same_write_is_not_believed() -> None:
     stage.world.put(*KEY, packed({**stored_state(stage), "history": {}}))
     with pytest.raises(LedgerUnreadable, match="for the same write"):
         taken_over(stage).ledger.open()
-
-
-def copy_of_state(stage: Stage) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(stage.world.objects[KEY]))
-    return found
-
-
-def without_a_note(stage: Stage, name: str) -> None:
-    """A process stores the state, and its note on the Lease is refused."""
-    process = taken_over(stage, name)
-    process.before = lambda _, method, path: 403 if method == "PUT" and "/leases/" in path else None
-    with pytest.raises(ActionError, match="403"):
-        process.ledger.open()
-    stage.seconds += 300
-
-
-def test_a_state_that_does_not_follow_from_the_noted_one_is_not_believed() -> None:
-    """Two were written after the same one, as that was restored in between."""
-    stage = Stage()
-    begun(stage).lease.release()
-    noted = copy_of_state(stage)
-    for name in "bcd":
-        without_a_note(stage, name)
-    other = copy_of_state(stage)
-    stage.world.put(*KEY, noted)
-    e = taken_over(stage, "e")
-    e.ledger.write(History([*e.ledger.open().moves, past("u1")]))
-    e.lease.release()
-    assert unpacked(other)["sequence"] > note(stage)["sequence"]
-    stage.world.put(*KEY, other)
-    with pytest.raises(LedgerUnreadable, match="does not follow from write 3"):
-        taken_over(stage, "f").ledger.open()
-
-
-def test_states_that_follow_from_the_noted_one_are_believed_however_many_notes_failed() -> None:
-    stage = Stage()
-    a = begun(stage)
-    a.ledger.write(History([past("u1")]))
-    a.lease.release()
-    for number in range(20):
-        without_a_note(stage, f"b{number}")
-    assert [move.podUid for move in taken_over(stage).ledger.open().moves] == ["u1"]
-
-
-@pytest.mark.parametrize("opens", [True, False])
-def test_a_state_follows_from_one_whose_note_may_be_there_without_an_answer(opens: bool) -> None:
-    stage = Stage()
-    begun(stage).lease.release()
-    b = taken_over(stage)
-    if not opens:
-        b.ledger.open()
-    put = ("PUT", "/apis/coordination.k8s.io/v1/namespaces/rescheduler/leases/rescheduler")
-    b.after = lambda _, method, path: "lost" if (method, path) == put else None
-    before = stage.world.objects[LEASE]["metadata"]["annotations"][NOTE]
-    with pytest.raises(ActionError):
-        b.ledger.open() if opens else b.ledger.write(History([past("u1")]))
-    assert stage.world.objects[LEASE]["metadata"]["annotations"][NOTE] != before
-    b.after = lambda *_: None
-
-    def kill(_: int, method: str, path: str) -> None:
-        if (method, path) == put:
-            raise Killed
-
-    b.before = kill
-    with pytest.raises(Killed):
-        b.ledger.open() if opens else b.ledger.write(History([past("u2")]))
-    stage.seconds += 300
-    taken_over(stage, "c").ledger.open()
-
-
-def test_a_state_of_before_that_says_nothing_of_it_is_believed_once() -> None:
-    stage = Stage()
-    begun(stage).lease.release()
-    state = stored_state(stage)
-    del state["follows"]
-    stage.world.put(*KEY, packed({**state, "sequence": 9}))
-    b = taken_over(stage)
-    b.ledger.open()
-    assert stored_state(stage)["follows"]
 
 
 def test_a_state_that_no_lease_records_is_not_believed() -> None:
