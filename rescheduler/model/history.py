@@ -82,7 +82,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     usage: what the pod used when the move was planned, by reading name, in the pods' unit.
     landing: the predicted probability of each node. unschedulable: that of staying Pending.
     scheduler: its version, such as `1.36`. compared: whether its landing was counted.
-    at: when the intent was written, or when it was found long after that it was carried out.
+    at: when the intent was written, or when a later look found that it was carried out.
     settled: when the state became ready, refused or lost.
     """
 
@@ -182,7 +182,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         return True
 
     def charge_late(self, now: datetime) -> None:
-        """It has taken effect after all, long after the intent, at a time that was not seen.
+        """It has taken effect after the intent, at a time that was not seen.
 
         It counts from now on, so that no window and no cool-down ends too early.
         """

@@ -97,10 +97,7 @@ def _resolve(actor: Actor, move: PastMove) -> bool:
         _warn(actor, "it is not known yet whether an eviction took effect", move, error)
         return False
     if done:
-        if overdue:
-            move.charge_late(now)
-        else:
-            move.state, move.code = "evicted", "ACT001"
+        move.charge_late(now)
         actor.record(resolved(move))
         return True
     if overdue:

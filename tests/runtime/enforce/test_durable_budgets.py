@@ -109,6 +109,29 @@ def test_an_intent_without_an_effect_is_refunded_after_two_minutes_and_not_befor
     assert code(stage, process, other) == then
 
 
+@pytest.mark.parametrize("waited", [60, 100, 300])
+def test_an_eviction_that_a_later_run_finds_cools_down_from_then_on(
+    stage: Stage, waited: int
+) -> None:
+    """A process may have stood still before it sent the request: nobody saw when that was."""
+    limits = Limits(**WIDE)
+
+    def kill(_: int, __: str, path: str) -> None:
+        if "eviction" in path:
+            raise Killed
+
+    first = planned(web(stage, "w1", "n1", "rs-1"))
+    with pytest.raises(Killed):
+        code(stage, Process(stage, "a", limits=limits, after=kill), first)
+    asked = Process(stage, "").ledger.peek().moves[0].at
+    stage.seconds += waited
+    with holding(Process(stage, "b", limits=limits).actor()) as history:
+        (found,) = history.moves
+    assert found.charged
+    assert found.asked == asked
+    assert waited <= (found.at - asked).total_seconds() <= waited + 40
+
+
 def test_what_was_evicted_right_before_a_crash_is_followed_by_the_next_run(stage: Stage) -> None:
     limits = Limits(**WIDE)
 
