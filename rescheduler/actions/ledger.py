@@ -91,8 +91,8 @@ class Ledger:
         self._clock = clock
         self._object: dict[str, Any] | None = None
         self._sequence = 0
-        self._tried = ""
-        """What we last tried to store: it may be there although no answer came."""
+        self._tried: set[str] = set()
+        """What we tried to store since the last answer: it may be there all the same."""
         self._follows: list[str] = []
         """The checksums of which the Lease records one: more than one once a note has failed."""
 
@@ -121,7 +121,9 @@ class Ledger:
             current = self._store.create(self._blank) or self._store.read()
         if current is None:
             raise LockLost(f"ConfigMap {self._where} came and went while it was opened")
-        self._follows = [] if noted is None else [noted.checksum]
+        if noted is None or noted.checksum not in self._follows:
+            # Else it is one of ours, and the Lease may have a later one that got no answer.
+            self._follows = [] if noted is None else [noted.checksum]
         current, asked = asked_to_forget(current, "budgets")
         try:
             state = self._believed(current, noted)
@@ -210,12 +212,12 @@ class Ledger:
                 "lower movesPerDay or coolDownCap; until older moves have lost their meaning, "
                 "nothing is evicted.",
             )
-        self._put(packed)
-        self._note(note_of(state, self._tried))
+        self._note(note_of(state, self._put(packed)))
         return state.history
 
-    def _put(self, packed: bytes) -> None:
+    def _put(self, packed: bytes) -> str:
         tried = base64.b64encode(packed).decode()
+        self._tried.add(tried)
         problem: ActionError | None = None
         for _ in range(3):
             body = filled(self._object or self._blank, packed)
@@ -227,10 +229,9 @@ class Ledger:
                 # A conflict, or a lost reply: what is there now decides.
                 stored = self._stored_meanwhile(tried)
             if stored is not None:
-                self._tried = tried
+                self._tried = {tried}
                 self._see(stored)
-                return
-        self._tried = tried
+                return tried
         raise problem or ActionError(
             f"ConfigMap {self._where} changed three times while it was written",
             "check who else writes it.",
@@ -249,7 +250,7 @@ class Ledger:
         return None
 
     def _known(self, current: dict[str, Any]) -> bool:
-        return packed_in(current) in (packed_in(self._object or {}), self._tried)
+        return packed_in(current) in {packed_in(self._object or {}), *self._tried}
 
     def _foreign(self, current: dict[str, Any]) -> ActionError:
         """Why what is stored now, which we did not write, ends this lease transition."""
@@ -342,7 +343,8 @@ class Ledger:
                 "between, and what was moved since would be forgotten",
                 RESET,
             )
-        self._follows.append(found)
+        if found not in self._follows:
+            self._follows.append(found)
         return state
 
 

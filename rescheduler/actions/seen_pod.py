@@ -16,14 +16,13 @@ import msgspec
 
 from rescheduler.actions.transport import Answer
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pod_state import grace
+from rescheduler.kube.pod_state import grace, grace_of
 from rescheduler.model.errors import ClusterUnavailable, ObjectUnreadable
 from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 
 ANY_POD = "/api/v1/pods?limit=1"
 """Whoever may ask this has the right to read pods; a refusal of one is about that one then."""
 _DISRUPTED = ("DisruptionTarget", "True", "EvictionByEvictionAPI")
-_NO_SPEC = Pod()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +135,7 @@ def _marked(item: dict[str, Any]) -> bool:
 
 def _grace(item: dict[str, Any]) -> timedelta:
     seconds = _fields(item, "spec").get("terminationGracePeriodSeconds")
-    try:
-        return timedelta(seconds=seconds) if type(seconds) is int else grace(_NO_SPEC)
-    except OverflowError:
-        return grace(_NO_SPEC)
+    return grace_of(seconds if type(seconds) is int else None)
 
 
 def _fields(item: Any, name: str) -> dict[str, Any]:

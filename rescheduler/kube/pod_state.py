@@ -4,6 +4,8 @@ from datetime import timedelta
 
 from rescheduler.kube.objects import Pod, PodSpec
 
+_LONGEST_GRACE = 365 * 86_400
+
 
 def pod_priority(spec: PodSpec) -> int:
     """The priority that counts, 0 where none was resolved.
@@ -32,12 +34,16 @@ def to_be_placed(pod: Pod) -> bool:
 
 
 def grace(pod: Pod) -> timedelta:
-    """How long its containers may take to end.
+    """How long its containers may take to end."""
+    return grace_of(pod.spec.terminationGracePeriodSeconds)
+
+
+def grace_of(seconds: int | None) -> timedelta:
+    """What these `terminationGracePeriodSeconds` mean; a year stands for all that is longer.
 
     Source: pkg/apis/core/v1/defaults.go, SetDefaults_PodSpec, Kubernetes 1.36: 30 s if not given.
     """
-    seconds = pod.spec.terminationGracePeriodSeconds
-    return timedelta(seconds=30 if seconds is None else seconds)
+    return timedelta(seconds=30 if seconds is None else min(max(seconds, 0), _LONGEST_GRACE))
 
 
 def restarts(pod: Pod) -> int:

@@ -8,6 +8,7 @@
 """
 
 from rescheduler.model.errors import PlanDrifted
+from rescheduler.model.history import UNREADABLE
 from rescheduler.model.plan import Outcome, Plan, PolicyResult, Report, plan_in
 from rescheduler.runtime.enforce.acting import DONE
 
@@ -44,6 +45,8 @@ def exit_code(report: Report, *, proposed: bool = False, applying: bool = False)
     if any(note.code in NOTED for note in plan.notes):
         return FAULT
     if isinstance(report, Outcome) and any(demoted_now(each, plan) for each in plan.policies):
+        return UNDONE
+    if any(note.code == UNREADABLE for note in plan.notes):
         return UNDONE
     if report is plan and plan.guards:
         return _of_verdict(plan.guards[0].code)

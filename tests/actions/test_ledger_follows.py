@@ -90,6 +90,41 @@ def test_a_state_follows_from_one_whose_note_may_be_there_without_an_answer(open
     taken_over(stage, "c").ledger.open()
 
 
+def test_a_state_follows_from_all_that_one_lock_may_have_noted() -> None:
+    """Opened three times: the first note is there without an answer, the others are refused."""
+    stage = Stage()
+    begun(stage).lease.release()
+    b = taken_over(stage)
+    put = ("PUT", "/apis/coordination.k8s.io/v1/namespaces/rescheduler/leases/rescheduler")
+    b.after = lambda _, method, path: "lost" if (method, path) == put else None
+    with pytest.raises(ActionError):
+        b.ledger.open()
+    b.before = lambda _, method, path: 403 if (method, path) == put else None
+    for _ in range(2):
+        with pytest.raises(ActionError):
+            b.ledger.open()
+    stage.seconds += 300
+    taken_over(stage, "c").ledger.open()
+
+
+def test_a_state_of_ours_that_got_no_answer_twice_is_not_foreign() -> None:
+    stage = Stage()
+    a = begun(stage)
+    done: list[str] = []
+
+    def unanswered(_: int, method: str, path: str) -> str | None:
+        if "rescheduler-state" not in path or method in done:
+            return None
+        done.append(method)
+        return "lost"
+
+    a.after = unanswered
+    with pytest.raises(ActionError):
+        a.ledger.write(History([past("u1", state="ready")]))
+    assert done == ["PUT", "GET"]
+    assert [move.podUid for move in a.ledger.load().moves] == ["u1"]
+
+
 def test_a_state_of_before_that_says_nothing_of_it_is_believed_once() -> None:
     stage = Stage()
     begun(stage).lease.release()

@@ -171,6 +171,15 @@ def test_a_pod_that_may_not_be_read_by_itself_is_read_with_its_namespace(
     assert read(server).pods == []
 
 
+def test_a_pod_that_may_not_be_read_by_itself_and_cannot_be_decoded_is_not_gone(
+    server: FakeServer,
+) -> None:
+    server.faults.append(Fault("GET", "pods/web-0", 403, times=9))
+    server.world.objects["pods", "default", "web-0"]["spec"]["containers"] = "nonsense"
+    with pytest.raises(ClusterUnavailable, match="pods/web-0 cannot be decoded"):
+        read(server)
+
+
 def test_a_kind_that_is_not_served_is_an_error(server: FakeServer) -> None:
     server.faults.append(Fault("GET", "horizontalpodautoscalers", 404))
     with pytest.raises(ClusterUnavailable, match="horizontalpodautoscalers answered 404"):

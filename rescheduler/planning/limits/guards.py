@@ -83,6 +83,7 @@ def _unreplaced(
     pod that cannot be decoded may be the one that is missing.
     """
     late: dict[str, PastMove] = {}
+    unread: dict[str, list[bool]] = {}
     stopped: set[str] = set()
     recent = history.recent(snapshot.taken)
     for move in recent:
@@ -90,16 +91,17 @@ def _unreplaced(
         stayed = move.state == "intended" and move.podUid in snapshot.pod_index
         if (move.state == "lost" or overdue) and not (move.no_worse or stayed):
             late.setdefault(move.workload, move)
+            unread.setdefault(move.workload, []).append(move.unread)
             stopped |= {move.workload} if move.stops else set()
     if not late:
         return
     known = {owner.metadata.uid: owner for owner in snapshot.controllers}
-    ready = _Ready(snapshot, eligibility)
+    ready = _Ready(snapshot, eligibility, unread)
     for uid, owner in known.items():
         if uid not in late:
             continue
         wanted = owner.resumed if uid in stopped else owner.wanted
-        if not ready.enough(uid, wanted, late[uid]):
+        if not ready.enough(uid, wanted, late[uid].namespace):
             said = f"{owner.kind} {owner.metadata.name} has {ready.of(uid)} Ready of {wanted}"
             yield _missing(late[uid], said)
     told: set[str] = set()
@@ -110,7 +112,8 @@ def _unreplaced(
             continue
         told.add(move.stopsUid)
         jobs = [each for each in known.values() if _above(each) == jobset.metadata.uid]
-        whole = sum(ready.enough(each.metadata.uid, each.resumed, move) for each in jobs)
+        within = move.namespace
+        whole = sum(ready.enough(each.metadata.uid, each.resumed, within) for each in jobs)
         made = len({each.workload for each in recent if each.stopsUid == move.stopsUid})
         if whole < made:
             said = f"JobSet {jobset.metadata.name} has {whole} of {counted(made, 'Job')}"
@@ -118,16 +121,26 @@ def _unreplaced(
 
 
 class _Ready:
-    """Counts the Ready pods of workloads, by UID."""
+    """Counts the Ready pods of workloads, by UID.
 
-    def __init__(self, snapshot: Snapshot, eligibility: Eligibility) -> None:
+    unread: of the late moves of each workload whether their pods could not be read.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, eligibility: Eligibility, unread: dict[str, list[bool]]
+    ) -> None:
+        self._unread = {uid: len(each) for uid, each in unread.items() if all(each)}
         self._eligibility = eligibility
         self._index = {workload.uid: i for i, workload in enumerate(snapshot.workloads)}
         self._hidden = Counter(bad.namespace for bad in snapshot.undecodable if bad.kind == "Pod")
 
-    def enough(self, uid: str, wanted: int, move: PastMove) -> bool:
-        """Whether it has so many, as far as can be told after this move."""
-        hidden = self._hidden[move.namespace] if move.unread else 0
+    def enough(self, uid: str, wanted: int, namespace: str) -> bool:
+        """Whether it has so many, as far as can be told.
+
+        Pods that cannot be decoded may be those that are missing: as many as there are moves whose
+        pods could not be read, unless another of its moves is known to be lost.
+        """
+        hidden = min(self._hidden[namespace], self._unread.get(uid, 0))
         return self.of(uid) + hidden >= wanted
 
     def of(self, uid: str) -> int:

@@ -30,7 +30,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.awaiting import STAYS, await_placed, await_replacements, awaited
-from rescheduler.runtime.enforce.confirming import misses
+from rescheduler.runtime.enforce.confirming import misses, unread
 from rescheduler.runtime.enforce.freeing import FreeingAttempts
 from rescheduler.runtime.enforce.halting import Halted, problem
 from rescheduler.runtime.enforce.reconcile import holding
@@ -96,7 +96,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
     learned = plan.calibration
     if known is not None:
         learned = calibration(known, actor.limits, plan.cluster.version)
-        found += misses(known, plan.id)
+        found += [*misses(known, plan.id), *unread(known)]
     return Outcome(
         started=started,
         finished=actor.clock(),

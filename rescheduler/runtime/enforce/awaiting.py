@@ -119,6 +119,10 @@ def _look(
     """Take in what these pods show of the move. Raises: as `Actor.pod`, or what stands for them."""
     if isinstance(pods, ObjectUnreadable):
         raise pods
+    if move.unread:
+        there = _left(actor, move, pods)
+        if there is not None and not there.leaving:
+            return  # it was never evicted, so what has come is the replacement of another one
     taken = {each.replacement for each in history.moves if each is not move}
     found = find_replacement(move, pods, taken)
     _see(actor, move, found)
@@ -128,13 +132,18 @@ def _look(
         # What can be read again is as any other.
         move.code = {STAYS: "ACT001", UNREADABLE: "ACT011"}.get(move.code, move.code)
         _close(actor, move, found)
-    elif actor.clock() - move.at >= left.grace + _OVERTIME and not move.unread:
+    elif actor.clock() - move.at >= left.grace + _OVERTIME:
         move.code = STAYS
 
 
 def _lose_sight(actor: Actor, move: PastMove, error: ObjectUnreadable) -> None:
-    """One pod hides what has become of a move: from when that is late it counts as lost."""
+    """One pod hides what has become of a move: from when that is late it counts as lost.
+
+    One that was known to be lost stays that, so that no odd pod can hide it.
+    """
     now = actor.clock()
+    if move.state == "lost" and not move.unread:
+        return
     if move.state == "evicted" and now - move.at < actor.limits.readyTimeout:
         return
     said = "a move counts as lost, as a pod of its workload cannot be read"

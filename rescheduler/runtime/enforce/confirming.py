@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from rescheduler.model.history import History, PastMove
+from rescheduler.model.history import UNREADABLE, History, PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.steering import Followed, Means
@@ -72,6 +72,16 @@ def misses(history: History, plan: str) -> list[Problem]:
         )
         for past in history.moves
         if past.plan == plan and past.steered is not None and past.steered.missed
+    ]
+
+
+def unread(history: History) -> list[Problem]:
+    """What to note of moves that count as lost because nobody can read what became of them."""
+    known = CATALOG[UNREADABLE]
+    return [
+        Problem(UNREADABLE, f"{known.sentence} It is {past.namespace}/{past.pod}. {known.advice}")
+        for past in history.moves
+        if past.unread
     ]
 
 

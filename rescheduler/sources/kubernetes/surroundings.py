@@ -159,6 +159,9 @@ class _Reading:
         self._taken = answer.date
         if answer.status == 403:
             listed = self.every(pods, Pod, "Pod")
+            for bad in self._undecodable:
+                if (bad.kind, bad.name) == ("Pod", name):
+                    raise _undecodable(path, bad.message)
             return self._shared(path, [pod for pod in listed if pod.metadata.name == name])
         if answer.status >= 300 and answer.status != 404:
             raise _refused(path, answer)

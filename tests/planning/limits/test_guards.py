@@ -211,6 +211,22 @@ def test_a_pod_that_cannot_be_decoded_may_be_the_one_that_is_missing(
     assert [each.code for each in world.plan().guards] == ["GRD003"] * holds
 
 
+@pytest.mark.parametrize("first", ["ACT023", "ACT011"])
+def test_a_pod_that_cannot_be_decoded_hides_no_move_that_is_known_to_be_lost(first: str) -> None:
+    world = hot_gpus(limits=limits(maxHotShare=0.5))
+    unread(world, "Pod", code=first)
+    other = "ACT011" if first == "ACT023" else "ACT023"
+    lost(world, ready=4, state="lost", settled=NOW, code=other, podUid="other")
+    assert [each.code for each in world.plan().guards] == ["GRD003"]
+
+
+def test_pods_that_cannot_be_decoded_hide_no_more_than_were_lost_by_it() -> None:
+    world = hot_gpus(limits=limits(maxHotShare=0.5))
+    unread(world, "Pod", ready=3)
+    world.snapshot = replace(world.snapshot, undecodable=3 * list(world.snapshot.undecodable))
+    assert [each.code for each in world.plan().guards] == ["GRD003"]
+
+
 def test_a_cluster_that_lists_no_node_is_not_one_in_which_all_is_well() -> None:
     world = hot_gpus(limits=limits(maxHotShare=0.5))
     world.snapshot = replace(world.snapshot, nodes=[])

@@ -17,6 +17,7 @@ from rescheduler.model.plan import Outcome
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.enforce.reconcile import APPLY_DELAY, holding
+from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import START, WIDE, Killed, Process, Stage, warm
 
@@ -147,6 +148,10 @@ def test_what_cannot_be_read_stays_charged_and_holds_no_other(
     assert process.warned[0] == (
         "an unanswered eviction counts as carried out, as its pod cannot be read"
     )
+    (note,) = outcome.plan.notes
+    assert note.code == "ACT023"
+    assert "team/web-1" in note.message
+    assert exit_code(outcome) == 3, "somebody must look"
 
 
 def test_the_warning_names_the_pod_and_what_to_do(stage: Stage) -> None:
@@ -278,7 +283,7 @@ def test_a_replacement_that_cannot_be_decoded_holds_no_other_run(stage: Stage) -
     assert told(moves)[0] == ("lost", "ACT011", True), "it is as any other that is late"
     replacement["spec"]["containers"] = "nonsense"
     _, moves = look(stage, "g")
-    assert told(moves)[0] == ("lost", "ACT023", True)
+    assert told(moves)[0] == ("lost", "ACT011", True), "what was known to be lost stays that"
 
 
 def test_a_replacement_that_can_be_read_again_is_found(stage: Stage) -> None:
@@ -328,3 +333,34 @@ def test_the_eviction_of_a_replacement_takes_no_slot_unread_either() -> None:
     )  # fmt: skip
     move.charge_unread(move.at)
     assert (move.state, move.charged) == ("evicted", True), "`reconcile` settles it"
+
+
+def test_a_pod_that_was_never_evicted_takes_no_replacement_of_another(stage: Stage) -> None:
+    first, owner = web(stage), ("ReplicaSet", "rs-web-1")
+    second = stage.world.add_pod("web-2", "n1", owner=owner, app="web", namespace="team")
+    unanswered(stage, first, applied=False)
+    stage.seconds += LATER
+    process = Process(stage, "b", limits=LIMITS)
+    labels = first["metadata"]["labels"]
+    _forbidden(first, process)
+    with holding(process.actor()) as history:
+        assert told(history.moves) == [("lost", "ACT023", True)]
+    first["metadata"]["labels"] = labels
+    stage.seconds += 7 * 3600
+    unanswered(stage, second, applied=True)
+    stage.seconds += 90
+    stage.world.tick()
+    for name in "cd":
+        _, moves = look(stage, name)
+        stage.seconds += 400
+    assert [(each.pod, each.state) for each in moves] == [("web-1", "lost"), ("web-2", "ready")]
+    assert not moves[0].replacement
+
+
+def test_a_pod_that_takes_as_long_to_end_as_numbers_go_ends_no_run(stage: Stage) -> None:
+    pod = web(stage)
+    pod["spec"]["terminationGracePeriodSeconds"] = 10**15
+    unanswered(stage, pod, applied=False)
+    stage.seconds += 61
+    outcome = run(stage, Process(stage, "b", limits=LIMITS))
+    assert outcome.verdict.code == "ACT013"
