@@ -8,6 +8,7 @@ follows from it, was written by a process that ended in between.
 """
 
 import base64
+import binascii
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -92,7 +93,7 @@ class Ledger:
         self._object: dict[str, Any] | None = None
         self._sequence = 0
         self._tried: set[str] = set()
-        """What we tried to store since the last answer: it may be there all the same."""
+        """Checksums of what we tried to store since the last answer: it may be there."""
         self._follows: list[str] = []
         """The checksums of which the Lease records one: more than one once a note has failed."""
 
@@ -217,7 +218,7 @@ class Ledger:
 
     def _put(self, packed: bytes) -> str:
         tried = base64.b64encode(packed).decode()
-        self._tried.add(tried)
+        self._tried.add(checksum(tried))
         problem: ActionError | None = None
         for _ in range(3):
             body = filled(self._object or self._blank, packed)
@@ -229,7 +230,7 @@ class Ledger:
                 # A conflict, or a lost reply: what is there now decides.
                 stored = self._stored_meanwhile(tried)
             if stored is not None:
-                self._tried = {tried}
+                self._tried = {checksum(tried)}
                 self._see(stored)
                 return tried
         raise problem or ActionError(
@@ -250,7 +251,13 @@ class Ledger:
         return None
 
     def _known(self, current: dict[str, Any]) -> bool:
-        return packed_in(current) in {packed_in(self._object or {}), *self._tried}
+        found = packed_in(current)
+        if found == packed_in(self._object or {}):
+            return True
+        try:
+            return checksum(found) in self._tried
+        except binascii.Error:
+            return False
 
     def _foreign(self, current: dict[str, Any]) -> ActionError:
         """Why what is stored now, which we did not write, ends this lease transition."""

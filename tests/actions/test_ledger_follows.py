@@ -134,3 +134,13 @@ def test_a_state_of_before_that_says_nothing_of_it_is_believed_once() -> None:
     b = taken_over(stage)
     b.ledger.open()
     assert stored_state(stage)["follows"]
+
+
+def test_what_we_tried_to_store_in_vain_takes_no_room() -> None:
+    stage = Stage()
+    a = begun(stage)
+    a.before = lambda _, method, path: 500 if (method, "state" in path) == ("PUT", True) else None
+    for number in range(50):
+        with pytest.raises(ActionError):
+            a.ledger.write(History([past(f"u{number}")]))
+    assert sum(map(len, a.ledger._tried)) <= 51 * 64
