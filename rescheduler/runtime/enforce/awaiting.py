@@ -130,7 +130,8 @@ def _look(
     if left is None:
         move.gone = move.gone or actor.clock()
         # What can be read again is as any other.
-        move.code = {STAYS: "ACT001", UNREADABLE: "ACT011"}.get(move.code, move.code)
+        if move.code in (STAYS, UNREADABLE):
+            move.code = "ACT011" if move.state == "lost" else "ACT001"
         _close(actor, move, found)
     elif actor.clock() - move.at >= left.grace + _OVERTIME:
         move.code = STAYS

@@ -314,6 +314,26 @@ def test_an_evicted_pod_that_may_not_be_read_is_not_said_to_be_stuck(stage: Stag
     assert told(moves) == [("lost", "ACT023", True)]
 
 
+def test_a_pod_that_is_seen_to_go_at_last_counts_as_lost_until_it_is_replaced(
+    stage: Stage,
+) -> None:
+    stage.world.stuck = lambda _: True
+    stage.world.place = lambda _: ""
+    pod = web(stage)
+    unanswered(stage, pod, applied=True)
+    stage.seconds += LATER
+    labels, pod["metadata"]["labels"] = pod["metadata"]["labels"], {}
+    _, moves = look(stage, before=ALONE)
+    assert told(moves) == [("lost", "ACT023", True)]
+    pod["metadata"]["labels"] = labels
+    stage.seconds += 3600
+    _, moves = look(stage, "c")
+    assert told(moves) == [("lost", "ACT019", True)]
+    pod["goneAt"] = stage.now()
+    _, moves = look(stage, "d")
+    assert told(moves) == [("lost", "ACT011", True)]
+
+
 def test_nothing_is_learned_of_a_landing_that_nobody_could_see() -> None:
     move = PastMove(
         plan="p", podUid="u", namespace="team", pod="web-1", workload="w", source="n1", at=START,
