@@ -119,11 +119,11 @@ def test_all_placements_are_of_one_sort_for_the_compiler(tmp_path: Path) -> None
 
 def test_being_away_costs_more_while_too_many_are(tmp_path: Path) -> None:
     dearer = 0
-    for seed in range(10):
+    for seed in range(20):
         run = loops(of_challenge(tmp_path, seed), 1, steps=100)
         run._anneal(3_000, 50.0)
         dearer += run._counters.amounts[loop.PRICE] > 2 * run._worth
-    assert dearer > 2
+    assert dearer > 3
 
 
 def test_what_has_no_arrays_is_annealed_as_before(tmp_path: Path, both_ways: str) -> None:

@@ -2,9 +2,8 @@
 
 import math
 
-import numpy as np
-
 from rescheduler.planning.improve.loops import limits
+from rescheduler.planning.improve.loops.chance import Chance, below, share
 from rescheduler.planning.improve.loops.costs import (
     hinges_changed,
     move_hinges,
@@ -41,7 +40,7 @@ _NOTHING = 1e-9
 
 @compiled
 def anneal(  # noqa: PLR0913, PLR0917 - plain arrays and numbers, as the compiler wants them
-    seed: int,
+    chance: Chance,
     proposals: int,
     temperature: float,
     most: int,
@@ -55,9 +54,8 @@ def anneal(  # noqa: PLR0913, PLR0917 - plain arrays and numbers, as the compile
 
     most: how many pods may be away from home, -1 for any number.
     """
-    np.random.seed(seed)  # noqa: NPY002 - see `_chance`
     for _ in range(proposals):
-        pod, there, other = _proposal(state, away, drawn, counters, most >= 0)
+        pod, there, other = _proposal(chance, state, away, drawn, counters, most >= 0)
         here = state.where[pod]
         if there == here:
             continue
@@ -65,7 +63,7 @@ def anneal(  # noqa: PLR0913, PLR0917 - plain arrays and numbers, as the compile
         change_with_price = change + counters.amounts[PRICE] * turned
         if change_with_price > _NEVER * temperature:
             continue
-        if change_with_price > -temperature * math.log(1.0 - _chance()):
+        if change_with_price > -temperature * math.log(1.0 - share(chance)):
             continue
         if not _exchanged(state, pod, here, there, other):
             continue
@@ -89,75 +87,64 @@ def anneal(  # noqa: PLR0913, PLR0917 - plain arrays and numbers, as the compile
 
 @compiled
 def _proposal(
-    state: State, away: Away, drawn: Drawn, counters: Counters, capped: bool
+    chance: Chance, state: State, away: Away, drawn: Drawn, counters: Counters, capped: bool
 ) -> tuple[int, int, int]:
     """A pod, a node, and who comes from there instead, -1 for nobody."""
     number = counters.numbers[AWAY] if capped else 0
-    if len(drawn.attracted) and _chance() < _TO_PARTNERS:
-        pod = drawn.attracted[_below(len(drawn.attracted))]
-        if number and _chance() < _AWAY:
-            pod = away.pods[_below(number)]
-        there = _attracting(state.traffic, drawn, pod)
-        return pod, there, _in_the_way(state, drawn, pod, there)
-    if number and _chance() < _AWAY:
-        pod = away.pods[_below(number)]
+    if len(drawn.attracted) and share(chance) < _TO_PARTNERS:
+        pod = drawn.attracted[below(chance, len(drawn.attracted))]
+        if number and share(chance) < _AWAY:
+            pod = away.pods[below(chance, number)]
+        there = _attracting(chance, state.traffic, drawn, pod)
+        return pod, there, _in_the_way(chance, state, drawn, pod, there)
+    if number and share(chance) < _AWAY:
+        pod = away.pods[below(chance, number)]
     else:
-        pod = drawn.pool[_below(len(drawn.pool))]
+        pod = drawn.pool[below(chance, len(drawn.pool))]
     if len(drawn.attracted):
-        there = _any_node(drawn)
-        return pod, there, _in_the_way(state, drawn, pod, there)
-    if _chance() >= _SWAPS:
+        there = _any_node(chance, drawn)
+        return pod, there, _in_the_way(chance, state, drawn, pod, there)
+    if share(chance) >= _SWAPS:
         at_home = state.where[pod] == state.home[pod]
-        if not at_home and _chance() < _HOME:
+        if not at_home and share(chance) < _HOME:
             return pod, state.home[pod], -1
-        return pod, _any_node(drawn), -1
-    if number and _chance() < _OTHER_AWAY:
-        other = away.pods[_below(number)]
+        return pod, _any_node(chance, drawn), -1
+    if number and share(chance) < _OTHER_AWAY:
+        other = away.pods[below(chance, number)]
     else:
-        other = drawn.movable[_below(len(drawn.movable))]
+        other = drawn.movable[below(chance, len(drawn.movable))]
     return pod, state.where[other], other
 
 
 @compiled
-def _chance() -> float:
-    """From 0 up to 1, by the state that Numba keeps for each thread."""
-    return np.random.random()  # noqa: NPY002 - it has no other that costs as little
+def _any_node(chance: Chance, drawn: Drawn) -> int:
+    return int(drawn.nodes[below(chance, len(drawn.nodes))])
 
 
 @compiled
-def _below(number: int) -> int:
-    return min(int(_chance() * number), number - 1)
-
-
-@compiled
-def _any_node(drawn: Drawn) -> int:
-    return int(drawn.nodes[_below(len(drawn.nodes))])
-
-
-@compiled
-def _attracting(traffic: TrafficTables, drawn: Drawn, pod: int) -> int:
+def _attracting(chance: Chance, traffic: TrafficTables, drawn: Drawn, pod: int) -> int:
     """The node of a pod that it exchanges traffic with: first a pair is drawn, by its amount."""
     group = traffic.group[pod]
     if group < 0:
-        return _any_node(drawn)
+        return _any_node(chance, drawn)
     begin, end = traffic.begin[group], traffic.begin[group + 1]
     low, high = traffic.up_to[begin], traffic.up_to[end]
-    chance = low + _chance() * (high - low)
+    amount = low + share(chance) * (high - low)
     row = begin
-    while row < end - 1 and traffic.up_to[row + 1] <= chance:
+    while row < end - 1 and traffic.up_to[row + 1] <= amount:
         row += 1
     side = 2 * traffic.pair[row] + 1 - traffic.end[row]
     first = traffic.first[side]
-    found = traffic.where[traffic.partners[first + _below(traffic.first[side + 1] - first)]]
-    return found if found >= 0 else _any_node(drawn)
+    found = traffic.where[traffic.partners[first + below(chance, traffic.first[side + 1] - first)]]
+    return found if found >= 0 else _any_node(chance, drawn)
 
 
 @compiled
-def _in_the_way(state: State, drawn: Drawn, pod: int, there: int) -> int:
+def _in_the_way(chance: Chance, state: State, drawn: Drawn, pod: int, there: int) -> int:
     """A pod of the node, if this one has no room beside all that are there."""
     if limits.fits(state.rules, pod, there, len(state.home)) or not drawn.held[there]:
         return -1
-    found = drawn.slots[there, _below(drawn.held[there])]
+    found = drawn.slots[there, below(chance, drawn.held[there])]
     return found if drawn.may_move[found] else -1
 
 

@@ -45,7 +45,8 @@ class Loops:
     def __init__(self, task: Task, state: State) -> None:
         placement = task.placement
         self._placement, self._state = placement, state
-        self._random, self._progress = task.random, task.progress
+        self._chance = task.random.integers(1 << 63, size=1, dtype=np.uint64)
+        self._progress = task.progress
         self._most = task.most if task.capped else -1
         self._average, self._heat = task.average, task.heat
         self._worth = max(min(task.gains), _LEAST_WORTH * self._average)
@@ -158,9 +159,8 @@ class Loops:
             held,
             place,
         )
-        seed = int(self._random.integers(1 << 31))
         enough = loop.anneal(
-            seed,
+            self._chance,
             proposals,
             temperature,
             self._most,
