@@ -16,7 +16,7 @@ from rescheduler.actions.lease import micro_time
 from rescheduler.actions.transport import Api, call
 from rescheduler.model.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.reasons import CATALOG
+from rescheduler.model.reasons import CATALOG, UNREPLACED
 
 _GOALS = {code: reason.event for code, reason in CATALOG.items() if reason.event}
 _NOTE_BYTES = 1024
@@ -130,7 +130,7 @@ def reason_of(move: PlannedMove, result: MoveResult) -> str:
         return "EvictionUnknown"
     if result.code == "ACT019":
         return "PodStillTerminating"
-    if result.code in ("ACT011", "ACT017", "ACT018"):
+    if result.code in UNREPLACED:
         return "ReplacementLate"
     if result.code == "ACT012":
         return "ReplacementReturned"

@@ -221,3 +221,6 @@ _ALL = (
 
 CATALOG: dict[str, Reason] = {reason.code: reason for reason in _ALL}
 """Every reason by its code."""
+
+UNREPLACED = ("ACT011", "ACT017", "ACT018", "ACT019", "ACT020", "ACT023")
+"""Of an evicted pod that did not go, or whose replacement was not Ready, or not to be read."""

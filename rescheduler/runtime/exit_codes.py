@@ -10,6 +10,7 @@
 from rescheduler.model.errors import PlanDrifted
 from rescheduler.model.history import UNREADABLE
 from rescheduler.model.plan import Outcome, Plan, PolicyResult, Report, plan_in
+from rescheduler.model.reasons import UNREPLACED
 from rescheduler.runtime.enforce.acting import DONE
 
 FAULT, UNDONE, PROPOSED = 1, 3, 4
@@ -24,8 +25,6 @@ Every other guard is about the cluster or about what our moves did to it.
 NOTED = frozenset({"STR001", "STR002", "STR005", "STR007", "STR014", "ACT022"})
 """Notes on steering without effect, on pods that it keeps Pending, on a taint of ours that nothing
 takes off, and on gangs of Kueue that are left alone as the right to stop them is missing."""
-_MISSED = frozenset({"ACT011", "ACT017", "ACT018", "ACT019", "ACT020", "ACT023"})
-"""Codes of evicted pods that did not go, or whose replacement was not Ready or not to be read."""
 
 
 def exit_code(report: Report, *, proposed: bool = False, applying: bool = False) -> int:
@@ -69,7 +68,7 @@ def _of_outcome(outcome: Outcome, *, applying: bool) -> int:
     if applying and wanted and all(m.code.startswith(("DRF", "ELG")) for m in wanted):
         return PlanDrifted.exit_code
     if code == DONE:
-        fine = all(move.result == "evicted" and move.code not in _MISSED for move in wanted)
+        fine = all(move.result == "evicted" and move.code not in UNREPLACED for move in wanted)
         return 0 if fine else UNDONE
     untried = all(move.result == "skipped" for move in wanted)
     if code in _ON_PURPOSE and untried and not (applying and code == "GRD005"):

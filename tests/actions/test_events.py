@@ -93,6 +93,7 @@ def test_the_reason_says_what_it_is_for_or_what_went_wrong() -> None:
     assert reason_of(*ended(result="unknown", code="ACT009")) == "EvictionUnknown"
     assert reason_of(*ended(code="ACT011")) == "ReplacementLate"
     assert reason_of(*ended(code="ACT018", readySeconds=3.0)) == "ReplacementLate"
+    assert reason_of(*ended(code="ACT023")) == "ReplacementLate"
     assert reason_of(*ended(code="ACT019", readySeconds=3.0)) == "PodStillTerminating"
     assert reason_of(*ended(code="ACT012", readySeconds=3.0)) == "ReplacementReturned"
     assert reason_of(*ended(readySeconds=3.0)) == "ReplacementReady"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from rescheduler.model.plan import PodRef, Result
-from rescheduler.model.reasons import CATALOG
+from rescheduler.model.reasons import CATALOG, UNREPLACED
 from rescheduler.model.trail import (
     Answer,
     AnyRecord,
@@ -164,6 +164,7 @@ class Summary:
                 step.measured[record.policy] = record
             case Resolved():
                 step.result, step.code = record.result, record.code
+                step.lost = record.code in UNREPLACED
         if step.code in CATALOG and not isinstance(record, Measured | Landing):
             step.message = CATALOG[step.code].sentence
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
+from rescheduler.model.reasons import UNREPLACED
 from rescheduler.model.trail_history import PastStep, Prevented, TrailHistory
 from rescheduler.model.wording import agreed, counted
 from rescheduler.reporting.phrasing import UNKNOWN, age, amount, percent, signed, stamp
@@ -19,6 +20,12 @@ STAGES = {
     "planning": "Candidates left alone",
 }
 
+_MISSED = {
+    "ACT018": "restarts",
+    "ACT019": "still there",
+    "ACT020": "was Pending",
+    "ACT023": "not readable",
+}
 _NO_MOVE = "No eviction was tried."
 
 
@@ -35,7 +42,7 @@ def mark(step: PastStep) -> Mark:
     """Whether it went as it should."""
     if step.result != "evicted":
         return "open"
-    if returned(step) or step.code in ("ACT011", "ACT017"):
+    if returned(step) or step.code in UNREPLACED:
         return "bad"
     return "good" if step.readySeconds is not None and not _elsewhere(step) else "open"
 
@@ -55,8 +62,8 @@ def outcome(step: PastStep) -> str:
         return f"refused {step.code}"
     if step.result == "unknown":
         return "no answer"
-    if step.code in ("ACT011", "ACT017"):
-        return "not Ready"
+    if step.code in UNREPLACED:
+        return _MISSED.get(step.code, "not Ready")
     if returned(step):
         return "came back"
     if step.readySeconds is not None:

@@ -33,12 +33,12 @@ from rescheduler.model.plan import (
     Result,
     plan_in,
 )
-from rescheduler.model.reasons import CATALOG
+from rescheduler.model.reasons import CATALOG, UNREPLACED
 
 PHASES = ("observe", "measure", "plan", "act")
 VERDICTS = ("good", "held", "no-say", "failed", "skipped", "missed")
 _GUARDS = tuple(code for code in CATALOG if code.startswith("GRD"))
-_REGRETS = ("ACT011", "ACT012", "ACT017", "ACT018", "ACT019")
+_REGRETS = (*UNREPLACED, "ACT012")
 _BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200)
 
 _LANDINGS = {

@@ -10,8 +10,18 @@ import pytest
 
 import rescheduler.reporting
 from rescheduler.model.plan import OwnerRef, PodRef
-from rescheduler.model.trail import Answer, Became, CycleEnd, CycleStart, Intent, Resolved
+from rescheduler.model.trail import (
+    Answer,
+    Became,
+    CycleEnd,
+    CycleStart,
+    Intent,
+    Lost,
+    Ready,
+    Resolved,
+)
 from rescheduler.model.trail_chain import TrailChain
+from rescheduler.reporting.history import words
 from rescheduler.reporting.history.descriptions import PROPERTIES
 from rescheduler.reporting.history.machine import history_json, history_schema
 from rescheduler.reporting.history.page import (
@@ -185,6 +195,44 @@ def test_an_answer_that_never_came_is_filled_in_when_it_is_found_out() -> None:
     (step,) = found.moves
     assert (step.result, step.code, step.pod.name) == ("evicted", "ACT001", "p")
     assert [each.verdict for each in found.cycles] == ["done", "unfinished"]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("ACT011", "not Ready"),
+        ("ACT017", "not Ready"),
+        ("ACT018", "restarts"),
+        ("ACT019", "still there"),
+        ("ACT020", "was Pending"),
+        ("ACT023", "not readable"),
+    ],
+)
+def test_a_move_that_brought_no_ready_replacement_is_never_shown_as_good(
+    code: str, said: str
+) -> None:
+    made = [
+        (START, CycleStart(mode="Enforce")),
+        (START, Intent(uid="u", namespace="d", pod="p", source="n", plan="x", fence=1)),
+        (START, Answer(uid="u", plan="x", result="evicted", code="ACT001", message="")),
+        (START, Ready(uid="u", plan="x", seconds=4.0, code="ACT001")),
+        (START, Lost(uid="u", plan="x", code=code)),
+        (START, CycleEnd(verdict="done", exit=3)),
+    ]
+    found = history(lines(iter(made)))
+    (step,) = found.moves
+    assert (words.outcome(step), words.mark(step), found.totals.lost) == (said, "bad", 1)
+
+
+def test_an_eviction_that_counts_as_carried_out_unread_is_lost() -> None:
+    made = [
+        (START, CycleStart(mode="Enforce")),
+        (START, Intent(uid="u", namespace="d", pod="p", source="n", plan="x", fence=1)),
+        (START, Resolved(uid="u", plan="x", result="evicted", code="ACT023")),
+        (START, CycleEnd(verdict="done", exit=3)),
+    ]
+    found = history(lines(iter(made)))
+    assert (found.totals.evicted, found.totals.lost) == (1, 1)
 
 
 def test_names_from_the_cluster_draw_neither_on_the_terminal_nor_in_the_page() -> None:
