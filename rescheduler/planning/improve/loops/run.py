@@ -21,7 +21,7 @@ fall on each pod that may be drawn; it goes with the root of that number."""
 _COOLEST, _HOTTEST = 0.05, 10.0
 _COLD, _COLD_UNCAPPED = 0.01, 0.003
 """The last temperature, in the same."""
-_TOWARDS_PARTNERS, _APART = 15.0, 0.1
+_TOWARDS_PARTNERS, _APART = 8.0, 0.05
 """The same where pods have traffic: what is near must be apart for a while to come nearer."""
 _LEAST_WORTH = 0.25
 """What being away costs under a cap at first, in the same: the least gain, or this."""
@@ -101,7 +101,7 @@ class Loops:
         what descent has found, and does not find back.
         """
         before = self._placement.where.copy()
-        passes = _PASSES_UNCAPPED if self._most < 0 and not len(self._attracted) else _PASSES
+        passes = _PASSES_UNCAPPED if self._most < 0 else _PASSES
         for until, warmth in passes:
             self._pass(until, warmth)
             loop.settle(self._state, self._best, self._counters)
