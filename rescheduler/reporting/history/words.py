@@ -26,6 +26,8 @@ _MISSED = {
     "ACT020": "was Pending",
     "ACT023": "not readable",
 }
+"""What is said of moves that are not just late."""
+
 _NO_MOVE = "No eviction was tried."
 
 

@@ -18,6 +18,7 @@ from rescheduler.model.trail import (
     Intent,
     Lost,
     Ready,
+    Record,
     Resolved,
 )
 from rescheduler.model.trail_chain import TrailChain
@@ -198,30 +199,33 @@ def test_an_answer_that_never_came_is_filled_in_when_it_is_found_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("record", "said", "lost"),
     [
-        ("ACT011", "not Ready"),
-        ("ACT017", "not Ready"),
-        ("ACT018", "restarts"),
-        ("ACT019", "still there"),
-        ("ACT020", "was Pending"),
-        ("ACT023", "not readable"),
+        (Lost(uid="u", plan="x", code="ACT011"), "not Ready", 1),
+        (Lost(uid="u", plan="x", code="ACT017"), "not Ready", 1),
+        (Lost(uid="u", plan="x", code="ACT018"), "restarts", 1),
+        (Lost(uid="u", plan="x", code="ACT023"), "not readable", 1),
+        (Ready(uid="u", plan="x", seconds=4.0, code="ACT020"), "was Pending", 0),
+        (
+            Became(uid="u", plan="x", result="evicted", code="ACT019", message="It is there."),
+            "still there",
+            0,
+        ),
     ],
 )
-def test_a_move_that_brought_no_ready_replacement_is_never_shown_as_good(
-    code: str, said: str
+def test_a_move_that_went_wrong_is_never_shown_as_good(
+    record: Record, said: str, lost: int
 ) -> None:
     made = [
         (START, CycleStart(mode="Enforce")),
         (START, Intent(uid="u", namespace="d", pod="p", source="n", plan="x", fence=1)),
         (START, Answer(uid="u", plan="x", result="evicted", code="ACT001", message="")),
-        (START, Ready(uid="u", plan="x", seconds=4.0, code="ACT001")),
-        (START, Lost(uid="u", plan="x", code=code)),
+        (START, record),
         (START, CycleEnd(verdict="done", exit=3)),
     ]
     found = history(lines(iter(made)))
     (step,) = found.moves
-    assert (words.outcome(step), words.mark(step), found.totals.lost) == (said, "bad", 1)
+    assert (words.outcome(step), words.mark(step), found.totals.lost) == (said, "bad", lost)
 
 
 def test_an_eviction_that_counts_as_carried_out_unread_is_lost() -> None:

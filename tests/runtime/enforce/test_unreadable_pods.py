@@ -300,16 +300,22 @@ def test_a_replacement_that_can_be_read_again_is_found(stage: Stage) -> None:
     assert told(moves) == [("ready", "ACT001", True)]
 
 
-def test_an_evicted_pod_that_may_not_be_read_is_not_said_to_be_stuck(stage: Stage) -> None:
-    """It may never have been evicted, and is there as before once it can be read again."""
+def readable_again(stage: Stage, *, applied: bool) -> Object:
+    """An unanswered eviction whose pod could not be read, and can be an hour later."""
     pod = web(stage)
-    unanswered(stage, pod, applied=False)
+    unanswered(stage, pod, applied=applied)
     stage.seconds += LATER
     labels, pod["metadata"]["labels"] = pod["metadata"]["labels"], {}
     _, moves = look(stage, before=ALONE)
     assert told(moves) == [("lost", "ACT023", True)]
     pod["metadata"]["labels"] = labels
     stage.seconds += 3600
+    return pod
+
+
+def test_an_evicted_pod_that_may_not_be_read_is_not_said_to_be_stuck(stage: Stage) -> None:
+    """It may never have been evicted, and is there as before once it can be read again."""
+    readable_again(stage, applied=False)
     _, moves = look(stage, "c")
     assert told(moves) == [("lost", "ACT023", True)]
 
@@ -319,14 +325,7 @@ def test_a_pod_that_is_seen_to_go_at_last_counts_as_lost_until_it_is_replaced(
 ) -> None:
     stage.world.stuck = lambda _: True
     stage.world.place = lambda _: ""
-    pod = web(stage)
-    unanswered(stage, pod, applied=True)
-    stage.seconds += LATER
-    labels, pod["metadata"]["labels"] = pod["metadata"]["labels"], {}
-    _, moves = look(stage, before=ALONE)
-    assert told(moves) == [("lost", "ACT023", True)]
-    pod["metadata"]["labels"] = labels
-    stage.seconds += 3600
+    pod = readable_again(stage, applied=True)
     _, moves = look(stage, "c")
     assert told(moves) == [("lost", "ACT019", True)]
     pod["goneAt"] = stage.now()

@@ -1,4 +1,4 @@
-"""Random numbers for loops: splitmix64, as those that Numba has cost ten times as much.
+"""Random numbers for loops: splitmix64, as those that Numba has take eight times as long.
 
 Source: G. Steele, D. Lea, C. Flood, Fast Splittable Pseudorandom Number Generators, 2014.
 """
