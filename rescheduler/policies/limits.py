@@ -187,7 +187,9 @@ class Limits(Document):
         0.5,
         description="A pod more likely than this to come back to its node is left alone. Up to it "
         "the chance is taken, and the gain of such a move is counted for the share that goes "
-        "elsewhere. 0: only pods that cannot come back are moved.",
+        "elsewhere. 0: only pods that cannot come back are moved. A plan takes earlier moves where "
+        "they most likely land, and shows the chance over all their landings; it is asked again "
+        "right before the eviction.",
     )
     maxUnschedulable: Ratio = Field(
         0.0, description="A pod more likely than this to stay Pending is left alone."

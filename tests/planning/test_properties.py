@@ -97,12 +97,14 @@ def test_every_candidate_has_one_verdict_and_every_move_pays(world: World) -> No
         event(refusal.code)
     room = {uid for move in made.moves for uid in move.after}
     event(f"chained: {bool(room)}, steered: {any(move.steered for move in made.moves)}")
+    sure = True
     for move in made.moves:
         assert move.gain > limits.margin or move.pod.uid in room
         taken = {s.node for m in made.moves if move.pod.uid in m.after for s in m.landing}
         assert move.pod.uid not in room or move.source in taken
-        assert move.returns <= limits.maxReturn
-        assert move.unschedulable == 0.0
+        # After one that may land in several places it is decided anew: test_recheck_returns.
+        assert not sure or (move.returns <= limits.maxReturn and move.unschedulable == 0.0)
+        sure &= len(move.landing) == 1
         assert sum(s.probability for s in move.landing if s.node == move.source) == pytest.approx(
             move.returns
         )
