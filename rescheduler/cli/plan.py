@@ -1,9 +1,13 @@
 """`rescheduler plan`: what should move and why, without touching anything."""
 
+from dataclasses import replace
+
 import click
 
 from rescheduler.cli.options import SOURCES, takes
 from rescheduler.cli.output import check_writable, show_result
+from rescheduler.cli.saved import read_plan
+from rescheduler.model.plan import plan_in
 from rescheduler.runtime.settings import Settings
 
 
@@ -16,6 +20,7 @@ from rescheduler.runtime.settings import Settings
     "out",
     "search_time",
     "search_steps",
+    "last_plan",
     "seed",
     "exit_code",
     policies=True,
@@ -28,6 +33,7 @@ def command(settings: Settings) -> int:
     \b
       rescheduler plan -p policies/ --prometheus-url http://localhost:9090
       rescheduler plan -p policies/ --snapshot FILE -o json --out plan.json
+      rescheduler plan -p policies/ --last-plan plan.json
     """  # noqa: D301 - click wants the character
     from rescheduler.runtime.cycle import run_cycle  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.exit_codes import exit_code  # noqa: PLC0415 - keeps help quick
@@ -39,10 +45,11 @@ def command(settings: Settings) -> int:
     )
 
     configure(settings)
-    check_writable(settings.out, settings.policies, settings.snapshot)
+    check_writable(settings.out, settings.policies, settings.snapshot, settings.last_plan)
+    last = None if settings.last_plan is None else plan_in(read_plan(settings.last_plan))
     policies = policies_of(settings)
     connection = connection_of(settings)
     parts = parts_of(settings, connection, policies=lambda: policies, attended=True)
-    report = run_cycle(parts, seed=settings.seed)
+    report = run_cycle(replace(parts, last=last), seed=settings.seed)
     show_result(report, settings)
     return exit_code(report, proposed=settings.exit_code)

@@ -19,7 +19,8 @@ class SearchSummary(msgspec.Struct, frozen=True, kw_only=True):
     chained: how many of the moves are parts of swaps and chains. alone: what single moves gained
     until none of them was possible that gains: without swaps and chains it would have ended there.
     singly: what moves gained that were found one by one, where others that were proposed together
-    gain more, or the same with fewer evictions; these are the plan.
+    gain more, or the same with fewer evictions; these are the plan. resumed: what the moves of the
+    last plan gain of it, where the search began with them.
     """
 
     stopped: Stop
@@ -29,6 +30,7 @@ class SearchSummary(msgspec.Struct, frozen=True, kw_only=True):
     chained: int = 0
     alone: float | None = None
     singly: float | None = None
+    resumed: float | None = None
 
     @property
     def within(self) -> float | None:
@@ -51,5 +53,8 @@ def together(passes: Sequence[SearchSummary]) -> SearchSummary | None:
         else None,
         singly=sum(each.gain if each.singly is None else each.singly for each in passes)
         if any(each.singly is not None for each in passes)
+        else None,
+        resumed=sum(each.resumed or 0.0 for each in passes)
+        if any(each.resumed is not None for each in passes)
         else None,
     )

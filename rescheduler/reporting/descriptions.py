@@ -243,6 +243,8 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "alone": "What single moves gained until no other one did; null: all moves are single.",
         "singly": "What the plan found move by move gained, where another one is better; null: "
         "this is that plan.",
+        "resumed": "What the moves of the last plan gain of it, where the search began with them; "
+        "null: it began from nothing.",
     },
     "Steered": {
         "by": "What tells the replacement where to go.",

@@ -286,6 +286,9 @@ class View:
             chained += f", and this one {amount(search.gain)}"
         elif search.singly is not None:
             chained += "; no plan that is found move by move is as good"
+        if search.resumed is not None:
+            chained += f"; {amount(search.resumed)} of {amount(search.gain)} is gained by moves "
+            chained += "of the last plan"
         evaluated = counted(search.steps, "evaluation")
         return [Fact("Within", percent(search.within), f"{most}{chained}; {why} ({evaluated})")]
 

@@ -4,6 +4,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,7 @@ def parts_of(  # noqa: PLR0913 - who asks for a cycle, and what for
     def unsteered(policies: PolicySet) -> list[Problem]:
         return [] if connection is None else not_set_up(connection, policies)
 
-    more = {} if phase is None else {"phase": phase}
-    return Parts(
+    parts = Parts(
         policies=policies or (lambda: policies_of(settings)),
         observe=observe,
         recall=remember,
@@ -87,8 +87,8 @@ def parts_of(  # noqa: PLR0913 - who asks for a cycle, and what for
         effort=lambda: _effort(settings),
         unsteered=unsteered,
         attended=attended,
-        **more,
     )
+    return parts if phase is None else replace(parts, phase=phase)
 
 
 def _effort(settings: Settings) -> Effort:

@@ -157,6 +157,11 @@ class Settings:
         "The same after so many evaluations, which gives the same plan on every machine.",
         metavar="N",
     )
+    last_plan: Path | None = _option(
+        None,
+        "Plan of before, as JSON: where its search ended early, this one goes on from its moves.",
+        metavar="PLAN.json",
+    )
     seed: int = _option(0, "Seed of all that is random in planning.", metavar="N")
     exit_code: bool = _option(False, "Exit with 4 when moves are proposed.")
     yes: bool = _option(False, "Do not ask before acting.")

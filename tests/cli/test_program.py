@@ -183,6 +183,7 @@ def test_warnings_are_told_even_where_the_result_cannot_be_written(here: Path) -
     [
         (*PLAN, "--out", "spread.yaml"),
         (*PLAN, "--out", "cluster.snapshot"),
+        (*PLAN, "--last-plan", "made.json", "-o", "html", "--out", "made.json"),
         ("render", "made.json", "-o", "html", "--out", "made.json"),
         ("plan", "-p", ".", "--snapshot", "cluster.snapshot", "--out", "new.yaml"),
     ],

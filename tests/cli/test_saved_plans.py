@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from rescheduler.model.plan import ClusterRef
 from rescheduler.model.problem import Problem
+from rescheduler.model.search_summary import SearchSummary
 from rescheduler.reporting.machine import to_json
 from rescheduler.runtime.cycle import withheld
 from tests.cli.recorded import NOWHERE, PLAN, call, edit, here, made, write_plan
@@ -24,6 +26,38 @@ def test_a_saved_plan_is_rendered_again(here: Path) -> None:
     assert len(shown) == len(made) == 3
     again = call("render", "plan.json", "-o", "json").stdout
     assert again == Path("plan.json").read_text()
+
+
+def test_a_plan_goes_on_from_one_whose_time_was_up(here: Path) -> None:
+    search = SearchSummary(stopped="time", steps=1, gain=0.0, bound=0.0)
+    plan = write_plan(search=search)
+    result = call(*PLAN, "--last-plan", "plan.json", "-o", "json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["digest"] == made().digest, "the cluster is the same"
+    assert found["search"]["resumed"] == pytest.approx(sum(move.gain for move in plan.moves))
+    table = " ".join(call(*PLAN, "--last-plan", "plan.json").stdout.split())
+    assert "is gained by moves of the last plan" in table
+    assert "last plan" not in call(*PLAN).stdout
+
+
+@pytest.mark.parametrize(
+    ("cluster", "file", "code", "said"),
+    [
+        ("other", "plan.json", 5, "was made for cluster other"),
+        ("cluster-1", "text.txt", 2, "text.txt"),
+        ("cluster-1", "absent.json", 2, "absent.json cannot be read"),
+    ],
+)
+def test_what_is_no_last_plan_of_this_cluster_is_told(
+    here: Path, cluster: str, file: str, code: int, said: str
+) -> None:
+    write_plan(cluster=ClusterRef(uid=cluster, name="c"))
+    result = call(*PLAN, "--last-plan", file)
+    assert result.exit_code == code, result.output
+    assert said in result.stderr
+    assert "Maybe" in result.stderr
+    assert result.stdout == ""
 
 
 @pytest.mark.parametrize(

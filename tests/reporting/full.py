@@ -25,7 +25,14 @@ def rich() -> Plan:
         guards=[Problem(code="GRD001", message="hot")],
         ownReadings=[{"kind": "Readings", "spec": {"presets": ["amd"]}}],
         search=SearchSummary(
-            stopped="steps", steps=9, gain=1.5, bound=2.5, chained=2, alone=0.5, singly=1.0
+            stopped="steps",
+            steps=9,
+            gain=1.5,
+            bound=2.5,
+            chained=2,
+            alone=0.5,
+            singly=1.0,
+            resumed=0.5,
         ),
         notes=[Problem(code="DAT001", message="odd")],
         calibration=calibrated(trusted=False),

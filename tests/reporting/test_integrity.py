@@ -107,7 +107,7 @@ NOT_COVERED = {
     # How the moves were found; they are covered themselves.
     *(
         f"search.{each}"
-        for each in ("alone", "bound", "chained", "gain", "singly", "steps", "stopped")
+        for each in ("alone", "bound", "chained", "gain", "resumed", "singly", "steps", "stopped")
     ),
     # What a policy says of the placement; the policy itself is covered as a whole.
     *(f"policies[].{each}" for each in ("cost.after", "cost.before", "problem", "scope", "source")),

@@ -66,6 +66,12 @@ def test_the_headline_says_what_a_plan_that_was_made_better_gains_more() -> None
     assert same in flat(render_table(made, width=120, color=False))
 
 
+def test_the_headline_says_what_the_last_plan_had_found_already() -> None:
+    made = plan(search=structs.replace(SUMMARY, resumed=20.0))
+    for text in (flat(render_table(made, width=120, color=False)), flat(render_page(made))):
+        assert "20.0 of 24.0 is gained by moves of the last plan" in text
+
+
 def test_nothing_is_said_of_a_search_that_was_not_made() -> None:
     assert "could gain" not in render_table(plan(), width=120, color=False)
     none = plan(search=SearchSummary(stopped="complete", steps=0, gain=0.0, bound=0.0))
@@ -80,5 +86,7 @@ def test_the_passes_of_a_plan_are_one_search() -> None:
     assert together([other, chains]) == structs.replace(both, alone=21.0)
     improved = structs.replace(SUMMARY, singly=22.5)
     assert together([other, improved]) == structs.replace(both, singly=23.5)
+    resumed = structs.replace(SUMMARY, resumed=20.0)
+    assert together([other, resumed]) == structs.replace(both, resumed=20.0)
     assert together([]) is None
     assert both.within == pytest.approx(1 / 6)

@@ -21,9 +21,11 @@ from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
 from rescheduler.model.errors import ClusterUnavailable, LedgerUnreadable
 from rescheduler.model.history import History
-from rescheduler.model.plan import Plan, Report
+from rescheduler.model.plan import Plan, Report, plan_in
 from rescheduler.model.problem import Problem
+from rescheduler.model.search_summary import SearchSummary
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.search.effort import Effort
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime import stopping
 from rescheduler.runtime.cycle import Parts, run_cycle, withheld
@@ -96,6 +98,23 @@ def test_it_runs_three_cycles_and_stops_on_sigterm(stop: Stop) -> None:
     assert count(running, "good") == len(plans)
     assert running.health.ready() == ""
     assert running.cycles.last is plans[-1]
+
+
+def test_a_cycle_goes_on_from_the_plan_of_the_one_before_that_ended_early(stop: Stop) -> None:
+    searches: list[SearchSummary | None] = []
+
+    def report(made: Report) -> None:
+        searches.append(plan_in(made).search)
+        if len(searches) == 2:
+            stop.request("enough")
+
+    assert service(stop, replace(parts(), effort=lambda: Effort(1)), report).run() == 0
+    first, second = searches[:2]
+    assert first is not None
+    assert second is not None
+    assert (first.stopped, first.resumed) == ("steps", None)
+    assert second.resumed == pytest.approx(first.gain)
+    assert first.gain > 0
 
 
 def test_a_failed_cycle_is_reported_and_the_next_one_is_better(stop: Stop) -> None:

@@ -67,19 +67,37 @@ def _better(evaluator: Evaluator, found: SearchResult, effort: Effort, steps: in
     proposal = _proposal(evaluator, found, left, steps)
     if proposal is None:
         return found
-    copy, cost = evaluator.copy, evaluator.copy.cost()
+    other = rather(evaluator, found, effort, proposal)
+    if other is None or other.summary is None:
+        return found
+    other.summary = structs.replace(other.summary, singly=summary.gain)
+    return other
+
+
+def rather(
+    evaluator: Evaluator, found: SearchResult, effort: Effort, proposal: Proposal | None = None
+) -> SearchResult | None:
+    """A search with this proposal, or from nothing, if it is better than what was found; or None.
+
+    found: of a search on the evaluator's working copy, which then has the moves of the better one.
+    effort: of both together. A proposal counts only where the search with it comes to its end.
+    """
+    summary, gate, copy = found.summary, found.gate, evaluator.copy
+    if summary is None or gate is None:
+        return None
+    cost = copy.cost()
     _take_back(copy, found.accepted)
+    left = Effort(effort.steps - summary.steps, effort.expired)
     other = search(evaluator, effort=left, proposal=proposal)
     tried = other.summary
-    whole = tried is not None and tried.stopped in _WHOLE
+    whole = tried is not None and (proposal is None or tried.stopped in _WHOLE)
     if tried is not None and whole and copy.cost() <= cost + NOTHING and _pays(found, other, gate):
-        steps_of_both = summary.steps + tried.steps
-        other.summary = structs.replace(tried, steps=steps_of_both, singly=summary.gain)
+        other.summary = structs.replace(tried, steps=summary.steps + tried.steps)
         return other
     _take_back(copy, other.accepted)
     for each in found.accepted:
         copy.commit(each)
-    return found
+    return None
 
 
 def _improvable(evaluator: Evaluator, found: SearchResult) -> bool:

@@ -3,15 +3,16 @@
 from dataclasses import dataclass, field
 
 from rescheduler.model.finding_history import Observation
-from rescheduler.model.plan import Mode
+from rescheduler.model.plan import Mode, Plan
 from rescheduler.model.problem import Problem
 from rescheduler.model.search_summary import SearchSummary
 from rescheduler.planning.improve.better import better
+from rescheduler.planning.improve.warm_start import last_moves, searched
 from rescheduler.planning.limits.guards import holding
 from rescheduler.planning.search.effort import UNHURRIED, Effort
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.evaluator import Evaluator
-from rescheduler.planning.search.search import search
+from rescheduler.planning.search.search import SearchResult
 from rescheduler.planning.search.working_copy import WorkingCopy
 
 
@@ -32,20 +33,21 @@ class Decision:
     searches: tuple[SearchSummary, ...] = ()
 
 
-def decide(copy: WorkingCopy, effort: Effort = UNHURRIED) -> Decision:
+def decide(copy: WorkingCopy, effort: Effort = UNHURRIED, last: Plan | None = None) -> Decision:
     """First the Enforce policies decide alone; then the Audit policies too.
 
     Where a guard holds, nothing moves and every candidate is refused with the guard's code.
+    last: the plan before, whose moves are tried first where they would not be found again.
     """
     evaluator = Evaluator(copy)
     observations = evaluator.stability.observations
     if guards := guards_on(copy):
         return Decision(refusals=_hold(copy, guards[0]), guards=guards, observations=observations)
-    found = better(evaluator, search(evaluator, effort=effort), effort)
+    found = _searched(evaluator, effort, last)
     searches = [found.summary]
     decision = Decision([("Enforce", found.moves)], found.refusals, observations=observations)
     if copy.start_audit():
-        audited = better(evaluator, search(evaluator, effort=effort), effort)
+        audited = _searched(evaluator, effort, last)
         decision.passes.append(("Audit", audited.moves))
         decision.refusals = audited.refusals | decision.refusals
         searches.append(audited.summary)
@@ -53,6 +55,13 @@ def decide(copy: WorkingCopy, effort: Effort = UNHURRIED) -> Decision:
             decision.refusals.pop(move.pod, None)
     decision.searches = tuple(each for each in searches if each is not None)
     return decision
+
+
+def _searched(evaluator: Evaluator, effort: Effort, last: Plan | None) -> SearchResult:
+    """What one pass moves, in the mode of the working copy."""
+    copy = evaluator.copy
+    found = searched(evaluator, effort, last_moves(last, copy.snapshot, copy.mode))
+    return better(evaluator, found, effort)
 
 
 def guards_on(copy: WorkingCopy) -> list[Problem]:

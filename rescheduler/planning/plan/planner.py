@@ -39,6 +39,7 @@ def plan_and_observations(
     finding_history: FindingHistory,
     outline: Outline,
     effort: Callable[[], Effort] = lambda: UNHURRIED,
+    last: Plan | None = None,
 ) -> tuple[Plan, tuple[Observation, ...]]:
     """What to move, and why everything else is left alone.
 
@@ -48,7 +49,8 @@ def plan_and_observations(
 
     finding history: since when earlier cycles have had each finding. Answers also what the policies
     that wait have found now, for the next cycle. effort: asked when the search begins; where it
-    ends the search, the plan has the best of what was evaluated until then, and says so.
+    ends the search, the plan has the best of what was evaluated until then, and says so. last: the
+    plan before; where its search ended early, or had a proposal, this one goes on from its moves.
     """
     copy = WorkingCopy(
         snapshot,
@@ -61,7 +63,7 @@ def plan_and_observations(
         attended=outline.attended,
     )
     before = Before.of(copy.bindings)
-    decision = decide(copy, effort())
+    decision = decide(copy, effort(), last)
     passes = _with_landings(copy, decision.passes)
     made = assemble(
         copy,

@@ -162,6 +162,11 @@ class _Search:
     def _follow(self, proposal: Proposal) -> None:
         """Take of the proposal what passes, until nothing more of it does."""
         self._evaluator.propose(proposal.nodes)
+        for each in proposal.in_order(self._evaluator):
+            gate, queue = self._evaluator.bounds().gate, self._queue()
+            for passing in self._passing([each], gate, chain=len(each.pods) > 1):
+                self._add(queue, passing)
+            self._take(queue, gate, partners=False)
         while not self._ended():
             gate, queue = self._evaluator.bounds().gate, self._queue()
             for each in proposal.candidates(self._evaluator):

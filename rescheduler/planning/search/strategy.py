@@ -43,24 +43,34 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Moves that may gain more together than what is found one by one.
+    """Moves that may gain more together than what is found one by one, or that a plan had before.
 
     nodes: pod to the node that it is to be sent to. together: which pods, of these alone, were
-    moved together before, as swaps and chains.
+    moved together before, as swaps and chains. planned: moves of a plan, in its order.
     """
 
     nodes: Mapping[int, int]
     together: tuple[tuple[int, ...], ...] = ()
+    planned: tuple[tuple[int, ...], ...] = ()
 
     def candidates(self, evaluator: Evaluator) -> Iterator[Candidate]:
         """What of it has not moved yet: each pod alone, and those that move together."""
-        best, moved = evaluator.bounds().best, evaluator.copy.moved
-        for pod in self.nodes:
-            if pod in best and pod not in moved:
-                yield Candidate((pod,), best[pod])
-        for pods in self.together:
-            if pods[-1] in best and moved.isdisjoint(pods):
-                yield Candidate(pods, sum(max(0.0, best.get(pod, 0.0)) for pod in pods))
+        yield from _candidates([(pod,) for pod in self.nodes], evaluator)
+        yield from _candidates(self.together, evaluator)
+
+    def in_order(self, evaluator: Evaluator) -> Iterator[Candidate]:
+        """What was planned, each with the bound that it has once those before it have moved."""
+        for pods in self.planned:
+            yield from _candidates([pods], evaluator)
+
+
+def _candidates(proposed: Iterable[tuple[int, ...]], evaluator: Evaluator) -> Iterator[Candidate]:
+    """Those of which none has moved, and whose last could gain; the others make room for it."""
+    best, moved = evaluator.bounds().best, evaluator.copy.moved
+    for pods in proposed:
+        if pods[-1] in best and moved.isdisjoint(pods):
+            bound = sum(max(0.0, best.get(pod, 0.0)) for pod in pods)
+            yield Candidate(pods, bound if len(pods) > 1 else best[pods[-1]])
 
 
 class GangMoves:

@@ -3,6 +3,7 @@
 import secrets
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import structlog
@@ -89,7 +90,8 @@ class ServiceCycles:
     def _cycle(self) -> str:
         """Run it and report it; what is wrong with our sources, taints or rights, or ""."""
         logger().info("cycle begins")
-        report = run_cycle(self._parts, seed=self._settings.seed)
+        last = None if self.last is None else plan_in(self.last)
+        report = run_cycle(replace(self._parts, last=last), seed=self._settings.seed)
         self.last = report
         started, began = self._began
         self.past.add(report, started, time.monotonic() - began)
