@@ -7,7 +7,8 @@ import click
 from rescheduler.cli.options import SOURCES, takes
 from rescheduler.cli.output import check_writable, show_result
 from rescheduler.cli.saved import read_plan
-from rescheduler.model.plan import plan_in
+from rescheduler.model.errors import PlanForeign
+from rescheduler.model.plan import ClusterRef, plan_in
 from rescheduler.runtime.settings import Settings
 
 
@@ -51,5 +52,16 @@ def command(settings: Settings) -> int:
     connection = connection_of(settings)
     parts = parts_of(settings, connection, policies=lambda: policies, attended=True)
     report = run_cycle(replace(parts, last=last), seed=settings.seed)
+    if last is not None:
+        _check_same_cluster(last.cluster, plan_in(report).cluster)
     show_result(report, settings)
     return exit_code(report, proposed=settings.exit_code)
+
+
+def _check_same_cluster(last: ClusterRef, here: ClusterRef) -> None:
+    if last.uid != here.uid:
+        raise PlanForeign(
+            f"the last plan was made for cluster {last.uid} ({last.name}); "
+            f"this one is {here.uid} ({here.name})",
+            "leave out --last-plan, or give a plan of this cluster.",
+        )

@@ -331,7 +331,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="Plan", tag_field="kin
     """A plan: all that is needed to review it, to apply it, and to explain it afterwards.
 
     id: the first characters of digest. digest: SHA-256 over all that decides (see `plan_digest`),
-    so that two runs on the same snapshot, policies and seed have the same one, whatever the mode.
+    so that two runs on the same snapshot, policies and seed have the same one, whatever the mode;
+    where a search ended early, with the same last plan too.
     recorded: whether it was made from a recorded snapshot. guards: what holds the whole cycle.
     """
 

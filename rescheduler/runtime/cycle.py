@@ -9,13 +9,7 @@ from typing import Protocol
 from msgspec import structs
 
 from rescheduler import __version__
-from rescheduler.model.errors import (
-    ActionError,
-    ClocksDiffer,
-    LedgerUnreadable,
-    LockHeld,
-    PlanForeign,
-)
+from rescheduler.model.errors import ActionError, ClocksDiffer, LedgerUnreadable, LockHeld
 from rescheduler.model.finding_history import FindingHistory, Observation
 from rescheduler.model.history import History
 from rescheduler.model.plan import Mode, MoveResult, Outcome, Plan, Report
@@ -77,7 +71,8 @@ class Parts:
     which comes when it begins.
     unsteered: notes what steers and is not set up, as far as those see it who do not act.
     attended: whether people decide on the plan before anything is done by it.
-    last: the plan before, from whose moves this one goes on where its search ended early.
+    last: the plan before, from whose moves this one goes on where its search ended early; one of
+    another cluster is left out.
     """
 
     policies: Callable[[], PolicySet]
@@ -189,19 +184,12 @@ def propose(
     """Observe and plan, and remember what was found, whatever becomes of the plan.
 
     actor: holds the lock, so that what earlier moves have brought is measured and stored first.
-
-    Raises:
-        PlanForeign: the last plan is of another cluster.
     """
     with parts.phase("observe"):
         snapshot = parts.observe(policies.requests())
-    if parts.last is not None and parts.last.cluster.uid != snapshot.cluster.uid:
-        here, last = snapshot.cluster, parts.last
-        raise PlanForeign(
-            f"plan {last.id} was made for cluster {last.cluster.uid} ({last.cluster.name}); "
-            f"this one is {here.uid} ({here.name})",
-            "leave out --last-plan, or give a plan of this cluster.",
-        )
+    last = parts.last
+    if last is not None and last.cluster.uid != snapshot.cluster.uid:
+        last = None
     if actor is None:
         recognize(snapshot, policies, history)
     else:
@@ -226,7 +214,7 @@ def propose(
     # Of all that a large snapshot holds nothing is in a cycle, and looking for some takes long.
     with parts.phase("plan"), collector_off():
         plan, observations = plan_and_observations(
-            snapshot, policies, history, finding_history, outline, parts.effort, parts.last
+            snapshot, policies, history, finding_history, outline, parts.effort, last
         )
     record_all(parts.record, planned(plan))
     notes = [*notes, *more, *_remembered(parts, observations, snapshot.taken)]

@@ -24,7 +24,7 @@ from rescheduler.model.history import History
 from rescheduler.model.plan import Plan, Report, plan_in
 from rescheduler.model.problem import Problem
 from rescheduler.model.search_summary import SearchSummary
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.planning.search.effort import Effort
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime import stopping
@@ -115,6 +115,24 @@ def test_a_cycle_goes_on_from_the_plan_of_the_one_before_that_ended_early(stop: 
     assert (first.stopped, first.resumed) == ("steps", None)
     assert second.resumed == pytest.approx(first.gain)
     assert first.gain > 0
+
+
+def test_a_cluster_that_was_made_anew_is_planned_for_from_nothing(stop: Stop) -> None:
+    searches: list[SearchSummary | None] = []
+    clusters = iter((Cluster(uid="before"), Cluster(uid="after")))
+
+    def report(made: Report) -> None:
+        searches.append(plan_in(made).search)
+        if len(searches) == 2:
+            stop.request("enough")
+
+    def observe(_: Any) -> Snapshot:
+        return replace(skewed(), cluster=next(clusters))
+
+    running = service(stop, replace(parts(observe=observe), effort=lambda: Effort(1)), report)
+    assert running.run() == 0
+    assert [each and each.resumed for each in searches] == [None, None]
+    assert count(running, "failed") == 0
 
 
 def test_a_failed_cycle_is_reported_and_the_next_one_is_better(stop: Stop) -> None:

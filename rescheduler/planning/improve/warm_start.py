@@ -57,7 +57,9 @@ def last_moves(plan: Plan | None, snapshot: Snapshot, mode: Mode) -> Proposal | 
     return Proposal(
         nodes=_nodes(moves, pods, snapshot) if proposed else {},
         planned=tuple(
-            tuple(pods[uid] for uid in chain) for chain in chains if pods.keys() >= {*chain}
+            tuple(pods[uid] for uid in dict.fromkeys(chain))
+            for chain in chains
+            if pods.keys() >= {*chain}
         ),
     )
 

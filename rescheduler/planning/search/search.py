@@ -163,6 +163,8 @@ class _Search:
         """Take of the proposal what passes, until nothing more of it does."""
         self._evaluator.propose(proposal.nodes)
         for each in proposal.in_order(self._evaluator):
+            if self._ended():
+                break
             gate, queue = self._evaluator.bounds().gate, self._queue()
             for passing in self._passing([each], gate, chain=len(each.pods) > 1):
                 self._add(queue, passing)
@@ -327,6 +329,7 @@ class _Search:
             del refused[pods]
             self._result.accepted.append(copy.commit(latest[pods]))
             taken = True
+        self._evaluator.ended = self._ended
         return taken
 
     def _take_back(self) -> None:

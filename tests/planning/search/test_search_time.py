@@ -15,6 +15,7 @@ from rescheduler.planning.plan.result import Outline
 from rescheduler.planning.search.effort import Effort
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import SearchResult, search
+from rescheduler.planning.search.strategy import Proposal
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
@@ -109,6 +110,34 @@ def test_a_search_ends_soon_after_its_time_is_up(name: str) -> None:
         assert took <= seconds + LATE, (seconds, long)
         if took > seconds:
             assert found.summary.stopped == "time"
+
+
+def test_a_search_that_begins_with_a_plan_ends_soon_after_its_time_is_up() -> None:
+    chains, rooms = stuck(6), roomy.world([4] * 5, [0, 0], gang=4)
+    world = snapshot(
+        [*chains.nodes, *rooms.nodes],
+        [*chains.pods, *rooms.pods],
+        controllers=[*chains.controllers, *rooms.controllers],
+        budgets=[*chains.budgets, *rooms.budgets],
+    )
+    many = {"movesPerCycle": 60, "movesPerNamespace": 60, "movesPerHour": 60}
+    limits = Limits.model_validate(chained.FREE | chained.STEERED | many)
+    policies = [each.model_copy(update={"mode": "Enforce"}) for each in (chained.RULES, roomy.ROOM)]
+
+    def resumed(seconds: float, planned: tuple[tuple[int, ...], ...]) -> tuple[SearchResult, int]:
+        copy = Ticking(world, policies, limits, History())
+        effort = Effort(expired=lambda: copy.now >= seconds)
+        found = search(Evaluator(copy), effort=effort, proposal=Proposal({}, planned=planned))
+        return found, copy.now
+
+    whole, _ = resumed(np.inf, ())
+    planned = tuple(each.pods for each in whole.accepted)
+    assert len(planned) > 3
+    for seconds in range(1, 15):
+        found, took = resumed(seconds, planned)
+        assert found.summary is not None
+        assert found.summary.stopped == "time"
+        assert took <= seconds + LATE, seconds
 
 
 def test_the_time_of_a_search_begins_when_the_model_stands() -> None:
