@@ -165,6 +165,7 @@ _ALL = (
     # Stability: whether a finding has lasted for as long as its policy asks
     Reason("STB001", "The finding has not lasted for `stableFor` yet.", "Wait: the message says until when; or lower `stableFor`."),
     Reason("STB002", "How long the finding has lasted is not known.", "Read the message; a finding of unknown age is not acted on."),
+    Reason("STB003", "What cycles find cannot be read or stored, so that policies with `stableFor` wait without end.", "Apply the component `remembering` of deploy/kustomize, and see what the message says of the ConfigMap."),
     # Measured gain: what moves have brought beside what they promised
     Reason("MSR001", "The policy's moves brought too little of what it promised, so it counts as Audit.", "Find out why; then set `demoted` to `forget` in the state ConfigMap, or wait until the time that the message names."),
     Reason("MSR002", "The policy's moves bring less than `minMeasuredShare` of what it promised.", "Find out what keeps the load where it was; the policy is demoted if it goes on."),

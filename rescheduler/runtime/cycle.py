@@ -217,7 +217,7 @@ def propose(
             snapshot, policies, history, finding_history, outline, parts.effort, last
         )
     record_all(parts.record, planned(plan))
-    notes = [*notes, *more, *_remembered(parts, observations, snapshot.taken)]
+    notes += [*(more if observations else []), *_remembered(parts, observations, snapshot.taken)]
     return structs.replace(plan, notes=[*plan.notes, *notes]) if notes else plan
 
 
@@ -249,7 +249,7 @@ def recalled(parts: Parts, policies: PolicySet) -> tuple[FindingHistory, list[Pr
         note = (
             f"What earlier cycles found could not be read, so every finding counts as new: {error}"
         )
-        return FindingHistory(), [Problem(code="DAT002", message=note)]
+        return FindingHistory(), [Problem(code="STB003", message=note)]
 
 
 def _remembered(parts: Parts, observations: Iterable[Observation], now: datetime) -> list[Problem]:
@@ -260,5 +260,5 @@ def _remembered(parts: Parts, observations: Iterable[Observation], now: datetime
         parts.memory.remember(observations, now)
     except ActionError as error:
         note = f"What this cycle found could not be remembered for the next one: {error}"
-        return [Problem(code="DAT002", message=note)]
+        return [Problem(code="STB003", message=note)]
     return []

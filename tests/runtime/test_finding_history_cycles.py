@@ -14,6 +14,7 @@ from rescheduler.policies.files.policy_set import PolicySet, policy_from_documen
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import Parts, recalled, run_cycle
 from rescheduler.runtime.enforce.actor import Actor
+from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.stage import MAPS, Process, Stage, warm
 from tests.runtime.skewed import SPREAD, hot, parts, skewed
 from tests.runtime.test_cycle import populate
@@ -100,8 +101,9 @@ def test_what_may_not_be_read_counts_as_new_and_is_reported() -> None:
     plan = run_cycle(of(Process(stage, "blind", before=forbid({"GET"})), remembers=False))
     assert isinstance(plan, Plan)
     assert (plan.moves, refused(plan)) == ([], {"STB001": 4})
-    assert [each.code for each in plan.notes] == ["DAT002"]
+    assert [each.code for each in plan.notes] == ["STB003"]
     assert "every finding counts as new" in plan.notes[0].message
+    assert exit_code(plan) == 1, "it would wait without end"
 
 
 def test_what_may_not_be_written_is_reported_and_harms_nothing() -> None:
@@ -109,7 +111,26 @@ def test_what_may_not_be_written_is_reported_and_harms_nothing() -> None:
     plan = run_cycle(of(Process(stage, "mute", before=forbid({"PUT", "POST"}))))
     assert isinstance(plan, Plan)
     assert refused(plan) == {"STB001": 4}
+    assert [each.code for each in plan.notes] == ["STB003"]
     assert "could not be remembered" in plan.notes[0].message
+    assert exit_code(plan) == 1, "it would wait without end"
+
+
+def test_a_run_that_never_acts_as_it_remembers_nothing_is_no_success() -> None:
+    stage = warm(Stage())
+    populate(stage)
+    for name in ("first", "later"):
+        made = of(Process(stage, name, before=forbid_memory), acts=True)
+        report = run_cycle(made)
+        assert [each.code for each in plan_in(report).notes] == ["STB003"]
+        assert exit_code(report) == 1
+        later(stage, STABLE)
+    assert stage.world.accepted == []
+
+
+def forbid_memory(_: int, method: str, path: str) -> int | None:
+    writes = method in ("PUT", "POST") and (path.endswith("/configmaps") or "finding" in path)
+    return 403 if writes else None
 
 
 def test_a_memory_that_is_lost_between_plan_and_eviction_stops_it() -> None:

@@ -1,7 +1,7 @@
 """Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG036, DAT001."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -57,13 +57,19 @@ class Eligibility:
     """
 
     def __init__(
-        self, snapshot: Snapshot, limits: Limits, history: History, *, plan: str = ""
+        self,
+        snapshot: Snapshot,
+        limits: Limits,
+        history: History,
+        *,
+        plan: str = "",
+        schedulers: Collection[str] = (),
     ) -> None:
         self._snapshot = snapshot
         self._limits = limits
         self._attachments = Attachments(snapshot)
         self._surroundings = Surroundings(snapshot, limits, history, plan)
-        self._needed = NeededPods(snapshot)
+        self._needed = NeededPods(snapshot, schedulers)
         self._crash_loops = CrashLoops(snapshot, history)
         self._gangs = GangChecks(snapshot, limits, history)
         self._namespaces = {each.metadata.name: each.metadata for each in snapshot.namespaces}

@@ -2,13 +2,15 @@
 
 Known are the pods behind the Services of the addresses that a cycle asks, of admission webhooks, of
 API services and of DNS, and the pods of its own controller. Schedulers are known by their labels,
-since nothing in the API ties a scheduler's name to its pods. What stands behind an address outside
-of the cluster's DNS, such as an ingress or a port-forward, is not known; nor is what feeds a metric
-source: some of that is known by its labels, the rest belongs in `protectedNamespaces`.
+since nothing in the API ties a scheduler's name to its pods. Whoever may make a pod may name any: a
+name keeps pods of other namespaces only where it is declared, or says that it is a scheduler. What
+stands behind an address outside of the cluster's DNS, such as an ingress or a port-forward, is not
+known; nor is what feeds a metric source: some of that is known by its labels, the rest belongs in
+`protectedNamespaces`.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from urllib.parse import urlsplit
 
@@ -27,16 +29,20 @@ _NAME_LABELS = (
     "component",
 )
 _DNS = frozenset({"kube-dns", "coredns"})
-_DEFAULT_SCHEDULER = "default-scheduler"
+_SCHEDULER, _DEFAULT_SCHEDULER = "scheduler", "default-scheduler"
 _MOST_ALIASES = 3
 """How many Services of type ExternalName are followed, one to the next."""
 
 
 class NeededPods:
-    """The needed pods of one snapshot; any pod may be asked about, also one read afresh."""
+    """The needed pods of one snapshot; any pod may be asked about, also one read afresh.
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    schedulers: the names of those that are declared, or known otherwise.
+    """
+
+    def __init__(self, snapshot: Snapshot, schedulers: Collection[str] = ()) -> None:
         self._snapshot = snapshot
+        self._declared = schedulers
 
     def refusal(self, pod: Pod) -> Problem | None:
         """ELG019: what needs the pod, or None."""
@@ -151,20 +157,31 @@ class NeededPods:
         return found
 
     def _scheduling(self, pod: Pod) -> str:
-        labels = pod.metadata.labels or {}
+        labels, namespace = pod.metadata.labels or {}, pod.metadata.namespace
         for key in _NAME_LABELS:
-            name = self._schedulers.get(labels.get(key, ""))
-            if name is not None:
-                return f"it may be scheduler {name}, which pods name: {key}={labels[key]}"
+            called = labels.get(key, "")
+            name = self._schedulers.get(called)
+            if name is None:
+                continue
+            if name in self._declared or _SCHEDULER in called or name in self._named_in[namespace]:
+                return f"it may be scheduler {name}, which pods name: {key}={called}"
         return ""
 
     @cached_property
     def _schedulers(self) -> dict[str, str]:
         """What the pods of a scheduler are called to the name by which pods ask for it."""
         named = {spec.schedulerName for spec in self._snapshot.specs if spec.schedulerName}
-        found = {called: name for name in named for called in (name, f"{name}-scheduler")}
+        found = {called: name for name in named for called in (name, f"{name}-{_SCHEDULER}")}
         if _DEFAULT_SCHEDULER in named:
             found["kube-scheduler"] = _DEFAULT_SCHEDULER
+        return found
+
+    @cached_property
+    def _named_in(self) -> dict[str, set[str]]:
+        """Namespace to the schedulers that its own pods name."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for pod in self._snapshot.pods:
+            found[pod.metadata.namespace].add(pod.spec.schedulerName)
         return found
 
 

@@ -19,16 +19,14 @@ from rescheduler.planning.improve.annealing import Task
 from rescheduler.planning.improve.compiled import compiled
 from rescheduler.planning.improve.placement import Placement
 from rescheduler.planning.search.effort import Effort
-from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
+from rescheduler.planning.search.evaluation import NOTHING, Evaluation
 from rescheduler.planning.search.evaluator import Evaluator
-from rescheduler.planning.search.search import SearchResult, search
+from rescheduler.planning.search.search import SearchResult
+from rescheduler.planning.search.second_search import WHOLE, rather
 from rescheduler.planning.search.strategy import Proposal
-from rescheduler.planning.search.working_copy import WorkingCopy
 
 STEPS, STEPS_OF_POD = 4_000, 100
 """How many pods annealing asks where to go for one plan, and for each that may move, at most."""
-_WHOLE = ("complete", "full")
-"""How a search stops that was not cut short."""
 _HEAT = 0.1
 """It begins from a plan that is good already, so as much is not to be melted again."""
 _MOST_MISSED = 0.01
@@ -74,36 +72,10 @@ def _better(evaluator: Evaluator, found: SearchResult, effort: Effort, steps: in
     return other
 
 
-def rather(
-    evaluator: Evaluator, found: SearchResult, effort: Effort, proposal: Proposal | None = None
-) -> SearchResult | None:
-    """A search with this proposal, or from nothing, if it is better than what was found; or None.
-
-    found: of a search on the evaluator's working copy, which then has the moves of the better one.
-    effort: of both together. A proposal counts only where the search with it comes to its end.
-    """
-    summary, gate, copy = found.summary, found.gate, evaluator.copy
-    if summary is None or gate is None:
-        return None
-    cost = copy.cost()
-    _take_back(copy, found.accepted)
-    left = Effort(effort.steps - summary.steps, effort.expired)
-    other = search(evaluator, effort=left, proposal=proposal)
-    tried = other.summary
-    whole = tried is not None and (proposal is None or tried.stopped in _WHOLE)
-    if tried is not None and whole and copy.cost() <= cost + NOTHING and _pays(found, other, gate):
-        other.summary = structs.replace(tried, steps=summary.steps + tried.steps)
-        return other
-    _take_back(copy, other.accepted)
-    for each in found.accepted:
-        copy.commit(each)
-    return None
-
-
 def _improvable(evaluator: Evaluator, found: SearchResult) -> bool:
     """Whether destinations are chosen, the search came to its end, and there is more to gain."""
     summary = found.summary
-    if summary is None or summary.stopped not in _WHOLE or not evaluator.chooser.asked:
+    if summary is None or summary.stopped not in WHOLE or not evaluator.chooser.asked:
         return False
     if summary.stopped == "full":
         return len(found.moves) > 1 and (summary.within or 0.0) > _MOST_MISSED
@@ -153,23 +125,3 @@ def _placement(evaluator: Evaluator, moves: Iterable[Evaluation]) -> Placement |
         home[shift.pod] = shift.source
     rules = [Allotted(share, left, home, where) for share, left in copy.budgets.shares()]
     return compiled(copy, rules=rules, moved=shifts, only=only)
-
-
-def _take_back(copy: WorkingCopy, accepted: list[JointEvaluation]) -> None:
-    for each in reversed(accepted):
-        copy.take_back(each)
-
-
-def _pays(found: SearchResult, other: SearchResult, gate: Gate) -> bool:
-    """Whether the other plan is better: it gains more, beside the margin of each eviction more.
-
-    What it disrupts more must gain what the gate asks for that. Of two that gain the same the one
-    with fewer evictions is better.
-    """
-    gain = sum(move.gain for move in other.moves) - sum(move.gain for move in found.moves)
-    moves = len(other.moves) - len(found.moves)
-    disruption = sum(each.disruption for each in other.accepted)
-    least = gate.least(max(0.0, disruption - sum(each.disruption for each in found.accepted)))
-    if abs(gain) <= NOTHING:
-        return moves < 0 and least <= NOTHING
-    return gain > max(0, moves) * gate.margin and gain >= least

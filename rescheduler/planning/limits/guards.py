@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from rescheduler.kube.controllers import Controller, Owner
 from rescheduler.kube.gangs import KUEUE
 from rescheduler.kube.kueue import JOBSETS, holds, made_names
 from rescheduler.kube.objects import OwnerReference
+from rescheduler.kube.pod_state import grace
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
@@ -77,6 +78,8 @@ def _unreplaced(
 ) -> Iterator[Problem]:
     """GRD003: one code for every workload that still lacks what we took from it.
 
+    A replacement is late `readyTimeout` after the evicted pod is gone, or should be: one that takes
+    its grace period to end keeps the slot of its own workload, and nobody else waits for it.
     What its owner wants counts, whether there is a pod of it or none; of a Job that Kueue has
     suspended for our sake what it wants once it has its quota again. Such a Job that is gone is
     missed while its JobSet is there, which makes it anew. Of a move whose pods could not be read a
@@ -87,7 +90,7 @@ def _unreplaced(
     stopped: set[str] = set()
     recent = history.recent(snapshot.taken)
     for move in recent:
-        overdue = move.in_flight and move.at + limits.readyTimeout < snapshot.taken
+        overdue = move.in_flight and _left(move, snapshot) + limits.readyTimeout < snapshot.taken
         stayed = move.state == "intended" and move.podUid in snapshot.pod_index
         if (move.state == "lost" or overdue) and not (move.no_worse or stayed):
             late.setdefault(move.workload, move)
@@ -118,6 +121,14 @@ def _unreplaced(
         if whole < made:
             said = f"JobSet {jobset.metadata.name} has {whole} of {counted(made, 'Job')}"
             yield _missing(move, f"{said} with all pods Ready")
+
+
+def _left(move: PastMove, snapshot: Snapshot) -> datetime:
+    """When the evicted pod was gone; when it should be, while it is still there."""
+    if move.gone is not None:
+        return move.gone
+    pod = snapshot.pod_index.get(move.podUid)
+    return move.at if pod is None else move.at + grace(snapshot.pods[pod])
 
 
 class _Ready:

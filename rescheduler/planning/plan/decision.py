@@ -7,12 +7,12 @@ from rescheduler.model.plan import Mode, Plan
 from rescheduler.model.problem import Problem
 from rescheduler.model.search_summary import SearchSummary
 from rescheduler.planning.improve.better import better
-from rescheduler.planning.improve.warm_start import last_moves, searched
 from rescheduler.planning.limits.guards import holding
 from rescheduler.planning.search.effort import UNHURRIED, Effort
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import SearchResult
+from rescheduler.planning.search.warm_start import last_moves, searched
 from rescheduler.planning.search.working_copy import WorkingCopy
 
 

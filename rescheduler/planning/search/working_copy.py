@@ -77,9 +77,11 @@ class WorkingCopy:
         self.attended = attended
         enforced = in_force(policies, history, snapshot.taken, attended=attended)
         self.bindings = bind(enforced, self.snapshot)
-        self.eligibility = Eligibility(self.snapshot, limits, history, plan=plan)
-        self.budgets = Budgets(self.snapshot, limits, history, plan)
         self.schedulers = schedulers_of(self.snapshot, schedulers, pinned)
+        self.eligibility = Eligibility(
+            self.snapshot, limits, history, plan=plan, schedulers=self.schedulers.known
+        )
+        self.budgets = Budgets(self.snapshot, limits, history, plan)
         self.scheduler = SchedulerModel(self.snapshot, self.schedulers.profiles)
         self.admission = Admission(self.snapshot)
         landed = frozenset(move.replacement for move in history.moves if move.replacement)

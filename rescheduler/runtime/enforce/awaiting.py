@@ -145,7 +145,7 @@ def _lose_sight(actor: Actor, move: PastMove, error: ObjectUnreadable) -> None:
     now = actor.clock()
     if move.state == "lost" and not move.unread:
         return
-    if move.state == "evicted" and now - move.at < actor.limits.readyTimeout:
+    if move.state == "evicted" and now - (move.gone or move.at) < actor.limits.readyTimeout:
         return
     said = "a move counts as lost, as a pod of its workload cannot be read"
     actor.warn(said, pod=f"{move.namespace}/{move.pod}", message=error.sentence)

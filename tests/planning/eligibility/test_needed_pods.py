@@ -190,10 +190,10 @@ def label(before: Snapshot, app: str, **labels: str) -> Snapshot:
 @pytest.mark.parametrize(
     ("named", "labels", "needed"),
     [
-        ("bin-pack", {"component": "bin-pack"}, True),
         ("volcano", {"k8s-app": "volcano-scheduler"}, True),
         ("default-scheduler", {"component": "kube-scheduler"}, True),
         ("bin-pack", {"component": "volcano-scheduler"}, False),
+        ("my-scheduler", {"component": "my-scheduler"}, True),
     ],
 )
 def test_schedulers_that_pods_name_stay(named: str, labels: dict[str, str], needed: bool) -> None:
@@ -202,6 +202,20 @@ def test_schedulers_that_pods_name_stay(named: str, labels: dict[str, str], need
     found = refused(label(before, "hook", **labels))
     assert list(found) == ["hook"] * needed
     assert all(f"scheduler {named}," in why for why in found.values())
+
+
+def test_a_name_that_pods_of_one_namespace_give_keeps_no_app_of_another() -> None:
+    """Whoever may make a pod may name any scheduler, as an app of somebody else is called."""
+
+    def needed(named_in: str, *schedulers: str) -> list[str]:
+        made = pod("mine", namespace=named_in, schedulerName="web")
+        before = cluster()
+        asked = NeededPods(replace(before, pods=[*before.pods, made]), schedulers)
+        return [each.metadata.name for each in before.pods if asked.refusal(each)]
+
+    assert needed("tenant") == []
+    assert needed(SPACES["web"]) == ["web-0", "web-1"]
+    assert needed("tenant", "web") == ["web-0", "web-1"], "pods are moved that it places"
 
 
 def test_a_pod_read_afresh_is_told_from_the_same_snapshot() -> None:

@@ -23,6 +23,7 @@ from rescheduler.planning.improve.allotted import Allotted
 from rescheduler.planning.improve.annealed import Run, annealed
 from rescheduler.planning.improve.annealing import Task
 from rescheduler.planning.improve.better import better
+from rescheduler.planning.search import second_search
 from rescheduler.planning.search.effort import UNHURRIED, Effort
 from rescheduler.planning.search.evaluation import Evaluation, Gate, JointEvaluation
 from rescheduler.planning.search.evaluator import Evaluator
@@ -190,7 +191,7 @@ def test_a_plan_is_better_by_what_it_gains_evicts_and_disrupts(
     gain: float, moves: int, disruption: float, *, kept: bool
 ) -> None:
     gate = Gate(margin=0.1, share=0.5, removable=20.0, disruption=100.0)
-    assert module._pays(result(5, 2.0, 5.5), result(moves, gain, disruption), gate) == kept
+    assert second_search._pays(result(5, 2.0, 5.5), result(moves, gain, disruption), gate) == kept
 
 
 def test_a_better_plan_leaves_time_for_what_comes_after_it() -> None:

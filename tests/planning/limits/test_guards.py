@@ -137,6 +137,17 @@ def skew(world: World, seconds: float) -> None:
     world.snapshot = replace(world.snapshot, clock_skew=seconds)
 
 
+def leaving(world: World, since: timedelta, grace: int) -> None:
+    """The evicted pod is still there, as it may take so long to end."""
+    index = next(
+        n for n, each in enumerate(world.snapshot.pods) if each.metadata.name.startswith("train-0")
+    )
+    old = world.snapshot.pods[index]
+    old.spec.terminationGracePeriodSeconds = grace
+    old.metadata.deletionTimestamp = NOW - since
+    lost(world, ready=4, at=NOW - since, podUid=old.metadata.uid)
+
+
 TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
     ("GRD001", 0.08, lambda w: None),  # 5 of 60 are 8.3 %
     ("", 0.09, lambda w: None),
@@ -167,6 +178,10 @@ TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
     ("", 0.5, lambda w: lost(w, ready=5)),
     ("", 0.5, lambda w: lost(w, ready=4, at=NOW - timedelta(minutes=4))),
     ("", 0.5, lambda w: lost(w, ready=4, workload="deleted since")),
+    ("", 0.5, lambda w: lost(w, ready=4, gone=NOW - timedelta(minutes=4))),
+    ("", 0.5, lambda w: leaving(w, timedelta(hours=1), 3600)),
+    ("GRD003", 0.5, lambda w: leaving(w, timedelta(hours=1), 3200)),
+    ("", 0.5, lambda w: leaving(w, timedelta(days=90), 10**9)),
     (
         "",
         0.5,

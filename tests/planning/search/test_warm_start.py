@@ -11,10 +11,10 @@ from msgspec import structs
 from rescheduler.model.finding_history import FindingHistory
 from rescheduler.model.plan import Plan
 from rescheduler.model.search_summary import SearchSummary
-from rescheduler.planning.improve.warm_start import last_moves
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.result import Outline
 from rescheduler.planning.search.effort import Effort
+from rescheduler.planning.search.warm_start import last_moves
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from tests.bench.bench_better import filled

@@ -10,10 +10,10 @@ from msgspec import structs
 
 from rescheduler.model.plan import Mode, Plan, PlannedMove
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.improve.better import rather
 from rescheduler.planning.search.effort import Effort
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import SearchResult, search
+from rescheduler.planning.search.second_search import rather
 from rescheduler.planning.search.strategy import Proposal
 
 _EVALUATIONS = 2
