@@ -87,8 +87,10 @@ class Universe:
 
     def refuses(self, path: str, query: str) -> bool:
         """Whether this read is of a pod that may not be read, by itself or by name in a list."""
+        if not self.refused:
+            return False
         named = dict(parse_qsl(query)).get("fieldSelector", "").partition("metadata.name=")[2]
-        return bool(self.refused) and (path in self.refused or f"{path}/{named}" in self.refused)
+        return path in self.refused or f"{path}/{named}" in self.refused
 
     def pick_server(self) -> float:
         """The clock offset of the server that a load balancer chooses."""
