@@ -6,7 +6,7 @@ a real cluster.
 
 import random
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from tests.fakes.manners import stamp
@@ -56,12 +56,17 @@ class Controlled(World):
         """Whether admission refuses every new pod, as a quota or a webhook may."""
         self.crashing: Callable[[Object], object] = self.crash
         """What becomes of a pod that is not sound."""
-        super().__init__(lambda: timeline.now() + timedelta(seconds=self.ahead))
+        super().__init__(self._clock)
         self.put("namespaces", "", "rescheduler", {})
         self.held: set[str] = set()
         """UIDs of pods that never go, as with a finalizer or an unreachable node."""
         self._syncing = False
         self._bound: dict[str, float] = {}
+
+    def _clock(self) -> datetime:
+        """The time by the clock of the API server that serves at the moment."""
+        now = self.timeline.now()
+        return now + timedelta(seconds=self.ahead) if self.ahead else now
 
     def of(self, kind: str) -> list[Object]:
         """All objects of a kind."""
