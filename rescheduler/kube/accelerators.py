@@ -5,6 +5,7 @@ node labels for shared GPUs, AMD's device plugin (resource naming strategy), Int
 (cmd/gpu_plugin, `-shared-dev-num`; labels of the NFD rules), Habana's device plugin.
 """
 
+import functools
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -46,8 +47,12 @@ _GKE_PARTITION = "cloud.google.com/gke-gpu-partition-size"
 _INTEL_COUNT = re.compile(r"gpu\.intel\.com/device-id\.[0-9a-f-]+\.count")
 
 
+@functools.lru_cache(maxsize=1024)
 def maker(resource: str) -> str:
-    """Who makes the devices that this resource counts; "" where it counts none that we know."""
+    """Who makes the devices that this resource counts; "" where it counts none that we know.
+
+    A cluster has few resources, and every node and pod names some.
+    """
     for pattern, name in _MAKERS:
         if pattern.fullmatch(resource):
             return name
