@@ -279,11 +279,11 @@ class Utilization(Policy):
         """
         if self.strategy == "Balance":
             return 0.0
-        given = [dict(each.given()).get(resource) for each in self._all_targets()]
+        given = [each.of(resource) for each in self._all_targets()]
         return min(target.high for target in given if target is not None)
 
     def _pressed(self, resource: str) -> bool:
-        found = [dict(each.given()).get(resource) for each in self._all_targets()]
+        found = [each.of(resource) for each in self._all_targets()]
         return any(isinstance(t, PressedTarget) and t.pressure is not None for t in found)
 
     def _groups(self, snapshot: Snapshot) -> list[int]:
@@ -297,7 +297,7 @@ class Utilization(Policy):
 
     def _values(self, resource: str, group_of: list[int], what: str) -> FloatArray:
         """(nodes,) that field of each node's target; NaN where it has none."""
-        targets = [dict(each.given()).get(resource) for each in self._all_targets()]
+        targets = [each.of(resource) for each in self._all_targets()]
         given = [_value(each, what) for each in targets]
         return np.array([given[group] for group in group_of], dtype=np.float64)
 

@@ -153,6 +153,13 @@ class Targets(Strict):
                 yield resource, target
         yield from (self.own or {}).items()
 
+    def of(self, resource: str) -> Target | None:
+        """The resource's target, if it has one."""
+        if resource not in READINGS:
+            return (self.own or {}).get(resource)
+        target: Target | None = getattr(self, resource)
+        return target
+
 
 class NodeGroup(Strict):
     """Nodes with targets of their own."""
