@@ -12,6 +12,7 @@ from rescheduler.runtime.settings import Settings
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _NAMES = {"prometheus_url": "Prometheus", "scheduler_url": "kube-scheduler"}
+_URLS = tuple(each.name for each in fields(Settings) if each.name.endswith("_url"))
 _PROXIED = re.compile(r"/api/v1/namespaces/([^/]+)/services/(?:https?:)?([^/:]+)(?::[^/]*)?/proxy")
 """The API server's proxy to a Service, by which one outside of the cluster reaches it."""
 
@@ -24,12 +25,12 @@ def dependencies_of(settings: Settings, environment: Mapping[str, str], host: st
     account = _account()
     namespace = environment.get("POD_NAMESPACE") or account or NAMESPACE
     addresses = []
-    for field in fields(settings):
-        url = getattr(settings, field.name)
-        if field.name.endswith("_url") and isinstance(url, str):
+    for name in _URLS:
+        url = getattr(settings, name)
+        if isinstance(url, str):
             parts = urlsplit(url)
             shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-            what = _NAMES.get(field.name, f"--{field.name.replace('_', '-')}")
+            what = _NAMES.get(name, f"--{name.replace('_', '-')}")
             addresses.append(Address(_host(parts), namespace, f"{what} at {shown}"))
     pod = environment.get("POD_NAME") or (host if account else "")
     return Dependencies(tuple(addresses), namespace, pod)
