@@ -18,6 +18,7 @@ _QUOTED_OR_COMMENT = re.compile(
     r"#[^\n]*" + r'|"(?:\\.|[^"\\\n])*"' + r"|'(?:\\.|[^'\\\n])*'" + r"|`[^`]*`"
 )
 """Only between backticks a text may go on in the next line."""
+_OPENING = re.compile(r"[#\"'`]")
 
 
 def unreadable(query: str) -> str:
@@ -62,19 +63,17 @@ def _incomplete(bare: str) -> str:
 
 def _without_quotes(query: str) -> tuple[str, int]:
     """The query with blanks for all quoted text and comments, and where an open quote is, or -1."""
-    bare, place = list(query), 0
-    while place < len(query):
+    bare, end = "", 0
+    while opening := _OPENING.search(query, end):
+        place = opening.start()
         token = _QUOTED_OR_COMMENT.match(query, place)
-        if token is not None:
-            # A quoted text is a value: what is before it is no empty place.
-            kept = "" if token.group().startswith("#") else "x"
-            bare[place : token.end()] = kept.ljust(len(token.group()))
-            place = token.end()
-        elif query[place] in "\"'`":
+        if token is None:
             return "", place
-        else:
-            place += 1
-    return "".join(bare), -1
+        # A quoted text is a value: what is before it is no empty place.
+        kept = "" if opening.group() == "#" else "x"
+        bare += query[end:place] + kept.ljust(len(token.group()))
+        end = token.end()
+    return bare + query[end:], -1
 
 
 _LABEL_LISTS = re.compile(
