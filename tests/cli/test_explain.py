@@ -15,6 +15,7 @@ from tests.planning.full_cluster import full_cluster
 from tests.runtime.skewed import SPREAD
 
 RECORDED = ("--snapshot", "room.snapshot")
+GPU_CLUSTER = Path(__file__).parents[1] / "recordings" / "gpu-cluster.snapshot"
 
 
 @pytest.fixture
@@ -71,6 +72,26 @@ def test_it_is_written_to_a_file(here: Path) -> None:
     result = explain("pod", "web-0", *RECORDED, "-o", "json", "--out", "pod.json")
     assert (result.exit_code, result.stdout) == (0, "")
     assert json.loads(Path("pod.json").read_text())["returns"] == 0.0
+
+
+def test_a_node_names_the_nodes_that_the_plan_names(here: Path) -> None:
+    """Of pods that move after others, whose landings are only likely."""
+    given = ("--snapshot", str(GPU_CLUSTER), "--policies", str(GPU_CLUSTER.parent / "policies"))
+    planned = json.loads(CliRunner().invoke(program, ("plan", *given, "-o", "json")).stdout)
+    likeliest = {
+        each["pod"]["name"]: min(
+            share["node"]
+            for share in each["landing"]
+            if share["probability"] > each["landing"][0]["probability"] - 1e-9
+        )
+        for each in planned["moves"]
+        if each["node"] == "inference-1"
+    }
+    explained = json.loads(explain("node", "inference-1", *given, "-o", "json").stdout)
+    verdicts = {each["pod"]["name"]: each["verdict"]["message"] for each in explained["pods"]}
+    assert len(likeliest) == 4
+    for name, node in likeliest.items():
+        assert verdicts[name].split(",")[0].split(" (")[0] == f"expected on {node}"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from rescheduler.model.move import Landing
 from rescheduler.model.plan import FindingView, Mode
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.plan.decision import Decision, decide
+from rescheduler.planning.plan.planner import with_landings
 from rescheduler.planning.search.batching import batches
 from rescheduler.planning.search.destinations import describe
 from rescheduler.planning.search.evaluation import Evaluation
@@ -24,7 +25,8 @@ class Fates:
         self._decision = decide(copy) if self._asked else Decision()
         self._moves: dict[int, tuple[Evaluation, int, Mode]] = {}
         last = 0
-        for mode, evaluations in self._decision.passes:
+        # What a plan publishes, so that both name the same nodes.
+        for mode, evaluations in with_landings(copy, self._decision.passes):
             for evaluation, batch in zip(evaluations, batches(copy, evaluations), strict=True):
                 self._moves[evaluation.pod] = (evaluation, last + batch, mode)
             last = max((batch for _, batch, _ in self._moves.values()), default=0)
@@ -50,15 +52,17 @@ class Fates:
         return Verdict(fate="held" if held else "stays", code=refusal.code, message=refusal.message)
 
     def _expected(self, evaluation: Evaluation) -> str:
-        """Of nodes that are equally likely, the one that reports name first."""
+        """Where it most likely lands; of nodes that are equally likely, the first by name."""
         nodes, landing = self._copy.snapshot.nodes, evaluation.landing
-        likely = [evaluation.destination]
+        likely, chance = [evaluation.destination], 1.0
         if landing is not None and len(landing.nodes):
-            best = landing.probabilities >= landing.probabilities.max() - 1e-9
-            likely = landing.nodes[best].tolist()
+            chance = float(landing.probabilities.max())
+            likely = landing.nodes[landing.probabilities >= chance - 1e-9].tolist()
         name = min(nodes[node].metadata.name for node in likely)
         more = f", one of {len(likely)} equally likely" if len(likely) > 1 else ""
-        return f"expected on {name}{more}{self._told(evaluation)}"
+        each = " each" if more else ""
+        share = "" if chance >= 0.995 else f" ({chance:.0%}{each})"
+        return f"expected on {name}{more}{share}{self._told(evaluation)}"
 
     def _told(self, evaluation: Evaluation) -> str:
         """What steers it, and where it would land else; "" where nothing does."""

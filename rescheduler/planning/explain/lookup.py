@@ -5,6 +5,7 @@ from difflib import get_close_matches
 
 from rescheduler.model.errors import NotFound
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import agreed, counted
 
 _SHOWN = 3
 
@@ -40,7 +41,7 @@ def find_node(snapshot: Snapshot, name: str) -> int:
     """
     index = snapshot.node_index.get(name)
     if index is None:
-        raise NotFound(f"there is no node {name}", _near(name, snapshot.node_index))
+        raise NotFound(f"there is no node {name}", _near(name, snapshot.node_index, "node"))
     return index
 
 
@@ -55,20 +56,23 @@ def _near_pods(snapshot: Snapshot, namespace: str, name: str) -> str:
         close = get_close_matches(namespace, sorted(namespaces), n=_SHOWN)
         if close:
             return f"namespace {_listed(close, len(close))} is meant."
+        return f"another cluster is meant; namespace {namespace} has no pod here."
     own = [key for key in keys if not namespace or key.startswith(f"{namespace}/")]
-    if not namespace:
-        own = [key.rpartition("/")[2] for key in own]
-        return _near(name, own)
-    return _near(f"{namespace}/{name}", own)
+    names = [key.rpartition("/")[2] for key in own]
+    return _near(name, names, "pod", namespace)
 
 
-def _near(said: str, names: Iterable[str]) -> str:
+def _near(said: str, names: Iterable[str], what: str, namespace: str = "") -> str:
+    """The names that are like it; where none is, how many of these things there are."""
     known = sorted(set(names))
     begun = [name for name in known if name.startswith(said)]
     close = begun[:_SHOWN] or get_close_matches(said, known, n=_SHOWN, cutoff=0.5)
     if close:
-        return f"{_listed(close, len(begun) or len(close))} is meant."
-    return f"another cluster is meant; there are {len(known)} here." if known else "none is here."
+        shown = [f"{namespace}/{name}" if namespace else name for name in close]
+        return f"{_listed(shown, len(begun) or len(close))} is meant."
+    where = f" in namespace {namespace}" if namespace else ""
+    are = agreed(len(known), "is", "are")
+    return f"another cluster is meant; here {are} {counted(len(known), what)}{where}."
 
 
 def _listed(names: list[str], count: int) -> str:

@@ -64,7 +64,7 @@ def plan_and_observations(
     )
     before = Before.of(copy.bindings)
     decision = decide(copy, effort(), last)
-    passes = _with_landings(copy, decision.passes)
+    passes = with_landings(copy, decision.passes)
     made = assemble(
         copy,
         policies,
@@ -78,7 +78,7 @@ def plan_and_observations(
     return made, decision.observations
 
 
-def _with_landings(
+def with_landings(
     copy: WorkingCopy, passes: list[tuple[Mode, list[Evaluation]]]
 ) -> list[tuple[Mode, list[Evaluation]]]:
     """The passes' moves with the landings that a plan may publish."""

@@ -113,7 +113,7 @@ def _refuse_overfilling(
 
 
 def describe(snapshot: Snapshot, landing: Landing) -> str:
-    """The likely landings in words: `expected on n2 (60 %), n3 (40 %)`."""
+    """The likely landings in words: `expected on n2 (60%), n3 (40%)`."""
     shown = [
         f"{snapshot.nodes[node].metadata.name} ({probability:.0%})"
         for node, probability in zip(

@@ -75,7 +75,9 @@ def _landing(screen: Screen, seen: PodExplanation) -> None:
         return
     _fact(screen, "Would land", Text(landing_words(seen.landing, 4), style="bold"))
     chances = f"comes back {percent(seen.returns)}, stays Pending {percent(seen.unschedulable)}"
-    _fact(screen, "", Text(f"{chances}; {_STATES[seen.state]}" if seen.node else chances))
+    if seen.node:
+        chances = f"if it were evicted now: {chances}; {_STATES[seen.state]}"
+    _fact(screen, "", Text(chances))
 
 
 def draw_policies(screen: Screen, policies: list[PolicyView], *, gains: bool) -> None:

@@ -216,7 +216,9 @@ def test_pods_are_found_by_their_names(said: str, name: str) -> None:
         ("defualt/web-0", "there is no pod defualt/web-0", "default/web-0 is meant"),
         ("default/web", "there is no pod default/web", "web-0, default/web-1 or default/web-2"),
         ("sloo-1", "there is no pod sloo-1", "solo-1"),
-        ("qqqqqqqqqq", "there is no pod qqqqqqqqqq", "another cluster is meant"),
+        ("qqqqqqqqqq", "there is no pod qqqqqqqqqq", "another cluster is meant; here are 11 pods."),
+        ("default/qqqq", "there is no pod default/qqqq", "here are 11 pods in namespace default."),
+        ("zzzz/qqqq", "there is no pod zzzz/qqqq", "namespace zzzz has no pod here."),
     ],
 )
 def test_unknown_pods_are_answered_with_what_is_near(said: str, message: str, hint: str) -> None:
