@@ -18,20 +18,22 @@ from rescheduler.runtime.stopping import end_on_signals
 _VERBS = {
     "plan": "Show which pods to move and why; changes nothing.",
     "explain": "Show why a pod or a node is as it is, or why pods are Pending.",
+    "render": "Show a saved plan or outcome again.",
     "apply": "Carry out a reviewed plan.",
     "run": "Plan and, in mode Enforce, act: once, or on a schedule.",
-    "extender": "Answer a scheduler of your own about nodes.",
-    "webhook": "Steer replacements as they are created, for the API server.",
     "history": "Show what was moved, whether it helped, and what was prevented.",
-    "render": "Show a saved plan or outcome again.",
-    "record": "Save the cluster and its readings to a file.",
     "check": "Check policy files.",
     "test": "Run policy tests: small clusters, and what policies must do to them.",
+    "record": "Save the cluster and its readings to a file.",
     "schema": "Print the JSON Schema of policies, plans, outcomes, explanations or histories.",
+    "webhook": "Steer replacements as they are created, for the API server.",
+    "extender": "Answer a scheduler of your own about nodes.",
     "version": "Print the version.",
 }
 
-_EXAMPLES = """Finds pods that now run in the wrong place, and moves the few that are worth moving.
+_EXAMPLES = """Finds pods that are no longer well placed, and evicts the few that are worth moving.
+
+Only `apply` and `run --mode Enforce` evict anything.
 
 \b
   rescheduler plan --policies policies/ --prometheus-url http://localhost:9090
@@ -57,6 +59,17 @@ class Program(click.Group):
         module = importlib.import_module(f"rescheduler.cli.{cmd_name}")
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb; one that does not exist is answered with those that are like it."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as error:
+            raise click.exceptions.NoSuchCommand(
+                error.command_name, possibilities=_VERBS, ctx=ctx
+            ) from error
 
     def format_commands(
         self,

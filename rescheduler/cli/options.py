@@ -69,12 +69,18 @@ class SinceType(DurationType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The duration or the time, or a usage error that shows the value."""
-        if isinstance(value, datetime) or not re.match(r"\d{4}-", str(value)):
-            return value if isinstance(value, datetime) else super().convert(value, param, ctx)
+        if isinstance(value, datetime):
+            return value
+        if re.match(r"[\d.]+[smhd]", str(value)):
+            return super().convert(value, param, ctx)
         try:
             moment = datetime.fromisoformat(value)
         except ValueError:
-            self.fail(f"{value!r} is not a date such as 2026-11-01 or a time.", param, ctx)
+            self.fail(
+                f"{value!r} is neither a duration such as 7d or 12h nor a date such as 2026-11-01.",
+                param,
+                ctx,
+            )
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

@@ -8,6 +8,7 @@ from rescheduler.model.errors import SettingsError, TrailUnreadable
 from rescheduler.model.trail import read_record
 from rescheduler.model.trail_chain import TrailChain
 from rescheduler.model.trail_history import Integrity, PastCycle, TrailHistory
+from rescheduler.model.wording import counted
 from rescheduler.reporting.history.summary import Summary
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.settings import Settings
@@ -56,11 +57,14 @@ def history_of(path: str, since: datetime | None, newest: int = 0) -> TrailHisto
     since: what began earlier is left out. newest: so many of its files, the newest; 0 is all.
 
     Raises:
-        TrailUnreadable: there is no trail.
+        TrailUnreadable: there is no trail, or no line of what there is belongs to one: that nothing
+            was evicted would then be no more than a guess.
     """
     chain, summary = TrailChain(), Summary(since)
     unknown: set[str] = set()
+    count = 0
     for line in read_lines(path, newest):
+        count += 1
         entry = chain.add(line.data, line.file, line.number)
         if entry is None:
             continue
@@ -70,6 +74,13 @@ def history_of(path: str, since: datetime | None, newest: int = 0) -> TrailHisto
             continue
         summary.add(entry, record)
     chain.finish()
+    source = "standard input" if path == "-" else path
+    if not chain.records and not chain.warnings and (count or path == "-"):
+        held = f"none of its {counted(count, 'line')} is one" if count else "it is empty"
+        raise TrailUnreadable(
+            f"{source} has no record of an audit trail: {held}",
+            "another file is meant, or the run that wrote it had no --audit-trail.",
+        )
     integrity = Integrity(
         records=chain.records,
         broken=chain.broken,
@@ -77,5 +88,4 @@ def history_of(path: str, since: datetime | None, newest: int = 0) -> TrailHisto
         warnings=[*chain.warnings, *sorted(unknown)[:3]],
         lastHash=chain.last,
     )
-    source = "standard input" if path == "-" else path
     return summary.history(integrity, tool=f"rescheduler {__version__}", source=source)

@@ -112,10 +112,12 @@ class Settings:
         None, "Write the result to this file; - is standard output, as without it."
     )
     mode: Mode = _option(
-        "Audit", "Audit: plan and report, change nothing. Enforce: evict the pods of the plan."
+        "Audit",
+        "Audit: plan and report, evict nothing. Enforce: evict the pods of the plan.",
+        metavar="[Audit|Enforce]",
     )
     once: bool = _option(False, "Run one cycle and exit, as for a CronJob.")
-    every: timedelta | None = _option(None, "Do it again each time so much has passed, such as 5m.")
+    every: timedelta | None = _option(None, "Repeat at this interval, such as 5m.")
     cron: str | None = _option(
         None,
         "Run a cycle at these times: five fields with Kubernetes' meaning.",
@@ -145,21 +147,22 @@ class Settings:
         "metrics.",
     )
     cycle_deadline: timedelta = _option(
-        timedelta(minutes=15), "After so long a cycle sends nothing more and ends."
+        timedelta(minutes=15), "A cycle that takes this long sends nothing more, and ends."
     )
     search_time: timedelta = _option(
         timedelta(minutes=1),
-        "After so long no more moves are looked for: the plan has the best that were found, and "
+        "Stop searching for moves after this time; the plan then has the best that were found, and "
         "says so.",
     )
     search_steps: int = _option(
         MOST_STEPS,
-        "The same after so many evaluations, which gives the same plan on every machine.",
+        "Stop searching after so many evaluations, which gives the same plan on every machine.",
         metavar="N",
     )
     last_plan: Path | None = _option(
         None,
-        "Plan of before, as JSON: where its search ended early, this one goes on from its moves.",
+        "The previous plan, as JSON: where its search ended early, this one goes on from its "
+        "moves.",
         metavar="PLAN.json",
     )
     seed: int = _option(0, "Seed of all that is random in planning.", metavar="N")
@@ -173,8 +176,9 @@ class Settings:
     )
     audit_trail: str | None = _option(
         None,
-        "Audit trail: a file, a folder with a / at its end (a file each day), or - for standard "
-        "output. Where it cannot be written, nothing is evicted.",
+        "Audit trail: a file, a folder with a / at its end (a file each day), or -: run and apply "
+        "write it to standard output, history reads standard input. Where it cannot be written, "
+        "nothing is evicted.",
         metavar="PATH",
     )
     audit_trail_max_size: int = _option(
@@ -188,7 +192,7 @@ class Settings:
     )
     debug: bool = _option(False, "Show the traceback of an unexpected error, and debug logs.")
     log_level: LogLevel | None = _option(
-        None, "The least severe log line to write; otherwise info for run, warning elsewhere."
+        None, "Least severe log line to write; info for run and warning elsewhere, unless given."
     )
     log_format: LogFormat = _option(
         "auto", "Logs on standard error: auto is console on a terminal, JSON elsewhere."

@@ -100,8 +100,13 @@ def test_since_takes_a_date_a_time_or_a_duration(here: Path, since: str, cycles:
     [
         ((), "no audit trail was given"),
         (("--audit-trail", "nowhere"), "there is no audit trail at nowhere"),
-        (("--audit-trail", "t", "--since", "yesterday"), "not a duration"),
-        (("--audit-trail", "t", "--since", "2026-13-01"), "not a date"),
+        (("--audit-trail", "text.txt"), "text.txt has no record of an audit trail: none of its 1"),
+        (("--audit-trail", "-"), "standard input has no record of an audit trail: it is empty"),
+        (
+            ("--audit-trail", "t", "--since", "yesterday"),
+            "neither a duration such as 7d or 12h nor a date",
+        ),
+        (("--audit-trail", "t", "--since", "2026-13-01"), "nor a date such as 2026-11-01"),
     ],
 )
 def test_what_is_wrong_is_told_in_words(here: Path, arguments: tuple[str, ...], said: str) -> None:

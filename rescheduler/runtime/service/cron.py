@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from rescheduler.model.errors import SettingsError
+from rescheduler.model.wording import counted
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
@@ -96,7 +97,7 @@ def parse_cron(expression: str, zone: str) -> Cron:
     fields = _MACROS.get(expression.strip().lower(), expression).split()
     if len(fields) != 5:
         raise SettingsError(
-            f"--cron {expression!r} has {len(fields)} fields, not 5",
+            f"--cron {expression!r} has {counted(len(fields), 'field')}, not 5",
             "write minute, hour, day, month and weekday, as in '0 9 * * mon-fri'.",
         )
     weekdays = _values("weekday", fields[4], 0, 7, {n: i for i, n in enumerate(_DAYS)})
