@@ -170,9 +170,10 @@ _ALL = (
     Reason("MSR001", "The policy's moves brought too little of what it promised, so it counts as Audit.", "Find out why; then set `demoted` to `forget` in the state ConfigMap, or wait until the time that the message names."),
     Reason("MSR002", "The policy's moves bring less than `minMeasuredShare` of what it promised.", "Find out what keeps the load where it was; the policy is demoted if it goes on."),
     Reason("MSR003", "What a move has brought could not be measured.", "Read the message; the move counts neither for nor against its policy."),
-    # Selections: policies that select what was not shown before
+    # Selections: policies that select what was not shown before, or nothing
     Reason("SEL001", "The policy is new or has changed, so a run counts it as Audit first.", "See what it selects and would move; then wait until the time that the message names, set `selections` to `forget` in the state ConfigMap, or apply a plan."),
     Reason("SEL002", "The policy selects far more pods or nodes than it was known to, so a run counts it as Audit first.", "Look for a wrong selector or label; if it is right, wait until the time that the message names, set `selections` to `forget` in the state ConfigMap, or apply a plan."),
+    Reason("SEL003", "The policy selects no pod, or no node, of this cluster.", "Look for a mistake in its `match` and `nodes`, or for a label that is no longer set."),
     # Outcomes
     Reason("ACT001", "The pod was evicted.", ""),
     Reason("ACT002", "The pod was gone already.", "Nothing to do."),

@@ -27,8 +27,8 @@ def alerts(report: Report) -> list[Alert]:
     """What must be known first, in this order.
 
     Guards, what holds acting, policies that were not evaluated, of which the moves bring too little
-    or that select what was not shown before, unfit readings, schedulers that cannot be predicted,
-    and notes. A problem of a reading that a policy names is shown once.
+    or that select what was not shown before or nothing, unfit readings, schedulers that cannot be
+    predicted, and notes. A problem of a reading that a policy names is shown once.
     """
     plan = plan_in(report)
     answer = [_alert("held", each.code, "The cycle is held", each.message) for each in plan.guards]
@@ -58,6 +58,12 @@ def alerts(report: Report) -> list[Alert]:
         _selection_alert(policy.name, policy.selection, policy.selection.problem)
         for policy in plan.policies
         if policy.selection is not None and policy.selection.problem is not None
+    ]
+    answer += [
+        _empty_alert(policy.name, policy.selection)
+        for policy in plan.policies
+        if policy.selection is not None and policy.problem is None
+        if 0 in (policy.selection.pods, policy.selection.nodes)
     ]
     for reading in plan.readings:
         if reading.problem is not None and reading.problem.message not in shown:
@@ -89,6 +95,12 @@ def _selection_alert(name: str, selection: SelectionResult, problem: Problem) ->
         )
     title = f"A run counts policy {name} as Audit first; a plan that people apply does not"
     return _alert("note", problem.code, title, problem.message)
+
+
+def _empty_alert(name: str, selection: SelectionResult) -> Alert:
+    what, field = ("pod", "match") if selection.pods == 0 else ("node", "nodes")
+    message = f"its `{field}` selects none, so that its cost says nothing about this cluster"
+    return _alert("note", "SEL003", f"Policy {name} selects no {what}", message)
 
 
 def _alert(level: Level, code: str, title: str, message: str) -> Alert:

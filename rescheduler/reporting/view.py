@@ -272,11 +272,12 @@ class View:
 
     @property
     def _search(self) -> list[Fact]:
-        """How far from the best the moves are at most; nothing of an outcome, or without moves."""
+        """How near the moves come to the best; nothing of an outcome, or without moves."""
         search = self.plan.search
         if search is None or self.is_outcome or search.within is None or not self.moves:
             return []
-        most = f"of the most that {counted(len(self.moves), 'move')} could gain"
+        least = "at least, " if search.within > 0 else ""
+        most = f"{least}of the most that {counted(len(self.moves), 'move')} could gain"
         why = STOPPED[search.stopped]
         chained = f"; {search.chained} in swaps and chains" if search.chained else ""
         if search.alone is not None:
@@ -290,7 +291,7 @@ class View:
             chained += f"; {amount(search.resumed)} of {amount(search.gain)} is gained by moves "
             chained += "of the last plan"
         evaluated = counted(search.steps, "evaluation")
-        return [Fact("Within", percent(search.within), f"{most}{chained}; {why} ({evaluated})")]
+        return [Fact("Gain", percent(1 - search.within), f"{most}{chained}; {why} ({evaluated})")]
 
     @property
     def _readings(self) -> Fact:

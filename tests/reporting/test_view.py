@@ -288,3 +288,14 @@ def test_what_policies_select_is_counted_and_left_open_where_a_plan_does_not_say
     assert said(SelectionResult(pods=1204, nodes=1)) == "1,204 pods, 1 node"
     assert said(SelectionResult(pods=1)) == "1 pod"
     assert said(None) == "-"
+
+
+def test_a_policy_that_selects_nothing_is_told_so_that_its_cost_is_no_good_news() -> None:
+    def said(selection: SelectionResult) -> list[str]:
+        one = structs.replace(plan().policies[0], selection=selection, problem=None)
+        return [each.title for each in view(plan(policies=[one])).alerts if each.code == "SEL003"]
+
+    name = plan().policies[0].name
+    assert said(SelectionResult(pods=0, nodes=60)) == [f"Policy {name} selects no pod"]
+    assert said(SelectionResult(pods=9, nodes=0)) == [f"Policy {name} selects no node"]
+    assert said(SelectionResult(pods=9)) == []
