@@ -39,6 +39,16 @@ def test_the_gallery_has_ten_sets_each_with_its_limits_and_its_stories() -> None
         assert file.with_name(f"{file.stem}_test.yaml") in TESTS
 
 
+def test_the_page_of_the_gallery_tells_how_bold_each_set_is() -> None:
+    rows = (FOLDER / "gallery" / "README.md").read_text().splitlines()
+    for file in GALLERY:
+        bold = file.read_text().partition("# Boldness ")[2][0]
+        most = load_policies(file).limits.movesPerCycle
+        (row,) = [row for row in rows if f"({file.name})" in row and row.startswith("|")]
+        assert row.startswith(f"| {bold} | [{file.stem}]({file.name}) | ")
+        assert row.endswith(f" | {most} |")
+
+
 def test_every_kind_has_its_file_and_its_test() -> None:
     for kind in KINDS:
         file = FOLDER / f"{kind.lower()}.yaml"
