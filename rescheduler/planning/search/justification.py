@@ -67,4 +67,4 @@ def _utilization(binding: Binding, pod: int, source: int) -> str:
         if amount > 0 and capacity > 0:
             before = float(loads[name][source])
             parts.append(f"{name} {before:.0%} to {before - amount / capacity:.0%}")
-    return f"; it takes its node from {', '.join(parts)}" if parts else ""
+    return f"; its node goes from {', '.join(parts)}" if parts else ""

@@ -370,7 +370,7 @@ class DeviceTerm:
         )
         if many > 1 and not gpus.told[device]:
             part = "a part in proportion to its claim" if gpus.claimed[device] else "an equal part"
-            text += f", each taken to use {part}, as nobody reports the parts"
+            text += f", each counted with {part}, as no reading tells them apart"
         return text
 
     def _listed(self, nodes: BoolArray) -> str:

@@ -81,7 +81,7 @@ def test_equal_parts_are_said_to_be_so() -> None:
     bound = term(fleet(loads))
     (hot,) = (each for each in bound.findings() if each.subject == "node n1")
     assert hot.message.endswith(
-        "2 pods have it, each taken to use an equal part, as nobody reports the parts"
+        "2 pods have it, each counted with an equal part, as no reading tells them apart"
     )
     assert bound.usage(0) == {"pod.gpu": pytest.approx(0.45)}
 
@@ -342,7 +342,7 @@ def test_load_goes_by_what_claims_consume_of_a_device() -> None:
     assert parts_of(memory) == [0.3, 0.6]
     (hot,) = term(memory).findings()
     assert hot.pods == (0, 1)
-    assert "a part in proportion to its claim, as nobody reports the parts" in hot.message
+    assert "a part in proportion to its claim, as no reading tells them apart" in hot.message
     sizes = {"memory": "80Gi", "cores": "100"}
     mixed = claimed(sizes, {"memory": "8Gi", "cores": "60"}, {"memory": "24Gi", "cores": "0"})
     assert parts_of(mixed) == [0.6, 0.3]
