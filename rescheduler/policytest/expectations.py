@@ -106,7 +106,7 @@ class _Evaluated:
 
     def _term(self, name: str) -> Term | Problem:
         if name not in self._terms:
-            known = ", ".join(sorted(self._terms))
+            known = ", ".join(f"`{each}`" for each in sorted(self._terms))
             raise ValueError(f"there is no policy `{name}`; there is {known}")
         return self._terms[name]
 

@@ -25,6 +25,7 @@ from rescheduler.reporting.phrasing import (
     stamp,
 )
 from rescheduler.reporting.rows import (
+    NEGLIGIBLE,
     Group,
     MoveRow,
     PolicyRow,
@@ -234,8 +235,18 @@ class View:
             "Moves",
             f"{len(self.moves)}",
             f"of {counted(total.candidates, 'candidate')}{only}; "
-            f"{counted(total.pods, 'pod')} on {counted(total.nodes, 'node')}",
+            f"{counted(total.pods, 'pod')} on {counted(total.nodes, 'node')}{self._returns}",
         )
+
+    @property
+    def _returns(self) -> str:
+        """How likely a pod comes back to its node, of all moves the most likely one."""
+        if not self.moves:
+            return ""
+        most = max(row.returns for row in self.moves)
+        if most < NEGLIGIBLE:
+            return "; none would come back"
+        return f"; each at most {percent(most)} likely to come back"
 
     @property
     def _results(self) -> Fact:

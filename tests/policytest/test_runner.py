@@ -129,7 +129,7 @@ def test_a_cluster_can_be_listed(tmp_path: Path) -> None:
         ("    cluster: |\n      | n1 gpu | -\n    expect: {moves: []}\n", "5:14", "in pairs"),
         (LISTED + DRAWN + "    expect: {moves: []}\n", "3:5", "either `cluster`"),
         ("    objects: [{kind: Nod}]\n    expect: {moves: []}\n", "4:15", "kind `Nod`"),
-        (DRAWN + "    expect: {cost: {zone: 1}}\n", "3:5", "there is hot, zones"),
+        (DRAWN + "    expect: {cost: {zone: 1}}\n", "3:5", "there is `hot`, `zones`"),
         (DRAWN + "    budgets: {api: 1}\n    expect: {moves: []}\n", "7:14", "`api` is not in"),
         (
             DRAWN + "    specs: {web: {priority: high}}\n    expect: {moves: []}\n",
@@ -213,7 +213,7 @@ def test_what_is_broken_does_not_hide_the_rest(tmp_path: Path) -> None:
     assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("3", "0", "2")
     first, second = root.iter("error")
     assert first.get("message") == "tests: must have at least 1 entry"
-    assert "there is hot, zones" in (second.text or "")
+    assert "there is `hot`, `zones`" in (second.text or "")
 
 
 def test_github_marks_the_line_of_what_fails(tmp_path: Path) -> None:

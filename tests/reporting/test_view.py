@@ -299,3 +299,14 @@ def test_a_policy_that_selects_nothing_is_told_so_that_its_cost_is_no_good_news(
     assert said(SelectionResult(pods=0, nodes=60)) == [f"Policy {name} selects no pod"]
     assert said(SelectionResult(pods=9, nodes=0)) == [f"Policy {name} selects no node"]
     assert said(SelectionResult(pods=9)) == []
+
+
+def test_the_number_of_moves_says_how_likely_a_pod_comes_back_at_most() -> None:
+    def said(*returns: float) -> str:
+        moves = [structs.replace(plan().moves[0], returns=each) for each in returns]
+        (fact,) = [each for each in view(plan(moves=moves)).facts if each.label == "Moves"]
+        return fact.detail.rpartition("; ")[2]
+
+    assert said(0.02, 0.25) == "each at most 25 % likely to come back"
+    assert said(0.0, 0.0) == "none would come back"
+    assert said() == "431 pods on 60 nodes"
