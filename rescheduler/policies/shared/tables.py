@@ -21,18 +21,23 @@ class HingeTables(NamedTuple):
 
 
 class TrafficTables(NamedTuple):
-    """Of pairs of services. group: (pods,), -1 for none; its rows begin at `begin[group]`.
+    """Of pairs of services; the pods at one end of a pair are a side.
 
-    pair, end: (rows,) the pairs that it is at, ascending, and at which of their ends. sizes:
-    (pairs, 2) pods at each end. amounts: (pairs,). counts: (pairs, 2, nodes). up_to: (rows + 1,)
-    sums of what rows amount to. partners: pods, those at side 2 * pair + end from `first` of it.
+    group: (pods,), -1 for none; its sides are `held` from `held_of[group]` on, its rows begin at
+    `begin[group]`. pair, end: (rows,) the pairs that it is at, ascending, and at which of their
+    ends. sides: (pairs, 2) which, and shares: (pairs, 2) what one pod is of each. amounts:
+    (pairs,). counts: (nodes, sides). up_to: (rows + 1,) sums of what rows amount to. partners:
+    pods, those of each side from `first` of it.
     """
 
     group: IntArray
+    held_of: IntArray
+    held: IntArray
     begin: IntArray
     pair: IntArray
     end: IntArray
-    sizes: FloatArray
+    sides: IntArray
+    shares: FloatArray
     amounts: FloatArray
     counts: npt.NDArray[np.int16]
     up_to: FloatArray

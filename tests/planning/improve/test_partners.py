@@ -85,16 +85,6 @@ def test_what_two_change_is_what_the_cost_changes(tmp_path: Path, seed: int) -> 
         assert told.cost() == pytest.approx(before + change, abs=1e-9)
 
 
-def test_the_cost_of_traffic_is_the_same_in_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = kernel(drawn_traffic.placement(drawn_traffic.write(tmp_path, 3)))
-    whole = told.cost()
-    monkeypatch.setattr("rescheduler.policies.locality.traffic_kernel._CHUNK", 1)
-    assert whole > 0.0
-    assert told.cost() == pytest.approx(whole)
-
-
 def test_pods_are_drawn_to_those_they_exchange_traffic_with(tmp_path: Path) -> None:
     path = drawn_traffic.write(tmp_path, 3)
     made = drawn_traffic.placement(path)

@@ -133,7 +133,7 @@ def _attracting(chance: Chance, traffic: TrafficTables, drawn: Drawn, pod: int) 
     row = begin
     while row < end - 1 and traffic.up_to[row + 1] <= amount:
         row += 1
-    side = 2 * traffic.pair[row] + 1 - traffic.end[row]
+    side = traffic.sides[traffic.pair[row], 1 - traffic.end[row]]
     first = traffic.first[side]
     found = traffic.where[traffic.partners[first + below(chance, traffic.first[side + 1] - first)]]
     return found if found >= 0 else _any_node(chance, drawn)

@@ -70,19 +70,20 @@ def _rows(tables: TrafficTables, pod: int) -> tuple[int, int]:
 @compiled
 def _nearer(tables: TrafficTables, pair: int, node: int, first: int, second: int) -> float:
     """How much more of the pair is near with so many pods more at its ends on the node."""
-    one, other = tables.counts[pair, 0, node], tables.counts[pair, 1, node]
-    size, its = tables.sizes[pair, 0], tables.sizes[pair, 1]
-    before = min(one / size, other / its)
-    return float(min((one + first) / size, (other + second) / its) - before)
+    side, its = tables.sides[pair, 0], tables.sides[pair, 1]
+    share, other_share = tables.shares[pair, 0], tables.shares[pair, 1]
+    one, other = tables.counts[node, side], tables.counts[node, its]
+    before = min(one * share, other * other_share)
+    return float(min((one + first) * share, (other + second) * other_share) - before)
 
 
 @compiled
 def move_traffic(tables: TrafficTables, pod: int, there: int) -> None:
     """Move the pod."""
     here = tables.where[pod]
-    row, stop = _rows(tables, pod)
-    while row < stop:
-        tables.counts[tables.pair[row], tables.end[row], here] -= 1
-        tables.counts[tables.pair[row], tables.end[row], there] += 1
-        row += 1
+    group = tables.group[pod]
+    if group >= 0:
+        for place in range(tables.held_of[group], tables.held_of[group + 1]):
+            tables.counts[here, tables.held[place]] -= 1
+            tables.counts[there, tables.held[place]] += 1
     tables.where[pod] = there

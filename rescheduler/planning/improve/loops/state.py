@@ -60,12 +60,15 @@ def no_traffic(where: IntArray, nodes: int) -> TrafficTables:
     none, begin = np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int32)
     return TrafficTables(
         group=np.full(len(where), -1, dtype=np.int32),
+        held_of=begin,
+        held=none,
         begin=begin,
         pair=none,
         end=none,
-        sizes=np.empty((0, 2)),
+        sides=np.empty((0, 2), dtype=np.int32),
+        shares=np.empty((0, 2)),
         amounts=np.empty(0),
-        counts=np.empty((0, 2, nodes), dtype=np.int16),
+        counts=np.empty((nodes, 0), dtype=np.int16),
         up_to=np.zeros(1),
         first=begin,
         partners=none,
