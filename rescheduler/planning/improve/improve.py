@@ -19,8 +19,12 @@ from rescheduler.planning.improve.placement import Placement
 
 _ALL, _FEW = 20_000, 4_000
 """Up to so many pods a descent by kinds considers all; of more so many, or twice as many as may
-move. So many, drawn, tell what a move gains where annealing towards partners undoes what was made.
+move.
 """
+
+
+_TELLING = 400
+"""So many, drawn, tell what a move gains where annealing towards partners undoes what was made."""
 
 _MOVES, _PARTS = 200, 6
 """Where it does not, it chooses them anew after so many moves, or so many times in all."""
@@ -63,9 +67,9 @@ def improve(
     random = np.random.default_rng(seed)
     by_partners = most == len(placement.movable) and len(placement.attracted) > 0
     some = placement.movable
-    if by_partners and len(some) > _FEW:
+    if by_partners and len(some) > _TELLING:
         some = placement.attracted
-        some = np.sort(random.choice(some, min(_FEW, len(some)), replace=False))
+        some = np.sort(random.choice(some, min(_TELLING, len(some)), replace=False))
     gains = _descend(placement, some, most, progress)
     reached = placement.cost()
     if gains and progress(0) < 1.0:

@@ -106,10 +106,14 @@ class Placement:
         told = [each.kernel for each in self.kernels if isinstance(each.kernel, Attracting)]
         if len(told) < len(self.kernels) or not self.exchanges:
             return self.movable[:0]
-        mattering = np.zeros(len(self.home), dtype=np.bool_)
-        for each in told:
-            mattering |= each.savings() > 0.0
-        return self.movable[mattering[self.movable]]
+        return self.movable[self.savings()[self.movable] > 0.0]
+
+    def savings(self) -> FloatArray:
+        """(pods,) at most what each can take from the cost."""
+        saved = np.zeros(len(self.home))
+        for each in self.kernels:
+            saved += each.weight * each.kernel.savings()
+        return saved
 
     def attracting(self, pods: IntArray, random: np.random.Generator) -> IntArray:
         """(k,) a node for each that attracts it, by one of the kernels. Only if some are."""
@@ -125,10 +129,7 @@ class Placement:
     def least(self, most: int) -> float:
         """A bound: at least what the cost is after so many moves of those that may move."""
         relaxed = sum(each.weight * each.kernel.relaxed() for each in self.kernels)
-        saved = np.zeros(len(self.home))
-        for each in self.kernels:
-            saved += each.weight * each.kernel.savings()
-        saved = np.maximum((saved - self.price)[self.movable], 0.0)
+        saved = np.maximum((self.savings() - self.price)[self.movable], 0.0)
         if len(saved) > most:
             saved = (
                 np.partition(saved, len(saved) - most)[len(saved) - most :] if most else saved[:0]
@@ -188,10 +189,7 @@ class Placement:
 
     def hopes(self, pods: IntArray) -> FloatArray:
         """(k,) a bound: at least what coming anywhere adds to the cost."""
-        saved = np.zeros(len(self.home))
-        for each in self.kernels:
-            saved += each.weight * each.kernel.savings()
-        found: FloatArray = -saved[pods] - self.leaving(pods)
+        found: FloatArray = -self.savings()[pods] - self.leaving(pods)
         return found
 
     def move(self, pod: int, destination: int) -> None:

@@ -9,6 +9,7 @@ from rescheduler.planning.improve.allotted import Allotted
 from rescheduler.planning.improve.annealing import Task
 from rescheduler.planning.improve.loops import annealing as loop
 from rescheduler.planning.improve.loops.tables import Away, Best, Counters, Drawn, State
+from rescheduler.planning.improve.often import as_often, by_savings
 from rescheduler.planning.improve.placement import Placement
 
 PROPOSALS = 200
@@ -21,7 +22,7 @@ fall on each pod that may be drawn; it goes with the root of that number."""
 _COOLEST, _HOTTEST = 0.05, 10.0
 _COLD, _COLD_UNCAPPED = 0.01, 0.003
 """The last temperature, in the same."""
-_TOWARDS_PARTNERS, _APART = 8.0, 0.05
+_TOWARDS_PARTNERS, _APART = 8.0, 0.03
 """The same where pods have traffic: what is near must be apart for a while to come nearer."""
 _LEAST_WORTH = 0.25
 """What being away costs under a cap at first, in the same: the least gain, or this."""
@@ -52,7 +53,8 @@ class Loops:
         self._worth = max(min(task.gains), _LEAST_WORTH * self._average)
         # Pairs of traffic stand in the order of the input: where that must not matter, chance does
         # not go by them.
-        self._attracted = placement.movable[:0] if placement.ordered else placement.attracted
+        attracted = placement.movable[:0] if placement.ordered else placement.attracted
+        self._attracted = by_savings(attracted, placement.savings()[attracted])
         count, cost = len(placement.home), placement.cost()
         self._away = Away(np.zeros(count, np.int32), np.full(count, -1, np.int32))
         price = self._worth if self._most >= 0 else 0.0
@@ -98,10 +100,11 @@ class Loops:
         """Until the progress is 1; then the placement is the best that was seen.
 
         Without a cap once hot, then cooler from the best: where little room is left, heat scatters
-        what descent has found, and does not find back.
+        what descent has found, and does not find back. With traffic once: descent finds little.
         """
         before = self._placement.where.copy()
-        passes = _PASSES_UNCAPPED if self._most < 0 else _PASSES
+        twice = self._most < 0 and not len(self._attracted)
+        passes = _PASSES_UNCAPPED if twice else _PASSES
         for until, warmth in passes:
             self._pass(until, warmth)
             loop.settle(self._state, self._best, self._counters)
@@ -184,10 +187,7 @@ class Loops:
             chosen = np.argpartition(-saved, most)[:most]
             pods, saved = pods[chosen], saved[chosen]
         weights = np.clip(saved, _RARER * self._worth, _MORE_OFTEN * self._worth)
-        up_to = np.cumsum(weights)
-        places = (np.arange(_TIMES * len(pods)) + 0.5) * (up_to[-1] / (_TIMES * len(pods)))
-        found: IntArray = pods[np.searchsorted(up_to, places).clip(max=len(pods) - 1)]
-        return found
+        return as_often(pods, weights, _TIMES)
 
 
 def _slots(placement: Placement, width: int) -> tuple[IntArray, IntArray, IntArray]:
