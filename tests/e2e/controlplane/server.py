@@ -31,6 +31,7 @@ _USERS = {
 # The first key behind all events: `0` follows `/`.
 _AFTER = b"/registry/events0"
 _PORTS = len(Ports.__dataclass_fields__)
+_ANOTHER = "kube-apiserver-2"
 
 
 class ControlPlane:
@@ -145,16 +146,24 @@ class ControlPlane:
         self._api_server.wait_until(_answers(f"{self.url}/readyz", self._tokens["admin"]), 60)
 
     def another_api_server(self, *options: str) -> Api:
-        """A second kube-apiserver on the same etcd, as `admin`; it ends with the others."""
+        """A second kube-apiserver on the same etcd, as `admin`; it ends with the others, or before.
+
+        options: more of them; one that the first has too stands in its place.
+        """
         (port,) = free_ports(1)
-        other = f"--secure-port={port}"
-        command = [
-            other if each.startswith("--secure-port=") else each for each in self._server_command
-        ]
-        process = self._run("kube-apiserver-2", [*command, *options])
+        given = [f"--secure-port={port}", *options]
+        named = {each.partition("=")[0] for each in given}
+        kept = [each for each in self._server_command if each.partition("=")[0] not in named]
+        process = self._run(_ANOTHER, [*kept, *given])
         url, token = f"https://127.0.0.1:{port}", self._tokens["admin"]
         process.wait_until(_answers(f"{url}/readyz", token), 60)
         return Api(url, token, self.layout.authority)
+
+    def stop_other_api_servers(self) -> None:
+        """End those that `another_api_server` has started."""
+        for process in [each for each in self._processes if each.name == _ANOTHER]:
+            process.stop()
+            self._processes.remove(process)
 
     def _write_credentials(self) -> None:
         openssl = shutil.which("openssl")
