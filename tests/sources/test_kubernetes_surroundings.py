@@ -195,6 +195,21 @@ def test_pods_are_read_by_selector_or_by_name(server: FakeServer) -> None:
     assert read_pods(connection, "default", name="web-2") == []
 
 
+@pytest.mark.parametrize("status", [401, 403, 404, 500])
+@pytest.mark.parametrize("selector", ["app=web", ""])
+def test_a_pod_whose_name_alone_is_refused_is_read_by_labels(
+    server: FakeServer, status: int, selector: str
+) -> None:
+    connection = Connection(server.client(), "here", attempts=1)
+    server.faults.append(Fault("GET", "metadata.name", status, times=9))
+    if status == 403:
+        assert names(read_pods(connection, "default", selector, "web-2")) == ["web-2"]
+        assert read_pods(connection, "default", "app=other", "web-2") == []
+        server.faults.append(Fault("GET", "/pods", status, times=9))
+    with pytest.raises(ClusterUnavailable, match=str(status)):
+        read_pods(connection, "default", selector, "web-2")
+
+
 def queued(world: World) -> dict[str, Any]:
     """Two Workloads, LocalQueues of two namespaces and a ClusterQueue; the first Workload."""
     for namespace in ("default", "elsewhere"):

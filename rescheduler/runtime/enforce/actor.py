@@ -188,8 +188,9 @@ class Actor:
     recheck: from a fresh snapshot and the history, the checks of one batch.
     pod: what one pod by namespace and name shows of its eviction, also one that has ended, or None;
     raises SourceError, ObjectUnreadable where that one alone cannot be read.
-    pods: the pods of a namespace that have not ended, with a label selector and of a name, where
-    these are not ""; raises SourceError, ObjectUnreadable where one cannot be decoded.
+    pods: the pods of a namespace that have not ended, with a label selector or of a name, where
+    these are not ""; raises SourceError, ObjectUnreadable where one cannot be decoded. See
+    `read_pods`.
     reread: a pod by namespace and name with all that decides whether it may be evicted, read now:
     see `read_surroundings`; raises SourceError.
     queues: the Workloads of Kueue that have not finished and its queues, read now, however long

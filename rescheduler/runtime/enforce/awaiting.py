@@ -91,7 +91,7 @@ def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
     for move in sorted(moves, key=lambda move: move.at):
         # A replacement in a StatefulSet has the name of the pod, so no other needs to be read.
         name = move.pod if move.controllerKind == "StatefulSet" else ""
-        asked = (move.namespace, "" if name else move.selector, name)
+        asked = (move.namespace, move.selector, name)
         if asked not in lists:
             lists[asked] = _listed(actor, *asked)
         was, before = _progress(move), (move.replacement, move.landedOn, move.state)
@@ -162,8 +162,8 @@ def _left(actor: Actor, move: PastMove, pods: Iterable[Pod]) -> SeenPod | None:
     if move.gone is not None:
         return None
     for pod in pods:
-        if pod.metadata.uid == move.podUid:
-            return SeenPod.of(pod)
+        if pod.metadata.name == move.pod:
+            return SeenPod.of(pod) if pod.metadata.uid == move.podUid else None
     # The list has no pods that ended, nor one whose labels were taken away.
     read = actor.pod(move.namespace, move.pod)
     return read if read is not None and read.uid == move.podUid else None

@@ -139,7 +139,7 @@ def _seen(actor: Actor, move: PastMove) -> SeenPod | None:
         return actor.pod(move.namespace, move.pod)
     except ObjectUnreadable:
         listed = actor.pods(move.namespace, move.selector, "")
-        found = next((pod for pod in listed if pod.metadata.uid == move.podUid), None)
+        found = next((pod for pod in listed if pod.metadata.name == move.pod), None)
         if found is None:
             raise  # it may be gone, or have ended
         return SeenPod.of(found)

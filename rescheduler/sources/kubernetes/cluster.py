@@ -99,7 +99,8 @@ def read_pods(
 ) -> list[Pod]:
     """The pods of one namespace as they are now, without those that ended.
 
-    selector: a label selector, name: of one pod, where only these are asked for.
+    selector: a label selector, where only these are asked for. name: of one pod, which is found by
+    the selector where an authorizer refuses that name alone.
 
     Raises:
         ClusterUnavailable: they cannot be read.
@@ -107,10 +108,15 @@ def read_pods(
             for one that is gone.
     """
     reader = _Reader(connection)
-    query = {"labelSelector": selector} if selector else {}
-    if name:
-        query["fieldSelector"] = f"{_RUNNING['fieldSelector']},metadata.name={name}"
-    pods = reader.pods(f"/api/v1/namespaces/{namespace}/pods", query)
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    by_labels = {"labelSelector": selector} if selector else {}
+    by_name = {"fieldSelector": f"{_RUNNING['fieldSelector']},metadata.name={name}"}
+    try:
+        pods = reader.pods(path, by_name if name else by_labels)
+    except _Refused:
+        if not name:
+            raise
+        pods = [pod for pod in reader.pods(path, by_labels) if pod.metadata.name == name]
     if reader.undecodable:
         bad = reader.undecodable[0]
         raise ObjectUnreadable(
@@ -142,6 +148,10 @@ def read_queues(connection: Connection) -> Snapshot:
         unread=reader.unread,
         **fields,
     )
+
+
+class _Refused(ClusterUnavailable):
+    """The right to this list is missing, and perhaps to no other."""
 
 
 class _Reader:
@@ -323,7 +333,8 @@ class _Reader:
             if kind.noted or self._discovery.serves_otherwise(path):
                 self.unread.append(kind.name)
             return
-        raise ClusterUnavailable(
+        fault = _Refused if answer.status == 403 else ClusterUnavailable
+        raise fault(
             f"{kind.name} cannot be listed: {path} answered {answer.status}: {answer.message}",
             f"grant the right to {kind.right} (see deploy/kustomize/base/reader.yaml)."
             if answer.status == 403
