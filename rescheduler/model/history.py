@@ -37,6 +37,8 @@ FREED = "ACT020"
 
 UNREADABLE = "ACT023"
 """The code of a move that is counted as lost because its pods cannot be read."""
+UNANSWERED = "ACT009"
+"""The code of a move whose eviction was not answered, and shows no effect."""
 
 WATCHED = timedelta(hours=1)
 """So long after an unanswered eviction was given back a process that stood still may yet send it.
@@ -160,7 +162,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
 
         What its replacement is told by is kept meanwhile.
         """
-        self.state, self.code, self.settled = "refused", "ACT009", now
+        self.state, self.code, self.settled = "refused", UNANSWERED, now
 
     @property
     def watched(self) -> bool:
@@ -168,7 +170,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
 
         One that an earlier version gave back has nothing left that its replacement is told by.
         """
-        given_back = self.state == "refused" and self.code == "ACT009" and self.settled is not None
+        given_back = (self.state, self.code) == ("refused", UNANSWERED) and self.settled is not None
         return given_back and not self.unwatched and bool(self.known or self.frees)
 
     def let_go(self, now: datetime) -> bool:
@@ -204,6 +206,13 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         self.settled = now if self.state != "lost" else self.settled
         self.state, self.code = "lost", UNREADABLE
 
+    def see_no_effect(self) -> None:
+        """Its pods could not be read, and its pod is there as before now that it can be.
+
+        It stays charged, as it was for as long as nobody could see that.
+        """
+        self.code = UNANSWERED
+
     @property
     def charged(self) -> bool:
         """Whether it counts against budgets: all but what the API server refused."""
@@ -216,8 +225,13 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     @property
     def unread(self) -> bool:
-        """Whether it counts as lost only because its pods cannot be read."""
-        return self.code == UNREADABLE
+        """Whether it counts as lost only because its pods cannot be read, or could not be."""
+        return self.code == UNREADABLE or self.no_effect
+
+    @property
+    def no_effect(self) -> bool:
+        """Whether it counts as lost though its pod is there as before: see `see_no_effect`."""
+        return self.state == "lost" and self.code == UNANSWERED
 
     @property
     def settling(self) -> bool:

@@ -137,6 +137,8 @@ def answered(move: PlannedMove, plan: str, answer: EvictionAnswer) -> Answer:
 def resolved(past: PastMove) -> Resolved:
     """What an eviction without an answer turned out to be."""
     result: Result = "refused" if past.state == "refused" else "evicted"
+    if past.no_effect:
+        result = "unknown"
     return Resolved(uid=past.podUid, plan=past.plan, result=result, code=past.code)
 
 

@@ -152,6 +152,8 @@ class BackOff:
             return _FREED
         if move.boomerang:
             return _RETURNED
+        if move.no_effect:
+            return ""
         if move.state == "lost":
             return _UNSEEN if move.unread else _LOST
         index = self._snapshot.pod_index.get(move.replacement)

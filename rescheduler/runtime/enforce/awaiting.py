@@ -16,13 +16,13 @@ from rescheduler.kube.controllers import selector_text
 from rescheduler.kube.objects import Pod
 from rescheduler.kube.pod_state import restarts
 from rescheduler.model.errors import ObjectUnreadable, SourceError
-from rescheduler.model.history import FREED, UNREADABLE, History, PastMove, mark
+from rescheduler.model.history import FREED, UNANSWERED, UNREADABLE, History, PastMove, mark
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.enforce import tainting
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.steering import arrived, close
-from rescheduler.runtime.trail_records import followed, record_all
+from rescheduler.runtime.trail_records import followed, record_all, resolved
 
 STAYS = "ACT019"
 """The code of a move whose evicted pod does not go."""
@@ -95,10 +95,13 @@ def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
         if asked not in lists:
             lists[asked] = _listed(actor, *asked)
         was, before = _progress(move), (move.replacement, move.landedOn, move.state)
+        code = move.code
         try:
             _look(actor, history, move, lists[asked])
         except ObjectUnreadable as error:
             _lose_sight(actor, move, error)
+        if move.code != code and UNANSWERED in (move.code, code):
+            actor.record(resolved(move))
         record_all(actor.record, followed(before, move))
         changed |= was != _progress(move)
         changed |= history.learn(move, actor.clock())
@@ -119,9 +122,10 @@ def _look(
     """Take in what these pods show of the move. Raises: as `Actor.pod`, or what stands for them."""
     if isinstance(pods, ObjectUnreadable):
         raise pods
-    if move.unread:
+    if move.unread and move.asked is not None:
         there = _left(actor, move, pods)
         if there is not None and not there.leaving:
+            move.see_no_effect()
             return  # it was never evicted, so what has come is the replacement of another one
     taken = {each.replacement for each in history.moves if each is not move}
     found = find_replacement(move, pods, taken)
@@ -130,7 +134,7 @@ def _look(
     if left is None:
         move.gone = move.gone or actor.clock()
         # What can be read again is as any other.
-        if move.code in (STAYS, UNREADABLE):
+        if move.code in (STAYS, UNREADABLE, UNANSWERED):
             move.code = "ACT011" if move.state == "lost" else "ACT001"
         _close(actor, move, found)
     elif actor.clock() - move.at >= left.grace + _OVERTIME:

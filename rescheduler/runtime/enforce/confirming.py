@@ -81,7 +81,7 @@ def unread(history: History) -> list[Problem]:
     return [
         Problem(UNREADABLE, f"{known.sentence} It is {past.namespace}/{past.pod}. {known.advice}")
         for past in history.moves
-        if past.unread
+        if past.unread and not past.no_effect
     ]
 
 

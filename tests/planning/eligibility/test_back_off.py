@@ -263,6 +263,29 @@ def test_moves_of_the_plan_itself_count_once_they_went_wrong() -> None:
         assert (found.code if found else "") == expected
 
 
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (
+            "ACT023",
+            "12:55:00 UTC: its last move was hidden by a pod that cannot be read, on no node",
+        ),
+        (
+            "ACT009",
+            "12:25:00 UTC: it was moved at 2026-11-21 11:55:00 UTC",
+        ),  # nothing went wrong: its pod was not evicted
+    ],
+)
+def test_a_workload_cools_down_after_an_eviction_that_nobody_could_see(
+    code: str, said: str
+) -> None:
+    before = cluster()
+    move = past(before, timedelta(minutes=5), state="lost", code=code, landedOn="")
+    found = Eligibility(before, Limits(), History([move])).refusal(0)
+    assert found is not None
+    assert found.message.endswith(said)
+
+
 def rested(before: Snapshot, *moves: PastMove) -> list[str]:
     """The nodes that are neither left nor counted on."""
     asked = Eligibility(before, Limits(), History(list(moves)))

@@ -94,15 +94,16 @@ def test_a_pod_that_was_lost_burdens_nobody() -> None:
     assert loads(state="lost") == pytest.approx([0.3125, 0.5, 0.5])
 
 
+@pytest.mark.parametrize("code", ["ACT023", "ACT009"])
 @pytest.mark.parametrize(("leaving", "left"), [(False, 0.5), (True, 0.25)])
 def test_a_pod_that_was_charged_unread_and_is_still_there_burdens_its_node(
-    leaving: bool, left: float
+    leaving: bool, left: float, code: str
 ) -> None:
     there = pod("web-1", "n1")
     there.metadata.uid = "u"
     there.metadata.deletionTimestamp = NOW if leaving else None
     seen = replace(before(), pods=[there])
-    unread = move(state="lost", code="ACT023")
+    unread = move(state="lost", code=code)
     made = corrected(seen, History([unread])).readings.entries[0].values.tolist()
     assert made == pytest.approx([left, 0.5, 0.5])
 

@@ -256,39 +256,6 @@ def test_a_replacement_that_can_be_read_again_is_found(stage: Stage) -> None:
     assert told(moves) == [("ready", "ACT001", True)]
 
 
-def readable_again(stage: Stage, *, applied: bool) -> Object:
-    """An unanswered eviction whose pod could not be read, and can be an hour later."""
-    pod = web(stage)
-    unanswered(stage, pod, applied=applied)
-    stage.seconds += LATER
-    labels, pod["metadata"]["labels"] = pod["metadata"]["labels"], {}
-    _, moves = look(stage, before=ALONE)
-    assert told(moves) == [("lost", "ACT023", True)]
-    pod["metadata"]["labels"] = labels
-    stage.seconds += 3600
-    return pod
-
-
-def test_an_evicted_pod_that_may_not_be_read_is_not_said_to_be_stuck(stage: Stage) -> None:
-    """It may never have been evicted, and is there as before once it can be read again."""
-    readable_again(stage, applied=False)
-    _, moves = look(stage, "c")
-    assert told(moves) == [("lost", "ACT023", True)]
-
-
-def test_a_pod_that_is_seen_to_go_at_last_counts_as_lost_until_it_is_replaced(
-    stage: Stage,
-) -> None:
-    stage.world.stuck = lambda _: True
-    stage.world.place = lambda _: ""
-    pod = readable_again(stage, applied=True)
-    _, moves = look(stage, "c")
-    assert told(moves) == [("lost", "ACT019", True)]
-    pod["goneAt"] = stage.now()
-    _, moves = look(stage, "d")
-    assert told(moves) == [("lost", "ACT011", True)]
-
-
 def test_nothing_is_learned_of_a_landing_that_nobody_could_see() -> None:
     move = PastMove(
         plan="p", podUid="u", namespace="team", pod="web-1", workload="w", source="n1", at=START,
@@ -308,28 +275,6 @@ def test_the_eviction_of_a_replacement_takes_no_slot_unread_either() -> None:
     )  # fmt: skip
     move.charge_unread(move.at)
     assert (move.state, move.charged) == ("evicted", True), "`reconcile` settles it"
-
-
-def test_a_pod_that_was_never_evicted_takes_no_replacement_of_another(stage: Stage) -> None:
-    first, owner = web(stage), ("ReplicaSet", "rs-web-1")
-    second = stage.world.add_pod("web-2", "n1", owner=owner, app="web", namespace="team")
-    unanswered(stage, first, applied=False)
-    stage.seconds += LATER
-    process = Process(stage, "b", limits=LIMITS)
-    labels = first["metadata"]["labels"]
-    _forbidden(first, process)
-    with holding(process.actor()) as history:
-        assert told(history.moves) == [("lost", "ACT023", True)]
-    first["metadata"]["labels"] = labels
-    stage.seconds += 7 * 3600
-    unanswered(stage, second, applied=True)
-    stage.seconds += 90
-    stage.world.tick()
-    for name in "cd":
-        _, moves = look(stage, name)
-        stage.seconds += 400
-    assert [(each.pod, each.state) for each in moves] == [("web-1", "lost"), ("web-2", "ready")]
-    assert not moves[0].replacement
 
 
 def test_a_pod_that_takes_as_long_to_end_as_numbers_go_ends_no_run(stage: Stage) -> None:
