@@ -21,7 +21,8 @@ from rescheduler.model.errors import ClusterUnavailable, ObjectUnreadable
 from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 
 ANY_POD = "/api/v1/pods?limit=1"
-"""Whoever may ask this has the right to read pods; a refusal of one is about that one then."""
+"""Whoever may ask this has the right to read pods: a refusal of one is about that one then, or
+about its namespace, as whoever lists that next finds out."""
 _DISRUPTED = ("DisruptionTarget", "True", "EvictionByEvictionAPI")
 
 
@@ -53,7 +54,8 @@ def read_pod(get: Callable[[str], Answer], namespace: str, name: str) -> SeenPod
     get: asks for this path, once.
 
     Raises:
-        ObjectUnreadable: this pod may not be read though others may, or has no UID that can be.
+        ObjectUnreadable: this pod may not be read though others may, perhaps only those of other
+            namespaces, or has no UID that can be.
         ClusterUnavailable: no answer, a refusal to read any pod, or an answer that is no pod.
     """
     collection = f"/api/v1/namespaces/{namespace}/pods"
