@@ -2,15 +2,10 @@
 
 import math
 
-from rescheduler.planning.improve.loops import limits
+from rescheduler.planning.improve.loops import chains, limits
 from rescheduler.planning.improve.loops.chance import Chance, below, share
-from rescheduler.planning.improve.loops.costs import (
-    hinges_changed,
-    move_hinges,
-    move_traffic,
-    traffic_changed,
-)
 from rescheduler.planning.improve.loops.jit import compiled
+from rescheduler.planning.improve.loops.moves import changed, exchanged, move_costs
 from rescheduler.planning.improve.loops.tables import Away, Best, Counters, Drawn, State
 from rescheduler.policies.shared.tables import TrafficTables
 
@@ -59,19 +54,23 @@ def anneal(  # noqa: PLR0913, PLR0917 - plain arrays and numbers, as the compile
         here = state.where[pod]
         if there == here:
             continue
-        change, turned = _changed(state, pod, here, there, other)
+        change, turned = changed(state, pod, here, there, other, here)
         change_with_price = change + counters.amounts[PRICE] * turned
         if change_with_price > _NEVER * temperature:
             continue
-        if change_with_price > -temperature * math.log(1.0 - share(chance)):
+        most_accepted = -temperature * math.log(1.0 - share(chance))
+        if change_with_price > most_accepted:
             continue
-        if not _exchanged(state, pod, here, there, other):
+        made, out, change, turned = _made(
+            chance, state, drawn, counters, most_accepted, pod, here, there, other, change, turned
+        )
+        if not made:
             continue
         counters.amounts[COST] += change
         counters.numbers[MADE] += 1
         full = _noted(state, away, best, drawn, counters, pod, here)
-        if other >= 0:
-            full |= _noted(state, away, best, drawn, counters, other, there)
+        full |= _noted(state, away, best, drawn, counters, other, there)
+        full |= _noted(state, away, best, drawn, counters, out, there)
         over = counters.numbers[AWAY] - most
         if most >= 0:
             pace = _PACE if turned else _IDLE_PACE
@@ -144,63 +143,43 @@ def _in_the_way(chance: Chance, state: State, drawn: Drawn, pod: int, there: int
     """A pod of the node, if this one has no room beside all that are there."""
     if limits.fits(state.rules, pod, there, len(state.home)) or not drawn.held[there]:
         return -1
-    found = drawn.slots[there, below(chance, drawn.held[there])]
-    return found if drawn.may_move[found] else -1
+    return int(drawn.slots[there, below(chance, drawn.held[there])])
 
 
 @compiled
-def _changed(state: State, pod: int, here: int, there: int, other: int) -> tuple[float, int]:
-    """What the cost changes, and how many more pods are away then."""
-    home = state.home
-    nobody = len(home) if other < 0 else other
-    change = 0.0
-    if state.of_hinges:
-        change += state.of_hinges * hinges_changed(state.hinges, pod, here, there, nobody)
-    if state.of_traffic:
-        change += state.of_traffic * traffic_changed(state.traffic, pod, here, there, nobody)
-    turned = (home[pod] == here) - (home[pod] == there)
-    change += turned * state.price[pod]
+def _made(  # noqa: PLR0913, PLR0917 - plain arrays and numbers, as the compiler wants them
+    chance: Chance,
+    state: State,
+    drawn: Drawn,
+    counters: Counters,
+    most_accepted: float,
+    pod: int,
+    here: int,
+    there: int,
+    other: int,
+    change: float,
+    turned: int,
+) -> tuple[bool, int, float, int]:
+    """Make the moves, or where one alone has no room a chain that begins with it.
+
+    Whether any was made, who made room, -1 for nobody, and what changed by all of it.
+    """
+    if exchanged(state, pod, here, there, other, here):
+        return True, -1, change, turned
     if other >= 0:
-        back = (home[other] == there) - (home[other] == here)
-        change += back * state.price[other]
-        turned += back
-    return change, turned
-
-
-@compiled
-def _exchanged(state: State, pod: int, here: int, there: int, other: int) -> bool:
-    """Make the moves if rules let them be made; whether they were."""
-    rules, home = state.rules, state.home
-    nobody = len(home) if other < 0 else other
-    if not limits.fits(rules, pod, there, nobody):
-        return False
-    if other >= 0 and not limits.fits(rules, other, here, pod):
-        return False
-    if not limits.permits(rules, home, pod, here, there):
-        return False
-    limits.move(rules, home, pod, here, there)
-    if other >= 0:
-        if not limits.permits(rules, home, other, there, here):
-            limits.move(rules, home, pod, there, here)
-            return False
-        limits.move(rules, home, other, there, here)
-        _move_costs(state, other, here)
-    _move_costs(state, pod, there)
-    return True
-
-
-@compiled
-def _move_costs(state: State, pod: int, there: int) -> None:
-    move_hinges(state.hinges, pod, there)
-    move_traffic(state.traffic, pod, there)
-    state.where[pod] = there
+        return False, -1, 0.0, 0
+    price = counters.amounts[PRICE]
+    out, change, turned = chains.begun(chance, state, drawn, price, most_accepted, pod, here, there)
+    return out >= 0, out, change, turned
 
 
 @compiled
 def _noted(
     state: State, away: Away, best: Best, drawn: Drawn, counters: Counters, pod: int, here: int
 ) -> bool:
-    """Keep books of the pod that has moved; whether its node's slots are full."""
+    """Keep books of the pod that has moved, -1 for none; whether its node's slots are full."""
+    if pod < 0:
+        return False
     numbers, there = counters.numbers, state.where[pod]
     if not best.is_changed[pod]:
         best.is_changed[pod] = True
@@ -217,8 +196,6 @@ def _noted(
         away.pods[away.place[pod]] = last
         away.place[last] = away.place[pod]
         away.place[pod] = -1
-    if not drawn.slots.shape[1]:
-        return False
     drawn.held[here] -= 1
     last = drawn.slots[here, drawn.held[here]]
     drawn.slots[here, drawn.place[pod]] = last
@@ -248,6 +225,6 @@ def settle(state: State, best: Best, counters: Counters) -> None:
         here, there = state.where[pod], best.where[pod]
         if here != there:
             limits.move(state.rules, state.home, pod, here, there)
-            _move_costs(state, pod, there)
+            move_costs(state, pod, there)
         best.is_changed[pod] = False
     counters.numbers[CHANGED] = 0

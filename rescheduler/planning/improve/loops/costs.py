@@ -16,6 +16,20 @@ def hinges_changed(tables: HingeTables, pod: int, here: int, there: int, other: 
 
 
 @compiled
+def chain_changed(
+    tables: HingeTables, pod: int, here: int, there: int, out: int, third: int
+) -> float:
+    """The same if the pod goes there from here, and one that is there goes out to a third node."""
+    parts, over = tables.parts, tables.over
+    change = -tables.now[here] - tables.now[there] - tables.now[third]
+    for hinge in range(over.shape[1]):
+        part, its = parts[pod, hinge], parts[out, hinge]
+        change += max(over[there, hinge] + (part - its), 0.0)
+        change += max(over[here, hinge] - part, 0.0) + max(over[third, hinge] + its, 0.0)
+    return float(change)
+
+
+@compiled
 def move_hinges(tables: HingeTables, pod: int, there: int) -> None:
     """Move the pod."""
     parts, over = tables.parts, tables.over

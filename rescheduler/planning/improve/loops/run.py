@@ -19,7 +19,8 @@ _FIRST, _LEAST, _MOST, _PARTS = 500, 500, 50_000, 500
 _WARM, _WARM_UNCAPPED, _ENOUGH = 2.5, 1.5, 12_000
 """The first temperature, in what a move of the descent gained on average, where that many proposals
 fall on each pod that may be drawn; it goes with the root of that number."""
-_COOLEST, _HOTTEST = 0.05, 10.0
+_COOLEST, _HOTTEST, _HOTTEST_UNCAPPED = 0.05, 1.0, 10.0
+"""Within these. Under a cap no more is gained by more heat: nearly all pods are at home then."""
 _COLD, _COLD_UNCAPPED = 0.01, 0.003
 """The last temperature, in the same."""
 _TOWARDS_PARTNERS, _APART = 8.0, 0.03
@@ -62,8 +63,6 @@ class Loops:
         self._best = Best(
             placement.where.copy(), np.zeros(count, np.int32), np.zeros(count, np.bool_)
         )
-        self._may_move = np.zeros(count, dtype=np.bool_)
-        self._may_move[placement.movable] = True
         self._asked = 0
         self._begin()
 
@@ -76,11 +75,8 @@ class Loops:
         self._away.place[moved] = np.arange(len(moved))
         self._counters.numbers[loop.AWAY] = len(moved)
         self._counters.amounts[loop.COST] = placement.cost()
-        width = 0
-        if len(self._attracted):
-            where = placement.where
-            width = 2 * int(np.bincount(where[where >= 0]).max(initial=0)) + 4
-        self._slots = _slots(placement, width)
+        most = int(np.bincount(placement.where[placement.movable]).max(initial=0))
+        self._slots = _slots(placement, 2 * most + 4)
         self._pool = self._drawable()
 
     @property
@@ -147,7 +143,8 @@ class Loops:
         hot = _WARM_UNCAPPED if self._most < 0 else _WARM
         hot *= float(np.sqrt(of_pod / _ENOUGH))
         cold = _COLD_UNCAPPED if self._most < 0 else _COLD
-        return average * min(max(hot, _COOLEST), _HOTTEST), average * cold
+        hottest = _HOTTEST_UNCAPPED if self._most < 0 else _HOTTEST
+        return average * min(max(hot, _COOLEST), hottest), average * cold
 
     def _anneal(self, proposals: int, temperature: float) -> None:
         slots, held, place = self._slots
@@ -157,7 +154,6 @@ class Loops:
             self._attracted,
             placement.movable,
             placement.nodes,
-            self._may_move,
             slots,
             held,
             place,
@@ -191,16 +187,13 @@ class Loops:
 
 
 def _slots(placement: Placement, width: int) -> tuple[IntArray, IntArray, IntArray]:
-    """The pods of each node: see `Drawn`."""
-    nodes, where = len(placement.nodes), placement.where
+    """The pods of each node that may move: see `Drawn`."""
+    nodes, pods = len(placement.nodes), placement.movable
     slots = np.full((nodes, width), -1, dtype=np.int32)
-    place = np.zeros(len(where), dtype=np.int32)
-    held = np.zeros(nodes, dtype=np.int32)
-    if width:
-        (placed,) = np.nonzero(where >= 0)
-        order = placed[np.argsort(where[placed], kind="stable")]
-        held[:] = np.bincount(where[placed], minlength=nodes)
-        first = np.cumsum(held) - held
-        place[order] = np.arange(len(order)) - first[where[order]]
-        slots[where[order], place[order]] = order
+    place = np.zeros(len(placement.where), dtype=np.int32)
+    order = pods[np.argsort(placement.where[pods], kind="stable")]
+    where = placement.where[order]
+    held = np.bincount(where, minlength=nodes).astype(np.int32)
+    place[order] = np.arange(len(order)) - (np.cumsum(held) - held)[where]
+    slots[where, place[order]] = order
     return slots, held, place

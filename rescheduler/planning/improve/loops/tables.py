@@ -128,16 +128,14 @@ class Best(NamedTuple):
 class Drawn(NamedTuple):
     """Who is drawn. pool: pods, each as often as it is to be drawn. attracted: pods with traffic.
 
-    movable: all that may move; may_move: (pods,) the same. nodes: all of them, in their order.
-    slots: (nodes, k) the pods of each node, of which the first `held` (nodes,) count; place:
-    (pods,) in it; k is 0 where nobody is attracted.
+    movable: all that may move. nodes: all of them, in their order. slots: (nodes, k) those of each
+    node that may move, of which the first `held` (nodes,) count; place: (pods,) in it.
     """
 
     pool: IntArray
     attracted: IntArray
     movable: IntArray
     nodes: IntArray
-    may_move: BoolArray
     slots: IntArray
     held: IntArray
     place: IntArray
