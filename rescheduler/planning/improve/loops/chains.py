@@ -14,7 +14,8 @@ from rescheduler.planning.improve.loops.moves import changed, exchanged
 from rescheduler.planning.improve.loops.tables import Drawn, State
 
 _OUTS, _THIRDS = 16, 3
-"""How many pods are asked to make room, and how many nodes each may go to, home first."""
+"""How many pods are asked to make room, and how many nodes each may go to: home first where being
+away has a price; where it has none, that would draw pods back to where they began."""
 
 
 @compiled
@@ -42,7 +43,7 @@ def begun(  # noqa: PLR0913, PLR0917 - plain arrays and numbers, as the compiler
             continue
         for attempt in range(_THIRDS):
             third = drawn.nodes[below(chance, len(drawn.nodes))]
-            if attempt == 0:
+            if attempt == 0 and price > 0.0:
                 third = state.home[out]
             if third == here or third == there:  # noqa: PLR1714, SIM109 - tuples are of one type
                 continue
