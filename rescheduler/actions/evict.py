@@ -11,6 +11,7 @@ from typing import Any
 
 from rescheduler.actions.transport import Answer, Api, call
 from rescheduler.model.plan import PlannedMove, Result
+from rescheduler.wire.object_paths import collection_path, object_path
 
 CALL_TIMEOUT = 15.0
 """Seconds. The server may retry conflicts on a budget's status for about ten."""
@@ -65,7 +66,7 @@ def eviction(
         "metadata": metadata,
         "deleteOptions": {"preconditions": {"uid": pod.uid, **exact}},
     }
-    path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
+    path = f"{object_path(collection_path('/api/v1', pod.namespace, 'pods'), pod.name)}/eviction"
     if not dry_run:
         return path, body
     body["deleteOptions"]["dryRun"] = ["All"]

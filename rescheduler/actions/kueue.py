@@ -17,6 +17,7 @@ from rescheduler.kube.gangs import KUEUE, GangObject
 from rescheduler.kube.kueue import was_stopped
 from rescheduler.model.errors import ActionError, ClusterUnavailable, ObjectUnreadable
 from rescheduler.model.restarting import RESTARTED
+from rescheduler.wire.object_paths import collection_path, named, object_path
 
 _VERSION = f"{KUEUE}/v1beta1"
 RIGHT = {"verb": "delete", "group": KUEUE, "resource": "workloads"}
@@ -54,10 +55,11 @@ class KueueWorkloads:
         """The Workload as it is now, or None where there is none; it needs the right to list only.
 
         Raises:
-            ObjectUnreadable: the kind is not served, or the answer is no list of Workloads.
+            ObjectUnreadable: the kind is not served, the answer is no list of Workloads, or there
+                can be none of this name.
             ClusterUnavailable: no answer, or a refusal.
         """
-        path = f"{_path(namespace)}?fieldSelector=metadata.name%3D{quote(name, safe='')}"
+        path = f"{_path(namespace)}?fieldSelector={quote(named(name), safe='')}"
         answer = self._call("GET", path, None)
         if answer.status == 404:
             raise ObjectUnreadable(
@@ -72,10 +74,10 @@ class KueueWorkloads:
             raise ObjectUnreadable(
                 f"Workload {namespace}/{name} cannot be decoded: {error}", "report the Workload."
             ) from error
-        named = next((each for each in found if each.metadata.name == name), None)
-        if named is not None:
-            named.apiVersion = _VERSION
-        return named
+        workload = next((each for each in found if each.metadata.name == name), None)
+        if workload is not None:
+            workload.apiVersion = _VERSION
+        return workload
 
     def restart(self, workload: GangObject) -> EvictionAnswer:
         """Delete the Workload, if it is still as it was read.
@@ -89,7 +91,7 @@ class KueueWorkloads:
             "kind": "DeleteOptions",
             "preconditions": {"uid": metadata.uid, "resourceVersion": metadata.resourceVersion},
         }
-        path = f"{_path(metadata.namespace)}/{metadata.name}"
+        path = object_path(_path(metadata.namespace), metadata.name)
         answer = self._call("DELETE", path, body)
         if answer.status not in (404, 409):
             return understood(answer)
@@ -104,7 +106,7 @@ class KueueWorkloads:
 
 
 def _path(namespace: str) -> str:
-    return f"/apis/{_VERSION}/namespaces/{namespace}/workloads"
+    return collection_path(f"/apis/{_VERSION}", namespace, "workloads")
 
 
 def understood(answer: Answer) -> EvictionAnswer:

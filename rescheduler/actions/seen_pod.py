@@ -19,6 +19,7 @@ from rescheduler.kube.objects import Pod
 from rescheduler.kube.pod_state import grace, grace_of
 from rescheduler.model.errors import ClusterUnavailable, ObjectUnreadable
 from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
+from rescheduler.wire.object_paths import collection_path, named, object_path
 
 ANY_POD = "/api/v1/pods?limit=1"
 """Whoever may ask this has the right to read pods: a refusal of one is about that one then, or
@@ -55,11 +56,11 @@ def read_pod(get: Callable[[str], Answer], namespace: str, name: str) -> SeenPod
 
     Raises:
         ObjectUnreadable: this pod may not be read though others may, perhaps only those of other
-            namespaces, or has no UID that can be.
+            namespaces, or has no UID that can be; or there can be none of this name.
         ClusterUnavailable: no answer, a refusal to read any pod, or an answer that is no pod.
     """
-    collection = f"/api/v1/namespaces/{namespace}/pods"
-    answer = get(f"{collection}/{name}")
+    collection = collection_path("/api/v1", namespace, "pods")
+    answer = get(object_path(collection, name))
     if answer.status == 404:
         return None
     if answer.status == 403:
@@ -78,7 +79,7 @@ def _listed(
     in the list.
     """
     _may_read_pods(get)
-    answer = get(f"{collection}?fieldSelector=metadata.name%3D{quote(name, safe='')}")
+    answer = get(f"{collection}?fieldSelector={quote(named(name), safe='')}")
     if answer.status == 403:
         raise ObjectUnreadable(
             f"pod {namespace}/{name} may not be read, though others may: {answer.message}",

@@ -4,6 +4,7 @@ from typing import Any
 
 from rescheduler.actions.transport import Answer, Api, ServerClock, call
 from rescheduler.model.errors import ActionError
+from rescheduler.wire.object_paths import object_path
 
 MANIFESTS = "deploy/kustomize"
 
@@ -49,13 +50,18 @@ class StoredObject:
         """The object's path on the API server."""
         return f"{self.collection}/{self.name}"
 
+    @property
+    def _named(self) -> str:
+        """The same for a request; raises ObjectUnreadable where no object can have this name."""
+        return object_path(self.collection, self.name)
+
     def read(self) -> dict[str, Any] | None:
         """The object, or None where there is none.
 
         Raises:
             ActionError: the API server does not answer, or refuses.
         """
-        answer = self._call("GET", self.path)
+        answer = self._call("GET", self._named)
         if answer.status == 404:
             return None
         return self._accepted(answer, "get")
@@ -66,7 +72,7 @@ class StoredObject:
         Raises:
             ActionError: no answer (it may or may not have been stored), or a refusal.
         """
-        return self._written("PUT", self.path, body, "update")
+        return self._written("PUT", self._named, body, "update")
 
     def patch(self, body: dict[str, Any]) -> dict[str, Any] | None:
         """The object after this merge patch, or None if it has changed or gone since it was read.
@@ -76,7 +82,7 @@ class StoredObject:
         Raises:
             ActionError: no answer (it may or may not have been stored), or a refusal.
         """
-        return self._written("PATCH", self.path, body, "patch")
+        return self._written("PATCH", self._named, body, "patch")
 
     def dry_run(self, body: dict[str, Any]) -> dict[str, Any] | None:
         """What `replace` would store, after admission; nothing is.
@@ -84,7 +90,7 @@ class StoredObject:
         Raises:
             ActionError: no answer, or a refusal.
         """
-        return self._written("PUT", f"{self.path}?dryRun=All", body, "update")
+        return self._written("PUT", f"{self._named}?dryRun=All", body, "update")
 
     def _written(
         self, method: str, path: str, body: dict[str, Any], verb: str
