@@ -97,7 +97,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(transport, "MAX_WAIT", 0.1)
     monkeypatch.setattr(http_api, "MAX_WAIT", 0.1)
     monkeypatch.setattr(http_api, "MAX_BODY", 2**24)
-    monkeypatch.setattr("rescheduler.sources.kubernetes.cluster.MAX_PAGE", 2**24)
+    monkeypatch.setattr("rescheduler.sources.kubernetes.pages.MAX_PAGE", 2**24)
     _NEVER.clear()
     yield
     _NEVER.set()
@@ -154,7 +154,7 @@ def watched(
 def test_pages_of_huge_objects_are_read_in_small_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rescheduler.sources.kubernetes.cluster.MAX_PAGE", 200_000)
+    monkeypatch.setattr("rescheduler.sources.kubernetes.pages.MAX_PAGE", 200_000)
     pods = [pod(f"web-{n}", "n1") for n in range(500)]
     api = Api({PODS: pods, NODES: [node("n1")]})
 

@@ -18,7 +18,13 @@ from rescheduler.kube.pod_state import ended
 from rescheduler.kube.steered_before import as_made
 from rescheduler.model.errors import ClusterUnavailable, ObjectUnreadable
 from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
-from rescheduler.sources.kubernetes.decode import Sharing, Unreadable, collector_off, decode_page
+from rescheduler.sources.kubernetes.decode import (
+    Sharing,
+    Unreadable,
+    collector_off,
+    decode_page,
+    problem_of,
+)
 from rescheduler.sources.kubernetes.discovery import Discovery
 from rescheduler.sources.kubernetes.listed_kinds import (
     CONTROLLERS,
@@ -30,11 +36,10 @@ from rescheduler.sources.kubernetes.listed_kinds import (
     POD,
     Kind,
 )
-from rescheduler.sources.kubernetes.transport import MAX_PAGE, Answer, AnswerTooLarge, Connection
+from rescheduler.sources.kubernetes.pages import read_page
+from rescheduler.sources.kubernetes.transport import Answer, Connection
+from rescheduler.wire.object_paths import collection_path, named
 
-PAGE = 500
-SMALL_PAGE = 50
-"""Where a page is larger than we take; as many objects of 1.5 MiB, the most of etcd, fit in one."""
 RESTARTS = 2
 """How often a list is begun again when its continue token has expired."""
 DEADLINE = 180.0
@@ -105,14 +110,15 @@ def read_pods(
     Raises:
         ClusterUnavailable: they cannot be read.
         ObjectUnreadable: one of them cannot be decoded: a pod that we cannot see must not be taken
-            for one that is gone.
+            for one that is gone. Or there can be no pod of this name.
     """
     reader = _Reader(connection)
-    path = f"/api/v1/namespaces/{namespace}/pods"
-    by_labels = {"labelSelector": selector} if selector else {}
-    by_name = {"fieldSelector": f"{_RUNNING['fieldSelector']},metadata.name={name}"}
+    path = collection_path("/api/v1", namespace, "pods")
+    query = by_labels = {"labelSelector": selector} if selector else {}
+    if name:
+        query = {"fieldSelector": f"{_RUNNING['fieldSelector']},{named(name)}"}
     try:
-        pods = reader.pods(path, by_name if name else by_labels)
+        pods = reader.pods(path, query)
     except _Refused:
         if not name:
             raise
@@ -280,7 +286,8 @@ class _Reader:
         undecodable: list[Undecodable] = []
         token, self.first = "", None
         while True:
-            answer = self._page(path, {**query, **({"continue": token} if token else {})})
+            asked = {**query, **({"continue": token} if token else {})}
+            answer = read_page(self._connection, path, asked, self._until)
             self.first = self.first or answer
             if answer.status == 410:
                 return None, []
@@ -302,10 +309,7 @@ class _Reader:
                 )
             undecodable += bad
             for item in page:
-                try:
-                    problem = finish(item)
-                except (ValueError, TypeError, OverflowError, RecursionError) as error:
-                    problem = f"{type(error).__name__}: {error}"  # of this object alone
+                problem = problem_of(finish, item)
                 if problem is None:
                     items.append(item)
                 else:
@@ -313,15 +317,6 @@ class _Reader:
             if not token:
                 break
         return items, undecodable
-
-    def _page(self, path: str, query: dict[str, str]) -> Answer:
-        """The next page; one with fewer objects where these are very large."""
-        try:
-            usual = {**query, "limit": str(PAGE)}
-            return self._connection.fetch(path, usual, self._until, most=MAX_PAGE)
-        except AnswerTooLarge:
-            small = {**query, "limit": str(SMALL_PAGE)}
-            return self._connection.fetch(path, small, self._until, most=MAX_PAGE)
 
     def _missing(self, kind: Kind, path: str, answer: Answer) -> None:
         """A kind that cannot be listed: a fault, unless the cluster says that it has none such.

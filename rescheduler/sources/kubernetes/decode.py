@@ -6,7 +6,7 @@ is set aside with its name and never fails the list.
 """
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
@@ -97,6 +97,17 @@ def decode_page(body: bytes, kind: type[T], name: str) -> tuple[list[T], str, li
     if items is msgspec.UNSET:
         raise Unreadable("it has no `items`")
     return items or [], page.metadata.token, bad
+
+
+def problem_of(finish: Callable[[T], str | None], item: T) -> str | None:
+    """What is wrong with this object, or None; also where to find out fails, as it is of that.
+
+    finish: says what is wrong with it, as `Sharing.pod`.
+    """
+    try:
+        return finish(item)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        return f"{type(error).__name__}: {error}"
 
 
 def _one_by_one(

@@ -33,6 +33,8 @@ kube-scheduler are a few MiB."""
 
 _VALUES = frozenset({403, 404, 410})
 _RETRIED = frozenset({429, 502, 503, 504})
+_OF_ALL = frozenset({401, 407, 408, 429})
+"""Statuses of 4xx that tell nothing of the request itself: any other is answered the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,14 @@ class Answer:
 
 class AnswerTooLarge(ClusterUnavailable):
     """An answer has more bytes than we take."""
+
+
+class AnswerLate(ClusterUnavailable):
+    """The connection stands, and the answer was not whole when the time was up."""
+
+
+class RequestRefused(ClusterUnavailable):
+    """The API server, or what is before it, does not want this very request: too long, or odd."""
 
 
 @dataclass(slots=True)
@@ -122,6 +132,7 @@ class Connection:
 
         Raises:
             AnswerTooLarge: it has more bytes.
+            AnswerLate: it is not whole in time. RequestRefused: by a status that is about itself.
             ClusterUnavailable: refused, too slow, not authenticated, or an unexpected status.
         """
         until = time.monotonic() + 4 * self.read_timeout if until is None else until
@@ -144,7 +155,7 @@ class Connection:
         """The answer, or None and the seconds to wait before the next attempt."""
         left = until - time.monotonic()
         if left <= 0:
-            raise ClusterUnavailable(
+            raise AnswerLate(
                 f"{self._host}{path} was not read in time", "the API server is overloaded."
             )
         sent = datetime.now(UTC)
@@ -198,7 +209,9 @@ def _unreachable(host: str, path: str, error: Exception) -> ClusterUnavailable:
         hint = "a proxy between here and the API server garbles its answers."
     else:
         hint = "the connection broke; try again."
-    return ClusterUnavailable(f"{host}{path} cannot be read: {causes.cause(cause)}", hint)
+    late = isinstance(cause, urllib3.exceptions.ReadTimeoutError)
+    fault = AnswerLate if late else ClusterUnavailable
+    return fault(f"{host}{path} cannot be read: {causes.cause(cause)}", hint)
 
 
 def _unexpected(host: str, path: str, answer: Answer) -> ClusterUnavailable:
@@ -207,7 +220,9 @@ def _unexpected(host: str, path: str, answer: Answer) -> ClusterUnavailable:
         429: "the API server is overloaded; a later cycle tries again.",
     }
     hint = hints.get(answer.status, "this is not a Kubernetes API server, or it is failing.")
-    return ClusterUnavailable(f"{host}{path} answered {answer.status}: {answer.message}", hint)
+    about_it = 400 <= answer.status < 500 and answer.status not in _OF_ALL
+    fault = RequestRefused if about_it else ClusterUnavailable
+    return fault(f"{host}{path} answered {answer.status}: {answer.message}", hint)
 
 
 def _message(body: bytes) -> str:

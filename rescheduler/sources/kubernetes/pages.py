@@ -1,0 +1,42 @@
+"""One page of a list of the API server, which has fewer objects where these are very large."""
+
+from typing import Protocol
+
+from rescheduler.sources.kubernetes.transport import MAX_BODY, MAX_PAGE, Answer, AnswerTooLarge
+
+PAGE = 500
+SMALL_PAGE = 50
+"""Where a page is larger than we take; as many objects of 1.5 MiB, the most of etcd, fit in one."""
+
+
+class Fetches(Protocol):
+    """A `Connection`, as far as it is needed to read."""
+
+    def fetch(
+        self,
+        path: str,
+        query: dict[str, str] | None = None,
+        until: float | None = None,
+        *,
+        most: int = MAX_BODY,
+    ) -> Answer:
+        """A GET, answered by `time.monotonic() == until`; raises ClusterUnavailable."""
+        ...
+
+
+def read_page(
+    connection: Fetches, path: str, query: dict[str, str], until: float, left: int | None = None
+) -> Answer:
+    """The page of this list that the query asks for.
+
+    left: bytes that may still be read, where these are limited.
+
+    Raises:
+        AnswerTooLarge: a small page has more bytes than we take.
+        ClusterUnavailable: as `Connection.fetch`.
+    """
+    most = MAX_PAGE if left is None else min(MAX_PAGE, left)
+    try:
+        return connection.fetch(path, {**query, "limit": str(PAGE)}, until, most=most)
+    except AnswerTooLarge:
+        return connection.fetch(path, {**query, "limit": str(SMALL_PAGE)}, until, most=most)
