@@ -8,6 +8,7 @@
     ├── SourceError            something we read from failed
     │   ├── ClusterUnavailable     the API server cannot be read
     │   │   └── ObjectUnreadable       one object cannot be decoded, or may not be read; others can
+    │   │       └── ObjectLate             what belongs to it does not come in time
     │   ├── MetricsUnavailable     Prometheus cannot be read
     │   ├── SnapshotUnreadable     a recorded snapshot cannot be used
     │   └── TrailUnreadable        there is no audit trail where one was named
@@ -101,6 +102,10 @@ class ClusterUnavailable(SourceError):
 
 class ObjectUnreadable(ClusterUnavailable):
     """It does not serve the kind, refuses this one object, or it is not as we know its kind."""
+
+
+class ObjectLate(ObjectUnreadable):
+    """The API server answers, but what belongs to this one object was not read in time."""
 
 
 class MetricsUnavailable(SourceError):

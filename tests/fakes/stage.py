@@ -39,6 +39,7 @@ from rescheduler.sources.kubernetes.client import Connection
 from rescheduler.sources.kubernetes.cluster import read_pods, read_queues
 from rescheduler.sources.kubernetes.surroundings import read_surroundings, read_workload
 from rescheduler.sources.kubernetes.transport import Answer as Fetched
+from rescheduler.sources.kubernetes.transport import RequestRefused
 from tests.cluster import node
 from tests.fakes.manners import copied
 from tests.fakes.world import World
@@ -179,7 +180,8 @@ class Process:
         asked = {key: value for key, value in (query or {}).items() if key != "limit"}
         answer = self.call("GET", path + (f"?{urlencode(asked)}" if asked else ""))
         if not answer.ok and answer.status not in (403, 404):
-            raise ClusterUnavailable(answer.message)
+            about_it = answer.status in (400, 414, 431)
+            raise (RequestRefused if about_it else ClusterUnavailable)(answer.message)
         body = msgspec.json.encode(answer.body)
         date = answer.date or self.stage.now()
         return Fetched(answer.status, body, answer.date, date, date)

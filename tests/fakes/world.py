@@ -231,7 +231,10 @@ class World:
             return 200, copied(stored), {}
         asked, found = dict(parse_qsl(query)), (kind, namespace)
         items = [v for k, v in self.objects.items() if k[:2] == found and selected(v, asked)]
-        return 200, {"items": copied(items), "metadata": {}}, {}
+        first, most = int(asked.get("continue") or 0), int(asked.get("limit") or 0)
+        last = first + most if most and first + most < len(items) else None
+        metadata = {} if last is None else {"continue": str(last)}
+        return 200, {"items": copied(items[first:last]), "metadata": metadata}, {}
 
     def _count_pods(self, kind: str, namespace: str, name: str) -> None:
         """Let a controller's status catch up with its pods."""

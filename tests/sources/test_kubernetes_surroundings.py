@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.model.errors import ClusterUnavailable, ObjectUnreadable
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes.cluster import DEADLINE, read_pods, read_queues
 from rescheduler.sources.kubernetes.surroundings import SECONDS, read_surroundings, read_workload
@@ -154,8 +154,9 @@ def test_what_cannot_be_read_is_an_error(server: FakeServer, path: str, status: 
     server.faults.append(Fault("GET", path, status, times=9))
     if (path, status) == ("pods/web-0", 403):
         server.faults.append(Fault("GET", "pods", status, times=9))
-    with pytest.raises(ClusterUnavailable):
+    with pytest.raises(ClusterUnavailable) as told:
         read(server)
+    assert isinstance(told.value, ObjectUnreadable) is (status == 403), "of this pod alone"
 
 
 def test_a_pod_that_may_not_be_read_by_itself_is_read_with_its_namespace(

@@ -38,8 +38,8 @@ def test_of_what_is_listed_above_pods_it_is_known_that_it_is_read() -> None:
 def test_owners_are_read_again_where_they_are_listed() -> None:
     """But for DaemonSets: their pods are never moved."""
     again = {
-        kind: path.replace("/namespaces/{}", "").removesuffix("/")
-        for kind, path in {**surroundings._CONTROLLERS, **surroundings._OWNERS}.items()
+        kind: f"{api}/{resource}"
+        for kind, (api, resource) in {**surroundings._CONTROLLERS, **surroundings._OWNERS}.items()
     }
     listed = {each.name: each.path for each in (*CONTROLLERS, *OWNERS, POD)}
     assert again == {kind: path for kind, path in listed.items() if kind != "DaemonSet"}

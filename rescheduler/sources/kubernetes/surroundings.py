@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,42 +13,42 @@ from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.nesting import decoded
 from rescheduler.kube.objects import Base, Node, OwnerReference, Pod
 from rescheduler.kube.pod_state import ended
-from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.model.errors import ClusterUnavailable, ObjectLate, ObjectUnreadable
 from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
-from rescheduler.sources.kubernetes.decode import Sharing, Unreadable, decode_page
-from rescheduler.sources.kubernetes.transport import Answer
+from rescheduler.sources.kubernetes.decode import Sharing, Unreadable, decode_page, problem_of
+from rescheduler.sources.kubernetes.pages import Fetches, read_page
+from rescheduler.sources.kubernetes.transport import (
+    Answer,
+    AnswerLate,
+    AnswerTooLarge,
+    RequestRefused,
+)
+from rescheduler.wire.object_paths import collection_path, named, object_path
 
 T = TypeVar("T", bound=Base)
 OwnerT = TypeVar("OwnerT", bound=kinds.Owner)
 
 SECONDS = 5.0
 """In which all of it has to be read: what is older is not acted on."""
+MOST = 256 * 2**20
+"""Bytes of all its lists, inflated: 5,000 pods of 50 KiB, which is more than we move one of."""
 
 _CONTROLLERS = {
-    "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets/",
-    "Deployment": "/apis/apps/v1/namespaces/{}/deployments/",
-    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets/",
-    "Job": "/apis/batch/v1/namespaces/{}/jobs/",
-    "ReplicationController": "/api/v1/namespaces/{}/replicationcontrollers/",
+    "ReplicaSet": ("/apis/apps/v1", "replicasets"),
+    "Deployment": ("/apis/apps/v1", "deployments"),
+    "StatefulSet": ("/apis/apps/v1", "statefulsets"),
+    "Job": ("/apis/batch/v1", "jobs"),
+    "ReplicationController": ("/api/v1", "replicationcontrollers"),
 }
 _OWNERS = {
-    "CronJob": "/apis/batch/v1/namespaces/{}/cronjobs/",
-    "JobSet": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/{}/jobsets/",
-    "LeaderWorkerSet": "/apis/leaderworkerset.x-k8s.io/v1/namespaces/{}/leaderworkersets/",
-    "Pod": "/api/v1/namespaces/{}/pods/",
+    "CronJob": ("/apis/batch/v1", "cronjobs"),
+    "JobSet": ("/apis/jobset.x-k8s.io/v1alpha2", "jobsets"),
+    "LeaderWorkerSet": ("/apis/leaderworkerset.x-k8s.io/v1", "leaderworkersets"),
+    "Pod": ("/api/v1", "pods"),
 }
 """What may be above the controllers."""
+_NAMESPACES, _NODES = "/api/v1/namespaces", "/api/v1/nodes"
 _KUEUE = f"/apis/{KUEUE}/v1beta1"
-
-
-class Fetches(Protocol):
-    """A `Connection`, as far as it is needed here."""
-
-    def fetch(
-        self, path: str, query: dict[str, str] | None = None, until: float | None = None
-    ) -> Answer:
-        """A GET, answered by `time.monotonic() == until`; raises ClusterUnavailable."""
-        ...
 
 
 def read_surroundings(connection: Fetches, namespace: str, name: str) -> Snapshot:
@@ -59,22 +59,24 @@ def read_surroundings(connection: Fetches, namespace: str, name: str) -> Snapsho
     the pod too; what cannot be decoded is in `undecodable`. Each object is read once, pods last.
 
     Raises:
-        ClusterUnavailable: something could not be read, or not in time.
+        ObjectUnreadable: what belongs to this pod cannot be read, as it is odd, refused or too
+            large; others may be. ObjectLate: nor in time, though the API server answers.
+        ClusterUnavailable: it does not answer, or refuses everybody.
     """
     reading = _Reading(connection, namespace)
     pod = reading.pod(name)
     if pod is None:
         return reading.snapshot([], [], [])
     controllers, owners = reading.owners(pod)
-    namespaces = reading.optional(f"/api/v1/namespaces/{namespace}", kinds.Namespace, "Namespace")
-    nodes = reading.optional(f"/api/v1/nodes/{pod.node}", Node, "Node") if pod.node else []
+    namespaces = reading.optional(_NAMESPACES, namespace, kinds.Namespace, "Namespace")
+    nodes = reading.optional(_NODES, pod.node, Node, "Node") if pod.node else []
     budgets = reading.every(
-        f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets",
+        collection_path("/apis/policy/v1", namespace, "poddisruptionbudgets"),
         kinds.PodDisruptionBudget,
         "PodDisruptionBudget",
     )
     autoscalers = reading.every(
-        f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers",
+        collection_path("/apis/autoscaling/v2", namespace, "horizontalpodautoscalers"),
         kinds.HorizontalPodAutoscaler,
         "HorizontalPodAutoscaler",
     )
@@ -99,32 +101,30 @@ def read_workload(connection: Fetches, namespace: str, name: str, nodes: Iterabl
         ClusterUnavailable: something could not be read, or not in time.
     """
     reading = _Reading(connection, namespace)
-    within = f"{_KUEUE}/namespaces/{namespace}"
-    named = {"fieldSelector": f"metadata.name={name}"}
-    found = reading.every(f"{within}/workloads", GangObject, WORKLOADS, named)
+    listed = collection_path(_KUEUE, namespace, "workloads")
+    found = reading.every(listed, GangObject, WORKLOADS, {"fieldSelector": named(name)})
     for each in found:
         each.apiVersion = _KUEUE.removeprefix("/apis/")
     return reading.snapshot(
         [],
-        [
-            node
-            for each in nodes
-            for node in reading.optional(f"/api/v1/nodes/{each}", Node, "Node")
-        ],
+        [node for each in nodes for node in reading.optional(_NODES, each, Node, "Node")],
         [],
         gang_objects=found,
         cluster_queues=reading.every(f"{_KUEUE}/clusterqueues", ClusterQueue, "ClusterQueue"),
-        local_queues=reading.every(f"{within}/localqueues", LocalQueue, "LocalQueue"),
+        local_queues=reading.every(
+            collection_path(_KUEUE, namespace, "localqueues"), LocalQueue, "LocalQueue"
+        ),
     )
 
 
 class _Reading:
-    """The reads around one pod, with one deadline."""
+    """The reads around one pod, with one deadline and one limit of bytes."""
 
     def __init__(self, connection: Fetches, namespace: str) -> None:
         self._connection = connection
         self._namespace = namespace
         self._until = time.monotonic() + SECONDS
+        self._left = MOST
         self._sharing = Sharing()
         self._undecodable: list[Undecodable] = []
         self._taken: datetime | None = None
@@ -153,10 +153,9 @@ class _Reading:
         One that may not be read by itself is read with all of its namespace: else each run would
         end at it. Who may not list these may read none.
         """
-        pods = f"/api/v1/namespaces/{self._namespace}/pods"
-        path = f"{pods}/{name}"
-        answer = self._connection.fetch(path, None, self._until)
-        self._taken = answer.date
+        pods = collection_path("/api/v1", self._namespace, "pods")
+        path = object_path(pods, name)
+        answer = self._fetch(path)
         if answer.status == 403:
             listed = self.every(pods, Pod, "Pod")
             for bad in self._undecodable:
@@ -169,14 +168,16 @@ class _Reading:
             return None
         try:
             pod = decoded(answer.body, Pod)
-        except msgspec.MsgspecError as error:
+        except msgspec.ValidationError as error:
             raise _undecodable(path, str(error)) from error
+        except msgspec.MsgspecError as error:
+            raise _no_answer(path, error) from error
         return self._shared(path, [pod])
 
     def _shared(self, path: str, pods: list[Pod]) -> Pod | None:
         """The pod, if there is one, as `Sharing` makes it."""
         for pod in pods:
-            problem = self._sharing.pod(pod)
+            problem = problem_of(self._sharing.pod, pod)
             if problem is not None:
                 raise _undecodable(path, problem)
             return pod
@@ -200,13 +201,14 @@ class _Reading:
     def _owner(
         self,
         reference: OwnerReference,
-        paths: dict[str, str],
+        collections: dict[str, tuple[str, str]],
         struct: type[OwnerT],
         found: list[OwnerT],
     ) -> OwnerT | None:
         """The owner, which is added to what was found; None where it is not there any more."""
-        path = paths[reference.kind].format(self._namespace) + reference.name
-        for owner in self.optional(path, struct, reference.kind):
+        api, resource = collections[reference.kind]
+        collection = collection_path(api, self._namespace, resource)
+        for owner in self.optional(collection, reference.name, struct, reference.kind):
             if owner.metadata.uid == reference.uid:
                 owner.kind = reference.kind
                 found.append(owner)
@@ -215,59 +217,83 @@ class _Reading:
 
     def siblings(self, pod: Pod, controllers: list[kinds.Controller]) -> list[Pod]:
         """The other pods that have not ended and that its controller selects."""
-        selector = kinds.selector_text(controllers[0]) if controllers else ""
+        if not controllers:
+            return []
+        try:
+            selector = kinds.selector_text(controllers[0])
+        except msgspec.MsgspecError as error:
+            what = f"the selector of {controllers[0].kind} {controllers[0].metadata.name}"
+            raise _undecodable(what, str(error)) from error
         if not selector:
             return []
-        found = self.every(
-            f"/api/v1/namespaces/{self._namespace}/pods",
-            Pod,
-            "Pod",
-            {"labelSelector": selector},
-        )
+        pods = collection_path("/api/v1", self._namespace, "pods")
+        found = self.every(pods, Pod, "Pod", {"labelSelector": selector})
         others = [each for each in found if each.metadata.uid != pod.metadata.uid]
         for each in others:
-            problem = self._sharing.pod(each)
+            problem = problem_of(self._sharing.pod, each)
             if problem is not None:
                 raise _undecodable(f"pod {each.key}", problem)
         return [each for each in others if not ended(each)]
 
-    def optional(self, path: str, struct: type[T], kind: str) -> list[T]:
+    def optional(self, collection: str, name: str, struct: type[T], kind: str) -> list[T]:
         """The object, or nothing where there is none."""
-        answer = self._get(path)
+        path = object_path(collection, name)
+        answer = self._fetch(path)
         if answer.status == 404:
             return []
+        if answer.status >= 300:
+            raise _refused(path, answer)
         try:
             return [decoded(answer.body, struct)]
         except msgspec.MsgspecError as error:
-            name = path.rsplit("/", 1)[1]
             self._undecodable.append(Undecodable(kind, self._namespace, name, str(error)))
             return []
 
     def every(
         self, path: str, struct: type[T], kind: str, query: dict[str, str] | None = None
     ) -> list[T]:
-        """All objects of a kind in the namespace, in one page."""
-        answer = self._get(path, query)
-        if answer.status == 404:
-            raise _refused(path, answer)
-        try:
-            items, token, bad = decode_page(answer.body, struct, kind)
-        except Unreadable as error:
-            raise _undecodable(path, str(error)) from error
-        if token:
-            raise _undecodable(path, "it came in pages, though it was asked for as a whole")
-        self._undecodable += bad
-        return items
+        """All objects of a kind in the namespace, page by page."""
+        items: list[T] = []
+        token = ""
+        while True:
+            before, asked = token, {**(query or {}), **({"continue": token} if token else {})}
+            answer = self._fetch(path, asked)
+            if answer.status >= 300:
+                raise _refused(path, answer)
+            try:
+                page, token, bad = decode_page(answer.body, struct, kind)
+            except Unreadable as error:
+                raise _no_answer(path, error) from error
+            items += page
+            self._undecodable += bad
+            if not token:
+                return items
+            if token == before:
+                raise _no_answer(path, "it answers the same page again and again")
 
-    def _get(self, path: str, query: dict[str, str] | None = None) -> Answer:
-        answer = self._connection.fetch(path, query, self._until)
-        if answer.status >= 300 and answer.status != 404:
-            raise _refused(path, answer)
+    def _fetch(self, path: str, page: dict[str, str] | None = None) -> Answer:
+        """An answer. page: what is asked of a list, of which one page is read; None for an object.
+
+        Once anything was answered, what comes late is large: it does not tell of an outage.
+        """
+        try:
+            if page is None:
+                answer = self._connection.fetch(path, None, self._until)
+            else:
+                answer = read_page(self._connection, path, page, self._until, self._left)
+                self._left -= len(answer.body)
+        except (AnswerTooLarge, RequestRefused) as error:
+            raise ObjectUnreadable(error.message, error.hint) from error
+        except AnswerLate as error:
+            if self._taken is None:
+                raise
+            raise ObjectLate(error.message, error.hint) from error
+        self._taken = self._taken or answer.date or datetime.now(UTC)
         return answer
 
 
-def _refused(path: str, answer: Answer) -> ClusterUnavailable:
-    return ClusterUnavailable(
+def _refused(path: str, answer: Answer) -> ObjectUnreadable:
+    return ObjectUnreadable(
         f"{path} answered {answer.status}: {answer.message}",
         "grant the right to get it and to list it in every namespace (see deploy/)."
         if answer.status == 403
@@ -275,5 +301,12 @@ def _refused(path: str, answer: Answer) -> ClusterUnavailable:
     )
 
 
-def _undecodable(what: str, problem: str) -> ClusterUnavailable:
-    return ClusterUnavailable(f"{what} cannot be decoded: {problem}", "report the object.")
+def _undecodable(what: str, problem: str) -> ObjectUnreadable:
+    return ObjectUnreadable(f"{what} cannot be decoded: {problem}", "report the object.")
+
+
+def _no_answer(path: str, problem: object) -> ClusterUnavailable:
+    return ClusterUnavailable(
+        f"{path} is not what Kubernetes answers: {problem}",
+        "a proxy answered instead of the API server.",
+    )
