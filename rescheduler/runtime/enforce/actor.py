@@ -192,7 +192,8 @@ class Actor:
     these are not ""; raises SourceError, ObjectUnreadable where one cannot be decoded. See
     `read_pods`.
     reread: a pod by namespace and name with all that decides whether it may be evicted, read now:
-    see `read_surroundings`; raises SourceError.
+    see `read_surroundings`; raises SourceError, ObjectUnreadable where that of this one cannot be
+    read alone, ObjectLate where it is late.
     queues: the Workloads of Kueue that have not finished and its queues, read now, however long
     that takes; raises SourceError. workload: one by namespace and name, and nodes, see
     `read_workload`; raises SourceError.

@@ -6,7 +6,7 @@ from datetime import datetime
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.actions.seen_pod import older, was_evicted
 from rescheduler.model.calibration import scheduler_version
-from rescheduler.model.errors import ActionError, SourceError
+from rescheduler.model.errors import ActionError, ObjectUnreadable, SourceError
 from rescheduler.model.history import IN_FLIGHT_NODES, History, PastMove, likeliest, mark
 from rescheduler.model.plan import MoveResult, PlannedMove, Result
 from rescheduler.model.problem import Problem
@@ -27,6 +27,7 @@ from rescheduler.runtime.enforce.awaiting import (
 from rescheduler.runtime.enforce.concluding import chances, concluded
 from rescheduler.runtime.enforce.drifting import drifted
 from rescheduler.runtime.enforce.halting import Halted, problem
+from rescheduler.runtime.enforce.rereading import Rereading, unread
 from rescheduler.runtime.enforce.sparing import not_spared
 from rescheduler.runtime.enforce.steering import close, enter, steering_of
 
@@ -57,6 +58,7 @@ class Attempts:
         """When guards were asked last; None before they were."""
         self._last: datetime | None = None
         self._barred: dict[tuple[str, str], Problem] = {}
+        self._rereading = Rereading(actor)
 
     def begin(self, snapshot: Snapshot, batch: Sequence[PlannedMove]) -> None:
         """Begin a batch: its moves are checked against this snapshot. Raises: as `guard`."""
@@ -160,10 +162,10 @@ class Attempts:
         actor = self._actor
         self._may_send()
         began = actor.steady()
-        fresh = actor.reread(move.pod.namespace, move.pod.name)
-        changed = self._changed(move, fresh)
-        if changed is not None:
-            self._report(move, "refused", changed)
+        read = self._rereading.read(move.pod.namespace, move.pod.name)
+        fresh = self._as_read(move, read, began)
+        if isinstance(fresh, Problem):
+            self._report(move, "refused", fresh)
             return None
         intents = self._intend([(move, fresh)])
         if not intents:
@@ -176,6 +178,25 @@ class Attempts:
             self._withdraw([past])
             raise
         return self._send(move, past)
+
+    def _as_read(
+        self,
+        move: PlannedMove,
+        fresh: Snapshot | Problem,
+        began: float,
+        group: frozenset[str] = frozenset(),
+        *,
+        broken: bool = False,
+    ) -> Snapshot | Problem:
+        """What was read since then right before the request; or why it must not be made.
+
+        group, broken: as in `_changed`.
+        """
+        if isinstance(fresh, Problem):
+            return fresh
+        changed = self._changed(move, fresh, group, broken=broken)
+        age = self._actor.steady() - began
+        return changed or self._rereading.late(move.pod.namespace, move.pod.name, age) or fresh
 
     def _withdraw(self, intents: Iterable[PastMove], code: str = "ACT010") -> None:
         """Give the budgets of these intents back: nothing was sent for them."""
@@ -253,7 +274,10 @@ class Attempts:
         named = (pod for pod in fresh.pods if pod.metadata.name == move.pod.name)
         drift = drifted(move, next(named, None), broken=broken)
         if drift is None and move.gangMinimum is not None:
-            around = self._actor.pods(move.pod.namespace, "", "")
+            try:
+                around = self._actor.pods(move.pod.namespace, "", "")
+            except ObjectUnreadable as error:
+                return unread(move.pod.namespace, move.pod.name, error)
             drift = not_spared(move, move.gangMinimum, around)
         if drift is not None:
             return drift

@@ -133,7 +133,9 @@ class FreeingAttempts(RoomAttempts):
 
     def _as_now(self, past: PastMove, name: str) -> PlannedMove | Problem:
         """The eviction of the replacement as it is read now, with what it hangs on; or why not."""
-        fresh = self._actor.reread(past.namespace, name)
+        fresh = self._rereading.read(past.namespace, name)
+        if isinstance(fresh, Problem):
+            return fresh
         pod = next((each for each in fresh.pods if each.metadata.name == name), None)
         if pod is None or pod.metadata.uid != past.replacement or not _stuck(pod):
             return problem("DRF001", "It does not wait for a node any more.")

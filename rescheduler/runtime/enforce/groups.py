@@ -97,7 +97,9 @@ class GroupAttempts(StopAttempts):
         answer: list[tuple[PlannedMove, Snapshot]] = []
         for move in ready:
             self._may_send()
-            fresh = self._actor.reread(move.pod.namespace, move.pod.name)
+            fresh = self._rereading.read(move.pod.namespace, move.pod.name)
+            if isinstance(fresh, Problem):
+                return of_member(move, fresh)
             changed = self._changed(move, fresh, group)
             if changed is not None:
                 return of_member(move, changed)
@@ -110,13 +112,13 @@ class GroupAttempts(StopAttempts):
         try:
             self._may_send()
             began = actor.steady()
-            fresh = actor.reread(move.pod.namespace, move.pod.name)
-            if begun and _went(move, fresh):
+            fresh = self._rereading.read(move.pod.namespace, move.pod.name)
+            if begun and isinstance(fresh, Snapshot) and _went(move, fresh):
                 answer = EvictionAnswer("evicted", "ACT001", _GONE)
                 self._answered(move, past, answer)
                 return answer
-            changed = self._changed(move, fresh, group, broken=begun)
-            if changed is not None:
+            changed = self._as_read(move, fresh, began, group, broken=begun)
+            if isinstance(changed, Problem):
                 self._withdraw([past])
                 self._report(move, "refused", of_member(move, changed))
                 return None

@@ -94,7 +94,9 @@ class RoomAttempts(GroupAttempts):
                 return move, objection
         for move in moves:
             self._may_send()
-            fresh = self._actor.reread(move.pod.namespace, move.pod.name)
+            fresh = self._rereading.read(move.pod.namespace, move.pod.name)
+            if isinstance(fresh, Problem):
+                return move, fresh
             found = self._changed(move, fresh) or self._dry_run(move)
             if found is not None:
                 return move, found

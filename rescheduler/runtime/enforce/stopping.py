@@ -43,7 +43,10 @@ class StopAttempts(Attempts):
             listed = self._actor.queues()
         except SourceError as error:
             return _unread(error)
-        fresh = _with_queues(self._around(moves), listed)
+        around = self._around(moves)
+        if isinstance(around, Problem):
+            return around
+        fresh = _with_queues(around, listed)
         found = self._as_it_is(moves, fresh, stops)
         if isinstance(found, Problem):
             return found
@@ -77,7 +80,10 @@ class StopAttempts(Attempts):
             now = self._actor.workload(namespace, stops.name, sorted(sources))
         except SourceError as error:
             return _unread(error)
-        fresh = _with_queues(self._around(moves), _renewed(listed, now, (namespace, stops.name)))
+        around = self._around(moves)
+        if isinstance(around, Problem):
+            return around
+        fresh = _with_queues(around, _renewed(listed, now, (namespace, stops.name)))
         others = [node for node in fresh.nodes if node.metadata.name not in sources]
         fresh = replace(fresh, nodes=[*others, *now.nodes])
         found = self._as_it_is(moves, fresh, stops)
@@ -94,13 +100,18 @@ class StopAttempts(Attempts):
         found = _stoppable(fresh, moves[0], stops)
         return found if isinstance(found, Problem) else self._all_changed(moves, fresh) or found
 
-    def _around(self, moves: Sequence[PlannedMove]) -> Snapshot:
-        """What all these pods hang on, read now: once for each of their controllers.
+    def _around(self, moves: Sequence[PlannedMove]) -> Snapshot | Problem:
+        """What all these pods hang on, read now: once for each of their controllers; or why not.
 
         Nodes that are not read again are those of the batch.
         """
         first = {move.owner.controllerUid: move for move in reversed(moves)}
-        read = [self._actor.reread(m.pod.namespace, m.pod.name) for m in first.values()]
+        read: list[Snapshot] = []
+        for move in first.values():
+            fresh = self._rereading.read(move.pod.namespace, move.pod.name)
+            if isinstance(fresh, Problem):
+                return of_member(move, fresh)
+            read.append(fresh)
         pods = {pod.metadata.uid: pod for each in read for pod in each.pods}
         nodes = {node.metadata.name: node for node in self._seen().nodes}
         for move, each in zip(first.values(), read, strict=True):

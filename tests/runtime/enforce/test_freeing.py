@@ -1,12 +1,17 @@
 """A replacement that must go to chosen nodes, and stays Pending, is evicted once and made anew."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from rescheduler.kube.annotations import OPT_OUT
+from rescheduler.model.errors import ObjectLate, ObjectUnreadable
+from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.limits import Limits
+from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.exit_codes import exit_code
+from tests.fakes.moves import plan_of
 from tests.fakes.stage import WIDE, Killed, Process, Stage
 from tests.runtime.enforce.test_steering import history, names, run, stage, steered, table, web
 
@@ -199,6 +204,28 @@ def test_it_is_not_freed_by_what_was_read_too_long_ago(stage: Stage) -> None:
     assert outcome.verdict.code == "ACT016"
     assert len(stage.world.accepted) == 1
     assert [past.state for past in history(stage)][-1] == "refused"
+
+
+@pytest.mark.parametrize("fault", [ObjectUnreadable, ObjectLate])
+def test_it_is_not_freed_where_what_it_hangs_on_cannot_be_read(
+    stage: Stage, fault: type[Exception]
+) -> None:
+    pending(stage)
+    process = Process(stage, "a")
+    usual = process.actor()
+
+    def reread(namespace: str, name: str) -> Snapshot:
+        if name.startswith("rs-1-r"):
+            raise fault("a budget is odd")
+        return usual.reread(namespace, name)
+
+    outcome = act(plan_of(stage.world, [steered(web(stage))]), replace(usual, reread=reread))
+    assert len(stage.world.accepted) == 1
+    assert outcome.verdict.code != "ACT016"
+    assert "a Pending replacement is not freed yet" in process.warned
+    (note,) = [note for note in outcome.plan.notes if note.code == "STR007"]
+    assert "ACT024" in note.message
+    assert "a budget is odd" in note.message
 
 
 def test_killed_while_it_is_freed_it_is_not_freed_again(stage: Stage) -> None:

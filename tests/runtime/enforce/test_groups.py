@@ -1,5 +1,6 @@
 """A gang that is moved as a whole: intents first, all or nothing, and what a refusal ends."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -315,18 +316,32 @@ def test_a_gang_keeps_the_pace_behind_what_was_evicted_before_it(stage: Stage) -
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_a_member_that_was_read_too_long_ago_ends_the_gang(stage: Stage, which: int) -> None:
+@pytest.mark.parametrize("stands_still", [False, True])
+def test_a_member_that_was_read_too_long_ago_ends_the_gang(
+    stage: Stage, which: int, stands_still: bool
+) -> None:
+    """Be it that it takes so long to read, or that this process stands still afterwards."""
     process = Process(stage, "a", limits=ROOM)
 
-    def slow(_: int, _method: str, path: str) -> None:
+    def times_read() -> int:
         # Each is read once before any intent, and once more right before its own eviction.
-        read = sum(sent.endswith(f"/pods/ring-{which}") for _, sent in process.sent)
-        if read == 2 and "/nodes/" in path:
+        return sum(sent.endswith(f"/pods/ring-{which}") for _, sent in process.sent)
+
+    def slow(_: int, _method: str, path: str) -> None:
+        if times_read() == 2 and "/nodes/" in path and not stands_still:
             stage.seconds += 6
 
+    def stop() -> str:
+        if times_read() == 2 and stands_still and len(stage.world.accepted) == which:
+            stage.seconds += 6
+        return ""
+
     process.before = slow
-    outcome = run(stage, *gang(stage), process=process)
-    assert outcome.verdict.code == "ACT016"
+    actor = replace(process.actor(), stop=stop)
+    outcome = act(plan_of(stage.world, gang(stage)), actor)
+    assert outcome.verdict.code == ("ACT016" if stands_still else "ACT013")
+    expected = "ACT010" if stands_still else "ACT024"
+    assert outcome.moves[which].code == expected
     assert len(stage.world.accepted) == which
     assert [past.charged for past in history(stage)] == [n < which for n in range(3)]
 
