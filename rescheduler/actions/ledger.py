@@ -31,9 +31,15 @@ from rescheduler.actions.ledger_format import (
     paused_in,
 )
 from rescheduler.actions.stored import config_map
-from rescheduler.model.errors import ActionError, ClocksDiffer, LedgerUnreadable, LockLost
+from rescheduler.model.errors import (
+    ActionError,
+    ClocksDiffer,
+    LedgerFull,
+    LedgerUnreadable,
+    LockLost,
+)
 from rescheduler.model.history import LOOK_BACK, History
-from rescheduler.model.retention import MAX_BYTES, pruned
+from rescheduler.model.retention import MAX_BYTES, MOST_BYTES, pruned
 from rescheduler.model.wording import instant
 from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 
@@ -194,9 +200,21 @@ class Ledger:
 
         Raises:
             LockLost: somebody with another fence wrote.
-            LedgerUnreadable: what is stored now was not written by us, or there is no room.
+            LedgerUnreadable: what is stored now was not written by us.
+            LedgerFull: there is no room; nothing was stored.
             ActionError: it could not be stored and noted, or it is not known whether it was.
         """
+        return self._write(history, MOST_BYTES)
+
+    def intend(self, history: History) -> History:
+        """Store this history with new intents, as `write`; room is left for what becomes of them.
+
+        Raises:
+            LockLost, LedgerUnreadable, LedgerFull, ActionError: as `write`.
+        """
+        return self._write(history, MAX_BYTES)
+
+    def _write(self, history: History, most: int) -> History:
         self._sequence += 1
         state = State(
             fence=self.fence,
@@ -206,12 +224,12 @@ class Ledger:
             history=pruned(history, self._clock.sure(), self.keep),
         )
         packed = encoded(state)
-        if len(packed) > MAX_BYTES:
-            raise LedgerUnreadable(
+        if len(packed) > most:
+            raise LedgerFull(
                 f"the history of {len(state.history.moves)} moves takes {len(packed)} bytes, "
-                f"more than the {MAX_BYTES} that fit in ConfigMap {self._where}",
+                f"more than the {most} that fit in ConfigMap {self._where}",
                 "lower movesPerDay or coolDownCap; until older moves have lost their meaning, "
-                "nothing is evicted.",
+                "nothing more is evicted.",
             )
         self._note(note_of(state, self._put(packed)))
         return state.history

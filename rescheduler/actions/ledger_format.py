@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.model.errors import LedgerUnreadable
+from rescheduler.model.errors import LedgerFull, LedgerUnreadable
 from rescheduler.model.history import History
 from rescheduler.wire.inflating import inflate
 
@@ -99,11 +99,11 @@ def encoded(state: State) -> bytes:
     """The bytes to store.
 
     Raises:
-        LedgerUnreadable: they could not be read back.
+        LedgerFull: they could not be read back.
     """
     plain = msgspec.json.encode(state)
     if len(plain) > _MOST_PLAIN:
-        raise LedgerUnreadable(
+        raise LedgerFull(
             f"the history of {len(state.history.moves)} moves has {len(plain)} bytes, more than "
             f"the {_MOST_PLAIN} that are ever read",
             "lower movesPerHour.",

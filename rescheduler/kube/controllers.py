@@ -144,12 +144,25 @@ class Controller(Owner):
         )
 
 
+MOST_SELECTOR = 2048
+"""Bytes of a selector as JSON: its pods are listed by it, and every move of them remembers it."""
+
+
+def selector_size(controller: Controller) -> int:
+    """Bytes of its selector as JSON, which are more than those of `selector_text`."""
+    return len(msgspec.json.encode(controller.spec.selector or {}))
+
+
 def selector_text(controller: Controller) -> str:
-    """The selector of its pods as the API takes it in `labelSelector`; "" where it has none.
+    """The selector of its pods as the API takes it in `labelSelector`.
+
+    "" where it has none, or one of more than `MOST_SELECTOR`.
 
     Source: apimachinery pkg/labels/selector.go, Requirement.String. A ReplicationController has a
     plain map.
     """
+    if selector_size(controller) > MOST_SELECTOR:
+        return ""
     raw = controller.spec.selector or {}
     labelled = controller.kind != "ReplicationController"
     selector = msgspec.convert(raw if labelled else {"matchLabels": raw}, LabelSelector)

@@ -22,6 +22,7 @@
         ├── LockHeld               somebody else holds the lock
         ├── LockLost               the lock went away while acting
         └── LedgerUnreadable       the durable state cannot be trusted
+            └── LedgerFull             it has no room for what is to be written
 
 Expected outcomes (a refused pod, a blocked eviction, a reading without data) are values with a
 reason code and never pass through here.
@@ -180,3 +181,7 @@ class ClocksDiffer(ActionError):
 
 class LedgerUnreadable(ActionError):
     """The durable state cannot be trusted, so nothing may be evicted."""
+
+
+class LedgerFull(LedgerUnreadable):
+    """The durable state has no room; what is stored is as it was."""

@@ -199,6 +199,7 @@ _ALL = (
     Reason("ACT022", "The API server forbids to delete the Workload, so its gang was not stopped.", "Apply the component kueue-restart of deploy/: it gives the right to delete workloads.kueue.x-k8s.io."),
     Reason("ACT023", "A pod of its workload cannot be read, so that it is not known what has become of it: it counts as evicted.", "Find the pod in the log: report or delete one that cannot be decoded, and let one be read that may not be; its workload cools down meanwhile."),
     Reason("ACT024", "What the pod hangs on cannot be read right before its eviction, so it was left where it is.", "Read the message: it names what is odd, too large or refused; a later cycle tries again."),
+    Reason("ACT025", "The move does not fit into the state, so the pod was left where it is.", "Wait until older moves have lost their meaning, or lower `movesPerDay` or `coolDownCap`."),
     # Drift: what the re-check before a move found
     Reason("DRF001", "The pod is on another node, or no longer Running and Ready.", "Make a new plan."),
     Reason("DRF003", "The pod's node, or the node where it was expected, has changed.", "Make a new plan."),

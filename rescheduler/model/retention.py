@@ -8,10 +8,12 @@ from datetime import datetime, timedelta
 
 from msgspec import structs
 
+from rescheduler.kube.controllers import MOST_SELECTOR
 from rescheduler.model.history import COMPARED_NODES, LOOK_BACK, History, PastMove, likeliest
 
-MAX_BYTES = 900_000
-"""Of the compressed state. A ConfigMap holds 1 MiB in all, binary data counted as decoded.
+MAX_BYTES, MOST_BYTES = 900_000, 1_000_000
+"""Of the compressed state: with new intents, and with what becomes of them, for which there must
+be room whatever was intended. A ConfigMap holds 1 MiB in all, binary data counted as decoded.
 Source: ValidateConfigMap, pkg/apis/core/validation/validation.go, Kubernetes 1.36."""
 
 RECENT_BYTES, OLD_BYTES = 345, 200
@@ -57,7 +59,7 @@ def pruned(history: History, now: datetime, keep: timedelta) -> History:
     in_flight = sorted((m.at for m in history.moves if m.in_flight), reverse=True)
     whole = min(in_flight[:WHOLE_LANDINGS], default=now)
     kept = []
-    for move in history.moves:
+    for move in map(_listable, history.moves):
         if move.watched:
             kept.append(move)
         elif move.state == "refused":
@@ -73,6 +75,13 @@ def pruned(history: History, now: datetime, keep: timedelta) -> History:
         if not history.ramp_left(now - LOOK_BACK):
             ramp, made = None, 0
     return structs.replace(history, moves=kept, rampSince=ramp, rampMade=made)
+
+
+def _listable(move: PastMove) -> PastMove:
+    """The move without a selector that no list is asked with; an earlier version stored any."""
+    if len(move.selector) <= MOST_SELECTOR:
+        return move
+    return structs.replace(move, selector="")
 
 
 def _charged(moves: list[PastMove], since: datetime) -> int:

@@ -12,7 +12,7 @@ from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
 from rescheduler.model.calibration import LandingRecord
-from rescheduler.model.errors import ActionError, LedgerUnreadable, LockLost
+from rescheduler.model.errors import ActionError, LedgerFull, LedgerUnreadable, LockLost
 from rescheduler.model.history import History
 from rescheduler.model.retention import MAX_BYTES
 from tests.actions.state import (
@@ -277,8 +277,31 @@ def test_a_state_that_does_not_fit_is_refused() -> None:
     stage = Stage()
     a = begun(stage)
     noise = [hashlib.sha512(str(n).encode()).hexdigest() for n in range(MAX_BYTES // 50)]
-    with pytest.raises(LedgerUnreadable, match="movesPerDay"):
+    with pytest.raises(LedgerFull, match="movesPerDay"):
         a.ledger.write(History([past(uid) for uid in noise]))
+    assert a.ledger.load().moves == [], "what is stored is as it was"
+    a.ledger.write(History([past("u1")]))
+
+
+def test_intents_leave_room_for_what_becomes_of_them() -> None:
+    """What is stored as intended can be stored as evicted, with its replacement."""
+    stage = Stage()
+    a = begun(stage)
+    noise = [hashlib.sha512(str(n).encode()).hexdigest() for n in range(MAX_BYTES // 65)]
+    moves = [past(uid) for uid in noise]
+    while True:
+        try:
+            a.ledger.intend(History(moves))
+            break
+        except LedgerFull:
+            del moves[-100:]
+    fitting = len(moves)
+    more = [past(uid) for uid in noise[fitting : fitting + 200]]
+    with pytest.raises(LedgerFull):
+        a.ledger.intend(History([*moves, *more]))
+    assert len(a.ledger.load().moves) == fitting
+    a.ledger.write(History([*moves, *more]))
+    assert len(a.ledger.load().moves) == fitting + 200
 
 
 def test_over_http_with_the_real_client() -> None:

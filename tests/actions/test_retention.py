@@ -237,3 +237,18 @@ def move_of(chance: random.Random, at: Any, state: str) -> PastMove:
         readySeconds=chance.random() * 60,
         settled=settled,
     )
+
+
+@pytest.mark.parametrize("state", ["intended", "evicted", "lost", "refused"])
+def test_a_selector_that_an_earlier_version_stored_whole_is_dropped(state: str) -> None:
+    """Its pods are found among all of the namespace, which costs no room."""
+    stage = warm(Stage())
+    a = taken_over(stage, "a")
+    a.ledger.open()
+    code = "ACT009" if state == "refused" else ""
+    long, short = "a" * 5000, "a" * 1000
+    more: dict[str, Any] = {"state": state, "code": code, "known": ["s"], "settled": START}
+    moves = [past("u1", **more, selector=long), past("u2", **more, selector=short)]
+    a.ledger.write(History(moves))
+    assert [move.selector for move in a.ledger.load().moves] == ["", short]
+    assert [move.known for move in a.ledger.load().moves] == [["s"], ["s"]]

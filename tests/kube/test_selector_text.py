@@ -5,7 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.kube.controllers import Controller, selector_text
+from rescheduler.kube.controllers import (
+    MOST_SELECTOR,
+    Controller,
+    selector_size,
+    selector_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,3 +37,16 @@ from rescheduler.kube.controllers import Controller, selector_text
 def test_a_selector_in_text(kind: str, selector: dict[str, Any] | None, text: str) -> None:
     controller = msgspec.convert({"kind": kind, "spec": {"selector": selector}}, Controller)
     assert selector_text(controller) == text
+
+
+@pytest.mark.parametrize("values", [10, 29, 30, 100])
+def test_one_that_is_too_long_to_ask_with_is_none(values: int) -> None:
+    """Its size as JSON is an upper bound of its text."""
+    drawn = ["v" * 63] * values
+    expression = {"key": "app", "operator": "NotIn", "values": drawn}
+    selector = {"matchLabels": {"app": "web"}, "matchExpressions": [expression]}
+    controller = msgspec.convert({"kind": "ReplicaSet", "spec": {"selector": selector}}, Controller)
+    text = f"app=web,app notin ({','.join(drawn)})"
+    assert len(text) < selector_size(controller)
+    assert selector_text(controller) == (text if values < 30 else "")
+    assert (selector_size(controller) > MOST_SELECTOR) == (values >= 30)

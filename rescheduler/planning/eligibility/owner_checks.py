@@ -3,7 +3,13 @@
 from collections import defaultdict
 from functools import cached_property
 
-from rescheduler.kube.controllers import READ_OWNERS, Owner, qualified
+from rescheduler.kube.controllers import (
+    MOST_SELECTOR,
+    READ_OWNERS,
+    Owner,
+    qualified,
+    selector_size,
+)
 from rescheduler.kube.objects import OwnerReference
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
@@ -31,6 +37,11 @@ class OwnerChecks:
             return Problem(code="ELG015", message=f"its owner {name} is not known")
         if workload.controller_kind not in _REPLACING_KINDS:
             return Problem(code="ELG015", message=f"its owner {name} is of a kind we cannot follow")
+        if (size := selector_size(controller)) > MOST_SELECTOR:
+            text = f"the selector of its {controller.kind} {controller.metadata.name} takes {size}"
+            return Problem(
+                code="ELG015", message=f"{text} bytes: above {MOST_SELECTOR} it is not followed"
+            )
         top = self._controllers[workload.uid]
         for each in (controller, top):
             for condition in each.status.conditions or ():

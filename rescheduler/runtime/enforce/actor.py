@@ -88,6 +88,10 @@ class Records(Protocol):
         """Store."""
         ...
 
+    def intend(self, history: History) -> History:
+        """Store with new intents; raises LedgerFull where these do not fit."""
+        ...
+
 
 class Table(Protocol):
     """The table of replacements to steer; `SteeringTable` is the real one."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.actions.seen_pod import older, was_evicted
 from rescheduler.model.calibration import scheduler_version
-from rescheduler.model.errors import ActionError, ObjectUnreadable, SourceError
+from rescheduler.model.errors import ActionError, LedgerFull, ObjectUnreadable, SourceError
 from rescheduler.model.history import IN_FLIGHT_NODES, History, PastMove, likeliest, mark
 from rescheduler.model.plan import MoveResult, PlannedMove, Result
 from rescheduler.model.problem import Problem
@@ -301,7 +301,8 @@ class Attempts:
         """Store what we are about to do; from here on the budgets are charged.
 
         Each move comes with what was read right before, with all pods of the controller. None are
-        answered where their replacements cannot be steered, so that nothing may be done.
+        answered where they do not fit into the state, or their replacements cannot be steered, so
+        that nothing may be done.
         """
         intents = [self._intent(move, fresh) for move, fresh in moves]
         for (move, _), past in zip(moves, intents, strict=True):
@@ -309,7 +310,12 @@ class Attempts:
         before = list(self.history.moves)
         self.history.moves.extend(intents)
         try:
-            self._actor.ledger.write(self.history)
+            self._actor.ledger.intend(self.history)
+        except LedgerFull as error:
+            self.history.moves[:] = before
+            for move, _ in moves:
+                self._full(move, error)
+            return []
         except ActionError:
             # Nothing was sent. Whether they are stored is not known; the next run finds out.
             self.history.moves[:] = before
@@ -321,6 +327,14 @@ class Attempts:
                 self._report(move, "refused", problem(unsteered.code, unsteered.message))
             return []
         return intents
+
+    def _full(self, move: PlannedMove, error: LedgerFull) -> Problem:
+        """Refuse a move whose intent does not fit into the state, which is as it was."""
+        why = problem("ACT025", error.sentence)
+        answer = EvictionAnswer("refused", why.code, why.message)
+        self._actor.record(trail_records.answered(move, self._plan, answer))
+        self._report(move, "refused", why)
+        return why
 
     def _intent(self, move: PlannedMove, fresh: Snapshot) -> PastMove:
         now = self._actor.clock()

@@ -8,7 +8,7 @@ gone wrong, so that its workload cools down for longer.
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.kube.node_selection import node_affinity
 from rescheduler.kube.objects import Pod
-from rescheduler.model.errors import ActionError, LockLost, ObjectUnreadable
+from rescheduler.model.errors import ActionError, LedgerFull, LockLost, ObjectUnreadable
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
@@ -60,7 +60,7 @@ class FreeingAttempts(RoomAttempts):
         Raises:
             Halted, ActionError, SourceError: as `attempt`.
         """
-        self._waiting = {}
+        self._waiting = {uid: why for uid, why in self._waiting.items() if uid in self._tried}
         for past in self._overdue():
             try:
                 pods = self._actor.pods(past.namespace, past.selector, "")
@@ -161,7 +161,12 @@ class FreeingAttempts(RoomAttempts):
         )
         actor.record(trail_records.intent(move, freeing))
         self.history.moves.append(freeing)
-        actor.ledger.write(self.history)
+        try:
+            actor.ledger.intend(self.history)
+        except LedgerFull as error:
+            self.history.moves.pop()
+            self._not_yet(past, move.pod.name, self._full(move, error))
+            return
         try:
             self._may_send()
             self._is_fresh(move, actor.steady() - began)

@@ -174,3 +174,14 @@ def test_of_a_long_annotation_the_beginning_is_told() -> None:
     assert found is not None
     assert found.message.startswith(f"annotation {names.OPT_OUT}: 'xxx")
     assert len(found.message) < 200
+
+
+@pytest.mark.parametrize(("values", "code"), [(20, ""), (200, "ELG015")])
+def test_one_whose_pods_cannot_be_listed_by_its_selector_is_not_followed(
+    values: int, code: str
+) -> None:
+    case = settled(lambda case: case.own("StatefulSet"))
+    case.top.status.replicas = case.top.status.readyReplicas = 3
+    expression = {"key": "app", "operator": "NotIn", "values": ["v" * 63] * values}
+    case.top.spec.selector = {"matchExpressions": [expression]}
+    assert case.verdict() == code
