@@ -140,6 +140,9 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     settled: datetime | None = None
     unwatched: bool = False
     """Whether it was given back, and looked at when it could not take effect any more."""
+    brokeOff: bool = False
+    """Whether it got no clear answer, which broke off its run: where nothing was evicted, its
+    workload rests from `settled` on, which is when a later run begins."""
     asked: datetime | None = None
     """When the intent was written, where `at` is not that: its pod may have gone ever since."""
     kept: float = 0.0
@@ -156,6 +159,21 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         """Nothing was evicted: it is charged no more, and nothing of it has to be followed."""
         self.state, self.code, self.settled = "refused", code, now
         self.known, self.selector = [], ""
+
+    def break_off(self, code: str, now: datetime) -> None:
+        """Nothing was evicted, and everybody was asked to hold back: as `refuse`, and it rests.
+
+        However long it takes until the next run, that one shall reach the moves behind it.
+        """
+        self.refuse(code, now)
+        self.brokeOff, self.settled = True, None
+
+    def begin_rest(self, now: datetime) -> bool:
+        """Let its workload rest from now on, where that has not begun; whether it had not."""
+        if not self.brokeOff or self.state != "refused" or self.settled is not None:
+            return False
+        self.settled = now
+        return True
 
     def give_back(self, now: datetime) -> None:
         """An unanswered eviction shows no effect: it is charged no more, but watched for a while.
@@ -188,7 +206,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
 
         It counts from now on, so that no window and no cool-down ends too early.
         """
-        self.state, self.code, self.settled = "evicted", "ACT001", None
+        self.state, self.code, self.settled, self.brokeOff = "evicted", "ACT001", None, False
         self.asked, self.at = self.asked or self.at, now
 
     def charge_unread(self, now: datetime) -> None:

@@ -4,6 +4,7 @@ What decides something is kept whole for as long as it does; what no window can 
 Nothing is dropped to make room: where it does not fit, acting stops.
 """
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from msgspec import structs
@@ -26,6 +27,9 @@ RESERVED_BYTES = 230_000
 MOST_REFUSED, REFUSED_FOR = 100, timedelta(hours=24)
 """Refused moves decide nothing. So many are kept, and for so long, for people to read; those that
 are `watched` beside them, whole."""
+
+MOST_BROKEN_OFF = 100
+"""So many, the latest, of those that broke off a run are kept as long as moves that were made."""
 
 WHOLE_LANDINGS = 10
 """So many of the newest moves in flight keep every node that was predicted."""
@@ -54,8 +58,8 @@ def pruned(history: History, now: datetime, keep: timedelta) -> History:
     a move that was made under limits that need it longer is kept for that long.
     """
     refused = [m for m in history.moves if m.state == "refused" and not m.watched]
-    latest = sorted((m.last for m in refused), reverse=True)
-    since = max([now - REFUSED_FOR, *latest[MOST_REFUSED - 1 : MOST_REFUSED]])
+    since = _since((m.last for m in refused if not m.brokeOff), now - REFUSED_FOR, MOST_REFUSED)
+    resting = _since((m.last for m in refused if m.brokeOff), now - keep, MOST_BROKEN_OFF)
     in_flight = sorted((m.at for m in history.moves if m.in_flight), reverse=True)
     whole = min(in_flight[:WHOLE_LANDINGS], default=now)
     kept = []
@@ -63,7 +67,7 @@ def pruned(history: History, now: datetime, keep: timedelta) -> History:
         if move.watched:
             kept.append(move)
         elif move.state == "refused":
-            if move.last >= since:
+            if move.last >= (resting if move.brokeOff else since):
                 kept.append(_refused(move))
         elif move.in_flight:
             kept.append(_in_flight(move, keep, whole=move.at >= whole))
@@ -75,6 +79,11 @@ def pruned(history: History, now: datetime, keep: timedelta) -> History:
         if not history.ramp_left(now - LOOK_BACK):
             ramp, made = None, 0
     return structs.replace(history, moves=kept, rampSince=ramp, rampMade=made)
+
+
+def _since(times: Iterable[datetime], earliest: datetime, most: int) -> datetime:
+    """From when on they are kept, where no more than so many are."""
+    return max([earliest, *sorted(times, reverse=True)[most - 1 : most]])
 
 
 def _listable(move: PastMove) -> PastMove:

@@ -239,6 +239,20 @@ def move_of(chance: random.Random, at: Any, state: str) -> PastMove:
     )
 
 
+def test_what_broke_off_runs_is_kept_as_long_as_it_counts_and_bounded_in_number() -> None:
+    moves = [aged(i / 10, state="refused", brokeOff=True, known=["s"]) for i in range(500)]
+    refused = [aged(i / 10 + 0.05, state="refused") for i in range(500)]
+    kept = pruned(History([*moves, *refused]), START, 2 * DAY).moves
+    assert len([move for move in kept if move.brokeOff]) == 100
+    assert len(kept) == 200, "neither takes the room of the other"
+    assert not any(move.known for move in kept)
+    old = [aged(hours, state="refused", brokeOff=True) for hours in (30, 95, 97)]
+    kept = pruned(History(old), START, 4 * DAY).moves
+    assert [START - move.at for move in kept] == [timedelta(hours=30), timedelta(hours=95)]
+    unsettled = aged(30, state="refused", brokeOff=True, settled=None)
+    assert pruned(History([unsettled]), START, 2 * DAY).moves[0].settled is None
+
+
 @pytest.mark.parametrize("state", ["intended", "evicted", "lost", "refused"])
 def test_a_selector_that_an_earlier_version_stored_whole_is_dropped(state: str) -> None:
     """Its pods are found among all of the namespace, which costs no room."""

@@ -46,6 +46,7 @@ spec:
   batchSize: {batch}
   auditFirst: 0s
   coolDown: 0s
+  coolDownCap: 0s
   minPodAge: 0s
   minReadyTime: 0s
   minNodeAge: 0s

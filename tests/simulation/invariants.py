@@ -1,4 +1,4 @@
-"""I01-I36: what must hold, checked on the server's log and the truth of the cluster.
+"""I01-I37: what must hold, checked on the server's log and the truth of the cluster.
 
 Each function is one promise; its docstring is the promise. Those about an accepted eviction are in
 `invariants_of_evictions.py`; those that no log of a simulated server can show are in `ELSEWHERE`,

@@ -317,6 +317,17 @@ def i36_shown_first(ground: Ground, evicted: Evicted) -> Found:
             yield f"policy {name} was shown for {shown:.0f} s"
 
 
+def i37_rests(ground: Ground, evicted: Evicted) -> Found:
+    """Where an eviction got no clear answer, its workload rests from the next run on."""
+    state, now = ground.universe.state(), ground.universe.timeline.now()
+    least = ground.limits.coolDown.total_seconds() - ground.slack()
+    for move in state.history.moves if state is not None else ():
+        if move.brokeOff and move.workload == evicted.workload:
+            rested = 0.0 if move.settled is None else (now - move.settled).total_seconds()
+            if rested < least:
+                yield f"its workload has rested for {rested:.0f} s, of {least:.0f} s"
+
+
 ON_EVICTION: tuple[Callable[[Ground, Evicted], Found], ...] = (
     i01_uid_exact,
     i03_once,
@@ -336,6 +347,7 @@ ON_EVICTION: tuple[Callable[[Ground, Evicted], Found], ...] = (
     i16_gain,
     i18_read_again,
     i36_shown_first,
+    i37_rests,
 )
 EVEN_IF_LATE = 4
 """So many of them hold even for a request that was under way while its process stood still."""

@@ -17,12 +17,14 @@ from rescheduler.planning.limits import guards
 from rescheduler.planning.plan import decision
 from rescheduler.runtime.enforce import attempt
 from rescheduler.sources.prometheus import measuring
+from tests.actions.state import past
 from tests.simulation.crash_points import play
 from tests.simulation.matrix import sure
-from tests.simulation.objects import STATE
+from tests.simulation.objects import STATE, owner_uid
 from tests.simulation.policies import POLICIES
 from tests.simulation.scenario import Run, simulated
 from tests.simulation.storms import storm
+from tests.simulation.virtual_time import running
 
 SEEDS = 60
 TIGHT = POLICIES.replace("movesPerHour: 6", "movesPerHour: 2").replace(
@@ -114,6 +116,25 @@ def edited(run: Run) -> None:
     run.universe.text = run.universe.text.replace("cpu: {high: 60%}", "cpu: {high: 55%}")
 
 
+def broken_off(run: Run) -> None:
+    """An eviction of each workload has just got no clear answer."""
+    process = run.process()
+    with running(process):
+        state = process.open_state()
+        state.lease.acquire()
+        history, now = state.ledger.open(), run.cluster.timeline.now()
+        for pod in run.cluster.of("pods"):
+            workload = run.ground.workload_of(owner_uid(pod))
+            move = past(
+                f"earlier-{pod['metadata']['name']}", workload=workload, at=now, brokeOff=True
+            )
+            move.give_back(now)
+            history.moves.append(move)
+        state.ledger.write(history)
+        state.lease.release()
+    process.dead = True
+
+
 @mutant("I04", nothing)
 def no_grace(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("rescheduler.actions.evict.eviction", graceless)
@@ -171,6 +192,11 @@ def no_trial(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SelectionRecord, "after", lambda record, *_: record)
 
 
+@mutant("I37", broken_off)
+def no_rest(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(back_off.BackOff, "refuse_resting", never)
+
+
 @mutant("I26", nothing)
 def no_events(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(EventWriter, "__call__", never)
@@ -207,7 +233,8 @@ def test_a_taint_that_nobody_takes_off_is_named(monkeypatch: pytest.MonkeyPatch)
 
 def test_nothing_is_named_where_nothing_is_taken_out() -> None:
     with simulated():
-        for scene in (nothing, opted_out, in_a_gang, cordoned, lied_about, dark, paused, edited):
+        scenes = (opted_out, in_a_gang, cordoned, lied_about, dark, paused, edited, broken_off)
+        for scene in (nothing, *scenes):
             run = sure(1, Counter(), nodes=5)
             scene(run)
             run.process().run()

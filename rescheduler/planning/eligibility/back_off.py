@@ -9,6 +9,9 @@ where that was not predicted, whether they come back or go from one hot node to 
 alone for the cap; a node that was added since could not be predicted. A node where arrivals go
 wrong again and again is neither left nor counted on for a while: there, pods that come back count
 once a workload, since where they land is as much the workload's doing as the node's.
+
+A workload rests, too, whose eviction broke off a run, as no clear answer came: whatever keeps it
+from being evicted must not keep others from it in each run that follows.
 """
 
 from collections import Counter, defaultdict
@@ -30,6 +33,9 @@ _SLOW, _LEAST_SLOW_SECONDS, _USUAL_MOVES = 3.0, 60.0, 3
 _REPEATED = 2
 """Arrivals that go wrong before their node is left alone; and landings of a workload that were not
 predicted, and are half of its landings or more, before moving it is futile."""
+
+_SHORTEST_REST = timedelta(minutes=2)
+"""Of what broke off a run, also where nothing cools down."""
 
 _RETURNED, _LOST = "came back to", "were not Ready in time on"
 _UNSEEN = "were hidden by a pod that cannot be read, on"
@@ -53,7 +59,10 @@ class BackOff:
         self._ready_times = ReadyTimes(history)
 
     def refuse_workload(self, workload: Workload) -> Problem | None:
-        """ELG022: whether the workload cools down after its latest move, and why for so long."""
+        """ELG022: whether the workload rests, or cools down after its latest move, and why."""
+        resting = self.refuse_resting(workload.uid, f"{workload.kind} {workload.name}")
+        if resting is not None:
+            return resting
         moves = self._counting.get(workload.uid)
         if not moves:
             return None
@@ -70,6 +79,36 @@ class BackOff:
         if futile:
             why += f"; {elsewhere} landed elsewhere than predicted, so moving it is futile"
         return Problem(code="ELG022", message=f"{name}: {why}")
+
+    def refuse_resting(self, uid: str, name: str) -> Problem | None:
+        """ELG022: whether the workload rests after evictions that broke off runs.
+
+        uid, name: the workload, and what it is called in the answer.
+        """
+        moves = self._broken_off.get(uid)
+        if not moves:
+            return None
+        times = len({(move.plan, move.batch, move.fence) for move in moves})
+        said = f"{counted(times, 'eviction')} of it got no clear answer"
+        begun = [move.settled for move in moves if move.settled is not None]
+        if len(begun) < len(moves):
+            return Problem(code="ELG022", message=f"{name} rests: {said}")
+        shortest = max(self._limits.coolDown, _SHORTEST_REST)
+        doubled = shortest.total_seconds() * 2.0 ** min(times - 1, 64)
+        longest = max(self._longest, shortest)
+        until = max(begun) + timedelta(seconds=min(doubled, longest.total_seconds()))
+        if self._snapshot.taken >= until:
+            return None
+        return Problem(code="ELG022", message=f"{name} rests until {instant(until)}: {said}")
+
+    @cached_property
+    def _broken_off(self) -> dict[str, list[PastMove]]:
+        """Workload (by UID) to its moves that broke off a run."""
+        found: dict[str, list[PastMove]] = defaultdict(list)
+        for move in self._history.moves:
+            if move.brokeOff:
+                found[move.workload].append(move)
+        return found
 
     def refuse_node(self, name: str) -> Problem | None:
         """ELG025: whether arrivals at the node have gone wrong again and again."""

@@ -51,7 +51,8 @@ def refuse_changed(move: PlannedMove, around: Around) -> Problem | None:
     merged = _merged(move, around)
     pod, history = merged.pod_index[move.pod.uid], around.history
     if around.group:
-        others = [past for past in history.moves if past.podUid not in around.group]
+        group = around.group
+        others = [past for past in history.moves if past.brokeOff or past.podUid not in group]
         history = structs.replace(history, moves=others)
     whole = bool(around.group)
     eligibility = Eligibility(merged, around.limits, history, plan=around.plan)

@@ -228,9 +228,17 @@ class Attempts:
         if answer.result == "evicted":
             past.state, past.code = "evicted", answer.code
             self.evicted.append((move, past))
-        elif answer.result == "refused":
-            past.refuse(answer.code, self._actor.clock())
+        else:
+            self._stays(past, answer)
             close(self._actor, [past])
+
+    def _stays(self, past: PastMove, answer: EvictionAnswer) -> None:
+        """Give the budgets of an intent back that was refused; one without an answer stays open."""
+        if answer.result == "unknown":
+            past.brokeOff = True
+            return
+        refuse = past.break_off if answer.stops else past.refuse
+        refuse(answer.code, self._actor.clock())
 
     def _keep_pace(self) -> None:
         if self._last is not None:
@@ -392,11 +400,15 @@ class Attempts:
         return answer
 
     def _heed(self, move: PlannedMove, answer: EvictionAnswer) -> None:
-        """Draw the conclusions for the moves to come."""
+        """Draw the conclusions for the moves to come. Raises: Halted where none may come."""
+        self._bar(move, answer)
+        if answer.stops or answer.result == "unknown":
+            raise Halted(answer.code, answer.message)
+
+    def _bar(self, move: PlannedMove, answer: EvictionAnswer) -> None:
+        """Ask no more for what was refused to all of a namespace, or of a budget."""
         code = Problem(code=answer.code, message=answer.message)
         if answer.code == "ACT007":
             self._barred[move.pod.namespace, ""] = code
         elif answer.code == "ACT004" and move.budget is not None:
             self._barred[move.pod.namespace, move.budget.name] = code
-        if answer.stops or answer.result == "unknown":
-            raise Halted(answer.code, answer.message)

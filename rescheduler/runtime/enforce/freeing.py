@@ -13,6 +13,7 @@ from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
 from rescheduler.model.steering import Means
+from rescheduler.planning.eligibility.back_off import BackOff
 from rescheduler.planning.eligibility.steerable import names_nodes
 from rescheduler.planning.limits.pace import Pace
 from rescheduler.planning.plan.surroundings import Around, refuse_freed
@@ -106,10 +107,14 @@ class FreeingAttempts(RoomAttempts):
 
     def _unfreed(self, past: PastMove) -> Problem | None:
         """Why no pod must be evicted for this move for now, whatever it is like."""
-        barred = self._barred.get((past.namespace, ""))
+        limits, seen = self._actor.limits, self._seen()
+        resting = BackOff(seen, limits, self.history, self._plan).refuse_resting(
+            past.workload, f"the workload of {past.namespace}/{past.pod}"
+        )
+        barred = self._barred.get((past.namespace, "")) or resting
         if barred is not None:
             return barred
-        pace = Pace(self._seen(), self._actor.limits, self.history, self._actor.clock(), self._plan)
+        pace = Pace(seen, limits, self.history, self._actor.clock(), self._plan)
         # It completes a move of its workload, and counts with it as one; it leaves no node.
         workload = pace.workload(past.workload)
         full = pace.closed() or pace.refusal(None, past.namespace, workload, follows=True)
@@ -184,8 +189,8 @@ class FreeingAttempts(RoomAttempts):
         actor.record(trail_records.answered(move, self._plan, answer))
         if answer.result == "evicted":
             settle_freeing(self.history, freeing, actor.clock())
-        elif answer.result == "refused":
-            freeing.refuse(answer.code, actor.clock())
+        else:
+            self._stays(freeing, answer)
         said = Problem(code=answer.code, message=answer.message)
         actor.announce(move, MoveResult.of(move, answer.result, said), self._plan)
         actor.ledger.write(self.history)

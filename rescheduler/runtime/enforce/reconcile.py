@@ -60,11 +60,13 @@ def reconcile(actor: Actor, history: History) -> None:
     more, and charged where its pod is gone after all: also where somebody else took it, which
     cannot be told apart. What cannot be read of one pod holds no other: its eviction counts as
     carried out once its request has ended, as nobody can tell. A lost replacement that has become
-    Ready after all is not lost. What steered the replacements of a process that ended is swept; one
-    whose Pending replacement was evicted has its slot in the move that it freed.
+    Ready after all is not lost. Workloads whose evictions broke off earlier runs begin to rest, so
+    that this one reaches others. What steered the replacements of a process that ended is swept;
+    one whose Pending replacement was evicted has its slot in the move that it freed.
     """
     changed = sweep(actor, history)
     for move in history.moves:
+        changed |= move.begin_rest(actor.clock())
         if move.state == "intended":
             changed |= _resolve(actor, move)
     charged = {move.podUid for move in history.moves if move.charged}

@@ -13,7 +13,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.policies.base import NO_ROOM
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.groups import GroupAttempts
-from rescheduler.runtime.enforce.halting import Halted, problem
+from rescheduler.runtime.enforce.halting import problem
 
 
 class RoomAttempts(GroupAttempts):
@@ -103,17 +103,16 @@ class RoomAttempts(GroupAttempts):
         return None
 
     def _dry_run(self, move: PlannedMove) -> Problem | None:
-        """Why the API server would not evict this pod now.
+        """Why the API server would not evict this pod now, or gives no clear answer.
 
-        Raises:
-            Halted: it gives no answer; as nothing was asked in earnest, no eviction is in doubt.
+        As nothing was asked in earnest, no eviction is in doubt, and others are tried.
         """
         answer = self._actor.dry_run(move, self._plan, self._actor.ledger.fence)
         if answer.result == "evicted":
             return None
         if answer.result == "unknown":
-            raise Halted("ACT016", f"A dry run was not answered: {answer.message}")
-        self._heed(move, answer)
+            return problem("ACT008", f"A dry run was not answered: {answer.message}")
+        self._bar(move, answer)
         return Problem(code=answer.code, message=answer.message)
 
     def _give_up(self, move: PlannedMove, room: Sequence[PlannedMove]) -> None:

@@ -83,11 +83,20 @@ def test_a_dry_run_that_is_not_answered_puts_no_eviction_in_doubt(stage: Stage, 
     dry = f"w{which}-0/eviction?dryRun=All"
     process = Process(stage, "a", limits=LIMITS, after=lambda _, __, p: "lost" * (dry in p))
     outcome = run(stage, *moves, process=process)
-    assert results(outcome) == [("skipped", "ACT010")] * 3
-    assert outcome.verdict.code == "ACT016"
-    assert "A dry run was not answered" in outcome.verdict.message
+    assert results(outcome) == [("refused", "ACT008")] * 3
+    assert "A dry run was not answered" in outcome.moves[0].message
     assert stage.world.accepted == []
     assert history(stage) == []
+
+
+@pytest.mark.parametrize("answer", [429, 500])
+def test_a_dry_run_that_fails_each_time_holds_no_other_move(stage: Stage, answer: int) -> None:
+    other = planned(stage.world.add_pod("x", "n9", owner=("ReplicaSet", "x"), app="x"), batch=9)
+    process = Process(stage, "a", limits=LIMITS)
+    process.before = lambda _, __, path: answer if "w0-0/eviction?dryRun" in path else None
+    outcome = run(stage, *room(stage, 1, 2, 3), other, process=process)
+    assert {result for result, _ in results(outcome)[:3]} == {"refused"}
+    assert (results(outcome)[3], outcome.verdict.code) == (("evicted", "ACT001"), "ACT013")
 
 
 def test_none_is_made_beyond_what_the_limits_allow_them_all(stage: Stage) -> None:
