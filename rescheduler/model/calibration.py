@@ -80,3 +80,8 @@ class LandingRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
         self.brier = self.brier * FADE + comparison.brier
         self.expected = self.expected * FADE + comparison.expected
         self.at = at
+
+
+def likeliest(landing: Mapping[str, float], most: int) -> dict[str, float]:
+    """The likeliest nodes of a landing, no more than `most`."""
+    return dict(sorted(landing.items(), key=lambda share: (-share[1], share[0]))[:most])

@@ -6,13 +6,12 @@ entries (charges, cool-downs, boomerangs) is never stored beside them.
 """
 
 import hashlib
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Literal
 
 import msgspec
 
-from rescheduler.model.calibration import LandingRecord, compare
+from rescheduler.model.calibration import LandingRecord, compare, likeliest
 from rescheduler.model.gains import MOST_BASELINES, MOST_POLICIES, Baseline, Gain, GainRecord
 from rescheduler.model.selection import SelectionRecord
 from rescheduler.model.steering import Means, Strength
@@ -283,11 +282,6 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     def boomerang(self) -> bool:
         """Whether the replacement came back to the node that the pod had left."""
         return bool(self.landedOn) and self.landedOn == self.source
-
-
-def likeliest(landing: Mapping[str, float], most: int) -> dict[str, float]:
-    """The likeliest nodes of a landing, no more than `most`."""
-    return dict(sorted(landing.items(), key=lambda share: (-share[1], share[0]))[:most])
 
 
 def mark(uid: str) -> str:

@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from msgspec import structs
 
 from rescheduler.kube.controllers import MOST_SELECTOR
-from rescheduler.model.history import COMPARED_NODES, LOOK_BACK, History, PastMove, likeliest
+from rescheduler.model.calibration import likeliest
+from rescheduler.model.history import COMPARED_NODES, LOOK_BACK, History, PastMove
 
 MAX_BYTES, MOST_BYTES = 900_000, 1_000_000
 """Of the compressed state: with new intents, and with what becomes of them, for which there must

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from rescheduler.actions.evict import EvictionAnswer
-from rescheduler.model.history import PastMove, likeliest
+from rescheduler.model.calibration import likeliest
+from rescheduler.model.history import PastMove
 from rescheduler.model.plan import Outcome, Plan, PlannedMove, Report, Result, plan_in
 from rescheduler.model.readings import Reading
 from rescheduler.model.snapshot import Snapshot

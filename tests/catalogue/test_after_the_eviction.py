@@ -373,7 +373,7 @@ def test_f43_what_it_needs_itself_is_never_evicted() -> None:
     case.limit(maxPriority=2_000_001_000)
     assert case.verdict() == "ELG009", "no limit switches that off"
     hooks = webhooks(service={"name": "hook", "namespace": "policy"})
-    scheduler = needs.label(needs.cluster(), "hook", component="bin-pack")
+    scheduler = needs.label(needs.cluster(), "hook", component="bin-pack-scheduler")
     scheduler.pods[-1].spec.schedulerName = "bin-pack"
     for app, needed in (
         ("metrics", needs.cluster(METRICS, dependencies=asking("prom.monitoring"))),

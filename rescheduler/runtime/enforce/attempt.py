@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.actions.seen_pod import older, was_evicted
 from rescheduler.model.calibration import scheduler_version
 from rescheduler.model.errors import ActionError, LedgerFull, ObjectUnreadable, SourceError
-from rescheduler.model.history import IN_FLIGHT_NODES, History, PastMove, likeliest, mark
+from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, PlannedMove, Result
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
@@ -24,12 +25,13 @@ from rescheduler.runtime.enforce.awaiting import (
     selector_of,
     watch_closely,
 )
-from rescheduler.runtime.enforce.concluding import chances, concluded
+from rescheduler.runtime.enforce.concluding import concluded
 from rescheduler.runtime.enforce.drifting import drifted
 from rescheduler.runtime.enforce.halting import Halted, problem
+from rescheduler.runtime.enforce.intents import intent_of
 from rescheduler.runtime.enforce.rereading import Rereading, unread
 from rescheduler.runtime.enforce.sparing import not_spared
-from rescheduler.runtime.enforce.steering import close, enter, steering_of
+from rescheduler.runtime.enforce.steering import close, enter
 
 FRESH = 5.0
 """Seconds that what an eviction hangs on may be old when it is sent."""
@@ -312,7 +314,14 @@ class Attempts:
         answered where they do not fit into the state, or their replacements cannot be steered, so
         that nothing may be done.
         """
-        intents = [self._intent(move, fresh) for move, fresh in moves]
+        intend = partial(
+            intent_of,
+            actor=self._actor,
+            plan=self._plan,
+            scheduler=self._scheduler,
+            seen=self._snapshot,
+        )
+        intents = [intend(move, fresh) for move, fresh in moves]
         for (move, _), past in zip(moves, intents, strict=True):
             self._actor.record(trail_records.intent(move, past))
         before = list(self.history.moves)
@@ -343,35 +352,6 @@ class Attempts:
         self._actor.record(trail_records.answered(move, self._plan, answer))
         self._report(move, "refused", why)
         return why
-
-    def _intent(self, move: PlannedMove, fresh: Snapshot) -> PastMove:
-        now = self._actor.clock()
-        controller = move.owner.controllerUid or move.owner.uid
-        return PastMove(
-            plan=self._plan,
-            podUid=move.pod.uid,
-            namespace=move.pod.namespace,
-            pod=move.pod.name,
-            workload=move.owner.uid,
-            controller=controller,
-            controllerKind=move.owner.controllerKind or move.owner.kind,
-            source=move.source,
-            at=now,
-            fence=self._actor.ledger.fence,
-            batch=move.batch,
-            policies=sorted(name for name, gain in move.gains.items() if gain > 0),
-            gains={name: float(f"{gain:.4g}") for name, gain in move.gains.items() if gain > 0},
-            landing=likeliest(chances(move.landing), IN_FLIGHT_NODES),
-            unschedulable=move.unschedulable,
-            scheduler=self._scheduler,
-            usage=dict(move.usage),
-            crashLooping=move.crashLooping,
-            selector=selector_of(move, fresh),
-            steered=steering_of(move, fresh, self._snapshot, self._actor),
-            stops="" if move.stops is None else move.stops.name,
-            stopsUid="" if move.stops is None else move.stops.uid,
-            known=sorted(mark(pod.metadata.uid) for pod in of_controller(move, fresh.pods)),
-        )
 
     def _resolved(self, move: PlannedMove, at: datetime, answer: EvictionAnswer) -> EvictionAnswer:
         """What became of an eviction of that intent that was not answered, by the pod's UID."""
