@@ -19,9 +19,7 @@ from rescheduler.planning.improve.placement import Placement
 
 _ALL, _FEW = 20_000, 4_000
 """Up to so many pods a descent by kinds considers all; of more so many, or twice as many as may
-move.
-"""
-
+move."""
 
 _TELLING = 400
 """So many, drawn, tell what a move gains where annealing towards partners undoes what was made."""

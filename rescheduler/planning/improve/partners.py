@@ -12,7 +12,7 @@ import numpy as np
 
 from rescheduler.model.readings import IntArray
 from rescheduler.planning.improve.annealing import Task
-from rescheduler.planning.improve.often import by_savings
+from rescheduler.planning.improve.pool import pool_by_savings
 
 _LEAST_BATCH, _MOST_BATCH = 64, 4_096
 _TOUCHED = 0.15
@@ -38,7 +38,7 @@ class Partners:
         self._progress = task.progress
         self._hot = _HOT * task.average
         attracted = placement.attracted
-        self._pods = by_savings(attracted, placement.savings()[attracted])
+        self._pods = pool_by_savings(attracted, placement.savings()[attracted])
         self._movable = np.zeros(len(placement.home), dtype=np.bool_)
         self._movable[placement.movable] = True
         self._residents = Residents(placement.where, len(placement.nodes))

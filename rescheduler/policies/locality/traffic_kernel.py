@@ -57,7 +57,7 @@ class TrafficKernel:
         """What is not near."""
         # A pod of the one side has its part of what is near on its node; most nodes have none.
         pods = np.flatnonzero(self._where >= 0).astype(np.int32)
-        rows, owner = _spread(self._begin, self._group[pods])
+        rows, owner = _entries(self._begin, self._group[pods])
         one = self._end[rows] == 0
         rows, nodes = rows[one], self._where[pods[owner[one]]]
         mine, theirs = self._shares(rows, nodes)
@@ -66,7 +66,7 @@ class TrafficKernel:
 
     def leaving(self, pods: IntArray) -> FloatArray:
         """(k,) what leaves with each."""
-        rows, owner = _spread(self._begin, self._group[pods])
+        rows, owner = _entries(self._begin, self._group[pods])
         answer = np.zeros(len(pods))
         if len(rows):
             nodes = self._where[pods][owner]
@@ -77,7 +77,7 @@ class TrafficKernel:
     def arriving(self, pods: IntArray, nodes: IntArray) -> FloatArray:
         """(k, n) what comes with each."""
         groups, of_pod = np.unique(self._group[pods], return_inverse=True)
-        rows, owner = _spread(self._begin, groups)
+        rows, owner = _entries(self._begin, groups)
         table = np.zeros((len(groups), len(nodes)))
         if len(rows):
             changed = self._changed(rows[None, :], nodes[:, None], 1)
@@ -115,7 +115,7 @@ class TrafficKernel:
         here, nodes, others = here[some], nodes[some], others[some]
         answer[some] += self._going(others, nodes, here)
         # Where both are at ends of one pair, what they change is not the sum of what each does.
-        rows, owner = _spread(self._begin, self._group[pods[some]])
+        rows, owner = _entries(self._begin, self._group[pods[some]])
         mates = self._group[others][owner]
         sought = mates.astype(np.int64) * len(self._amounts) + self._pair[rows]
         found = np.searchsorted(self._at, sought).clip(max=len(self._at) - 1)
@@ -129,7 +129,7 @@ class TrafficKernel:
 
     def _going(self, pods: IntArray, sources: IntArray, nodes: IntArray) -> FloatArray:
         """(k,) what changes if each pod, it alone, went from its node to another."""
-        rows, owner = _spread(self._begin, self._group[pods])
+        rows, owner = _entries(self._begin, self._group[pods])
         changed = self._changed(rows, sources[owner], -1) + self._changed(rows, nodes[owner], 1)
         answer = np.zeros(len(pods))
         np.add.at(answer, owner, changed)
@@ -172,7 +172,7 @@ class TrafficKernel:
 
     def commit_all(self, pods: IntArray, nodes: IntArray) -> None:
         """Move each pod, all of them different, to its node."""
-        places, owner = _spread(self._held_of, self._group[pods])
+        places, owner = _entries(self._held_of, self._group[pods])
         counts, sides = self._count.ravel(), self._held[places]
         one = np.int16(1)  # of the same type it is added much faster
         np.subtract.at(counts, self._first_of(self._where[pods])[owner] + sides, one)
@@ -225,8 +225,8 @@ class TrafficKernel:
         return saved[self._group]
 
 
-def _spread(begin: IntArray, groups: IntArray) -> tuple[IntArray, IntArray]:
-    """All that each of these groups (-1 has none) has from its begin on, and whose each is."""
+def _entries(begin: IntArray, groups: IntArray) -> tuple[IntArray, IntArray]:
+    """All entries of these groups (-1 has none), from their begins on, and whose each is."""
     first = np.where(groups >= 0, begin[groups], 0)
     length = np.where(groups >= 0, begin[groups + 1] - first, 0)
     owner = np.repeat(np.arange(len(groups)), length)

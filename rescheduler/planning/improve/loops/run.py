@@ -9,8 +9,8 @@ from rescheduler.planning.improve.allotted import Allotted
 from rescheduler.planning.improve.annealing import Task
 from rescheduler.planning.improve.loops import annealing as loop
 from rescheduler.planning.improve.loops.tables import Away, Best, Counters, Drawn, State
-from rescheduler.planning.improve.often import as_often, by_savings
 from rescheduler.planning.improve.placement import Placement
+from rescheduler.planning.improve.pool import TIMES, pool_by_savings, weighted_pool
 
 PROPOSALS = 200
 """Proposals that count as one step: about what asking one pod where to go takes by arrays."""
@@ -33,8 +33,6 @@ _POOL, _POOL_OF_CAP = 2_000, 20
 """Pods that may be drawn: those that save most when they leave, or so many times the cap."""
 _PASSES, _PASSES_UNCAPPED = ((1.0, 1.0),), ((0.6, 1.0), (1.0, 0.1))
 """Until which share of the time each pass goes, and how hot it begins, in the first temperature."""
-_TIMES = 10
-"""How often one of average weight is among them."""
 _RENEW = 100
 """After so many times the pods that may be drawn are worked out anew."""
 
@@ -55,7 +53,7 @@ class Loops:
         # Pairs of traffic stand in the order of the input: where that must not matter, chance does
         # not go by them.
         attracted = placement.movable[:0] if placement.ordered else placement.attracted
-        self._attracted = by_savings(attracted, placement.savings()[attracted])
+        self._attracted = pool_by_savings(attracted, placement.savings()[attracted])
         count, cost = len(placement.home), placement.cost()
         self._away = Away(np.zeros(count, np.int32), np.full(count, -1, np.int32))
         price = self._worth if self._most >= 0 else 0.0
@@ -139,7 +137,7 @@ class Loops:
         average = self._average * self._heat
         if len(self._attracted):
             return average * _TOWARDS_PARTNERS, average * _APART
-        of_pod = proposals * _TIMES / len(self._pool)
+        of_pod = proposals * TIMES / len(self._pool)
         hot = _WARM_UNCAPPED if self._most < 0 else _WARM
         hot *= float(np.sqrt(of_pod / _ENOUGH))
         cold = _COLD_UNCAPPED if self._most < 0 else _COLD
@@ -183,7 +181,7 @@ class Loops:
             chosen = np.argpartition(-saved, most)[:most]
             pods, saved = pods[chosen], saved[chosen]
         weights = np.clip(saved, _RARER * self._worth, _MORE_OFTEN * self._worth)
-        return as_often(pods, weights, _TIMES)
+        return weighted_pool(pods, weights)
 
 
 def _slots(placement: Placement, width: int) -> tuple[IntArray, IntArray, IntArray]:
