@@ -240,7 +240,7 @@ class View:
 
     @property
     def _returns(self) -> str:
-        """How likely a pod comes back to its node, of all moves the most likely one."""
+        """How likely a pod comes back to its node: of the move where that is most likely."""
         if not self.moves:
             return ""
         most = max(row.returns for row in self.moves)

@@ -61,6 +61,7 @@ class Fates:
         name = min(nodes[node].metadata.name for node in likely)
         more = f", one of {len(likely)} equally likely" if len(likely) > 1 else ""
         each = " each" if more else ""
+        # What would read 100 % goes without saying.
         share = "" if chance >= 0.995 else f" ({chance:.0%}{each})"
         return f"expected on {name}{more}{share}{self._told(evaluation)}"
 
