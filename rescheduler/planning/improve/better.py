@@ -22,7 +22,7 @@ from rescheduler.planning.search.effort import Effort
 from rescheduler.planning.search.evaluation import NOTHING, Evaluation
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import SearchResult
-from rescheduler.planning.search.second_search import WHOLE, rather
+from rescheduler.planning.search.second_search import WHOLE, search_again
 from rescheduler.planning.search.strategy import Proposal
 
 STEPS, STEPS_OF_POD = 4_000, 100
@@ -65,7 +65,7 @@ def _better(evaluator: Evaluator, found: SearchResult, effort: Effort, steps: in
     proposal = _proposal(evaluator, found, left, steps)
     if proposal is None:
         return found
-    other = rather(evaluator, found, effort, proposal)
+    other = search_again(evaluator, found, effort, proposal)
     if other is None or other.summary is None:
         return found
     other.summary = structs.replace(other.summary, singly=summary.gain)

@@ -13,7 +13,7 @@ WHOLE = ("complete", "full")
 """How a search stops that was not cut short."""
 
 
-def rather(
+def search_again(
     evaluator: Evaluator, found: SearchResult, effort: Effort, proposal: Proposal | None = None
 ) -> SearchResult | None:
     """A search with this proposal, or from nothing, if it is better than what was found; or None.

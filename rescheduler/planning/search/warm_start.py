@@ -13,7 +13,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.search.effort import Effort
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import SearchResult, search
-from rescheduler.planning.search.second_search import rather
+from rescheduler.planning.search.second_search import search_again
 from rescheduler.planning.search.strategy import Proposal
 
 _EVALUATIONS = 2
@@ -35,7 +35,7 @@ def searched(evaluator: Evaluator, effort: Effort, last: Proposal | None = None)
     if found.summary is None or not resumed:
         return found
     found.summary = structs.replace(found.summary, resumed=resumed)
-    return rather(evaluator, found, effort) or found
+    return search_again(evaluator, found, effort) or found
 
 
 def last_moves(plan: Plan | None, snapshot: Snapshot, mode: Mode) -> Proposal | None:
