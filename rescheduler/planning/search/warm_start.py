@@ -23,9 +23,10 @@ _EVALUATIONS = 2
 def searched(evaluator: Evaluator, effort: Effort, last: Proposal | None = None) -> SearchResult:
     """What a search finds that begins with these moves, or one from nothing if that is better.
 
-    last: None to begin from nothing at once. The working copy has the moves of the result.
+    last: None to begin from nothing at once, as where none of them could gain: half of the effort
+    would be lost on them. The working copy has the moves of the result.
     """
-    if last is None:
+    if last is None or effort.expired() or next(last.in_order(evaluator), None) is None:
         return search(evaluator, effort=effort)
     again = {pod for pods in last.planned for pod in pods}
     steps = min(effort.steps, max(effort.steps // 2, _EVALUATIONS * len(again)))

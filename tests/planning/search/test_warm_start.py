@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from rescheduler.kube.annotations import OPT_OUT
 from rescheduler.model.finding_history import FindingHistory
 from rescheduler.model.plan import Plan
 from rescheduler.model.search_summary import SearchSummary
@@ -100,6 +101,19 @@ def test_pods_that_are_gone_are_not_looked_for() -> None:
     left = World(replace(world.snapshot, pods=pods), world.policies, world.limits, {})
     assert last_moves(last, left.snapshot, "Enforce") is None
     assert planned(left, last=last).digest == planned(left).digest
+
+
+def test_moves_that_may_not_be_made_any_more_take_no_effort_from_the_search() -> None:
+    world = crowded(nodes=60)
+    last = planned(world, 60)
+    moved = {move.pod.uid for move in last.moves}
+    for each in world.snapshot.pods:
+        if each.metadata.uid in moved:
+            each.metadata.annotations = {OPT_OUT: "true"}
+    alone, made = planned(world, 60), planned(world, 60, last)
+    assert alone.moves
+    assert made.digest == alone.digest
+    assert search_of(made) == search_of(alone)
 
 
 def test_a_search_from_nothing_wins_where_it_is_better() -> None:
