@@ -39,7 +39,7 @@ from rescheduler.model.errors import (
     LockLost,
 )
 from rescheduler.model.history import LOOK_BACK, History
-from rescheduler.model.retention import MAX_BYTES, MOST_BYTES, pruned
+from rescheduler.model.retention import INTENT_BYTES, STATE_BYTES, pruned
 from rescheduler.model.wording import instant
 from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 
@@ -204,7 +204,7 @@ class Ledger:
             LedgerFull: there is no room; nothing was stored.
             ActionError: it could not be stored and noted, or it is not known whether it was.
         """
-        return self._write(history, MOST_BYTES)
+        return self._write(history, STATE_BYTES)
 
     def intend(self, history: History) -> History:
         """Store this history with new intents, as `write`; room is left for what becomes of them.
@@ -212,7 +212,7 @@ class Ledger:
         Raises:
             LockLost, LedgerUnreadable, LedgerFull, ActionError: as `write`.
         """
-        return self._write(history, MAX_BYTES)
+        return self._write(history, INTENT_BYTES)
 
     def _write(self, history: History, most: int) -> History:
         self._sequence += 1

@@ -13,7 +13,7 @@ from rescheduler.kube.controllers import MOST_SELECTOR
 from rescheduler.model.calibration import likeliest
 from rescheduler.model.history import COMPARED_NODES, LOOK_BACK, History, PastMove
 
-MAX_BYTES, MOST_BYTES = 900_000, 1_000_000
+INTENT_BYTES, STATE_BYTES = 900_000, 1_000_000
 """Of the compressed state: with new intents, and with what becomes of them, for which there must
 be room whatever was intended. A ConfigMap holds 1 MiB in all, binary data counted as decoded.
 Source: ValidateConfigMap, pkg/apis/core/validation/validation.go, Kubernetes 1.36."""
@@ -26,11 +26,12 @@ RESERVED_BYTES = 230_000
 """For what is in flight, the refused, and what was learned of landings."""
 
 MOST_REFUSED, REFUSED_FOR = 100, timedelta(hours=24)
-"""Refused moves decide nothing. So many are kept, and for so long, for people to read; those that
-are `watched` beside them, whole."""
+"""Refused moves that broke off no run decide nothing. So many are kept, and for so long, for people
+to read; those that are `watched` beside them, whole."""
 
 MOST_BROKEN_OFF = 100
-"""So many, the latest, of those that broke off a run are kept as long as moves that were made."""
+"""So many, the latest, of those that broke off a run are kept as long as moves that were made: more
+than runs break off in that time unless all do, and then no rest matters."""
 
 WHOLE_LANDINGS = 10
 """So many of the newest moves in flight keep every node that was predicted."""
@@ -49,7 +50,7 @@ def room_per_day(keep: timedelta) -> int:
     """How many moves a day the state has room for, if each is kept so long."""
     day = timedelta(days=1)
     each = LOOK_BACK / day * RECENT_BYTES + max(keep - LOOK_BACK, timedelta(0)) / day * OLD_BYTES
-    return int((MAX_BYTES - RESERVED_BYTES) / each)
+    return int((INTENT_BYTES - RESERVED_BYTES) / each)
 
 
 def pruned(history: History, now: datetime, keep: timedelta) -> History:

@@ -217,6 +217,7 @@ def propose(
             snapshot, policies, history, finding_history, outline, parts.effort, last
         )
     record_all(parts.record, planned(plan))
+    # Without a finding to remember nobody waits for a memory that cannot be read.
     notes += [*(more if observations else []), *_remembered(parts, observations, snapshot.taken)]
     return structs.replace(plan, notes=[*plan.notes, *notes]) if notes else plan
 

@@ -14,7 +14,7 @@ from rescheduler.actions.transport import ServerClock
 from rescheduler.model.calibration import LandingRecord
 from rescheduler.model.errors import ActionError, LedgerFull, LedgerUnreadable, LockLost
 from rescheduler.model.history import History
-from rescheduler.model.retention import MAX_BYTES
+from rescheduler.model.retention import INTENT_BYTES
 from tests.actions.state import (
     KEY,
     begun,
@@ -276,7 +276,7 @@ def test_a_request_to_forget_that_came_while_we_wrote_is_heeded_later() -> None:
 def test_a_state_that_does_not_fit_is_refused() -> None:
     stage = Stage()
     a = begun(stage)
-    noise = [hashlib.sha512(str(n).encode()).hexdigest() for n in range(MAX_BYTES // 50)]
+    noise = [hashlib.sha512(str(n).encode()).hexdigest() for n in range(INTENT_BYTES // 50)]
     with pytest.raises(LedgerFull, match="movesPerDay"):
         a.ledger.write(History([past(uid) for uid in noise]))
     assert a.ledger.load().moves == [], "what is stored is as it was"
@@ -287,7 +287,7 @@ def test_intents_leave_room_for_what_becomes_of_them() -> None:
     """What is stored as intended can be stored as evicted, with its replacement."""
     stage = Stage()
     a = begun(stage)
-    noise = [hashlib.sha512(str(n).encode()).hexdigest() for n in range(MAX_BYTES // 65)]
+    noise = [hashlib.sha512(str(n).encode()).hexdigest() for n in range(INTENT_BYTES // 65)]
     moves = [past(uid) for uid in noise]
     while True:
         try:

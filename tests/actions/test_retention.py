@@ -14,7 +14,7 @@ from msgspec import structs
 from rescheduler.actions.transport import ServerClock
 from rescheduler.model.errors import ClocksDiffer
 from rescheduler.model.history import History, PastMove
-from rescheduler.model.retention import MAX_BYTES, pruned
+from rescheduler.model.retention import INTENT_BYTES, pruned
 from rescheduler.policies.limits import Limits
 from tests.actions.state import (
     DAY,
@@ -198,7 +198,7 @@ def test_a_week_of_it_never_wedges_the_ledger(outcome: str, per_hour: int) -> No
         counted = sum(move.charged and move.at >= day for move in history.moves)
         if outcome != "refused":
             assert counted == sum(at >= day for at in made), "no move of the day is forgotten"
-    assert largest < MAX_BYTES
+    assert largest < INTENT_BYTES
     a.lease.release()
     assert taken_over(stage).ledger.open().moves
 

@@ -66,11 +66,13 @@ def search(
     *,
     effort: Effort = UNHURRIED,
     proposal: Proposal | None = None,
+    followed: Effort | None = None,
 ) -> SearchResult:
     """The moves of one pass, committed in the working copy, until nothing more passes the gate.
 
     strategy: where the candidates come from; else each candidate of the policies is one alone, and
     whole gangs are. proposal: what is tried before all else, and taken if it passes the gate.
+    followed: the effort, counted from the beginning, once some of that was taken.
 
     Greedy and lazy: candidates wait in a heap by the most that they could gain per disruption; the
     first is evaluated, and taken if no other could be better. A round that took something is
@@ -85,7 +87,7 @@ def search(
     It ends: what is taken lowers the cost of the working copy, what is taken back does not raise
     it, and what was taken back twice stays.
     """
-    return _Search(evaluator, strategy, effort).run(proposal)
+    return _Search(evaluator, strategy, effort).run(proposal, followed)
 
 
 class _Search:
@@ -120,7 +122,7 @@ class _Search:
             if not gang.after
         )
 
-    def run(self, proposal: Proposal | None = None) -> SearchResult:
+    def run(self, proposal: Proposal | None, followed: Effort | None) -> SearchResult:
         if self._ended():
             return self._unbegun()
         self._evaluator.ended = self._ended
@@ -128,6 +130,8 @@ class _Search:
         self._result.gate, best = bounds.gate, Best(self._copy, bounds.best)
         if proposal is not None:
             self._follow(proposal)
+        if followed is not None and self._result.accepted:
+            self._last_step, self._expired = self._began + followed.steps, followed.expired
         while (self._round() or self._chain()) and not self._ended():
             self._take_back()
         if self._ended():
@@ -329,7 +333,7 @@ class _Search:
             del refused[pods]
             self._result.accepted.append(copy.commit(latest[pods]))
             taken = True
-        self._evaluator.ended = self._ended
+        self._evaluator.ended = self._ended  # what follows a proposal asks on
         return taken
 
     def _take_back(self) -> None:

@@ -17,21 +17,22 @@ from rescheduler.planning.search.second_search import search_again
 from rescheduler.planning.search.strategy import Proposal
 
 _EVALUATIONS = 2
-"""For each of the last plan's moves, so that all can be taken: more than half, if need be."""
+"""For each of the last plan's moves, so that something is left beyond them: more than half, if need
+be."""
 
 
 def searched(evaluator: Evaluator, effort: Effort, last: Proposal | None = None) -> SearchResult:
     """What a search finds that begins with these moves, or one from nothing if that is better.
 
-    last: None to begin from nothing at once, as where none of them could gain: half of the effort
-    would be lost on them. The working copy has the moves of the result.
+    last: None to begin from nothing at once; as it is where none of them passes. The working copy
+    has the moves of the result.
     """
-    if last is None or effort.expired() or next(last.in_order(evaluator), None) is None:
+    if last is None or effort.expired():
         return search(evaluator, effort=effort)
     again = {pod for pods in last.planned for pod in pods}
     steps = min(effort.steps, max(effort.steps // 2, _EVALUATIONS * len(again)))
     half = Effort(steps, effort.half_spent)
-    found = search(evaluator, effort=half, proposal=last)
+    found = search(evaluator, effort=effort, proposal=last, followed=half)
     resumed = sum(move.gain for move in found.moves if move.pod in again)
     if found.summary is None or not resumed:
         return found

@@ -81,7 +81,7 @@ def test_a_move_without_room_in_the_state_is_refused_with_the_reason(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(stage, "a", web(stage, "first"))
-    monkeypatch.setattr(ledger, "MAX_BYTES", 100)
+    monkeypatch.setattr(ledger, "INTENT_BYTES", 100)
     moves = [web(stage, "bad"), web(stage, "good", 2), *gang(stage, batch=3)]
     outcome, process = run(stage, "b", *moves)
     assert [move.code for move in outcome.moves] == ["ACT025"] * 5
@@ -97,7 +97,7 @@ def test_what_does_not_fit_takes_no_room_from_the_next(
     monkeypatch.setattr(world, "selected", selected)
     bad, good = web(stage, "bad"), web(stage, "good", 2)
     select(stage, "bad", 25)
-    monkeypatch.setattr(ledger, "MAX_BYTES", 1500)
+    monkeypatch.setattr(ledger, "INTENT_BYTES", 1500)
     outcome, _ = run(stage, "a", bad, good)
     assert [move.code for move in outcome.moves] == ["ACT025", "ACT001"]
     assert stored(stage) == ["good-0"]
@@ -106,7 +106,7 @@ def test_what_does_not_fit_takes_no_room_from_the_next(
 def test_the_trail_says_of_each_intent_that_nothing_came_of_it(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger, "MAX_BYTES", 100)
+    monkeypatch.setattr(ledger, "INTENT_BYTES", 100)
     trail: list[Record] = []
     actor = replace(Process(stage, "a").actor(), record=trail.append)
     act(plan_of(stage.world, [web(stage, "bad")]), actor)
@@ -119,7 +119,7 @@ def test_there_is_room_for_what_becomes_of_the_moves_that_were_stored(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: Any, __: Any) -> None:
-        monkeypatch.setattr(ledger, "MAX_BYTES", 100)
+        monkeypatch.setattr(ledger, "INTENT_BYTES", 100)
 
     stage.world.on_accept = full
     outcome, _ = run(stage, "a", web(stage, "bad"))
@@ -133,7 +133,7 @@ def test_a_pending_replacement_waits_until_there_is_room(
     stage = steering_stage
     pending(stage)
     with monkeypatch.context() as patch:
-        stage.world.on_accept = lambda *_: patch.setattr(ledger, "MAX_BYTES", 100)
+        stage.world.on_accept = lambda *_: patch.setattr(ledger, "INTENT_BYTES", 100)
         outcome, process = run(stage, "a", steered(steered_web(stage)))
         assert len(stage.world.accepted) == 1
         assert [note.code for note in outcome.plan.notes] == ["STR007"]
