@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+import numpy as np
+
 from rescheduler.kube.controllers import Controller, Owner
 from rescheduler.kube.gangs import KUEUE
 from rescheduler.kube.kueue import JOBSETS, holds, made_names
 from rescheduler.kube.objects import OwnerReference
-from rescheduler.kube.pod_state import grace
+from rescheduler.kube.pod_state import grace, grace_of
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
@@ -88,9 +90,9 @@ def _unreplaced(
     late: dict[str, PastMove] = {}
     unread: dict[str, list[bool]] = {}
     stopped: set[str] = set()
-    recent = history.recent(snapshot.taken)
+    recent, leaving = history.recent(snapshot.taken), _Leaving(snapshot)
     for move in recent:
-        overdue = move.in_flight and _left(move, snapshot) + limits.readyTimeout < snapshot.taken
+        overdue = move.in_flight and leaving.of(move) + limits.readyTimeout < snapshot.taken
         stayed = move.state == "intended" and move.podUid in snapshot.pod_index
         if (move.state == "lost" or overdue) and not (move.no_worse or stayed):
             late.setdefault(move.workload, move)
@@ -123,12 +125,30 @@ def _unreplaced(
             yield _missing(move, f"{said} with all pods Ready")
 
 
-def _left(move: PastMove, snapshot: Snapshot) -> datetime:
-    """When the evicted pod was gone; when it should be, while it is still there."""
-    if move.gone is not None:
-        return move.gone
-    pod = snapshot.pod_index.get(move.podUid)
-    return move.at if pod is None else move.at + grace(snapshot.pods[pod])
+class _Leaving:
+    """When evicted pods were gone."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._workloads = {each.uid: index for index, each in enumerate(snapshot.workloads)}
+
+    def of(self, move: PastMove) -> datetime:
+        """When it was gone; when it should be, while it is still there.
+
+        It was seen to be gone when a run looked, and that may be long after: it took no longer than
+        the grace period that pods of its workload have, or the usual one where there are none.
+        """
+        if move.gone is not None:
+            return min(move.gone, move.at + self._longest(move))
+        pod = self._snapshot.pod_index.get(move.podUid)
+        return move.at if pod is None else move.at + grace(self._snapshot.pods[pod])
+
+    def _longest(self, move: PastMove) -> timedelta:
+        """The longest grace period of the pods of its workload."""
+        index = self._workloads.get(move.workload, -1)
+        pods = np.flatnonzero(self._snapshot.pod_workload == index).tolist() if index >= 0 else []
+        found = (grace(self._snapshot.pods[each]) for each in pods)
+        return max(found, default=grace_of(None))
 
 
 class _Ready:

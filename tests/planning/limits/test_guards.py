@@ -66,6 +66,14 @@ def nothing_left(world: World) -> None:
     world.measure()
 
 
+def alone(world: World, gone: timedelta) -> None:
+    """The only pod was seen to be gone so long ago; pods of others take as long as they like."""
+    nothing_left(world)
+    for each in world.snapshot.pods:
+        each.spec.terminationGracePeriodSeconds = 86_400
+    world.history.moves[-1].gone = NOW - gone
+
+
 def scaled_to_none(world: World) -> None:
     nothing_left(world)
     for each in world.snapshot.controllers:
@@ -137,6 +145,14 @@ def skew(world: World, seconds: float) -> None:
     world.snapshot = replace(world.snapshot, clock_skew=seconds)
 
 
+def left(world: World, gone: timedelta, grace: int | None) -> None:
+    """A pod of `train-0` was seen to be gone so long ago; grace: that of the others."""
+    for each in world.snapshot.pods:
+        if each.metadata.name.startswith("train-0"):
+            each.spec.terminationGracePeriodSeconds = grace
+    lost(world, ready=4, gone=NOW - gone)
+
+
 def leaving(world: World, since: timedelta, grace: int) -> None:
     """The evicted pod is still there, as it may take so long to end."""
     index = next(
@@ -178,7 +194,13 @@ TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
     ("", 0.5, lambda w: lost(w, ready=5)),
     ("", 0.5, lambda w: lost(w, ready=4, at=NOW - timedelta(minutes=4))),
     ("", 0.5, lambda w: lost(w, ready=4, workload="deleted since")),
-    ("", 0.5, lambda w: lost(w, ready=4, gone=NOW - timedelta(minutes=4))),
+    ("", 0.5, lambda w: left(w, timedelta(minutes=4), 3600)),
+    ("GRD003", 0.5, lambda w: left(w, timedelta(minutes=6), 3600)),
+    # Nobody looked before.
+    ("", 0.5, lambda w: left(w, timedelta(seconds=1), 3400)),
+    ("GRD003", 0.5, lambda w: left(w, timedelta(seconds=1), 3200)),
+    ("GRD003", 0.5, lambda w: left(w, timedelta(seconds=1), None)),
+    ("GRD003", 0.5, lambda w: alone(w, timedelta(seconds=1))),
     ("", 0.5, lambda w: leaving(w, timedelta(hours=1), 3600)),
     ("GRD003", 0.5, lambda w: leaving(w, timedelta(hours=1), 3200)),
     ("", 0.5, lambda w: leaving(w, timedelta(days=90), 10**9)),
