@@ -93,7 +93,8 @@ def _unreplaced(
     recent, leaving = history.recent(snapshot.taken), _Leaving(snapshot)
     for move in recent:
         overdue = move.in_flight and leaving.of(move) + limits.readyTimeout < snapshot.taken
-        stayed = move.state == "intended" and move.podUid in snapshot.pod_index
+        untouched = move.state == "intended" or move.no_effect
+        stayed = untouched and move.podUid in snapshot.pod_index
         if (move.state == "lost" or overdue) and not (move.no_worse or stayed):
             late.setdefault(move.workload, move)
             unread.setdefault(move.workload, []).append(move.unread)

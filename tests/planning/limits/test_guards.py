@@ -153,6 +153,13 @@ def left(world: World, gone: timedelta, grace: int | None) -> None:
     lost(world, ready=4, gone=NOW - gone)
 
 
+def stayed(world: World, code: str) -> None:
+    """A pod of `train-0`, which lacks another, is there; its move counts as lost."""
+    pods = world.snapshot.pods
+    uid = next(p.metadata.uid for p in pods if p.metadata.name.startswith("train-0"))
+    lost(world, ready=4, state="lost", settled=NOW, code=code, podUid=uid)
+
+
 def leaving(world: World, since: timedelta, grace: int) -> None:
     """The evicted pod is still there, as it may take so long to end."""
     index = next(
@@ -196,6 +203,9 @@ TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
     ("", 0.5, lambda w: lost(w, ready=4, workload="deleted since")),
     ("", 0.5, lambda w: left(w, timedelta(minutes=4), 3600)),
     ("GRD003", 0.5, lambda w: left(w, timedelta(minutes=6), 3600)),
+    ("", 0.5, lambda w: stayed(w, "ACT009")),
+    ("GRD003", 0.5, lambda w: stayed(w, "ACT019")),
+    ("GRD003", 0.5, lambda w: lost(w, ready=4, state="lost", settled=NOW, code="ACT009")),
     # Nobody looked before.
     ("", 0.5, lambda w: left(w, timedelta(seconds=1), 3400)),
     ("GRD003", 0.5, lambda w: left(w, timedelta(seconds=1), 3200)),
