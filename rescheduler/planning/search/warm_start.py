@@ -43,15 +43,16 @@ def searched(evaluator: Evaluator, effort: Effort, last: Proposal | None = None)
 def last_moves(plan: Plan | None, snapshot: Snapshot, mode: Mode) -> Proposal | None:
     """Of the last plan the moves of this mode whose pods are still there.
 
-    None where there are none, or a search finds them without. Gangs that are moved as a whole and
-    rooms for them are found anew: they are few, and never cut short by half.
+    None where they are less than half, as the others were made: half of the effort is too much for
+    them; or where a search finds them without. Gangs that are moved as a whole and rooms for them
+    are found anew: they are few, and never cut short by half.
     """
     if plan is None or not _worth_keeping(plan):
         return None
     moves = [m for m in plan.moves if m.mode == mode and not m.group and not m.room]
     index = snapshot.pod_index
     pods = {move.pod.uid: index[move.pod.uid] for move in moves if move.pod.uid in index}
-    if not pods:
+    if not pods or 2 * len(pods) < len(moves):
         return None
     helpers = {uid for move in moves for uid in move.after}
     chains = [(*move.after, move.pod.uid) for move in moves if move.pod.uid not in helpers]
