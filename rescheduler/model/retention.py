@@ -30,8 +30,8 @@ MOST_REFUSED, REFUSED_FOR = 100, timedelta(hours=24)
 to read; those that are `watched` beside them, whole."""
 
 MOST_BROKEN_OFF = 100
-"""So many, the latest, of those that broke off a run are kept as long as moves that were made: more
-than runs break off in that time unless all do, and then no rest matters."""
+"""So many, the latest, of those that broke off a run are kept as long as moves that were made: a
+state stays small where every run breaks off."""
 
 WHOLE_LANDINGS = 10
 """So many of the newest moves in flight keep every node that was predicted."""

@@ -288,7 +288,8 @@ class View:
         if search is None or self.is_outcome or search.within is None or not self.moves:
             return []
         least = "at least, " if search.within > 0 else ""
-        most = f"{least}of the most that {counted(len(self.moves), 'move')} could gain"
+        moves = counted(len(self.moves), "move")
+        most = f"{least}of the most that {moves} could gain, each by itself"
         why = STOPPED[search.stopped]
         chained = f"; {search.chained} in swaps and chains" if search.chained else ""
         if search.alone is not None:
