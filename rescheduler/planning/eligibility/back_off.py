@@ -11,7 +11,8 @@ wrong again and again is neither left nor counted on for a while: there, pods th
 once a workload, since where they land is as much the workload's doing as the node's.
 
 A workload rests, too, whose eviction broke off a run, as no clear answer came: whatever keeps it
-from being evicted must not keep others from it in each run that follows.
+from being evicted must not keep others from it in each run that follows. Nor may several take turns
+in that, however seldom runs are: where the run before was broken off, all of them rest.
 """
 
 from collections import Counter, defaultdict
@@ -97,9 +98,16 @@ class BackOff:
         doubled = shortest.total_seconds() * 2.0 ** min(times - 1, 64)
         longest = max(self._longest, shortest)
         until = max(begun) + timedelta(seconds=min(doubled, longest.total_seconds()))
+        until = max(until, self._latest_rest + shortest)
         if self._snapshot.taken >= until:
             return None
         return Problem(code="ELG022", message=f"{name} rests until {instant(until)}: {said}")
+
+    @cached_property
+    def _latest_rest(self) -> datetime:
+        """When a rest began last: when the run after one that was broken off did."""
+        every = (move.settled for moves in self._broken_off.values() for move in moves)
+        return max(settled for settled in every if settled is not None)
 
     @cached_property
     def _broken_off(self) -> dict[str, list[PastMove]]:

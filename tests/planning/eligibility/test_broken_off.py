@@ -46,6 +46,15 @@ def test_what_rests_is_said_and_is_its_workload_alone() -> None:
     assert code(before, refused_by_a_budget) == ""
 
 
+def test_none_takes_its_turn_right_after_another_broke_off_a_run() -> None:
+    before = cluster()
+    own, other = broken_off(before, timedelta(days=3)), timedelta(minutes=29)
+    assert code(before, own) == ""
+    assert code(before, own, broken_off(before, other, "db")) == "ELG022"
+    assert code(before, own, broken_off(before, COOL, "db")) == ""
+    assert code(before, broken_off(before, other, "db")) == "", "it broke off none itself"
+
+
 def test_what_has_not_begun_to_rest_does_until_a_run_begins() -> None:
     before = cluster()
     move = past(before, timedelta(days=2))
