@@ -45,7 +45,11 @@ pytestmark = pytest.mark.e2e
 Json = dict[str, Any]
 
 TEAM = "team"
-LIMITS = swift(per_cycle=2).replace("coolDown: 0s", "coolDown: 1h")
+LIMITS = (
+    swift(per_cycle=2)
+    .replace("coolDown: 0s", "coolDown: 1h")
+    .replace("coolDownCap: 0s", "coolDownCap: 24h")
+)
 OVERDUE = timedelta(minutes=3)
 """After so long an eviction that was not answered has taken effect, or never will."""
 GET, LIST = "get", "list"
