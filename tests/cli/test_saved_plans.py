@@ -31,12 +31,13 @@ def test_a_saved_plan_is_rendered_again(here: Path) -> None:
 def test_a_plan_goes_on_from_one_whose_time_was_up(here: Path) -> None:
     search = SearchSummary(stopped="time", steps=1, gain=0.0, bound=0.0)
     plan = write_plan(search=search)
-    result = call(*PLAN, "--last-plan", "plan.json", "-o", "json")
+    again = (*PLAN, "--last-plan", "plan.json", "--search-steps", "1")
+    result = call(*again, "-o", "json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert found["digest"] == made().digest, "the cluster is the same"
+    assert [move["pod"]["uid"] for move in found["moves"]] == [m.pod.uid for m in plan.moves]
     assert found["search"]["resumed"] == pytest.approx(sum(move.gain for move in plan.moves))
-    table = " ".join(call(*PLAN, "--last-plan", "plan.json").stdout.split())
+    table = " ".join(call(*again).stdout.split())
     assert "is gained by moves of the last plan" in table
     assert "last plan" not in call(*PLAN).stdout
 

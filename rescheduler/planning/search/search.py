@@ -66,13 +66,11 @@ def search(
     *,
     effort: Effort = UNHURRIED,
     proposal: Proposal | None = None,
-    followed: Effort | None = None,
 ) -> SearchResult:
     """The moves of one pass, committed in the working copy, until nothing more passes the gate.
 
     strategy: where the candidates come from; else each candidate of the policies is one alone, and
     whole gangs are. proposal: what is tried before all else, and taken if it passes the gate.
-    followed: the effort, counted from the beginning, once some of that was taken.
 
     Greedy and lazy: candidates wait in a heap by the most that they could gain per disruption; the
     first is evaluated, and taken if no other could be better. A round that took something is
@@ -87,7 +85,7 @@ def search(
     It ends: what is taken lowers the cost of the working copy, what is taken back does not raise
     it, and what was taken back twice stays.
     """
-    return _Search(evaluator, strategy, effort).run(proposal, followed)
+    return _Search(evaluator, strategy, effort).run(proposal)
 
 
 class _Search:
@@ -122,7 +120,7 @@ class _Search:
             if not gang.after
         )
 
-    def run(self, proposal: Proposal | None, followed: Effort | None) -> SearchResult:
+    def run(self, proposal: Proposal | None) -> SearchResult:
         if self._ended():
             return self._unbegun()
         self._evaluator.ended = self._ended
@@ -130,8 +128,6 @@ class _Search:
         self._result.gate, best = bounds.gate, Best(self._copy, bounds.best)
         if proposal is not None:
             self._follow(proposal)
-        if followed is not None and self._result.accepted:
-            self._last_step, self._expired = self._began + followed.steps, followed.expired
         while (self._round() or self._chain()) and not self._ended():
             self._take_back()
         if self._ended():

@@ -19,7 +19,8 @@ def search_again(
     """A search with this proposal, or from nothing, if it is better than what was found; or None.
 
     found: of a search on the evaluator's working copy, which then has the moves of the better one.
-    effort: of both together. A proposal counts only where the search with it comes to its end.
+    effort: of both together. A proposal counts only where the search with it comes to its end; one
+    from nothing that does counts also where it is as good.
     """
     summary, gate, copy = found.summary, found.gate, evaluator.copy
     if summary is None or gate is None:
@@ -29,8 +30,10 @@ def search_again(
     left = Effort(effort.steps - summary.steps, effort.expired)
     other = search(evaluator, effort=left, proposal=proposal)
     tried = other.summary
-    whole = tried is not None and (proposal is None or tried.stopped in WHOLE)
-    if tried is not None and whole and copy.cost() <= cost + NOTHING and _pays(found, other, gate):
+    whole = tried is not None and tried.stopped in WHOLE
+    pays = _pays(found, other, gate) or (whole and proposal is None and _equal(found, other))
+    counts = pays and (whole or proposal is None) and copy.cost() <= cost + NOTHING
+    if tried is not None and counts:
         other.summary = structs.replace(tried, steps=summary.steps + tried.steps)
         return other
     _take_back(copy, other.accepted)
@@ -42,6 +45,11 @@ def search_again(
 def _take_back(copy: WorkingCopy, accepted: list[JointEvaluation]) -> None:
     for each in reversed(accepted):
         copy.take_back(each)
+
+
+def _equal(found: SearchResult, other: SearchResult) -> bool:
+    gain = sum(move.gain for move in other.moves) - sum(move.gain for move in found.moves)
+    return len(other.moves) == len(found.moves) and abs(gain) <= NOTHING
 
 
 def _pays(found: SearchResult, other: SearchResult, gate: Gate) -> bool:

@@ -2,8 +2,9 @@
 
 Where its time or its evaluations were used up, the next search would end at the same place; and
 moves that annealing proposed are found by chance. So what of them still passes is taken first, and
-the search goes on from there with half of its effort. The rest is for a search from nothing, as the
-cluster may have changed: the better plan is kept.
+the search goes on from there. Where it comes to its end before its time is up, a search from
+nothing follows, as the cluster may have changed: the better plan is kept, of equals that one, so
+that the next search begins from nothing again.
 """
 
 from msgspec import structs
@@ -13,12 +14,8 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.search.effort import Effort
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import SearchResult, search
-from rescheduler.planning.search.second_search import search_again
+from rescheduler.planning.search.second_search import WHOLE, search_again
 from rescheduler.planning.search.strategy import Proposal
-
-_EVALUATIONS = 2
-"""For each of the last plan's moves, so that something is left beyond them: more than half, if need
-be."""
 
 
 def searched(evaluator: Evaluator, effort: Effort, last: Proposal | None = None) -> SearchResult:
@@ -30,29 +27,28 @@ def searched(evaluator: Evaluator, effort: Effort, last: Proposal | None = None)
     if last is None or effort.expired():
         return search(evaluator, effort=effort)
     again = {pod for pods in last.planned for pod in pods}
-    steps = min(effort.steps, max(effort.steps // 2, _EVALUATIONS * len(again)))
-    half = Effort(steps, effort.half_spent)
-    found = search(evaluator, effort=effort, proposal=last, followed=half)
+    found = search(evaluator, effort=effort, proposal=last)
     resumed = sum(move.gain for move in found.moves if move.pod in again)
     if found.summary is None or not resumed:
         return found
     found.summary = structs.replace(found.summary, resumed=resumed)
+    if found.summary.stopped not in WHOLE:
+        return found
     return search_again(evaluator, found, effort) or found
 
 
 def last_moves(plan: Plan | None, snapshot: Snapshot, mode: Mode) -> Proposal | None:
     """Of the last plan the moves of this mode whose pods are still there.
 
-    None where they are less than half, as the others were made: half of the effort is too much for
-    them; or where a search finds them without. Gangs that are moved as a whole and rooms for them
-    are found anew: they are few, and never cut short by half.
+    None where there are none, or a search finds them without. Gangs that are moved as a whole and
+    rooms for them are found anew: they are few.
     """
     if plan is None or not _worth_keeping(plan):
         return None
     moves = [m for m in plan.moves if m.mode == mode and not m.group and not m.room]
     index = snapshot.pod_index
     pods = {move.pod.uid: index[move.pod.uid] for move in moves if move.pod.uid in index}
-    if not pods or 2 * len(pods) < len(moves):
+    if not pods:
         return None
     helpers = {uid for move in moves for uid in move.after}
     chains = [(*move.after, move.pod.uid) for move in moves if move.pod.uid not in helpers]
