@@ -194,8 +194,14 @@ def overdue(ground: Ground, seen: float) -> list[Evicted]:
         and each.uid not in stand
         and each.replaced is None
         and each.left is not None
-        and seen - each.left > late
+        and seen - each.left > late + _grace(each)
     ]
+
+
+def _grace(evicted: Evicted) -> float:
+    """Seconds that its pod may take to go, where its controller waits for that."""
+    (owner,) = evicted.pod["metadata"]["ownerReferences"]
+    return 30.0 if owner["kind"] in ("StatefulSet", "Job") else 0.0
 
 
 def _measured_still(ground: Ground, seen: float) -> dict[str, float]:

@@ -23,6 +23,8 @@ from rescheduler.scheduler.config.schedulers import Schedulers
 MOST_CLOCK_SKEW = timedelta(seconds=30)
 """Cool-downs and ages are compared with the API server's clock; evictions expire after 2 min."""
 _FEW_NODES = 3
+_WAITING = frozenset({"StatefulSet", "Job"})
+"""Controllers that replace a pod once it is gone; others do while it ends."""
 
 
 def holding(
@@ -80,8 +82,9 @@ def _unreplaced(
 ) -> Iterator[Problem]:
     """GRD003: one code for every workload that still lacks what we took from it.
 
-    A replacement is late `readyTimeout` after the evicted pod is gone, or should be: one that takes
-    its grace period to end keeps the slot of its own workload, and nobody else waits for it.
+    A replacement is late `readyTimeout` after the eviction; where its controller waits until the
+    evicted pod is gone, after that, or after it should be: a pod that takes its grace period to end
+    keeps the slot of its own workload, and nobody else waits for it.
     What its owner wants counts, whether there is a pod of it or none; of a Job that Kueue has
     suspended for our sake what it wants once it has its quota again. Such a Job that is gone is
     missed while its JobSet is there, which makes it anew. Of a move whose pods could not be read a
@@ -127,18 +130,20 @@ def _unreplaced(
 
 
 class _Leaving:
-    """When evicted pods were gone."""
+    """From when on replacements of evicted pods could come."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._workloads = {each.uid: index for index, each in enumerate(snapshot.workloads)}
 
     def of(self, move: PastMove) -> datetime:
-        """When it was gone; when it should be, while it is still there.
+        """When it was evicted; where its controller waits, when it was gone, or should be.
 
         It was seen to be gone when a run looked, and that may be long after: it took no longer than
         the grace period that pods of its workload have, or the usual one where there are none.
         """
+        if move.controllerKind not in _WAITING:
+            return move.at
         if move.gone is not None:
             return min(move.gone, move.at + self._longest(move))
         pod = self._snapshot.pod_index.get(move.podUid)

@@ -150,7 +150,7 @@ def left(world: World, gone: timedelta, grace: int | None) -> None:
     for each in world.snapshot.pods:
         if each.metadata.name.startswith("train-0"):
             each.spec.terminationGracePeriodSeconds = grace
-    lost(world, ready=4, gone=NOW - gone)
+    lost(world, ready=4, gone=NOW - gone, controllerKind="StatefulSet")
 
 
 def stayed(world: World, code: str) -> None:
@@ -160,7 +160,7 @@ def stayed(world: World, code: str) -> None:
     lost(world, ready=4, state="lost", settled=NOW, code=code, podUid=uid)
 
 
-def leaving(world: World, since: timedelta, grace: int) -> None:
+def leaving(world: World, since: timedelta, grace: int, kind: str = "StatefulSet") -> None:
     """The evicted pod is still there, as it may take so long to end."""
     index = next(
         n for n, each in enumerate(world.snapshot.pods) if each.metadata.name.startswith("train-0")
@@ -168,7 +168,8 @@ def leaving(world: World, since: timedelta, grace: int) -> None:
     old = world.snapshot.pods[index]
     old.spec.terminationGracePeriodSeconds = grace
     old.metadata.deletionTimestamp = NOW - since
-    lost(world, ready=4, at=NOW - since, podUid=old.metadata.uid)
+    waits = {"controllerKind": kind, "podUid": old.metadata.uid}
+    lost(world, ready=4, at=NOW - since, **waits)
 
 
 TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
@@ -213,6 +214,7 @@ TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
     ("GRD003", 0.5, lambda w: alone(w, timedelta(seconds=1))),
     ("", 0.5, lambda w: leaving(w, timedelta(hours=1), 3600)),
     ("GRD003", 0.5, lambda w: leaving(w, timedelta(hours=1), 3200)),
+    ("GRD003", 0.5, lambda w: leaving(w, timedelta(hours=1), 3600, "ReplicaSet")),
     ("", 0.5, lambda w: leaving(w, timedelta(days=90), 10**9)),
     (
         "",
