@@ -71,7 +71,8 @@ def alone(world: World, gone: timedelta) -> None:
     nothing_left(world)
     for each in world.snapshot.pods:
         each.spec.terminationGracePeriodSeconds = 86_400
-    world.history.moves[-1].gone = NOW - gone
+    move = world.history.moves[-1]
+    move.gone, move.controllerKind = NOW - gone, "StatefulSet"
 
 
 def scaled_to_none(world: World) -> None:
