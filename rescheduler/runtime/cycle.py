@@ -154,8 +154,9 @@ def carry_out(
         )
         return Recheck(copy, plan.moves)
 
+    names = frozenset(each.name for each in plan.schedulers)
     with parts.phase("act"):
-        return acting.act(plan, replace(actor, recheck=recheck), fence=fence)
+        return acting.act(plan, replace(actor, recheck=recheck, schedulers=names), fence=fence)
 
 
 def withheld(plan: Plan, verdict: Problem, at: datetime) -> Outcome:

@@ -4,6 +4,7 @@ The rules are those of planning, asked on fresh objects; what only a comparison 
 snapshot shows is asked here.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from msgspec import structs
@@ -17,6 +18,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.eligibility.needed_pods import NeededPods
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.policies.limits import Limits
 
@@ -32,6 +34,7 @@ class Around:
     group: UIDs of the pods of the gang that is moved with it as a whole.
     broken: whether one of them went already. What follows from that is no reason to stop: the
     others are as good as gone, and their budgets are the API server's to hold.
+    schedulers: the names of those that the plan knew.
     """
 
     before: Snapshot
@@ -41,6 +44,7 @@ class Around:
     plan: str
     group: frozenset[str] = frozenset()
     broken: bool = False
+    schedulers: Collection[str] = ()
 
 
 def refuse_changed(move: PlannedMove, around: Around) -> Problem | None:
@@ -56,7 +60,7 @@ def refuse_changed(move: PlannedMove, around: Around) -> Problem | None:
         history = structs.replace(history, moves=others)
     whole = bool(around.group)
     eligibility = Eligibility(merged, around.limits, history, plan=around.plan)
-    refusal = eligibility.refusal(pod, whole=whole)
+    refusal = eligibility.refusal(pod, whole=whole) or _refuse_needed(merged.pods[pod], around)
     if refusal is not None:
         return Problem("DRF005", refusal.message) if refusal.code == "ELG020" else refusal
     if around.broken:
@@ -79,8 +83,18 @@ def refuse_freed(move: PlannedMove, around: Around) -> Problem | None:
     Source: canIgnorePDB in pkg/registry/core/pod/storage/eviction.go, Kubernetes 1.36.
     """
     merged = _merged(move, around)
+    pod = merged.pod_index[move.pod.uid]
     eligibility = Eligibility(merged, around.limits, around.history, plan=around.plan)
-    return _refuse_owners(move, around) or eligibility.protection(merged.pod_index[move.pod.uid])
+    return (
+        _refuse_owners(move, around)
+        or eligibility.protection(pod)
+        or _refuse_needed(merged.pods[pod], around)
+    )
+
+
+def _refuse_needed(pod: Pod, around: Around) -> Problem | None:
+    """ELG019 by all pods of the batch: what names a scheduler, or runs us, is not read again."""
+    return NeededPods(around.before, around.schedulers).refusal(pod)
 
 
 def _merged(move: PlannedMove, around: Around) -> Snapshot:

@@ -214,6 +214,7 @@ class Actor:
     extender: what the extender shows of itself; None where none can be asked.
     kueue: the Workloads of Kueue; None where none may be stopped.
     warn: writes to the log.
+    schedulers: the names of those that the plan knew.
     """
 
     lease: Lock
@@ -241,3 +242,4 @@ class Actor:
     extender: Extender | None = None
     kueue: Workloads | None = None
     warn: Callable[..., None] = unwarned
+    schedulers: Collection[str] = ()

@@ -285,10 +285,10 @@ class Attempts:
         drift = drifted(move, next(named, None), broken=broken)
         if drift is None and move.gangMinimum is not None:
             try:
-                around = self._actor.pods(move.pod.namespace, "", "")
+                beside = self._actor.pods(move.pod.namespace, "", "")
             except ObjectUnreadable as error:
                 return unread(move.pod.namespace, move.pod.name, error)
-            drift = not_spared(move, move.gangMinimum, around)
+            drift = not_spared(move, move.gangMinimum, beside)
         if drift is not None:
             return drift
         if len(of_controller(move, fresh.pods)) > MOST_KNOWN:
@@ -300,9 +300,9 @@ class Attempts:
         if lost and not broken and follow(self._actor, history, lost):
             self._actor.ledger.write(history)
         limits = self._actor.limits
-        refusal = refuse_changed(
-            move, Around(seen, fresh, limits, history, self._plan, group, broken)
-        )
+        names = self._actor.schedulers
+        around = Around(seen, fresh, limits, history, self._plan, group, broken, names)
+        refusal = refuse_changed(move, around)
         if refusal is None and not selector_of(move, fresh):
             return problem("DRF006", "The pods of its controller cannot be listed by a selector.")
         return refusal

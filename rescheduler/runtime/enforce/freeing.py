@@ -145,7 +145,15 @@ class FreeingAttempts(RoomAttempts):
         if pod is None or pod.metadata.uid != past.replacement or not _stuck(pod):
             return problem("DRF001", "It does not wait for a node any more.")
         move = _freeing(past, pod)
-        around = Around(self._seen(), fresh, self._actor.limits, self.history, self._plan)
+        actor = self._actor
+        around = Around(
+            self._seen(),
+            fresh,
+            actor.limits,
+            self.history,
+            self._plan,
+            schedulers=actor.schedulers,
+        )
         return refuse_freed(move, around) or move
 
     def _free(self, past: PastMove, move: PlannedMove, began: float) -> None:

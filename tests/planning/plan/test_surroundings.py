@@ -1,5 +1,6 @@
 """What a pod hangs on, read again, is judged by the rules of planning."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import msgspec
@@ -9,6 +10,7 @@ from rescheduler.kube.objects import Volume, VolumeClaim
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.model.history import History
 from rescheduler.model.plan import LandingShare, OwnerRef, PlannedMove, PodRef
+from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.surroundings import Around, refuse_changed, refuse_freed
 from rescheduler.policies.limits import Limits
@@ -88,3 +90,27 @@ def test_a_pod_whose_controller_is_gone_stays_also_in_a_gang(labels: dict[str, s
         refuse_changed(move(earlier), replace(around, group=group)),
     )
     assert [refusal.code for refusal in refusals if refusal] == ["ELG015", "ELG015"]
+
+
+@pytest.mark.parametrize(
+    ("label", "known", "code"),
+    [
+        ("packer", {"packer"}, "ELG019"),
+        ("packer", set(), ""),
+        ("packer-scheduler", set(), "ELG019"),
+        ("another", {"packer"}, ""),
+    ],
+)
+@pytest.mark.parametrize("refuse", [refuse_changed, refuse_freed])
+def test_who_names_a_scheduler_is_not_read_again_and_keeps_it_all_the_same(
+    refuse: Callable[[PlannedMove, Around], Problem | None], label: str, known: set[str], code: str
+) -> None:
+    earlier = before()
+    asking = pod("job-1", "n2", namespace="jobs")
+    asking.spec.schedulerName = "packer"
+    seen = replace(earlier, pods=[*earlier.pods, asking])
+    earlier.pods[0].metadata.labels = {"app": "web", "component": label}
+    refusal = refuse(
+        move(earlier), Around(seen, earlier, Limits(), History(), "p", schedulers=known)
+    )
+    assert (refusal.code if refusal else "") == code

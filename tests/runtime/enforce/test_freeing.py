@@ -173,6 +173,30 @@ def test_a_pending_one_is_not_freed_where_it_would_not_be_evicted_either(
     assert "a Pending replacement is not freed yet" in process.warned
 
 
+@pytest.mark.parametrize(("known", "evicted"), [({"packer"}, 1), (set(), 2)])
+def test_it_is_not_freed_where_it_may_be_a_scheduler_that_the_plan_knew(
+    stage: Stage, known: set[str], evicted: int
+) -> None:
+    pending(stage)
+    manifest = web(stage)
+    stage.world.put("namespaces", "", "jobs", {})
+    asking = stage.world.add_pod("job-1", "n7", owner=("ReplicaSet", "jobs"), app="job")
+    asking["metadata"]["namespace"] = "jobs"
+    asking["spec"]["schedulerName"] = "packer"
+    stage.world.put("pods", "jobs", "job-1", asking)
+    del stage.world.objects["pods", "default", "job-1"]
+
+    def relabel(_number: int, method: str, path: str) -> None:
+        made = [key for key in stage.world.objects if key[0] == "pods" and "-r" in key[2]]
+        if made and method == "GET" and path.endswith(f"/pods/{made[0][2]}"):
+            stage.world.objects[made[0]]["metadata"]["labels"]["component"] = "packer"
+
+    process = Process(stage, "a", namespaces=("default", "jobs"), before=relabel)
+    actor = replace(process.actor(), schedulers=known)
+    act(plan_of(stage.world, [steered(manifest)]), actor)
+    assert len(stage.world.accepted) == evicted
+
+
 def test_it_is_not_freed_where_the_limits_protect_it_by_now(stage: Stage) -> None:
     pending(stage)
     full = Limits.model_validate({**WIDE, "movesPerCycle": 1, "cyclePeriod": "10m"})
