@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from kubernetes.client import ApiClient, Configuration
 
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.audit import Audit
@@ -111,6 +112,16 @@ def cluster(control_plane: ControlPlane, cleaner: Cleaner, tmp_path: Path) -> It
     yield made
     leaked = list(_leaks(made, tmp_path))
     assert not leaked
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Iterator[ApiClient]:
+    """The client that the program uses, with the rights of an administrator."""
+    configuration = Configuration(host=cluster.api.server)
+    configuration.ssl_ca_cert = str(cluster.api.authority)
+    configuration.api_key = {"BearerToken": f"Bearer {cluster.api.token}"}
+    with ApiClient(configuration) as made:
+        yield made
 
 
 def _leaks(cluster: Cluster, folder: Path) -> Iterator[str]:

@@ -3,13 +3,12 @@
 The fake server of the fast tests answers the same questions in tests/actions.
 """
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import pytest
-from kubernetes.client import ApiClient, Configuration
+from kubernetes.client import ApiClient
 from msgspec import structs
 
 from rescheduler.actions.events import EventWriter
@@ -28,15 +27,6 @@ from tests.e2e.builders.workloads import deployment
 from tests.fakes.moves import planned
 
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture
-def client(cluster: Cluster) -> Iterator[ApiClient]:
-    configuration = Configuration(host=cluster.api.server)
-    configuration.ssl_ca_cert = str(cluster.api.authority)
-    configuration.api_key = {"BearerToken": f"Bearer {cluster.api.token}"}
-    with ApiClient(configuration) as made:
-        yield made
 
 
 def web(cluster: Cluster, *budgets: Any) -> list[PlannedMove]:
