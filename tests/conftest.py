@@ -3,10 +3,18 @@
 import gc
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("fixed", derandomize=True, database=None, print_blob=True)
-settings.register_profile("free", derandomize=False, database=None, print_blob=True)
+# Nothing fails for the time that it takes: on a busy machine any case may take long.
+settings.register_profile(
+    "any",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    database=None,
+    print_blob=True,
+)
+settings.register_profile("fixed", settings.get_profile("any"), derandomize=True)
+settings.register_profile("free", settings.get_profile("any"), derandomize=False)
 settings.load_profile("fixed")
 
 # What is imported and collected lives until the end: to look through it for garbage again and

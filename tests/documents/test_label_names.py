@@ -89,7 +89,7 @@ def is_label_key(value: str) -> bool:
     return all(len(p) <= 253 and re.fullmatch(rf"{label}(\.{label})*", p) for p in prefix)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=st.text("aZ0-_./ \n", max_size=9))
 def test_a_label_key_is_what_kubernetes_accepts(text: str) -> None:
     assert accepts(LabelKey, text) == is_label_key(text)

@@ -117,7 +117,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=tries(200), deadline=None)
+@settings(max_examples=tries(200))
 @given(value=st.dictionaries(st.text("abc", min_size=1, max_size=3), VALUES, min_size=1))
 def test_what_another_writer_wrote_is_read_back(value: dict[str, Any]) -> None:
     class Plain(yaml.SafeDumper):
@@ -128,7 +128,7 @@ def test_what_another_writer_wrote_is_read_back(value: dict[str, Any]) -> None:
     assert grown(value).plain() == value
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(text=st.text("ab:{}[],&*!|>-?'\"# \n\t%~0", max_size=30) | st.text(max_size=12))
 def test_no_text_is_a_crash(text: str) -> None:
     trees, file_problems = read(text)

@@ -73,7 +73,7 @@ def kubelet(zones: list[list[Zone]], wanted: list[int], policy: str) -> tuple[bo
 rooms = st.integers(0, 4).flatmap(lambda total: st.tuples(st.just(total), st.integers(0, total)))
 
 
-@settings(max_examples=tries(500), deadline=None)
+@settings(max_examples=tries(500))
 @given(
     zones=st.integers(1, 3).flatmap(
         lambda count: st.tuples(*[st.lists(rooms, min_size=count, max_size=count)] * 2)

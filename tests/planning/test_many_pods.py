@@ -27,7 +27,7 @@ from rescheduler.sources.kubernetes.decode import Sharing
 from tests.cluster import NOW, READY, budget, controller, deployment, node, pod, snapshot
 from tests.draws import tries
 
-quick = settings(max_examples=tries(300), deadline=None, database=None)
+quick = settings(max_examples=tries(300), database=None)
 KINDS = ("Deployment",) * 5 + ("StatefulSet", "Job", "Job", "DaemonSet", "Node", "")
 STATES = ("plain",) * 6 + ("looping", "unready", "new", "leaving", "pending", "resizing", "early")
 NOTES: list[dict[str, str]] = [

@@ -27,7 +27,6 @@ from tests.planning.world import World
 
 quick = settings(
     max_examples=tries(100),
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     database=None,
 )

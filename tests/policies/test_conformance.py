@@ -167,7 +167,6 @@ def _run(
 def _on_cases(kind: str, check: Callable[[kit_cases.Case], None], *, examples: int) -> None:
     @settings(
         max_examples=examples,
-        deadline=None,
         # Whether a mutant is found must not hang on luck.
         derandomize=settings().derandomize or examples > 100,
         phases=[Phase.generate] if examples > 100 else [Phase.generate, Phase.shrink],
@@ -181,7 +180,7 @@ def _on_cases(kind: str, check: Callable[[kit_cases.Case], None], *, examples: i
     tried()
 
 
-@settings(max_examples=tries(100), deadline=None)
+@settings(max_examples=tries(100))
 @given(kind=st.sampled_from(sorted(KINDS)), data=st.data())
 def test_weight_zero_adds_nothing_and_weights_only_scale(kind: str, data: st.DataObject) -> None:
     case = data.draw(kit_cases.cases(kind))

@@ -146,7 +146,6 @@ def test_the_kit_finds_each(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     @settings(
         max_examples=500,
-        deadline=None,
         database=None,
         derandomize=True,
         phases=[Phase.generate],

@@ -222,7 +222,7 @@ def unseen(text: str) -> set[str]:
     return {each for each in set(text) - {"\n"} if unicodedata.category(each) in hidden}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(alphabet=st.characters()))
 def test_cleaned_text_is_stable_and_draws_nothing(text: str) -> None:
     cleaned = clean(text)

@@ -361,7 +361,7 @@ def test_the_plan_of_an_outcome_keeps_its_digest() -> None:
     assert made.plan == rich()
 
 
-@settings(max_examples=tries(75), deadline=None)
+@settings(max_examples=tries(75))
 @given(worlds())
 def test_what_the_planner_makes_reads_back(world: World) -> None:
     made = world.plan()

@@ -141,7 +141,7 @@ def plans(draw: st.DrawFn) -> Plan:
     return plan(moves=moves, policies=judged, score=score)
 
 
-@settings(max_examples=tries(100), deadline=None)
+@settings(max_examples=tries(100))
 @given(plans())
 def test_the_table_has_nothing_that_the_json_has_not(drawn: Plan) -> None:
     data = to_json(drawn)

@@ -179,7 +179,7 @@ def test_each_field_of_a_node_may_hold_anything(field: tuple[str, str]) -> None:
     told_or_read(lists)
 
 
-@settings(max_examples=tries(300), deadline=None)
+@settings(max_examples=tries(300))
 @given(changes_of(POD_FIELDS), notes, changes_of(NODE_FIELDS), notes, quantities)
 def test_any_pod_and_node_are_read_and_planned_for(
     on_pod: Any, pod_notes: Any, on_node: Any, node_notes: Any, requests: Any
@@ -253,7 +253,7 @@ def test_each_field_of_another_object_may_hold_anything(path: str) -> None:
     planned(snapshot)
 
 
-@settings(max_examples=tries(300), deadline=None)
+@settings(max_examples=tries(300))
 @given(st.sampled_from(sorted(KINDS)), body, body, notes, moment)
 def test_any_other_object_is_read_and_planned_for(
     path: str, first: Any, second: Any, made_notes: Any, created: str

@@ -71,7 +71,7 @@ def one_by_one(
     return answer
 
 
-@settings(max_examples=tries(500), deadline=None)
+@settings(max_examples=tries(500))
 @given(st.data())
 def test_chances_are_those_of_scoring_every_window_by_itself(data: Any) -> None:
     nodes = data.draw(st.integers(1, 24))
@@ -89,7 +89,6 @@ def test_chances_are_those_of_scoring_every_window_by_itself(data: Any) -> None:
     assert np.allclose(answer, one_by_one(base, makers, ranks, nodes, found))
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_windows_answer_as_slices_do(data: Any) -> None:
     count = data.draw(st.integers(1, 20))

@@ -18,7 +18,7 @@ from rescheduler.scheduler.profile import DEFAULT_SCHEDULER
 from tests.draws import tries
 from tests.scheduler.random_clusters import snapshots
 
-EXAMPLES = settings(max_examples=tries(100), deadline=None)
+EXAMPLES = settings(max_examples=tries(100))
 
 
 def given(*strategies: Any) -> Callable[[Any], Any]:

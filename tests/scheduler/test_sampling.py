@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.scheduler.sampling import RACES, sample_size, scan_order, shares, with_races
@@ -57,7 +57,6 @@ def enumerated(scores: list[int], ranks: list[int], nodes: int, found: int) -> l
     return answer
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_the_shares_are_those_of_trying_every_start(data: Any) -> None:
     nodes = data.draw(st.integers(1, 30))

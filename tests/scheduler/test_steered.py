@@ -57,7 +57,7 @@ def shares(model: SchedulerModel, index: int, steer: Steer | None = None) -> Any
     return found, landing.unschedulable, round(landing.returns, 12), landing.refusal
 
 
-@settings(max_examples=tries(250), deadline=None)
+@settings(max_examples=tries(250))
 @given(snapshots(), st.data())
 def test_a_steered_pod_lands_as_if_its_own_affinity_said_so(made: Any, data: Any) -> None:
     numbers = st.integers(0, len(made.nodes) - 1)
@@ -81,7 +81,7 @@ def test_a_steered_pod_lands_as_if_its_own_affinity_said_so(made: Any, data: Any
         assert shares(model, index) == shares(model, index, Steer())
 
 
-@settings(max_examples=tries(120), deadline=None)
+@settings(max_examples=tries(120))
 @given(snapshots(), st.data())
 def test_taints_steer_as_if_the_nodes_bore_them(made: Any, data: Any) -> None:
     numbers = st.integers(0, len(made.nodes) - 1)

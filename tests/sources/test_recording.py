@@ -197,7 +197,7 @@ def test_a_past_of_another_length_is_refused(tmp_path: Path) -> None:
         load(tmp_path / "a")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_no_damage_is_anything_but_a_clear_error(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

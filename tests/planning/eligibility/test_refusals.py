@@ -61,7 +61,7 @@ def cluster(made: list[Pod]) -> Snapshot:
     return snapshot(nodes, made, controllers=CONTROLLERS)
 
 
-@settings(max_examples=tries(300), deadline=None)
+@settings(max_examples=tries(300))
 @given(
     shapes=st.lists(templates, min_size=2, max_size=2),
     drawn=st.lists(members, min_size=1, max_size=8),

@@ -45,7 +45,7 @@ SPECS.append(pod("", affinity=AFFINITIES[1], hostNetwork=True).spec)
 NEVER = SPECS[5], SPECS[-1]
 
 
-@settings(max_examples=tries(300), deadline=None)
+@settings(max_examples=tries(300))
 @given(
     shapes=st.lists(templates, min_size=3, max_size=3),
     drawn=st.lists(

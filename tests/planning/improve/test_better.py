@@ -41,7 +41,6 @@ from tests.planning.world import World
 
 quick = settings(
     max_examples=tries(50, 2),
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     database=None,
 )

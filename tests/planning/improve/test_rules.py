@@ -36,7 +36,7 @@ def wide(groups: list[int], where: list[int]) -> bool:
 placements = st.lists(st.tuples(st.integers(-1, 2), st.integers(0, 3)), min_size=1, max_size=7)
 
 
-@settings(max_examples=tries(500), deadline=None)
+@settings(max_examples=tries(500))
 @given(
     rule=st.sampled_from(["apart", "beside", "wide"]),
     pods=placements,
@@ -82,7 +82,7 @@ def test_pods_without_a_group_are_none_of_the_last_group() -> None:
     assert allowed.tolist() == [[True, False], [True, False], [True, True]]
 
 
-@settings(max_examples=tries(200), deadline=None)
+@settings(max_examples=tries(200))
 @given(pods=placements, most=st.integers(0, 4))
 def test_who_is_confined_is_told_all_nodes_that_are_allowed(
     pods: list[tuple[int, int]], most: int
@@ -99,7 +99,7 @@ def test_who_is_confined_is_told_all_nodes_that_are_allowed(
     assert found == list(zip(*(each.tolist() for each in np.nonzero(allowed[few])), strict=True))
 
 
-@settings(max_examples=tries(100), deadline=None)
+@settings(max_examples=tries(100))
 @given(seed=st.integers(0, 1000), held=st.booleans())
 def test_room_for_many_is_room_for_each(seed: int, *, held: bool) -> None:
     chance = np.random.default_rng(seed)

@@ -11,7 +11,6 @@ from tests.planning.search.load_cycles import Cycle, LoadedCluster, loaded_clust
 CYCLES = 10
 quick = settings(
     max_examples=tries(75),
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     database=None,
 )

@@ -17,7 +17,7 @@ def tie(pods: Pods) -> bytes:
     return hashlib.blake2b(repr(pods).encode(), digest_size=4).digest()
 
 
-@settings(max_examples=tries(500), deadline=None, database=None)
+@settings(max_examples=tries(500), database=None)
 @given(
     st.lists(st.tuples(AMOUNTS, AMOUNTS), max_size=12),
     st.lists(st.tuples(st.sampled_from(["push", "pop", "again"]), AMOUNTS, AMOUNTS), max_size=20),

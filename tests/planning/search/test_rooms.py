@@ -258,7 +258,7 @@ def test_shapes_of_one_gang_get_room_together() -> None:
     assert planned(whole, movesPerCycle=2).moves == []
 
 
-@settings(max_examples=tries(150), deadline=None)
+@settings(max_examples=tries(150))
 @given(
     held=st.lists(st.integers(0, 4), min_size=1, max_size=4),
     spare=st.lists(st.integers(0, 5), min_size=1, max_size=2),

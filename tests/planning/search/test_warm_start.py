@@ -184,7 +184,6 @@ def test_what_was_proposed_together_is_not_left_to_chance(monkeypatch: pytest.Mo
 
 @settings(
     max_examples=tries(30, 2),
-    deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -202,7 +202,7 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
     return document
 
 
-@settings(max_examples=tries(1000), deadline=None)
+@settings(max_examples=tries(1000))
 @given(document=mutated())
 def test_the_schema_accepts_exactly_what_the_models_accept(document: dict[str, Any]) -> None:
     made, file_problems = validate(grown(document), DOCUMENTS)

@@ -178,7 +178,7 @@ def test_nothing_to_load_is_reported(tmp_path: Path) -> None:
     assert "is not text in UTF-8" in refusal(tmp_path / "a.yaml")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seconds=st.integers(1, 10**7),
     micros=st.integers(0, 999_999),

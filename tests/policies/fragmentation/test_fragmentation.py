@@ -168,7 +168,7 @@ def test_pods_that_are_being_deleted_wait_for_no_room() -> None:
     assert term(fragmentation(resources=[], room=ROOM), before).cost() == 0
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     left=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=5),
     asked=st.tuples(st.integers(1, 5), st.integers(0, 5)),

@@ -195,7 +195,7 @@ def fits(before: Snapshot, at: list[int]) -> bool:
     return place(0)
 
 
-@settings(max_examples=tries(500), deadline=None)
+@settings(max_examples=tries(500))
 @given(waiting(), st.data())
 def test_where_nothing_is_missing_all_of_them_fit_at_once(
     before: Snapshot, data: st.DataObject

@@ -24,7 +24,7 @@ def of(gangs: list[dict[int, int]]) -> WholeGangs:
     return WholeGangs(shapes)
 
 
-@settings(max_examples=tries(400), deadline=None)
+@settings(max_examples=tries(400))
 @given(GANGS, PLACES)
 def test_those_with_room_fit_together_and_no_other_fits_beside_them(
     gangs: list[dict[int, int]], places: tuple[int, int, int]
@@ -42,7 +42,7 @@ def test_those_with_room_fit_together_and_no_other_fits_beside_them(
     assert made.cost(places) == sum(sum(gangs[number].values()) for number in lacking)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(GANGS, PLACES)
 def test_with_the_places_that_it_needs_a_gang_has_room_or_one_before_it_has(
     gangs: list[dict[int, int]], places: tuple[int, int, int]
@@ -57,7 +57,7 @@ def test_with_the_places_that_it_needs_a_gang_has_room_or_one_before_it_has(
         assert gang not in then or any(each not in then for each in before)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(GANGS, st.lists(PLACES, min_size=1, max_size=6))
 def test_many_at_once_cost_what_each_costs(
     gangs: list[dict[int, int]], columns: list[tuple[int, int, int]]

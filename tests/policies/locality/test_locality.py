@@ -71,7 +71,7 @@ def test_half_of_the_way_is_half_of_the_cost() -> None:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     ones=st.lists(st.integers(0, 3), min_size=1, max_size=6),
     others=st.lists(st.integers(0, 3), min_size=1, max_size=6),

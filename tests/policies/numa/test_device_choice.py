@@ -29,7 +29,7 @@ def allocations(needs: Sequence[Need], taken: frozenset[int]) -> Iterator[list[i
             yield [*chosen, *rest]
 
 
-@settings(max_examples=tries(400), deadline=None)
+@settings(max_examples=tries(400))
 @given(
     gpus=ZONES,
     nics=ZONES,

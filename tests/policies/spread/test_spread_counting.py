@@ -170,7 +170,7 @@ def counted(domain_counts: DomainCounts) -> Counted:
     )
 
 
-@settings(max_examples=tries(500), deadline=None)
+@settings(max_examples=tries(500))
 @given(clusters())
 def test_domains_and_pods_count_as_for_kube_scheduler(before: Snapshot) -> None:
     made = from_pods(Match(all=True), NodeMatch(all=True), before)
