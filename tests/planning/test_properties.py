@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from rescheduler.model.history import History, PastMove
@@ -27,7 +27,6 @@ from tests.planning.world import World
 
 quick = settings(
     max_examples=tries(100),
-    suppress_health_check=[HealthCheck.too_slow],
     database=None,
 )
 

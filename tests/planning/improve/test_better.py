@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -41,7 +41,6 @@ from tests.planning.world import World
 
 quick = settings(
     max_examples=tries(50, 2),
-    suppress_health_check=[HealthCheck.too_slow],
     database=None,
 )
 STEERED = {"steering": {"by": "AdmissionPolicy"}}

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given, settings
 
 from tests.draws import tries
 from tests.planning.search.load_cycles import Cycle, LoadedCluster, loaded_clusters
@@ -11,7 +11,6 @@ from tests.planning.search.load_cycles import Cycle, LoadedCluster, loaded_clust
 CYCLES = 10
 quick = settings(
     max_examples=tries(75),
-    suppress_health_check=[HealthCheck.too_slow],
     database=None,
 )
 

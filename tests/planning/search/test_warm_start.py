@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -185,7 +185,6 @@ def test_what_was_proposed_together_is_not_left_to_chance(monkeypatch: pytest.Mo
 @settings(
     max_examples=tries(30, 2),
     database=None,
-    suppress_health_check=[HealthCheck.too_slow],
 )
 @given(seed=st.integers(0, 10_000), steps=st.integers(2, 120), moves=st.integers(1, 12))
 def test_a_cluster_that_stays_gets_no_worse_plan(seed: int, steps: int, moves: int) -> None:
