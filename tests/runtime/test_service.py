@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, timedelta
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
@@ -119,7 +120,7 @@ def test_a_cycle_goes_on_from_the_plan_of_the_one_before_that_ended_early(stop: 
 
 def test_a_cluster_that_was_made_anew_is_planned_for_from_nothing(stop: Stop) -> None:
     searches: list[SearchSummary | None] = []
-    clusters = iter((Cluster(uid="before"), Cluster(uid="after")))
+    clusters = chain([Cluster(uid="before")], repeat(Cluster(uid="after")))
 
     def report(made: Report) -> None:
         searches.append(plan_in(made).search)
@@ -131,7 +132,7 @@ def test_a_cluster_that_was_made_anew_is_planned_for_from_nothing(stop: Stop) ->
 
     running = service(stop, replace(parts(observe=observe), effort=lambda: Effort(1)), report)
     assert running.run() == 0
-    assert [each and each.resumed for each in searches] == [None, None]
+    assert [each and each.resumed for each in searches[:2]] == [None, None]
     assert count(running, "failed") == 0
 
 
@@ -176,8 +177,10 @@ def test_what_a_person_must_mend_shows_in_the_health_and_in_the_log(
     running = service(stop, noting, lambda _: stop.request("enough"))
     assert running.run() == 0
     assert running.health.ready() == note.message
-    warnings = [call for call in lines.calls if call.method_name == "warning"]
-    assert [call.kwargs for call in warnings] == [{"event": "not ready", "reason": note.message}]
+    # Another cycle may begin before the scheduler has stopped, and says the same.
+    warnings = [call.kwargs for call in lines.calls if call.method_name == "warning"]
+    assert warnings
+    assert all(each == {"event": "not ready", "reason": note.message} for each in warnings)
 
 
 def test_a_process_out_of_memory_does_not_go_on(stop: Stop) -> None:

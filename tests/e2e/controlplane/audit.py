@@ -15,7 +15,7 @@ _READS = frozenset({"get", "list", "watch"})
 
 
 class _User(msgspec.Struct):
-    username: str
+    username: str = ""  # a request whose token was refused (401) has none
 
 
 class _Reference(msgspec.Struct):

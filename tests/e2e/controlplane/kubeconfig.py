@@ -36,9 +36,11 @@ def connect(path: Path) -> Api:
 
 
 def for_service_account(
-    api: Api, namespace: str, name: str, folder: Path, seconds: int = 7200
+    api: Api, namespace: str, name: str, folder: Path, seconds: int = 86400
 ) -> Path:
     """A kubeconfig of one ServiceAccount, by a token from the TokenRequest API.
+
+    seconds: how long the token holds; a day outlasts the longest soak.
 
     The ServiceAccount must exist. What it may do is what RBAC grants it.
     """
