@@ -9,8 +9,9 @@ COMPILED := $(VENV)/.compiled
 LOOPS := rescheduler/planning/improve/loops
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
-# Two more than there are cores, as some tests wait for processes and servers of theirs.
-WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
+# One more than there are cores, as some tests wait for processes and servers of theirs; each looks
+# through all of the suite first.
+WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 # One test after the other in their order, so that what takes long begins first and all end together.
 DIST := --dist load --maxschedchunk 1
 

@@ -13,7 +13,7 @@ settings.register_profile(
     database=None,
     print_blob=True,
 )
-settings.register_profile("fixed", settings.get_profile("any"), derandomize=True)
+settings.register_profile("fixed", settings.get_profile("any"), derandomize=True, max_examples=50)
 settings.register_profile("free", settings.get_profile("any"), derandomize=False)
 settings.load_profile("fixed")
 

@@ -33,7 +33,7 @@ from tests.planning.gang_worlds import (
     ring,
 )
 
-SEEDS = range(tries(3000, 10))
+SEEDS = range(tries(3000, 20))
 
 
 def codes(made: Plan) -> Counter[str]:
