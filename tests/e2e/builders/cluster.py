@@ -60,10 +60,11 @@ class Cluster:
         """Create workloads with their pods on given nodes, and wait until all are Ready.
 
         kube-scheduler is held still meanwhile and each pod is bound through the API, so that no
-        pod stands elsewhere first. The pods of a workload, by name, take the nodes in order.
+        pod stands elsewhere first. The pods of a workload take the nodes in order: by their number
+        in a StatefulSet, by name elsewhere.
         ValueError where a node would be asked for more than it has.
         """
-        queues = {_identity(workload): _in_order(on) for workload, on in workloads}
+        queues = {_identity(load): dict(enumerate(_in_order(on))) for load, on in workloads}
         self._check_room(workloads)
         limit = time.monotonic() + deadline
         with self.control_plane.scheduler_paused():
@@ -77,14 +78,20 @@ class Cluster:
                 time.sleep(0.1)
         self.settled(limit - time.monotonic())
 
-    def _next_bindings(self, queues: dict[tuple[str, str], list[str]]) -> list[tuple[Any, str]]:
+    def _next_bindings(
+        self, queues: dict[tuple[str, str], dict[int, str]]
+    ) -> list[tuple[Any, str]]:
         pending = self.api.items("v1", "Pod", fieldSelector="spec.nodeName=")
         bindings = []
         for pod in sorted(pending, key=lambda item: str(item["metadata"]["name"])):
             metadata = pod["metadata"]
             queue = queues.get((metadata["namespace"], metadata["labels"].get("app", "")))
-            if queue:
-                bindings.append((metadata, queue.pop(0)))
+            if not queue:
+                continue
+            # A later pod of a StatefulSet may be seen before an earlier one.
+            place = int(metadata["labels"].get("apps.kubernetes.io/pod-index", min(queue)))
+            if place in queue:
+                bindings.append((metadata, queue.pop(place)))
         return bindings
 
     def _bind(self, binding: tuple[Any, str]) -> None:

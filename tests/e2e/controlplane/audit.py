@@ -116,11 +116,15 @@ class Audit:
 
     def since(self, mark: int = 0) -> Records:
         """Every finished request since `mark` (0: since the start), except the fences."""
-        self._fence(mark)
+        return self.read(mark)[0]
+
+    def read(self, mark: int) -> tuple[Records, int]:
+        """Every finished request since `mark`, and the mark from which to read on."""
+        end = self._fence(mark)
         with self._path.open("rb") as log:
             log.seek(mark)
-            lines = log.read().splitlines(keepends=True)
-        return Records(_finished(line for line in lines if line.endswith(b"\n")))
+            lines = log.read(end - mark).splitlines(keepends=True)
+        return Records(_finished(lines)), end
 
     def _fence(self, start: int) -> int:
         """Make one marked read and wait until the log has it; the place behind it."""
