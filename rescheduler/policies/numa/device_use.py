@@ -115,7 +115,7 @@ class DeviceUse:
         """How the charges of the guests on the pod's node change when it leaves."""
         node = int(self.node[pod])
         guests = self._guests.get(node, set()) - {pod}
-        if node < 0 or not guests:
+        if node < 0 or not self.users[pod] or not guests:
             return 0.0
         away = self._away.get(node, set())
         before = sum(charge for each, charge in self.guests(node).items() if each != pod)

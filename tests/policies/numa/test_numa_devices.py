@@ -268,6 +268,19 @@ def test_a_second_guest_makes_the_choice_uncertain() -> None:
     assert term.cost() == 1
 
 
+def test_a_pod_without_claims_leaves_no_devices_to_who_came() -> None:
+    bystander = (pod("web", "n2"), None)
+    before = split(*both("n2"), more=(bystander,))
+    term = bound(before)
+    nodes = np.array([0, 1], np.int32)
+    term.commit(Shift(0, 0, 1))
+    assert term.cost() == 0
+    assert term.deltas(2, nodes).tolist() == [0, 0]
+    term.commit(Shift(2, 1, 0))
+    assert term.cost() == 0
+    assert term.deltas(2, nodes).tolist() == [0, 0]
+
+
 def test_cpus_beside_other_devices_are_named() -> None:
     apart, near = (
         guaranteed(name, "n1", {"cpu": "1"}, lies=[(zone, {"cpu": "1"})])
