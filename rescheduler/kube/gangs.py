@@ -14,12 +14,14 @@ from typing import Any, Literal
 import msgspec
 
 from rescheduler.kube.controllers import Controller, Owner
-from rescheduler.kube.objects import Base, Condition, ObjectMeta, Pod
+from rescheduler.kube.objects import Base, Condition, ObjectMeta, Pod, PodSpec
 from rescheduler.kube.owner_references import LONGEST_NAME
 
 NATIVE = "scheduling.k8s.io"
 SCHEDULING_GROUP = "spec.schedulingGroup"
 """The mark of a gang that kube-scheduler itself places."""
+WORKLOAD_REF = "spec.workloadRef"
+"""That mark in Kubernetes 1.35, whose Workload is not read: the gang needs all its pods."""
 COSCHEDULING = "scheduling.x-k8s.io"
 VOLCANO = "scheduling.volcano.sh"
 KAI = "scheduling.run.ai"
@@ -184,6 +186,11 @@ _KNOWN: tuple[tuple[_Source, str, str], ...] = (
 _KEYS = frozenset(key for _, key, _ in _KNOWN)
 
 
+def grouped(spec: PodSpec) -> bool:
+    """Whether kube-scheduler itself places pods of this spec as members of a group."""
+    return bool(spec.schedulingGroup or spec.workloadRef)
+
+
 def marks(pod: Pod, controller: Controller | None) -> Iterator[Mark]:
     """All that makes this pod a member of a gang; the first of them names it.
 
@@ -192,6 +199,10 @@ def marks(pod: Pod, controller: Controller | None) -> Iterator[Mark]:
     found = pod.spec.schedulingGroup
     if found:
         yield Mark(SCHEDULING_GROUP, str(found.get("podGroupName") or "?"), NATIVE)
+    found = pod.spec.workloadRef
+    if found:
+        parts = (found.get(key) for key in ("name", "podGroup", "podGroupReplicaKey"))
+        yield Mark(WORKLOAD_REF, "/".join(str(part) for part in parts if part) or "?")
     labels, notes = pod.metadata.labels or {}, pod.metadata.annotations or {}
     if not (_KEYS.isdisjoint(labels) and _KEYS.isdisjoint(notes)):
         for source, key, group in _KNOWN:

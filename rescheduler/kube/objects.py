@@ -1,7 +1,6 @@
 """The Kubernetes objects that we read, with only the fields that we use.
 
-Names and nesting are Kubernetes' own, so the API reference documents them. The structs are decoded
-straight from the API server's JSON; a field that is not named here (an environment variable, a
+Names and nesting are Kubernetes' own. A field that is not named here (an environment variable, a
 secret) never enters the program or a recording; one that is missing takes the API's default.
 """
 
@@ -253,6 +252,7 @@ class PodSpec(Base):
     readinessGates: list[Base] | None = None
     resourceClaims: list[Named] | None = None
     schedulingGroup: dict[str, Any] | None = None
+    workloadRef: dict[str, Any] | None = None
 
 
 class Condition(Base):

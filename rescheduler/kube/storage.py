@@ -66,7 +66,7 @@ class CSIVolumeSource(Base):
 
 
 class InTreeSource(Base):
-    """A volume source inside Kubernetes that its CSI driver has taken over; only its presence."""
+    """A volume source inside Kubernetes, of which only its presence is asked."""
 
 
 class PersistentVolumeSpec(Base):
@@ -80,6 +80,7 @@ class PersistentVolumeSpec(Base):
     volumeMode: str | None = None
     volumeAttributesClassName: str | None = None
     csi: CSIVolumeSource | None = None
+    hostPath: InTreeSource | None = None
     awsElasticBlockStore: InTreeSource | None = None
     azureDisk: InTreeSource | None = None
     azureFile: InTreeSource | None = None

@@ -16,6 +16,7 @@ from rescheduler.kube.gangs import (
     WORKLOADS,
     GangObject,
     Mark,
+    grouped,
     kueue_marked,
     marks,
 )
@@ -160,7 +161,7 @@ class Gangs:
             id(metadata.labels),
             id(metadata.annotations),
             id(metadata.ownerReferences),
-            id(spec) if spec.schedulingGroup else 0,
+            id(spec) if grouped(spec) else 0,
         )
         if key not in self._known:
             self._known[key] = self._find(self._pods[pod])

@@ -102,7 +102,9 @@ class Limits(Document):
     )
     minReplicas: int = Field(2, ge=1, description="Workloads with fewer Ready pods are left alone.")
     localStorage: Literal["Refuse", "Allow"] = Field(
-        "Refuse", description="Pods with emptyDir or hostPath volumes."
+        "Refuse",
+        description="Pods with emptyDir, hostPath or ephemeral volumes, also where a claim is "
+        "bound to a hostPath.",
     )
     jobs: Literal["Refuse", "Allow"] = Field(
         "Refuse", description="Job pods whose policy does not ignore disruption."

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
+from rescheduler.kube.gangs import grouped
 from rescheduler.kube.objects import Labels, Pod, PodSpec, Volume
 from rescheduler.kube.pod_requests import asks_for
 from rescheduler.model.problem import Problem
@@ -162,10 +163,10 @@ def refusal(pod: Pod, profile: Profile) -> Problem | None:
             return Problem("FEA005", f"{pod.key} asks for {name}: {sentence}")
     if spec.schedulingGates:
         return Problem("FEA005", f"{pod.key} has scheduling gates: when it is tried is not known")
-    if spec.schedulingGroup and not pod.node:
+    if grouped(spec) and not pod.node:
         text = f"{pod.key} waits in a scheduling group: when it is tried is not known"
         return Problem("FEA005", text)
-    if spec.schedulingGroup and profile.version != "1.36":
+    if spec.workloadRef or (spec.schedulingGroup and profile.version != "1.36"):
         text = f"{pod.key} has a scheduling group, which is modelled for kube-scheduler 1.36 only"
         return Problem("FEA005", text)
     return None

@@ -99,6 +99,13 @@ def test_kubernetes_own_group_comes_before_all_others() -> None:
     assert second.name == "r"
 
 
+def test_the_group_of_kubernetes_1_35_needs_all_its_pods() -> None:
+    reference = {"name": "train", "podGroup": "workers", "podGroupReplicaKey": "1"}
+    [mark] = marks(pod(workloadRef=reference), None)
+    assert mark == Mark("spec.workloadRef", "train/workers/1")
+    assert mark.minimum is None
+
+
 def test_every_label_and_annotation_of_gangs_is_read() -> None:
     for key in LABELS:
         assert [each.what for each in marks(pod({key: "g"}), None)] == [key]

@@ -104,11 +104,23 @@ def test_a_member_of_a_scheduling_group_lands_as_any_other_pod_does() -> None:
     assert landing.probabilities.tolist() == plain.probabilities.tolist()
 
 
-@pytest.mark.parametrize(("where", "version"), [("", "v1.36.3"), ("a", "v1.37.1")])
+GROUP = {"schedulingGroup": {"podGroupName": "g"}}
+REFERENCE = {"workloadRef": {"name": "train", "podGroup": "g"}}
+
+
+@pytest.mark.parametrize(
+    ("where", "version", "member"),
+    [
+        ("", "v1.36.3", GROUP),
+        ("a", "v1.37.1", GROUP),
+        ("", "v1.35.0", REFERENCE),
+        ("a", "v1.35.0", REFERENCE),
+    ],
+)
 def test_a_scheduling_group_that_waits_or_of_another_version_is_not_predicted(
-    where: str, version: str
+    where: str, version: str, member: dict[str, Any]
 ) -> None:
-    made = snapshot([node("a")], [pod("p", where, schedulingGroup={"podGroupName": "g"})])
+    made = snapshot([node("a")], [pod("p", where, **member)])
     made = replace(made, cluster=Cluster(uid="1", version=version))
     refusal = SchedulerModel(made).landing(0).refusal
     assert refusal is not None

@@ -9,6 +9,7 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
+from rescheduler.kube.gangs import grouped
 from rescheduler.kube.objects import ObjectMeta, Pod, PodSpec
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
@@ -24,7 +25,7 @@ from rescheduler.planning.eligibility.pod_checks import (
     refuse_rank,
     refuse_state,
 )
-from rescheduler.planning.eligibility.volume_checks import Attachments, refuse_local_storage
+from rescheduler.planning.eligibility.volume_checks import Attachments
 from rescheduler.planning.eligibility.workload_checks import (
     Surroundings,
     refuse_execution,
@@ -153,7 +154,7 @@ class Eligibility:
         yield ("ELG019",), self._needed.refusal(each)
         yield ("ELG011",), refuse_opt_out(each, self._above(pod), now)
         yield self._gangs.asked(pod)
-        yield ("ELG010",), refuse_local_storage(each, limits)
+        yield ("ELG010",), self._attachments.refuse_local(each, limits)
         yield ("ELG017",), self._attachments.refuse_pinned(each)
         if workload >= 0:
             moved = around.refuse_moved(each.metadata.uid) or around.refuse_workload(
@@ -275,7 +276,8 @@ class Eligibility:
         return _Shared(
             kind,
             self._refuse_template(pod),
-            refuse_local_storage(each, self._limits) or self._attachments.refuse_pinned(each),
+            self._attachments.refuse_local(each, self._limits)
+            or self._attachments.refuse_pinned(each),
             self._surroundings.refuse_workload(
                 int(self._snapshot.pod_workload[pod]), crash_looping=crash_looping
             ),
@@ -345,7 +347,7 @@ def _asked(spec: PodSpec) -> tuple[object, ...]:
     return (
         spec.priority,
         spec.priorityClassName,
-        spec.schedulingGroup,
+        grouped(spec),
         spec.volumes,
         spec.resourceClaims,
     )

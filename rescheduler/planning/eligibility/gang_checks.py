@@ -4,7 +4,7 @@ A gang whose minimum is known can spare its Ready members above it, one by one. 
 may be moved where every member is Running and Ready.
 """
 
-from rescheduler.kube.gangs import SCHEDULING_GROUP, WORKLOADS
+from rescheduler.kube.gangs import SCHEDULING_GROUP, WORKLOAD_REF, WORKLOADS
 from rescheduler.model.gangs import Gang
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
@@ -83,7 +83,7 @@ class GangChecks:
             return refusal
         if facts.entangled:
             return Problem(code="ELG030", message=self._needs(gang))
-        if gang.mark == SCHEDULING_GROUP:
+        if gang.mark in (SCHEDULING_GROUP, WORKLOAD_REF):
             text = f"gang {gang.name} ({gang.mark}): kube-scheduler binds none of its new pods "
             text += "before minCount of the group have a node, and which nodes is not predicted"
             return Problem(code="ELG030", message=text)

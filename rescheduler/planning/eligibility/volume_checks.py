@@ -5,33 +5,11 @@ from functools import cached_property
 from rescheduler.kube import annotations
 from rescheduler.kube.node_labels import NodeLabels
 from rescheduler.kube.node_selection import NodeSelection
-from rescheduler.kube.objects import Pod
+from rescheduler.kube.objects import Pod, Volume
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.limits import Limits
-
-
-def refuse_local_storage(pod: Pod, limits: Limits) -> Problem | None:
-    """ELG010: whether a move would lose data in an emptyDir on disk or a hostPath.
-
-    Cluster-autoscaler's annotations exempt a pod (`safe-to-evict: "true"`) or named volumes.
-    """
-    volumes = pod.spec.volumes
-    if not volumes or limits.localStorage == "Allow":
-        return None
-    notes = pod.metadata.annotations or {}
-    if notes.get(annotations.SAFE_TO_EVICT, "").strip().lower() == "true":
-        return None
-    safe = {name.strip() for name in notes.get(annotations.SAFE_VOLUMES, "").split(",")}
-    for volume in volumes:
-        if volume.name in safe:
-            continue
-        if volume.hostPath is not None:
-            return Problem(code="ELG010", message=f"its volume {volume.name} is a hostPath")
-        if volume.emptyDir is not None and volume.emptyDir.medium != "Memory":
-            return Problem(code="ELG010", message=f"its volume {volume.name} is an emptyDir")
-    return None
 
 
 class Attachments:
@@ -54,6 +32,24 @@ class Attachments:
     def _volumes(self) -> dict[str, PersistentVolume]:
         return {each.metadata.name: each for each in self._snapshot.volumes}
 
+    def refuse_local(self, pod: Pod, limits: Limits) -> Problem | None:
+        """ELG010: whether a move would lose data that lives on the node or ends with the pod.
+
+        Cluster-autoscaler's annotations exempt a pod (`safe-to-evict: "true"`) or named volumes.
+        """
+        volumes = pod.spec.volumes
+        if not volumes or limits.localStorage == "Allow":
+            return None
+        notes = pod.metadata.annotations or {}
+        if notes.get(annotations.SAFE_TO_EVICT, "").strip().lower() == "true":
+            return None
+        safe = {name.strip() for name in notes.get(annotations.SAFE_VOLUMES, "").split(",")}
+        for volume in volumes:
+            lost = self._lost(pod.metadata.namespace, volume)
+            if lost and volume.name not in safe:
+                return Problem(code="ELG010", message=f"its volume {volume.name} is {lost}")
+        return None
+
     def refuse_pinned(self, pod: Pod) -> Problem | None:
         """ELG017: whether a claim leaves no other node, or cannot be followed."""
         for claim in pod.spec.resourceClaims or ():
@@ -68,6 +64,21 @@ class Attachments:
                 if problem := self._pinned(pod.metadata.namespace, name):
                     return Problem(code="ELG017", message=f"its volume claim {name} {problem}")
         return None
+
+    def _lost(self, namespace: str, volume: Volume) -> str:
+        """What kind of volume it is, if a replacement on another node would not find its data."""
+        if volume.hostPath is not None:
+            return "a hostPath"
+        if volume.emptyDir is not None and volume.emptyDir.medium != "Memory":
+            return "an emptyDir"
+        if volume.ephemeral is not None:
+            return "ephemeral: its claim is deleted with the pod"
+        if volume.persistentVolumeClaim is not None:
+            claim = self._claims.get((namespace, volume.persistentVolumeClaim.claimName))
+            bound = None if claim is None else self._volumes.get(claim.spec.volumeName)
+            if bound is not None and bound.spec.hostPath is not None:
+                return f"a hostPath, by PersistentVolume {bound.metadata.name}"
+        return ""
 
     def _pinned(self, namespace: str, name: str) -> str:
         claim = self._claims.get((namespace, name))

@@ -86,10 +86,11 @@ class Surroundings:
         self._owners = OwnerChecks(snapshot, limits)
         self._back_off = BackOff(snapshot, limits, history, plan)
         self._controllers = {each.metadata.uid: each for each in snapshot.controllers}
-        self._autoscalers: dict[tuple[str, str, str], HorizontalPodAutoscaler] = {}
+        self._autoscalers: dict[tuple[str, str, str], list[HorizontalPodAutoscaler]] = {}
         for each in snapshot.autoscalers:
             target = each.spec.scaleTargetRef
-            self._autoscalers[target.kind, each.metadata.namespace, target.name] = each
+            key = target.kind, each.metadata.namespace, target.name
+            self._autoscalers.setdefault(key, []).append(each)
         self._ready = Counter(
             int(workload)
             for pod, workload in zip(snapshot.pods, snapshot.pod_workload, strict=True)
@@ -193,11 +194,11 @@ class Surroundings:
     def _refuse_autoscaled(self, workload: Workload) -> Problem | None:
         if not self._autoscalers:
             return None
-        scalers = (
-            self._autoscalers.get((kind, workload.namespace, owner))
+        scaled = (
+            self._refuse_scaled(each)
             for kind, owner in self._owners.names(workload)
+            for each in self._autoscalers.get((kind, workload.namespace, owner), ())
         )
-        scaled = (self._refuse_scaled(each) for each in scalers if each is not None)
         return next(filter(None, scaled), None)
 
     def _refuse_scaled(self, scaler: HorizontalPodAutoscaler) -> Problem | None:

@@ -10,6 +10,7 @@ import pytest
 
 from rescheduler.kube import annotations as names
 from rescheduler.kube.objects import Condition, ObjectMeta, Taint, Toleration
+from rescheduler.kube.storage import InTreeSource
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from tests.cluster import NOW
 from tests.planning.cases import Case, settled
@@ -68,6 +69,21 @@ def namespace(case: Case) -> ObjectMeta:
     return found.metadata
 
 
+def bound_to_a_host_path(case: Case) -> None:
+    case.claim(nodes=["n1", "n2"])
+    (volume,) = case.snapshot.volumes
+    volume.spec.nodeAffinity = None
+    volume.spec.hostPath = InTreeSource()
+
+
+def two_autoscalers(first: int, second: int) -> Change:
+    """On one workload, with so many pods that each wants where there are three."""
+    return both(
+        lambda c: c.scale(currentReplicas=3, desiredReplicas=first),
+        lambda c: c.scale(currentReplicas=3, desiredReplicas=second),
+    )
+
+
 REFUSED: list[tuple[str, Change]] = [
     ("ELG001", change("pod.metadata.ownerReferences", None)),
     ("ELG002", lambda c: c.own("DaemonSet")),
@@ -99,6 +115,8 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG009", both(change("pod.spec.priority", 7), lambda c: c.limit(maxPriority=6))),
     ("ELG010", lambda c: c.mount(**LOCAL)),
     ("ELG010", lambda c: c.mount(emptyDir={})),
+    ("ELG010", lambda c: c.mount(ephemeral={"volumeClaimTemplate": {}})),
+    ("ELG010", bound_to_a_host_path),
     ("ELG011", annotate(names.SAFE_TO_EVICT, "false")),
     ("ELG011", annotate(names.SAFE_TO_EVICT, "on-completion")),
     ("ELG011", annotate(names.DO_NOT_DISRUPT, "true")),
@@ -128,6 +146,8 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG013", both(lambda c: c.own("StatefulSet"), change("top.status.replicas", 2))),
     ("ELG013", lambda c: c.scale(currentReplicas=3, desiredReplicas=4)),
     ("ELG013", lambda c: c.scale(currentReplicas=3, desiredReplicas=3, lastScaleTime=LATELY)),
+    ("ELG013", two_autoscalers(4, 3)),
+    ("ELG013", two_autoscalers(3, 4)),
     ("ELG014", job()),
     ("ELG014", job(**failure_policy("FailJob"))),
     ("ELG014", job(**failure_policy("Ignore", "Other"))),
@@ -138,6 +158,7 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG015", lambda c: c.snapshot.controllers.clear()),
     ("ELG015", change("top.metadata.deletionTimestamp", NOW)),
     ("ELG016", change("pod.spec.schedulingGroup", {"podGroupName": "ring"})),
+    ("ELG016", change("pod.spec.workloadRef", {"name": "train", "podGroup": "ring"})),
     ("ELG016", change("pod.metadata.labels", {"scheduling.x-k8s.io/pod-group": "ring"})),
     ("ELG016", annotate("scheduling.k8s.io/group-name", "ring")),
     ("ELG017", lambda c: c.claim(nodes=["n1"])),
@@ -180,6 +201,7 @@ def test_a_pod_is_refused_with_its_code(code: str, change: Change) -> None:
 ALLOWED: list[Change] = [
     both(lambda c: c.limit(localStorage="Allow"), lambda c: c.mount(**LOCAL)),
     lambda c: c.mount(emptyDir={"medium": "Memory"}),
+    both(lambda c: c.limit(localStorage="Allow"), bound_to_a_host_path),
     both(lambda c: c.mount(**LOCAL), annotate(names.SAFE_TO_EVICT, "true")),
     both(lambda c: c.mount(**LOCAL), annotate(names.SAFE_VOLUMES, "logs, data")),
     annotate(names.DO_NOT_DISRUPT, "false"),
